@@ -1,0 +1,1 @@
+//! Helm charts: load, dependencies, values, schema, render, package. Bytes in, text out.
