@@ -18,7 +18,7 @@ pub struct Metadata {
     pub version: String,
     pub description: String,
     pub keywords: Vec<String>,
-    pub maintainers: Vec<Option<Maintainer>>,
+    pub maintainers: Vec<Maintainer>,
     pub icon: String,
     pub api_version: String,
     pub condition: String,
@@ -28,9 +28,11 @@ pub struct Metadata {
     /// In byte order of the keys.
     pub annotations: Vec<(String, String)>,
     pub kube_version: String,
-    /// `None` entries are null nodes, which validation refuses.
-    pub dependencies: Vec<Option<Dependency>>,
+    /// `None` if the field is absent: Helm then leaves the subcharts alone.
+    pub dependencies: Option<Vec<Dependency>>,
     pub chart_type: String,
+    /// A list that holds a null node, which validation refuses.
+    pub(crate) null_node_in: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -103,13 +105,14 @@ impl Metadata {
             "version" => decoder.string("version", node, &mut self.version),
             "description" => decoder.string("description", node, &mut self.description),
             "keywords" => decoder.strings("keywords", node, &mut self.keywords),
-            "maintainers" => decoder.list(
-                "maintainers",
-                node,
-                &format!("[]*{package}.Maintainer"),
-                &mut self.maintainers,
-                |decoder, item| Maintainer::decode(decoder, item, package),
-            ),
+            "maintainers" => {
+                let mut items = Vec::new();
+                let go_type = format!("[]*{package}.Maintainer");
+                decoder.list("maintainers", node, &go_type, &mut items, |decoder, item| {
+                    Maintainer::decode(decoder, item, package)
+                });
+                self.maintainers = self.without_nulls("maintainers", items);
+            }
             "icon" => decoder.string("icon", node, &mut self.icon),
             "apiversion" => decoder.string("apiVersion", node, &mut self.api_version),
             "condition" => decoder.string("condition", node, &mut self.condition),
@@ -118,13 +121,15 @@ impl Metadata {
             "deprecated" => decoder.bool("deprecated", node, &mut self.deprecated),
             "annotations" => decoder.string_map("annotations", node, &mut self.annotations),
             "kubeversion" => decoder.string("kubeVersion", node, &mut self.kube_version),
-            "dependencies" => decoder.list(
-                "dependencies",
-                node,
-                &format!("[]*{package}.Dependency"),
-                &mut self.dependencies,
-                |decoder, item| Dependency::decode(decoder, item, package),
-            ),
+ "dependencies" => {
+                let mut items = Vec::new();
+                let go_type = format!("[]*{package}.Dependency");
+                decoder.list("dependencies", node, &go_type, &mut items, |decoder, item| {
+                    Dependency::decode(decoder, item, package)
+                });
+                let items = self.without_nulls("dependencies", items);
+                self.dependencies = (*node != Plain::Null).then_some(items);
+            }
             "type" => decoder.string("type", node, &mut self.chart_type),
             _ => {}
         }
@@ -147,19 +152,16 @@ impl Metadata {
         self.sources.iter_mut().for_each(sanitize);
         self.keywords.iter_mut().for_each(sanitize);
         self.validate_fields(profile)?;
+        if let Some(list) = self.null_node_in {
+            return Err(Invalid::NullNode(list));
+        }
         for maintainer in &mut self.maintainers {
-            let maintainer = maintainer
-                .as_mut()
-                .ok_or(Invalid::NullNode("maintainers"))?;
             sanitize(&mut maintainer.name);
             sanitize(&mut maintainer.email);
             sanitize(&mut maintainer.url);
         }
         let mut seen: Vec<&str> = Vec::new();
-        for dependency in &mut self.dependencies {
-            let dependency = dependency
-                .as_mut()
-                .ok_or(Invalid::NullNode("dependencies"))?;
+        for dependency in self.dependencies.iter_mut().flatten() {
             dependency.validate()?;
             let key = dependency.effective_name();
             if seen.contains(&key) {
@@ -186,7 +188,7 @@ impl Metadata {
         if self.version.is_empty() {
             return Err(Invalid::Missing("version"));
         }
-        if crate::version::parse(&self.version).is_none() {
+        if !crate::version::is_valid(&self.version, profile) {
             return Err(Invalid::Malformed("version", self.version.clone()));
         }
         match self.chart_type.as_str() {
@@ -195,9 +197,16 @@ impl Metadata {
         }
     }
 
-    /// The declared dependencies; validation has made sure that none is null.
-    pub fn declared(&self) -> impl Iterator<Item = &Dependency> {
-        self.dependencies.iter().flatten()
+    /// The declared dependencies, if any.
+    pub fn declared(&self) -> &[Dependency] {
+        self.dependencies.as_deref().unwrap_or_default()
+    }
+
+    fn without_nulls<T>(&mut self, list: &'static str, items: Vec<Option<T>>) -> Vec<T> {
+        if self.null_node_in.is_none() && items.iter().any(Option::is_none) {
+            self.null_node_in = Some(list);
+        }
+        items.into_iter().flatten().collect()
     }
 
     pub fn is_library(&self) -> bool {
@@ -324,7 +333,7 @@ fn sanitize(text: &mut String) {
 }
 
 /// Go's `unicode.IsPrint`, near enough: no controls, no format characters, no private use, nothing unassigned.
-fn is_printable(c: char) -> bool {
+pub(crate) fn is_printable(c: char) -> bool {
     let code = u32::from(c);
     !c.is_control()
         && !matches!(code, 0xad | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x180e | 0x200b..=0x200f

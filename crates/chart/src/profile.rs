@@ -65,6 +65,8 @@ pub struct Rules {
     pub aliases_are_deep: bool,
     /// Import paths that are not text are printed and used instead of being refused.
     pub import_paths_are_printed: bool,
+    /// Goes before a refused release name.
+    pub release_name_prefix: &'static str,
     /// Goes before a failure to process dependencies.
     pub dependency_error_prefix: &'static str,
     /// Goes before the list of missing dependencies.
@@ -75,6 +77,8 @@ pub struct Rules {
     pub helm_version: &'static str,
     pub helm_git_commit: &'static str,
     pub go_version: &'static str,
+    /// The Kubernetes client that `HelmVersion` names; Helm 3 names none.
+    pub kube_client_version: Option<&'static str>,
     /// `KubeVersion.Version` keeps what the vendor appended; comparisons use the plain version.
     pub kube_version_keeps_suffix: bool,
 
@@ -106,12 +110,14 @@ const HELM3: Rules = Rules {
     strips_null_defaults: false,
     aliases_are_deep: false,
     import_paths_are_printed: false,
+    release_name_prefix: "",
     dependency_error_prefix: "",
     missing_dependencies_prefix: "An error occurred while checking for chart dependencies. You may need to run `helm dependency build` to fetch missing dependencies: ",
     kube_minor: 32,
     helm_version: "v3.17.3",
     helm_git_commit: "e4da49785aa6e6ee2b86efd5dd9e43400318262b",
     go_version: "go1.23.7",
+    kube_client_version: None,
     kube_version_keeps_suffix: false,
     splits_at_line_start_only: false,
     orders_webhooks: false,
@@ -134,12 +140,14 @@ const HELM4: Rules = Rules {
     strips_null_defaults: true,
     aliases_are_deep: true,
     import_paths_are_printed: true,
+    release_name_prefix: "release name check failed: ",
     dependency_error_prefix: "chart dependencies processing failed: ",
     missing_dependencies_prefix: "an error occurred while checking for chart dependencies. You may need to run 'helm dependency build' to fetch missing dependencies: ",
     kube_minor: 36,
     helm_version: "v4.2.4",
     helm_git_commit: "",
     go_version: "go1.26.0",
+    kube_client_version: Some("v1.36"),
     kube_version_keeps_suffix: true,
     splits_at_line_start_only: true,
     orders_webhooks: true,

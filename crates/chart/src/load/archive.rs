@@ -105,7 +105,7 @@ pub(super) fn read_within(
             return Err(too_large());
         }
         strip_byte_order_mark(&mut data);
-        files.push(File { name, data });
+        files.push(File::new(name, data));
     }
     if files.is_empty() {
         return Err(Error::Empty);

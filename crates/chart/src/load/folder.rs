@@ -112,7 +112,6 @@ fn load_folder(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, L
     let mut walk = Walk {
         rules: Rules::parse(&text).map_err(Error::Ignore)?,
         files: Vec::new(),
-        total: 0,
     };
     walk.folder(&root, "", 0)?;
     let files = walk.files;
@@ -126,7 +125,6 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
 struct Walk {
     rules: Rules,
     files: Vec<File>,
-    total: u64,
 }
 
 impl Walk {
@@ -185,8 +183,7 @@ impl Walk {
         }
         let mut data = fs_err::read(path).map_err(|source| Error::io("open", path, source))?;
         archive::strip_byte_order_mark(&mut data);
-        self.total += data.len() as u64;
-        self.files.push(File { name, data });
+        self.files.push(File::new(name, data));
         Ok(())
     }
 }
