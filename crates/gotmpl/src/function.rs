@@ -61,6 +61,10 @@ pub struct Dialect {
 pub trait Host: std::fmt::Debug {
     /// Now, in nanoseconds since 1970 UTC.
     fn now(&self) -> i128;
+    /// The time zone that `date` and `toDate` use, by its IANA name; Go takes it from `TZ`.
+    fn local_zone(&self) -> &str {
+        "UTC"
+    }
     fn fill_random(&self, bytes: &mut [u8]);
     /// `lookup APIVERSION KIND NAMESPACE NAME`; without a cluster the answer is an empty map.
     fn lookup(

@@ -23,6 +23,8 @@ pub enum Value {
     Int64(i64),
     /// Go `uint8`: a byte of a string, by `index`.
     Uint8(u8),
+    /// Go `uint64`: the parts of a semantic version.
+    Uint64(u64),
     /// Go `float64`: every number that came from YAML or JSON.
     Float(f64),
     Str(Str),
@@ -40,6 +42,7 @@ pub enum Kind {
     Int,
     Int64,
     Uint8,
+    Uint64,
     Float64,
     String,
     Slice,
@@ -57,6 +60,7 @@ impl Kind {
             Self::Int => "int",
             Self::Int64 => "int64",
             Self::Uint8 => "uint8",
+            Self::Uint64 => "uint64",
             Self::Float64 => "float64",
             Self::String => "string",
             Self::Slice => "slice",
@@ -139,23 +143,46 @@ pub enum Element {
     Byte,
     /// `[]map[string]interface {}`
     Map,
+    /// `[][]interface {}`
+    List,
 }
 
 /// An immutable slice.
 #[derive(Clone)]
-pub struct List(Rc<(Element, Vec<Value>)>);
+pub struct List(Rc<ListData>);
+
+struct ListData {
+    element: Element,
+    /// `None` is Go's nil slice: empty everywhere, but `null` in JSON and YAML.
+    items: Option<Vec<Value>>,
+}
 
 impl List {
     pub fn new(element: Element, items: Vec<Value>) -> Self {
-        Self(Rc::new((element, items)))
+        Self(Rc::new(ListData {
+            element,
+            items: Some(items),
+        }))
+    }
+
+    /// Go's nil slice, which `rest` of an empty list returns.
+    pub fn nil(element: Element) -> Self {
+        Self(Rc::new(ListData {
+            element,
+            items: None,
+        }))
+    }
+
+    pub fn is_nil(&self) -> bool {
+        self.0.items.is_none()
     }
 
     pub fn element(&self) -> Element {
-        self.0.0
+        self.0.element
     }
 
     pub fn items(&self) -> &[Value] {
-        &self.0.1
+        self.0.items.as_deref().unwrap_or_default()
     }
 
     pub fn ptr_eq(&self, other: &Self) -> bool {
@@ -180,6 +207,8 @@ pub struct Map(Rc<MapData>);
 
 struct MapData {
     ty: MapType,
+    /// Go's nil map: empty and read-only; `null` in JSON and YAML.
+    nil: bool,
     entries: RefCell<Vec<(Str, Value)>>,
 }
 
@@ -208,8 +237,22 @@ impl Map {
         }
         Self(Rc::new(MapData {
             ty,
+            nil: false,
             entries: RefCell::new(entries),
         }))
+    }
+
+    /// Go's nil map, which `fromJson "null"` returns. Whoever writes must ask [`Self::is_nil`] first.
+    pub fn nil(ty: MapType) -> Self {
+        Self(Rc::new(MapData {
+            ty,
+            nil: true,
+            entries: RefCell::default(),
+        }))
+    }
+
+    pub fn is_nil(&self) -> bool {
+        self.0.nil
     }
 
     pub fn ty(&self) -> MapType {
@@ -221,6 +264,7 @@ impl Map {
     pub fn retyped(&self, ty: MapType) -> Self {
         Self(Rc::new(MapData {
             ty,
+            nil: self.0.nil,
             entries: RefCell::new(self.0.entries.borrow().clone()),
         }))
     }
@@ -312,6 +356,11 @@ pub trait Object: Any {
         Contents::None
     }
 
+    /// The value under a named basic type, such as the nanoseconds of a `time.Duration`.
+    fn scalar(&self) -> Option<Value> {
+        None
+    }
+
     /// The plain value that Go's JSON encoder would write for it.
     fn to_plain(&self) -> Value;
 
@@ -350,6 +399,7 @@ impl Value {
             Self::Int(_) => Kind::Int,
             Self::Int64(_) => Kind::Int64,
             Self::Uint8(_) => Kind::Uint8,
+            Self::Uint64(_) => Kind::Uint64,
             Self::Float(_) => Kind::Float64,
             Self::Str(_) => Kind::String,
             Self::List(_) => Kind::Slice,
@@ -366,6 +416,7 @@ impl Value {
             Self::Int(_) => "int".into(),
             Self::Int64(_) => "int64".into(),
             Self::Uint8(_) => "uint8".into(),
+            Self::Uint64(_) => "uint64".into(),
             Self::Float(_) => "float64".into(),
             Self::Str(_) => "string".into(),
             Self::List(list) => match list.element() {
@@ -374,6 +425,7 @@ impl Value {
                 Element::Int => "[]int".into(),
                 Element::Byte => "[]uint8".into(),
                 Element::Map => "[]map[string]interface {}".into(),
+                Element::List => "[][]interface {}".into(),
             },
             Self::Map(map) => match map.ty() {
                 MapType::Any => "map[string]interface {}".into(),
@@ -391,6 +443,7 @@ impl Value {
             Self::Bool(b) => *b,
             Self::Int(n) | Self::Int64(n) => *n != 0,
             Self::Uint8(n) => *n != 0,
+            Self::Uint64(n) => *n != 0,
             Self::Float(x) => *x != 0.0,
             Self::Str(s) => !s.is_empty(),
             Self::List(list) => !list.items().is_empty(),
@@ -449,6 +502,7 @@ impl fmt::Debug for Value {
             Self::Int(n) => write!(f, "int({n})"),
             Self::Int64(n) => write!(f, "int64({n})"),
             Self::Uint8(n) => write!(f, "uint8({n})"),
+            Self::Uint64(n) => write!(f, "uint64({n})"),
             Self::Float(x) => write!(f, "{x:?}"),
             Self::Str(s) => s.fmt(f),
             Self::List(list) => list.fmt(f),
