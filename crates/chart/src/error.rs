@@ -1,7 +1,6 @@
 //! Why a chart cannot be rendered. The text is Helm's own, as it stands after `Error: `.
 
-use outrigger_gotmpl::error::ExecError;
-use outrigger_gotmpl::parse::ParseError;
+use outrigger_gotmpl::{ExecError, ParseError};
 
 use crate::profile::Profile;
 use crate::{coalesce, dependencies, load, manifest, print, schema, values};

@@ -79,7 +79,7 @@ impl Object for FilesObject {
 
     fn field(&self, name: &str) -> Option<Value> {
         match name {
-            "AsConfig" => Some(self.as_yaml(Value::str)),
+            "AsConfig" => Some(self.as_yaml(|data| Value::str(data))),
             "AsSecrets" => Some(self.as_yaml(|data| Value::str(STANDARD.encode(data)))),
             // A file whose name happens to be an identifier.
             name => self.files.get(name).map(|data| bytes(data)),

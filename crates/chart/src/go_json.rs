@@ -33,7 +33,7 @@ pub(crate) fn plain(node: &Plain) -> String {
         Plain::Bool(value) => value.to_string(),
         Plain::Int(n) => n.to_string(),
         Plain::Uint(n) => n.to_string(),
-        Plain::Float(x) => outrigger_goyaml::format_json(*x),
+        Plain::Float(x) => outrigger_goyaml::format_json(*x).unwrap_or_default(),
         Plain::Str(text) => string(text),
         Plain::List(items) => {
             let items: Vec<String> = items.iter().map(plain).collect();

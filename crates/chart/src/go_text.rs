@@ -5,7 +5,7 @@ use outrigger_gotmpl::value::Value;
 
 /// `%v`
 pub(crate) fn display(value: &Value) -> String {
-    String::from_utf8_lossy(&fmt::display(value)).into_owned()
+    String::from_utf8_lossy(&fmt::sprint(std::slice::from_ref(value))).into_owned()
 }
 
 /// `%t`, which for anything but a boolean says what it got instead.

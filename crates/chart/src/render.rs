@@ -5,7 +5,7 @@ mod release_name;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use outrigger_gotmpl::engine::{Engine, Limits};
+use outrigger_gotmpl::{Engine, Limits};
 use outrigger_gotmpl::function::Host;
 use outrigger_gotmpl::value::Map;
 

@@ -2,7 +2,7 @@
 
 mod set;
 #[cfg(test)]
-mod set_cases;
+mod tests;
 
 use outrigger_gotmpl::value::{Map, MapType, Value};
 
@@ -114,7 +114,7 @@ fn set_json(base: &Map, text: &str, profile: Profile) -> Result<Map, Error> {
 /// A chart's `values.yaml`. `None` is Go's nil map, which `show values` leaves out.
 pub(crate) fn read_defaults(data: &[u8], profile: Profile) -> Result<Option<Plain>, FileError> {
     if profile.rules().multi_document_values {
-        return read_documents(data).map(|merged| Some(merged));
+        return read_documents(data).map(Some);
     }
     let node = read_document(data, "")?;
     Ok((node != Plain::Null).then_some(node))
@@ -127,43 +127,13 @@ fn read_file_values(data: &[u8], profile: Profile) -> Result<Map, FileError> {
 
 /// All documents of a file, merged left to right.
 fn read_documents(data: &[u8]) -> Result<Plain, FileError> {
-    let mut merged: Option<Plain> = None;
-    for document in split_documents(data)? {
-        let node = read_document(document, "cannot unmarshal yaml document: ")?;
-        merged = Some(match (merged, node) {
-            (Some(earlier), later) => merge_plain(earlier, later),
-            (None, Plain::Null) => continue,
-            (None, only) => only,
-        });
+    let mut merged = Plain::Map(Vec::new());
+    for document in outrigger_goyaml::documents(data) {
+        let document = document.map_err(|error| FileError::Separator(error.rest))?;
+        let node = read_document(&document, "cannot unmarshal yaml document: ")?;
+        merged = merge_plain(merged, node);
     }
-    Ok(merged.unwrap_or(Plain::Map(Vec::new())))
-}
-
-/// Cuts at lines that begin with `---`, as Kubernetes' reader does.
-fn split_documents(data: &[u8]) -> Result<Vec<&[u8]>, FileError> {
-    let mut documents = Vec::new();
-    let mut start = 0;
-    let mut at = 0;
-    while at < data.len() {
-        let end = memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |n| at + n + 1);
-        if let Some(rest) = data[at..end].strip_prefix(b"---") {
-            let rest = rest.trim_ascii();
-            if !rest.is_empty() && rest[0] != b'#' {
-                let rest = String::from_utf8_lossy(rest).into_owned();
-                return Err(FileError::Separator(rest));
-            }
-            // A separator with nothing before it belongs to the document it opens.
-            if at > start {
-                documents.push(&data[start..at]);
-                start = end;
-            }
-        }
-        at = end;
-    }
-    if start < data.len() {
-        documents.push(&data[start..]);
-    }
-    Ok(documents)
+    Ok(merged)
 }
 
 fn read_document(data: &[u8], context: &'static str) -> Result<Plain, FileError> {

@@ -143,7 +143,6 @@ fn describe(out: &mut String, kind: &ErrorKind<'_, '_>) {
             grouped(*first),
             grouped(*second)
         ),
-        other => format!("{other}"),
     };
     out.push_str(&text);
 }
