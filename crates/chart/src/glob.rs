@@ -46,8 +46,7 @@ impl Glob {
     pub(crate) fn matches(&self, name: &str) -> bool {
         let name: Vec<char> = name.chars().collect();
         let mut steps = MAX_STEPS;
-        let parts: Vec<&Part> = self.0.iter().collect();
-        match_parts(&parts, &name, &mut steps)
+        match_whole(&self.0, &name, &mut steps)
     }
 }
 
@@ -156,6 +155,23 @@ impl Parser<'_> {
     }
 }
 
+/// A pattern against a whole name.
+fn match_whole(parts: &[Part], name: &[char], steps: &mut usize) -> bool {
+    match parts {
+        // Helm's matcher looks at both ends apart, so they may overlap: `d/**/a` matches `d/a`.
+        [Part::Text(start), Part::Super, Part::Text(end)] => {
+            name.starts_with(start) && name.ends_with(end)
+        }
+        [Part::Either(alternatives)] => alternatives
+            .iter()
+            .any(|alternative| match_whole(alternative, name, steps)),
+        parts => {
+            let parts: Vec<&Part> = parts.iter().collect();
+            match_parts(&parts, name, steps)
+        }
+    }
+}
+
 fn match_parts(parts: &[&Part], name: &[char], steps: &mut usize) -> bool {
     if *steps == 0 {
         return false;
@@ -205,7 +221,7 @@ mod tests {
 
     #[test]
     fn patterns_match_as_in_helm() {
-        // Probed with `.Files.Glob`.
+        // What `.Files.Glob` of both Helms finds; a malformed pattern finds everything.
         let cases = [
             ("*.txt", "a.txt", true),
             ("*.txt", "d/a.txt", false),
@@ -226,16 +242,33 @@ mod tests {
             ("[!abc].txt", "d.txt", true),
             ("\\*.txt", "*.txt", true),
             ("\\*.txt", "a.txt", false),
-            ("", "", true),
-            ("", "a", false),
             ("a,b", "a,b", true),
             ("{a,{b,c}}x", "cx", true),
+            ("", "a.txt", false),
+            ("{a", "a", true),
+            ("{a,b", "b", true),
+            ("a}", "a}", true),
+            ("*", "a.txt", true),
+            ("**", "d/e/a.txt", true),
+            ("d/**/a.txt", "d/e/a.txt", true),
+            ("d/**/a.txt", "d/a.txt", true),
+            ("d/**a.txt", "d/a.txt", true),
+            ("{*.txt,d/*}", "d/a.txt", true),
+            ("d/*.{txt,md}", "d/a.txt", true),
+            ("[!/]*.txt", "a.txt", true),
+            ("d[/]a.txt", "d/a.txt", true),
+            ("***", "d/e/a.txt", true),
+            ("d*", "d/a.txt", false),
+            ("\\a.txt", "a.txt", true),
+            ("a.tx[t]", "a.txt", true),
+            ("a.tx[\\t]", "a.txt", true),
+            ("{,a}.txt", "a.txt", true),
         ];
         for (pattern, name, expected) in cases {
             let glob = Glob::new(pattern).unwrap();
             assert_eq!(glob.matches(name), expected, "{pattern} on {name}");
         }
-        for malformed in ["[a", "[]", "[c-a]", "[a-"] {
+        for malformed in ["[a", "[]", "[c-a]", "[a-", "[a-z-]"] {
             assert!(Glob::new(malformed).is_none(), "{malformed}");
         }
     }

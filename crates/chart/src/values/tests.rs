@@ -32,8 +32,7 @@ fn read_file(name: &str) -> Result<Vec<u8>, String> {
 fn outcome(options: &ValuesOptions, profile: Profile) -> String {
     match options.merge(profile, &mut read_file) {
         Ok(values) => {
-            let json = crate::json::from_value(&Value::Map(without_nulls(&values)));
-            let text = json.to_string();
+            let text = crate::json::from_value(&Value::Map(values)).to_string();
             let escaped = [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026")]
                 .iter()
                 .fold(text, |text, (c, escape)| text.replace(*c, escape));
@@ -41,10 +40,6 @@ fn outcome(options: &ValuesOptions, profile: Profile) -> String {
         }
         Err(error) => format!("E {error}"),
     }
-}
-
-fn without_nulls(values: &Map) -> Map {
-    values.clone()
 }
 
 #[test]
