@@ -94,7 +94,8 @@ pub(crate) fn resolve_as(wanted: &str, text: &str) -> Result<Resolved, Error> {
         resolve(text)
     };
     match resolved {
-        Resolved::Int(value) if wanted == "!!float" => {
+        Resolved::Int(value) if wanted == "!!float" =>
+        {
             #[expect(clippy::cast_precision_loss, reason = "Go converts the same way")]
             Ok(Resolved::Float(value as f64))
         }
@@ -124,8 +125,21 @@ fn resolve_point(text: &str) -> Resolved {
     match text {
         ".nan" | ".NaN" | ".NAN" => Resolved::Float(f64::NAN),
         ".inf" | ".Inf" | ".INF" => Resolved::Float(f64::INFINITY),
-        _ => parse_float(text).map_or(Resolved::Text, Resolved::Float),
+        _ if !text.contains('_') => parse_float(text).map_or(Resolved::Text, Resolved::Float),
+        _ if has_marks_between_digits(text) => {
+            parse_float(&text.replace('_', "")).map_or(Resolved::Text, Resolved::Float)
+        }
+        _ => Resolved::Text,
     }
+}
+
+/// Whether each `_` stands between two digits, as in a number of the Go language.
+fn has_marks_between_digits(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    (0..bytes.len())
+        .filter(|&at| bytes[at] == b'_')
+        .all(|at| at > 0 && is_digit(at - 1) && is_digit(at + 1))
 }
 
 fn resolve_number(text: &str, dates: bool) -> Resolved {
@@ -192,7 +206,8 @@ fn parse_signed(text: &str, radix: u32) -> Option<i64> {
 }
 
 fn parse_digits(digits: &str, radix: u32) -> Option<u64> {
-    let is_digits = !digits.is_empty() && digits.bytes().all(|byte| char::from(byte).is_digit(radix));
+    let is_digits =
+        !digits.is_empty() && digits.bytes().all(|byte| char::from(byte).is_digit(radix));
     is_digits
         .then(|| u64::from_str_radix(digits, radix).ok())
         .flatten()
@@ -227,7 +242,10 @@ fn parse_float(text: &str) -> Option<f64> {
 }
 
 fn count_digits(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    bytes
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count()
 }
 
 /// `[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?`: a number to other readers of YAML 1.1.
@@ -240,10 +258,7 @@ pub(crate) fn is_base60(text: &str) -> bool {
     let mut groups = 0;
     let is_right = parts.all(|part| {
         groups += 1;
-        matches!(
-            part.as_bytes(),
-            [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']
-        )
+        matches!(part.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9'])
     });
     is_right
         && groups > 0
@@ -256,10 +271,13 @@ pub(crate) fn is_base60(text: &str) -> bool {
 pub(crate) fn is_text_to_v3(text: &str) -> bool {
     match resolve(text) {
         Resolved::Text => {
-            let digits = text.replace('_', "");
-            digits
-                .strip_prefix("0o")
-                .is_none_or(|rest| parse_signed(rest, 8).is_none())
+            let is_octal = |text: &str| {
+                let digits = text.replace('_', "");
+                digits
+                    .strip_prefix("0o")
+                    .is_some_and(|rest| parse_signed(rest, 8).is_some())
+            };
+            !(text.starts_with('0') && is_octal(text))
         }
         // Only the words that stay booleans in YAML 1.2 matter here; the caller quotes the others anyway.
         _ => false,
