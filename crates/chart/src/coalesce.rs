@@ -261,7 +261,7 @@ fn remove_nulls(map: &Map) {
     }
 }
 
-fn copy_map(map: &Map) -> Map {
+pub(crate) fn copy_map(map: &Map) -> Map {
     match Value::Map(map.clone()).deep_copy() {
         Value::Map(copy) => copy,
         _ => Map::default(),

@@ -24,6 +24,7 @@ pub struct Release {
     pub name: String,
     pub namespace: String,
     pub revision: u32,
+    pub is_install: bool,
     pub is_upgrade: bool,
 }
 
@@ -135,7 +136,7 @@ impl Release {
             ("Name", Value::str(self.name.as_str())),
             ("Namespace", Value::str(self.namespace.as_str())),
             ("IsUpgrade", Value::Bool(self.is_upgrade)),
-            ("IsInstall", Value::Bool(!self.is_upgrade)),
+            ("IsInstall", Value::Bool(self.is_install)),
             ("Revision", Value::Int(i64::from(self.revision))),
             ("Service", Value::str("Helm")),
         ];

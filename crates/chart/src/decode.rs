@@ -5,6 +5,7 @@
 
 use crate::go_float;
 use crate::plain::Plain;
+use crate::profile::Profile;
 
 /// The first type error of a document, in Go's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -149,9 +150,18 @@ impl Decoder {
     }
 }
 
-/// Reads a document that must be a map at the top, as Helm reads values.
+/// A document that must be a map at the top, as Helm reads values.
 pub(crate) fn require_map(node: &Plain) -> Result<(), TypeError> {
+    require(node, "map[string]interface {}")
+}
+
+/// The same where Helm decodes into a type of its own.
+pub(crate) fn require_values(node: &Plain, profile: Profile) -> Result<(), TypeError> {
+    require(node, profile.rules().values_type)
+}
+
+fn require(node: &Plain, go_type: &str) -> Result<(), TypeError> {
     let mut decoder = Decoder::default();
-    decoder.object(node, "", "map[string]interface {}", |_, _, _| {});
+    decoder.object(node, "", go_type, |_, _, _| {});
     decoder.finish(())
 }

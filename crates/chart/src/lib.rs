@@ -19,6 +19,8 @@ mod go_path;
 mod go_quote;
 mod go_text;
 pub mod images;
+mod address;
+pub mod lint;
 mod json;
 pub mod load;
 pub mod lock;

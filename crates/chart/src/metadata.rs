@@ -209,6 +209,38 @@ impl Metadata {
         items.into_iter().flatten().collect()
     }
 
+    /// The first key that no field goes by, in the order in which Go looks at them.
+    pub(crate) fn unknown_field(node: &Plain) -> Option<String> {
+        const FIELDS: &[&str] = &[
+            "name", "home", "sources", "version", "description", "keywords", "maintainers", "icon",
+            "apiVersion", "condition", "tags", "appVersion", "deprecated", "annotations",
+            "kubeVersion", "dependencies", "type",
+        ];
+        let Plain::Map(entries) = node else {
+            return None;
+        };
+        entries.iter().find_map(|(key, value)| {
+            if !is_field(key, FIELDS) {
+                return Some(key.clone());
+            }
+            let fields: &[&str] = match key.to_ascii_lowercase().as_str() {
+                "maintainers" => &["name", "email", "url"],
+                "dependencies" => &[
+                    "name", "version", "repository", "condition", "tags", "enabled",
+                    "import-values", "alias",
+                ],
+                _ => return None,
+            };
+            value.as_list()?.iter().find_map(|item| match item {
+                Plain::Map(entries) => {
+                    let unknown = entries.iter().find(|(key, _)| !is_field(key, fields));
+                    unknown.map(|(key, _)| key.clone())
+                }
+                _ => None,
+            })
+        })
+    }
+
     pub fn is_library(&self) -> bool {
         self.chart_type.eq_ignore_ascii_case("library")
     }
@@ -315,6 +347,10 @@ impl Lock {
         });
         decoder.finish(lock)
     }
+}
+
+fn is_field(key: &str, fields: &[&str]) -> bool {
+    fields.iter().any(|field| field.eq_ignore_ascii_case(key))
 }
 
 /// Turns every white space into a blank and drops what does not print.

@@ -92,6 +92,8 @@ pub struct Rules {
 
     // Package and show.
     pub gzip_extra: &'static [u8],
+    /// How lint names an annotation that has no effect.
+    pub list_annotation_word: &'static str,
     /// `show crds` puts `---` before each file that has none; otherwise only `show all` does, once.
     pub separates_shown_crds: bool,
     pub invalid_schema_text: &'static str,
@@ -123,6 +125,7 @@ const HELM3: Rules = Rules {
     orders_webhooks: false,
     hook_log_policies: false,
     gzip_extra: b"+aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo=",
+    list_annotation_word: "Annotation",
     separates_shown_crds: false,
     invalid_schema_text: "Invalid JSON in values.schema.json",
 };
@@ -153,6 +156,7 @@ const HELM4: Rules = Rules {
     orders_webhooks: true,
     hook_log_policies: true,
     gzip_extra: b"rr\x28\x00aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo=",
+    list_annotation_word: "annotation",
     separates_shown_crds: true,
     invalid_schema_text: "invalid JSON in values.schema.json",
 };

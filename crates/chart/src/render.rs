@@ -46,6 +46,7 @@ impl RenderOptions {
                 name: name.into(),
                 namespace: namespace.into(),
                 revision: 1,
+                is_install: true,
                 is_upgrade: false,
             },
             capabilities: Capabilities::offline(profile),

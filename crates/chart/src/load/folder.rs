@@ -11,6 +11,7 @@ use super::ignore::{self, Rules};
 use super::{Error as LoadError, Sink, content_type, detect_api_version, from_files};
 use crate::chart::{Chart, File};
 use crate::go_io;
+use crate::lint::{Entry, Source};
 use crate::profile::Profile;
 
 /// Folders may nest this deep: a link to a parent folder must not loop for ever.
@@ -116,6 +117,57 @@ fn load_folder(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, L
     walk.folder(&root, "", 0)?;
     let files = walk.files;
     from_files(files, profile, warn)
+}
+
+/// Reads what lint looks at, from a folder or an archive.
+pub fn lint_source(path: &Path, profile: Profile, warn: Sink<'_>) -> Source {
+    let chart = load_path(path, profile, warn);
+    let entry = |name: &str| match fs_err::metadata(path.join(name)) {
+        Ok(metadata) if metadata.is_dir() => Entry::Folder,
+        Ok(_) => fs_err::read(path.join(name)).map_or(Entry::Missing, Entry::File),
+        Err(_) => Entry::Missing,
+    };
+    let shown = path.display().to_string();
+    if path.is_dir() {
+        return Source {
+            path: shown,
+            chart_yaml: entry("Chart.yaml"),
+            values_yaml: entry("values.yaml"),
+            schema: entry("values.schema.json"),
+            templates: entry("templates"),
+            crds: entry("crds"),
+            chart,
+        };
+    }
+    archive_source(path, shown, chart, profile)
+}
+
+/// The same from the files of an archive.
+fn archive_source(
+    path: &Path,
+    shown: String,
+    chart: Result<Chart, LoadError>,
+    profile: Profile,
+) -> Source {
+    let bytes = fs_err::read(path).unwrap_or_default();
+    let files = archive::read(&bytes, profile).unwrap_or_default();
+    let file = |name: &str| {
+        let found = files.iter().find(|file| file.name == name);
+        found.map_or(Entry::Missing, |file| Entry::File(file.data.to_vec()))
+    };
+    let folder = |prefix: &str| {
+        let has = files.iter().any(|file| file.name.starts_with(prefix));
+        if has { Entry::Folder } else { Entry::Missing }
+    };
+    Source {
+        path: shown,
+        chart_yaml: file("Chart.yaml"),
+        values_yaml: file("values.yaml"),
+        schema: file("values.schema.json"),
+        templates: folder("templates/"),
+        crds: folder("crds/"),
+        chart,
+    }
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Error> {
