@@ -61,9 +61,7 @@ impl<'a> Document<'a> {
 
     /// Looks for a number without JSON form, in the order in which JSON is written.
     fn check_numbers(&self, becomes_text: BecomesText<'_>) -> Result<(), Error> {
-        let is_special = |value: &Decoded<'_>| {
-            matches!(value, Decoded::Scalar(Resolved::Float(number), _) if !number.is_finite())
-        };
+        let is_special = |value: &Decoded<'_>| matches!(value, Decoded::Scalar(Resolved::Float(number), _) if !number.is_finite());
         if !self.values.iter().any(is_special) {
             return Ok(());
         }
@@ -145,12 +143,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn finish<B: Builder>(
-        &self,
-        at: usize,
-        builder: &mut B,
-        made: &mut Vec<B::Value>,
-    ) -> B::Value {
+    fn finish<B: Builder>(&self, at: usize, builder: &mut B, made: &mut Vec<B::Value>) -> B::Value {
         match &self.values[at] {
             Decoded::List(items) => {
                 let start = made.len() - items.len();

@@ -34,7 +34,10 @@ pub(crate) fn describe(values: &[Decoded<'_>], root: usize) -> String {
                     parts.push(Part::Text("}"));
                     let mut entries = entries.clone();
                     entries.sort_by(|a, b| rank(&values[a.0]).cmp(&rank(&values[b.0])));
-                    push_separated(&mut parts, entries.iter().map(|&(key, value)| vec![key, value]));
+                    push_separated(
+                        &mut parts,
+                        entries.iter().map(|&(key, value)| vec![key, value]),
+                    );
                 }
             },
         }

@@ -47,10 +47,7 @@ pub enum Error {
     UnsupportedNumber(&'static str),
     /// A value has not the type that the reader wants.
     #[error("json: cannot unmarshal {found} into Go {target}")]
-    Mismatch {
-        found: &'static str,
-        target: Target,
-    },
+    Mismatch { found: &'static str, target: Target },
     /// Deeper than Go's JSON decoder goes.
     #[error("exceeded max depth")]
     Depth,

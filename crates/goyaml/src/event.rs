@@ -398,9 +398,10 @@ where
             None => None,
             Some((handle, suffix)) => {
                 let known = self.resolve_tag(&handle, suffix);
-                Some(known.ok_or_else(|| {
-                    syntax_error(problem_line, "found undefined tag handle")
-                })?)
+                Some(
+                    known
+                        .ok_or_else(|| syntax_error(problem_line, "found undefined tag handle"))?,
+                )
             }
         };
         Ok((anchor, tag.filter(|tag| !tag.is_empty())))
@@ -420,9 +421,7 @@ where
             Next::BlockEntry => {
                 self.scanner.take();
                 match self.peek()? {
-                    Next::BlockEntry | Next::BlockEnd => {
-                        self.empty_then(State::BlockSequenceEntry)
-                    }
+                    Next::BlockEntry | Next::BlockEnd => self.empty_then(State::BlockSequenceEntry),
                     _ => self.node_then(Allowed::Block, State::BlockSequenceEntry),
                 }
             }

@@ -9,7 +9,10 @@ pub fn format_general(value: f64) -> String {
 /// Go's `strconv.FormatFloat(value, 'g', -1, 32)`, which is how a number becomes text where a text is wanted,
 /// such as an annotation or a chart's version.
 pub fn format_as_text(value: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "32 bits is what Go is told")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "32 bits is what Go is told"
+    )]
     let short = value as f32;
     general(special(f64::from(short)), || format!("{short:e}"))
 }

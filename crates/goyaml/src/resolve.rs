@@ -94,7 +94,8 @@ pub(crate) fn resolve_as(wanted: &str, text: &str) -> Result<Resolved, Error> {
         resolve(text)
     };
     match resolved {
-        Resolved::Int(value) if wanted == "!!float" => {
+        Resolved::Int(value) if wanted == "!!float" =>
+        {
             #[expect(clippy::cast_precision_loss, reason = "Go converts the same way")]
             Ok(Resolved::Float(value as f64))
         }
@@ -192,7 +193,8 @@ fn parse_signed(text: &str, radix: u32) -> Option<i64> {
 }
 
 fn parse_digits(digits: &str, radix: u32) -> Option<u64> {
-    let is_digits = !digits.is_empty() && digits.bytes().all(|byte| char::from(byte).is_digit(radix));
+    let is_digits =
+        !digits.is_empty() && digits.bytes().all(|byte| char::from(byte).is_digit(radix));
     is_digits
         .then(|| u64::from_str_radix(digits, radix).ok())
         .flatten()
@@ -227,7 +229,10 @@ fn parse_float(text: &str) -> Option<f64> {
 }
 
 fn count_digits(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    bytes
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count()
 }
 
 /// `[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?`: a number to other readers of YAML 1.1.
@@ -240,10 +245,7 @@ pub(crate) fn is_base60(text: &str) -> bool {
     let mut groups = 0;
     let is_right = parts.all(|part| {
         groups += 1;
-        matches!(
-            part.as_bytes(),
-            [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']
-        )
+        matches!(part.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9'])
     });
     is_right
         && groups > 0

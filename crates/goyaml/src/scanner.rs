@@ -159,7 +159,9 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
 
     /// Whether the first token of the queue may still become a key.
     fn first_may_be_key(&mut self) -> Result<bool, Error> {
-        let level = self.simple_keys.partition_point(|key| key.token < self.taken);
+        let level = self
+            .simple_keys
+            .partition_point(|key| key.token < self.taken);
         match self.simple_keys.get(level) {
             Some(key) if key.holds && key.token == self.taken => self.is_simple_key_valid(level),
             _ => Ok(false),

@@ -172,9 +172,9 @@ fn decode_utf16(bytes: &[u8], [low, high]: [usize; 2]) -> Step {
 /// Whether valid UTF-8 has only `\n` as line break and no character that needs a second look.
 fn is_simple(text: &[u8]) -> bool {
     const STEP: usize = 64;
-    text.chunks(STEP)
-        .enumerate()
-        .all(|(index, chunk)| !has_odd_or_wide(chunk) || is_simple_slowly(text, index * STEP, chunk))
+    text.chunks(STEP).enumerate().all(|(index, chunk)| {
+        !has_odd_or_wide(chunk) || is_simple_slowly(text, index * STEP, chunk)
+    })
 }
 
 /// Whether a byte is a control character or not ASCII. Written so that the compiler can use vectors.

@@ -3,9 +3,8 @@
 /// `2006-1-2T15:4:5.999999999Z07:00` (also with a small `t`), `2006-1-2 15:4:5.999999999` or `2006-1-2`.
 pub(crate) fn is_timestamp(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let starts_with_year = bytes.len() > 4
-        && bytes[..4].iter().all(u8::is_ascii_digit)
-        && bytes[4] == b'-';
+    let starts_with_year =
+        bytes.len() > 4 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes[4] == b'-';
     starts_with_year && parse(bytes).is_some()
 }
 

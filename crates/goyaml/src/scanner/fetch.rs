@@ -151,11 +151,14 @@ impl<const EXACT: bool> Scanner<'_, EXACT> {
     fn fetch_block_entry(&mut self) -> Result<(), Error> {
         if !self.in_flow() {
             if !self.simple_key_allowed {
-                return Err(
-                    self.error("block sequence entries are not allowed in this context")
-                );
+                return Err(self.error("block sequence entries are not allowed in this context"));
             }
-            self.roll_indent(self.column(), None, TokenKind::BlockSequenceStart, self.line)?;
+            self.roll_indent(
+                self.column(),
+                None,
+                TokenKind::BlockSequenceStart,
+                self.line,
+            )?;
         }
         self.remove_simple_key()?;
         self.simple_key_allowed = true;

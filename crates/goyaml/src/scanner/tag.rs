@@ -12,7 +12,10 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         self.need(1)?;
         let name = self.scan_word()?;
         let is_ended = self.is_blank_or_end(0)
-            || matches!(self.at(0), b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`');
+            || matches!(
+                self.at(0),
+                b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`'
+            );
         if name.is_empty() || !is_ended {
             return Err(self.error("did not find expected alphabetic or numeric character"));
         }
@@ -103,8 +106,25 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         self.is_word(0)
             || matches!(
                 self.at(0),
-                b';' | b'/' | b'?' | b':' | b'@' | b'&' | b'=' | b'+' | b'$' | b',' | b'.' | b'!'
-                    | b'~' | b'*' | b'\'' | b'(' | b')' | b'[' | b']' | b'%'
+                b';' | b'/'
+                    | b'?'
+                    | b':'
+                    | b'@'
+                    | b'&'
+                    | b'='
+                    | b'+'
+                    | b'$'
+                    | b','
+                    | b'.'
+                    | b'!'
+                    | b'~'
+                    | b'*'
+                    | b'\''
+                    | b'('
+                    | b')'
+                    | b'['
+                    | b']'
+                    | b'%'
             )
     }
 
