@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::function::{Dialect, Function};
-use crate::ir::{Operand, OperandKind};
+use crate::ir::{OperandKind, Parsed, Span};
 use crate::{builtins, functions, rendering, yaml};
 
 /// The number of a function.
@@ -153,25 +153,32 @@ impl FunctionId {
     }
 
     /// Whether it is a [`TextFilter`] with arguments that cannot fail.
-    pub(crate) fn changes_text(self, arguments: &[Operand]) -> bool {
-        let kinds = arguments.iter().map(|operand| operand.kind);
+    pub(crate) fn changes_text(self, parsed: &Parsed, arguments: Span) -> bool {
+        let argument = match arguments.of(&parsed.operands) {
+            [] => None,
+            [one] => Some(one.kind),
+            _ => return false,
+        };
+        let number = match argument {
+            Some(OperandKind::Number(id)) => {
+                let number = parsed.numbers.get(id as usize);
+                number.and_then(|number| number.int)
+            }
+            _ => None,
+        };
         match self.text_filter() {
             None => false,
-            Some(TextFilter::Indent | TextFilter::Nindent | TextFilter::Trunc) => {
-                kinds.len() == 1 && kinds.into_iter().all(is_number)
+            Some(TextFilter::Indent | TextFilter::Nindent) => {
+                number.is_some_and(|number| (0..=MAX_INDENT).contains(&number))
             }
+            Some(TextFilter::Trunc) => number.is_some(),
             Some(TextFilter::TrimPrefix | TextFilter::TrimSuffix) => {
-                kinds.len() == 1 && kinds.into_iter().all(is_literal)
+                matches!(argument, Some(OperandKind::Literal(_)))
             }
-            Some(TextFilter::Quote | TextFilter::Squote | TextFilter::Trim) => kinds.len() == 0,
+            Some(TextFilter::Quote | TextFilter::Squote | TextFilter::Trim) => argument.is_none(),
         }
     }
 }
 
-fn is_number(kind: OperandKind) -> bool {
-    matches!(kind, OperandKind::Number(_))
-}
-
-fn is_literal(kind: OperandKind) -> bool {
-    matches!(kind, OperandKind::Literal(_))
-}
+/// Larger indentations are left to the function itself.
+const MAX_INDENT: i64 = 200;

@@ -119,7 +119,7 @@ fn are_equal(dialect: &Dialect, a: &Value, b: &Value) -> Truth {
 fn others_equal(a: &Value, b: &Value) -> Truth {
     let (kind_a, kind_b) = (a.kind(), b.kind());
     if kind_a != kind_b && kind_a != Kind::Invalid && kind_b != Kind::Invalid {
-        let (a_text, b_text) = (as_string(a), as_string(b));
+        let (a_text, b_text) = (as_string(a), as_text(b));
         let (a_type, b_type) = (a.type_name(), b.type_name());
         return Err(CallError::Returned(format!(
             "non-comparable types {a_text}: {a_type}, {b_type}: {b_text}"
@@ -148,6 +148,12 @@ fn is_nil(value: &Value) -> bool {
         Value::Map(map) => map.is_nil(),
         _ => false,
     }
+}
+
+/// `%v`
+fn as_text(value: &Value) -> String {
+    let text = fmt::sprint(std::slice::from_ref(value));
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// `%s`

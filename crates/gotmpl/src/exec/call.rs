@@ -145,10 +145,12 @@ impl Run<'_> {
         if callee.is_nil() {
             return ExecError::plain("call of nil");
         }
-        let name = if operands.is_empty() {
-            callee.type_name()
-        } else {
-            print::print(frame.parsed(), Node::Operand(operands.start))
+        let name = match callee {
+            _ if !operands.is_empty() => {
+                print::print(frame.parsed(), Node::Operand(operands.start))
+            }
+            Value::Str(name) => name.to_text().into_owned(),
+            other => format!("<{} Value>", other.type_name()),
         };
         let type_name = callee.type_name();
         ExecError::plain(format!("non-function {name} of type {type_name}"))

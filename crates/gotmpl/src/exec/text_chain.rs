@@ -18,14 +18,28 @@ impl Run<'_> {
     ) -> Result<()> {
         let start = self.out.len();
         let list = commands.of(&frame.parsed().commands);
-        for (id, command) in commands.indexes().zip(list) {
-            let first = command.operands.start;
-            let OperandKind::Function(function) = frame.operand(first) else {
-                continue;
-            };
-            if id == commands.start {
-                self.write_source(frame, dot, function, id, command)?;
-            } else {
+        let Some((first, mut filters)) = list.split_first() else {
+            return Ok(());
+        };
+        let OperandKind::Function(source) = frame.operand(first.operands.start) else {
+            return Ok(());
+        };
+        let mut indent = 0;
+        if source.operation() == Operation::ToYaml
+            && let Some((filter, others)) = filters.split_first()
+            && let OperandKind::Function(function) = frame.operand(filter.operands.start)
+            && let Some(known @ (TextFilter::Indent | TextFilter::Nindent)) = function.text_filter()
+        {
+            // The YAML writer indents on its own.
+            indent = usize::try_from(number(frame, filter)).unwrap_or_default();
+            if known == TextFilter::Nindent {
+                self.out.push(b'\n');
+            }
+            filters = others;
+        }
+        self.write_source(frame, dot, source, commands.start, first, indent)?;
+        for command in filters {
+            if let OperandKind::Function(function) = frame.operand(command.operands.start) {
                 self.step(frame)?;
                 self.filter(frame, function, command, start);
             }
@@ -41,6 +55,7 @@ impl Run<'_> {
         id: FunctionId,
         command_id: u32,
         command: &Command,
+        indent: usize,
     ) -> Result<()> {
         self.step(frame)?;
         let function = id.function();
@@ -58,7 +73,7 @@ impl Run<'_> {
         let result = match id.operation() {
             Operation::ToYaml => {
                 let value = self.arguments.get(base).unwrap_or(&Value::Nil);
-                crate::yaml::append_yaml(&mut self.out, value);
+                crate::yaml::append_indented(&mut self.out, value, indent);
                 Ok(())
             }
             operation => self.write_text(operation, base),
@@ -71,13 +86,8 @@ impl Run<'_> {
 
     /// Changes the output from `start` on.
     fn filter(&mut self, frame: &Frame<'_>, id: FunctionId, command: &Command, start: usize) {
-        let argument = frame.operand(command.operands.start + 1);
-        let number = match argument {
-            OperandKind::Number(id) => frame.parsed().numbers.get(id as usize),
-            _ => None,
-        };
-        let number = number.and_then(|number| number.int).unwrap_or_default();
-        let literal = match argument {
+        let number = number(frame, command);
+        let literal = match frame.operand(command.operands.start + 1) {
             OperandKind::Literal(id) => frame.parsed().literal(id),
             _ => &[],
         };
@@ -129,6 +139,15 @@ impl Run<'_> {
         self.out.extend_from_slice(&text[line_start..]);
         self.text = text;
     }
+}
+
+/// The constant that a filter has as its argument.
+fn number(frame: &Frame<'_>, command: &Command) -> i64 {
+    let number = match frame.operand(command.operands.start + 1) {
+        OperandKind::Number(id) => frame.parsed().numbers.get(id as usize),
+        _ => None,
+    };
+    number.and_then(|number| number.int).unwrap_or_default()
 }
 
 fn push_spaces(out: &mut Vec<u8>, count: usize) {

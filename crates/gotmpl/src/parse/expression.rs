@@ -337,7 +337,7 @@ impl Parser<'_> {
                     start: operands.start + 1,
                     end: operands.end,
                 };
-                id.changes_text(arguments.of(&self.parsed.operands))
+                id.changes_text(&self.parsed, arguments)
             }
         })
     }
