@@ -3,5 +3,9 @@
 //! Pure: no file system, no clock, no network. Whatever a template needs from outside comes through
 //! [`function::Host`].
 
+pub mod fmt;
 pub mod function;
+pub mod functions;
+pub mod json;
+pub mod semver;
 pub mod value;

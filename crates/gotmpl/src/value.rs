@@ -210,6 +210,8 @@ struct MapData {
     /// Go's nil map: empty and read-only; `null` in JSON and YAML.
     nil: bool,
     entries: RefCell<Vec<(Str, Value)>>,
+    /// Another map whose entries these are, seen under this type.
+    view_of: Option<Map>,
 }
 
 impl Default for Map {
@@ -239,6 +241,7 @@ impl Map {
             ty,
             nil: false,
             entries: RefCell::new(entries),
+            view_of: None,
         }))
     }
 
@@ -248,6 +251,7 @@ impl Map {
             ty,
             nil: true,
             entries: RefCell::default(),
+            view_of: None,
         }))
     }
 
@@ -259,26 +263,41 @@ impl Map {
         self.0.ty
     }
 
-    /// Same entries under another declared type; a copy, as a Go conversion of the header would alias,
-    /// so use it only on maps that nobody else holds.
+    /// The same map under another declared type: a write through one is seen through the other.
+    #[must_use]
     pub fn retyped(&self, ty: MapType) -> Self {
+        if self.ty() == ty {
+            return self.clone();
+        }
+        let origin = self.0.view_of.as_ref().unwrap_or(self);
+        if origin.ty() == ty {
+            return origin.clone();
+        }
         Self(Rc::new(MapData {
             ty,
             nil: self.0.nil,
-            entries: RefCell::new(self.0.entries.borrow().clone()),
+            entries: RefCell::default(),
+            view_of: Some(origin.clone()),
         }))
     }
 
+    fn entries_cell(&self) -> &RefCell<Vec<(Str, Value)>> {
+        match &self.0.view_of {
+            None => &self.0.entries,
+            Some(origin) => &origin.0.entries,
+        }
+    }
+
     pub fn len(&self) -> usize {
-        self.0.entries.borrow().len()
+        self.entries_cell().borrow().len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.entries.borrow().is_empty()
+        self.entries_cell().borrow().is_empty()
     }
 
     pub fn get(&self, key: &[u8]) -> Option<Value> {
-        let entries = self.0.entries.borrow();
+        let entries = self.entries_cell().borrow();
         let at = entries
             .binary_search_by(|(k, _)| k.as_bytes().cmp(key))
             .ok()?;
@@ -286,15 +305,14 @@ impl Map {
     }
 
     pub fn contains_key(&self, key: &[u8]) -> bool {
-        self.0
-            .entries
+        self.entries_cell()
             .borrow()
             .binary_search_by(|(k, _)| k.as_bytes().cmp(key))
             .is_ok()
     }
 
     pub fn set(&self, key: Str, value: Value) {
-        let mut entries = self.0.entries.borrow_mut();
+        let mut entries = self.entries_cell().borrow_mut();
         match entries.binary_search_by(|(k, _)| k.cmp(&key)) {
             Ok(at) => entries[at].1 = value,
             Err(at) => entries.insert(at, (key, value)),
@@ -302,7 +320,7 @@ impl Map {
     }
 
     pub fn remove(&self, key: &[u8]) -> Option<Value> {
-        let mut entries = self.0.entries.borrow_mut();
+        let mut entries = self.entries_cell().borrow_mut();
         let at = entries
             .binary_search_by(|(k, _)| k.as_bytes().cmp(key))
             .ok()?;
@@ -311,16 +329,17 @@ impl Map {
 
     /// The entries in byte order of their keys, as they are now.
     pub fn entries(&self) -> Vec<(Str, Value)> {
-        self.0.entries.borrow().clone()
+        self.entries_cell().borrow().clone()
     }
 
     /// Runs `read` on the entries without copying them. `read` must not change this map.
     pub fn with_entries<R>(&self, read: impl FnOnce(&[(Str, Value)]) -> R) -> R {
-        read(&self.0.entries.borrow())
+        read(&self.entries_cell().borrow())
     }
 
+    /// Whether both are the same map, under whatever type.
     pub fn ptr_eq(&self, other: &Self) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
+        std::ptr::eq(self.entries_cell(), other.entries_cell())
     }
 }
 
@@ -366,6 +385,11 @@ pub trait Object: Any {
 
     /// What `%v` prints.
     fn display(&self) -> String;
+
+    /// Whether `reflect.DeepEqual` finds the same value in another object of the same type.
+    fn deep_equals(&self, other: &dyn Object) -> bool {
+        self.display() == other.display()
+    }
 
     fn as_any(&self) -> &dyn Any;
 }

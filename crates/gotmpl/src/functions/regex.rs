@@ -1,0 +1,3 @@
+//! regex
+use crate::function::Function;
+pub(super) const FUNCTIONS: &[Function] = &[];
