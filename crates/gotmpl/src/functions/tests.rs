@@ -108,6 +108,7 @@ macro_rules! families {
 }
 
 families! {
+    regular_expressions_agree_with_helm: "regex.txt",
     encodings_and_paths_agree_with_helm: "paths.txt",
     formats_agree_with_helm: "fmt.txt",
     functions_on_lists_agree_with_helm: "lists.txt",
