@@ -1,0 +1,3 @@
+//! dates
+use crate::function::Function;
+pub(super) const FUNCTIONS: &[Function] = &[];

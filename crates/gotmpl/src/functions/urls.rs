@@ -1,0 +1,3 @@
+//! urls
+use crate::function::Function;
+pub(super) const FUNCTIONS: &[Function] = &[];
