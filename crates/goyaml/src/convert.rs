@@ -24,21 +24,22 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    /// The depth, if all keys have a JSON form.
+    /// The depth, if all keys have a JSON form. Go visits entries in random order; here it is reading order.
     fn check_keys(&self) -> Result<usize, Error> {
         let mut deepest = 0;
-        let mut left = vec![(self.root, 1)];
-        while let Some((at, depth)) = left.pop() {
+        let mut left = vec![(None, self.root, 1)];
+        while let Some((key, at, depth)) = left.pop() {
+            if let Some(key) = key {
+                self.check_key(key, at)?;
+            }
             match &self.values[at] {
                 Decoded::Scalar(..) => continue,
                 Decoded::List(items) => {
-                    left.extend(items.iter().rev().map(|&item| (item, depth + 1)));
+                    left.extend(items.iter().rev().map(|&item| (None, item, depth + 1)));
                 }
                 Decoded::Map(entries) => {
-                    for &(key, value) in entries {
-                        self.check_key(key, value)?;
-                    }
-                    left.extend(entries.iter().rev().map(|&(_, value)| (value, depth + 1)));
+                    let entries = entries.iter().rev();
+                    left.extend(entries.map(|&(key, value)| (Some(key), value, depth + 1)));
                 }
             }
             deepest = deepest.max(depth);

@@ -62,18 +62,18 @@ fn push_separated(parts: &mut Vec<Part>, members: impl DoubleEndedIterator<Item 
     }
 }
 
-/// Go sorts keys of one type; the order of types is an accident of its linker.
+/// Go sorts keys by type first, in an order that its linker chose; this is the order in Helm 3 and 4.
 fn rank<'k>(key: &'k Decoded<'_>) -> (u8, i128, &'k str) {
     let Decoded::Scalar(resolved, text) = key else {
-        return (7, 0, "");
+        return (0, 0, "");
     };
     match *resolved {
         Resolved::Null => (0, 0, ""),
-        Resolved::Bool(value) => (1, i128::from(value), ""),
-        Resolved::Int(value) => (2, i128::from(value), ""),
-        Resolved::Uint(value) => (3, i128::from(value), ""),
+        Resolved::Timestamp | Resolved::Text => (1, 0, text),
+        Resolved::Uint(value) => (2, i128::from(value), ""),
+        Resolved::Int(value) => (3, i128::from(value), ""),
         Resolved::Float(value) => (4, float_rank(value), ""),
-        Resolved::Timestamp | Resolved::Text => (5, 0, text),
+        Resolved::Bool(value) => (5, i128::from(value), ""),
     }
 }
 
@@ -114,7 +114,7 @@ fn push_quoted(out: &mut String, text: &str) {
             '\r' => write!(out, "\\r"),
             '\t' => write!(out, "\\t"),
             '\u{B}' => write!(out, "\\v"),
-            '\0'..=' ' | '\u{7F}' if c != ' ' => write!(out, "\\x{:02x}", u32::from(c)),
+            '\0'..='\u{1F}' | '\u{7F}' => write!(out, "\\x{:02x}", u32::from(c)),
             ' '..='~' => write!(out, "{c}"),
             _ if is_printable(c) => write!(out, "{c}"),
             '\u{10000}'.. => write!(out, "\\U{:08x}", u32::from(c)),

@@ -8,10 +8,13 @@ mod build;
 mod convert;
 mod describe;
 mod document;
+mod emitter;
 mod error;
 mod event;
 mod head;
+mod letters;
 mod number;
+mod order;
 mod quick;
 mod resolve;
 mod scanner;
@@ -30,9 +33,11 @@ use quick::{Progress, Sink, walk};
 use resolve::Resolved;
 use source::Source;
 
+pub use emitter::{Emitter, Style};
 pub use error::{Error, Step, Target};
 pub use head::Head;
 pub use number::{format_as_text, format_general, format_json};
+pub use order::{natural_order, pretty_order, sort_natural};
 pub use split::{Documents, SeparatorError, documents};
 pub use text::from_go_bytes;
 

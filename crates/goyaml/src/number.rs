@@ -3,7 +3,12 @@
 /// Go's `strconv.FormatFloat(value, 'g', -1, 64)`: shortest digits, with an exponent from a million on and
 /// below a ten thousandth.
 pub fn format_general(value: f64) -> String {
-    general(special(value), || format!("{value:e}"))
+    match special(value) {
+        Some(name) => name.to_owned(),
+        None => general(&Decimal::shortest(&format!("{value:e}"), |places| {
+            format!("{value:.places$e}")
+        })),
+    }
 }
 
 /// Go's `strconv.FormatFloat(value, 'g', -1, 32)`, which is how a number becomes text where a text is wanted,
@@ -14,7 +19,12 @@ pub fn format_as_text(value: f64) -> String {
         reason = "32 bits is what Go is told"
     )]
     let short = value as f32;
-    general(special(f64::from(short)), || format!("{short:e}"))
+    match special(f64::from(short)) {
+        Some(name) => name.to_owned(),
+        None => general(&Decimal::shortest(&format!("{short:e}"), |places| {
+            format!("{short:.places$e}")
+        })),
+    }
 }
 
 /// The number as Go's JSON package prints it; none if JSON has no form for it.
@@ -22,12 +32,12 @@ pub fn format_json(value: f64) -> Option<String> {
     if !value.is_finite() {
         return None;
     }
+    let decimal = Decimal::shortest(&format!("{value:e}"), |places| format!("{value:.places$e}"));
     let size = value.abs();
-    if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        let (digits, exponent) = split(&format!("{value:e}"));
-        return Some(with_exponent(&digits, exponent, 1));
+    if size == 0.0 || (1e-6..1e21).contains(&size) {
+        return Some(positional(&decimal));
     }
-    Some(format!("{value}"))
+    Some(with_exponent(&decimal, 1))
 }
 
 fn special(value: f64) -> Option<&'static str> {
@@ -41,38 +51,82 @@ fn special(value: f64) -> Option<&'static str> {
     }
 }
 
-fn general(special: Option<&str>, scientific: impl Fn() -> String) -> String {
-    if let Some(name) = special {
-        return name.to_owned();
-    }
-    let (digits, exponent) = split(&scientific());
-    if (-4..6).contains(&exponent) {
-        positional(&digits, exponent)
+fn general(decimal: &Decimal) -> String {
+    if (-4..6).contains(&decimal.exponent) {
+        positional(decimal)
     } else {
-        with_exponent(&digits, exponent, 2)
+        with_exponent(decimal, 2)
     }
 }
 
-/// Splits `-1.25e-7` into `-125` and the exponent of its first digit.
-fn split(scientific: &str) -> (String, i32) {
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    (
-        mantissa.replace('.', ""),
-        exponent.parse().unwrap_or_default(),
+struct Decimal {
+    sign: &'static str,
+    /// Without a point.
+    digits: String,
+    /// Of the first digit.
+    exponent: i32,
+}
+
+impl Decimal {
+    /// From `-1.25e-7`.
+    fn new(scientific: &str) -> Self {
+        let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+        let (sign, mantissa) = match mantissa.strip_prefix('-') {
+            Some(rest) => ("-", rest),
+            None => ("", mantissa),
+        };
+        Self {
+            sign,
+            digits: mantissa.replace('.', ""),
+            exponent: exponent.parse().unwrap_or_default(),
+        }
+    }
+
+    /// The shortest digits that give the number back. If two are equally near, Rust takes the upper one and Go
+    /// the even one. `with_places` prints the number with so many digits after the first.
+    fn shortest(scientific: &str, with_places: impl Fn(usize) -> String) -> Self {
+        /// No double has more digits.
+        const ALL_PLACES: usize = 770;
+        let mut shortest = Self::new(scientific);
+        let length = shortest.digits.len();
+        let last = shortest.digits.pop().unwrap_or('0');
+        let is_odd = last.to_digit(10).is_some_and(|digit| digit % 2 == 1);
+        // Few digits are never in the middle between two.
+        if is_odd && length > 6 {
+            let below = char::from_digit(last.to_digit(10).unwrap_or(1) - 1, 10).unwrap_or('0');
+            let middle = format!("{}{below}5", shortest.digits);
+            if Self::new(&with_places(length)).digits == middle
+                && Self::new(&with_places(ALL_PLACES))
+                    .digits
+                    .trim_end_matches('0')
+                    == middle
+            {
+                shortest.digits.push(below);
+                return shortest;
+            }
+        }
+        shortest.digits.push(last);
+        shortest
+    }
+}
+
+fn with_exponent(decimal: &Decimal, width: usize) -> String {
+    let (first, rest) = decimal.digits.split_at(1);
+    let point = if rest.is_empty() { "" } else { "." };
+    let direction = if decimal.exponent < 0 { '-' } else { '+' };
+    let exponent = decimal.exponent.unsigned_abs();
+    format!(
+        "{}{first}{point}{rest}e{direction}{exponent:0width$}",
+        decimal.sign
     )
 }
 
-fn with_exponent(digits: &str, exponent: i32, width: usize) -> String {
-    let (sign, digits) = unsign(digits);
-    let (first, rest) = digits.split_at(1);
-    let point = if rest.is_empty() { "" } else { "." };
-    let direction = if exponent < 0 { '-' } else { '+' };
-    let exponent = exponent.unsigned_abs();
-    format!("{sign}{first}{point}{rest}e{direction}{exponent:0width$}")
-}
-
-fn positional(digits: &str, exponent: i32) -> String {
-    let (sign, digits) = unsign(digits);
+fn positional(decimal: &Decimal) -> String {
+    let Decimal {
+        sign,
+        digits,
+        exponent,
+    } = decimal;
     let before = usize::try_from(exponent + 1).unwrap_or(0);
     if before == 0 {
         let zeros = "0".repeat(usize::try_from(-exponent - 1).unwrap_or(0));
@@ -84,11 +138,4 @@ fn positional(digits: &str, exponent: i32) -> String {
     }
     let (whole, fraction) = digits.split_at(before);
     format!("{sign}{whole}.{fraction}")
-}
-
-fn unsign(digits: &str) -> (&str, &str) {
-    match digits.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", digits),
-    }
 }

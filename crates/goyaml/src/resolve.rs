@@ -125,8 +125,21 @@ fn resolve_point(text: &str) -> Resolved {
     match text {
         ".nan" | ".NaN" | ".NAN" => Resolved::Float(f64::NAN),
         ".inf" | ".Inf" | ".INF" => Resolved::Float(f64::INFINITY),
-        _ => parse_float(text).map_or(Resolved::Text, Resolved::Float),
+        _ if !text.contains('_') => parse_float(text).map_or(Resolved::Text, Resolved::Float),
+        _ if has_marks_between_digits(text) => {
+            parse_float(&text.replace('_', "")).map_or(Resolved::Text, Resolved::Float)
+        }
+        _ => Resolved::Text,
     }
+}
+
+/// Whether each `_` stands between two digits, as in a number of the Go language.
+fn has_marks_between_digits(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    (0..bytes.len())
+        .filter(|&at| bytes[at] == b'_')
+        .all(|at| at > 0 && is_digit(at - 1) && is_digit(at + 1))
 }
 
 fn resolve_number(text: &str, dates: bool) -> Resolved {
@@ -258,10 +271,13 @@ pub(crate) fn is_base60(text: &str) -> bool {
 pub(crate) fn is_text_to_v3(text: &str) -> bool {
     match resolve(text) {
         Resolved::Text => {
-            let digits = text.replace('_', "");
-            digits
-                .strip_prefix("0o")
-                .is_none_or(|rest| parse_signed(rest, 8).is_none())
+            let is_octal = |text: &str| {
+                let digits = text.replace('_', "");
+                digits
+                    .strip_prefix("0o")
+                    .is_some_and(|rest| parse_signed(rest, 8).is_some())
+            };
+            !(text.starts_with('0') && is_octal(text))
         }
         // Only the words that stay booleans in YAML 1.2 matter here; the caller quotes the others anyway.
         _ => false,
