@@ -42,11 +42,18 @@ fn read_cases(text: &str) -> Vec<Case<'_>> {
         let (helm_3, helm_4) = match first.strip_prefix('3') {
             Some(line) => {
                 let second = lines.next().and_then(|line| line.strip_prefix('4'));
-                (read_expected(line), read_expected(second.expect("Helm 4 follows Helm 3")))
+                (
+                    read_expected(line),
+                    read_expected(second.expect("Helm 4 follows Helm 3")),
+                )
             }
             None => (read_expected(first), read_expected(first)),
         };
-        cases.push(Case { template, helm_3, helm_4 });
+        cases.push(Case {
+            template,
+            helm_3,
+            helm_4,
+        });
     }
     cases
 }
