@@ -115,6 +115,8 @@ macro_rules! families {
 }
 
 families! {
+    urls_agree_with_helm: "urls.txt",
+    dates_agree_with_helm: "dates.txt",
     regular_expressions_agree_with_helm: "regex.txt",
     encodings_and_paths_agree_with_helm: "paths.txt",
     formats_agree_with_helm: "fmt.txt",
