@@ -16,6 +16,7 @@ impl Run<'_> {
         dot: &Got,
         commands: Span,
     ) -> Result<()> {
+        self.check_depth(frame)?;
         let start = self.out.len();
         let list = commands.of(&frame.parsed().commands);
         let Some((first, mut filters)) = list.split_first() else {
