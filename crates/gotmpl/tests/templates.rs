@@ -93,9 +93,12 @@ fn run(template: &str, mode: Mode, is_helm4: bool) -> Result<String, String> {
     let mut out = Vec::new();
     engine
         .render(NAME, &context(values_type), &Quiet, &mut out)
-        .map_err(|error| match is_helm4 {
-            true => error.helm4_text(),
-            false => error.helm3_text(),
+        .map_err(|error| {
+            if is_helm4 {
+                error.helm4_text()
+            } else {
+                error.helm3_text()
+            }
         })?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }

@@ -4,7 +4,7 @@ use outrigger_gotmpl::function::{CallError, Host};
 use outrigger_gotmpl::value::Value;
 
 #[derive(Debug)]
-pub struct Quiet;
+pub(crate) struct Quiet;
 
 impl Host for Quiet {
     fn now(&self) -> i128 {
