@@ -28,7 +28,7 @@ impl<'e> Run<'e> {
         let Some(found) = self.find(name) else {
             return Err(no_template(name));
         };
-        self.run_found(&found, Got::concrete(data.clone()))
+        self.run_found(&found, &Got::concrete(data.clone()))
     }
 
     fn find(&self, name: &[u8]) -> Option<Found<'e>> {
@@ -57,10 +57,10 @@ impl<'e> Run<'e> {
         shared.or(empty)
     }
 
-    fn run_found(&mut self, found: &Found<'_>, data: Got) -> Result<()> {
+    fn run_found(&mut self, found: &Found<'_>, data: &Got) -> Result<()> {
         match found {
-            Found::Shared { file, template, .. } => self.run_template(file, *template, &data),
-            Found::Local { file, template } => self.run_template(file, *template, &data),
+            Found::Shared { file, template, .. } => self.run_template(file, *template, data),
+            Found::Local { file, template } => self.run_template(file, *template, data),
         }
     }
 
@@ -107,7 +107,7 @@ impl<'e> Run<'e> {
             Some(pipe) => self.pipeline(frame, dot, pipe)?,
             None => Value::Nil,
         };
-        self.run_found(&found, Got::concrete(data))
+        self.run_found(&found, &Got::concrete(data))
     }
 
     /// Writes what `include` or `tpl` yields for the arguments from `base` on. An error has no place yet.
@@ -136,7 +136,7 @@ impl<'e> Run<'e> {
             )));
         }
         *open += 1;
-        self.run_found(&found, Got::concrete(data))?;
+        self.run_found(&found, &Got::concrete(data))?;
         let open = self.open_count(&found, name);
         *open = open.saturating_sub(1);
         Ok(())
