@@ -4,7 +4,7 @@
 //! before the mark mean that the two Helms differ; `b` behind it that the text is base64, because it is no UTF-8.
 
 mod evaluate;
-mod host;
+pub(super) mod host;
 mod properties;
 
 use crate::function::Dialect;
@@ -108,6 +108,7 @@ macro_rules! families {
 }
 
 families! {
+    keys_and_passwords_agree_with_helm: "crypto.txt",
     urls_agree_with_helm: "urls.txt",
     dates_agree_with_helm: "dates.txt",
     regular_expressions_agree_with_helm: "regex.txt",

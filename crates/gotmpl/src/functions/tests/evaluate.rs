@@ -128,6 +128,7 @@ impl<'h> Evaluator<'h> {
             }
             "print" => Some(Value::str(fmt::sprint(args))),
             "println" => Some(Value::str(fmt::sprintln(args))),
+            "eq" => Some(Value::Bool(crate::functions::deep_equal(&args[0], &args[1]))),
             "len" => Some(Value::Int(i64::try_from(match &args[0] {
                 Value::Str(text) => text.len(),
                 other => panic!("length of {other:?}"),
