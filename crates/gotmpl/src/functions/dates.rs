@@ -16,7 +16,7 @@ use moment::Moment;
 use object::TimeObject;
 use zone::Zone;
 
-pub(super) use moment::{civil_from_days, days_from_civil};
+pub(super) use moment::civil_from_days;
 
 const ANY: Ty = Ty::Any;
 const STR: Ty = Ty::String;
@@ -32,9 +32,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     fixed("dateInZone", &[STR, ANY, STR], STR, date_in_zone),
     fixed("date_in_zone", &[STR, ANY, STR], STR, date_in_zone),
-    fixed("htmlDate", &[ANY], STR, |call, args| {
-        Ok(formatted(call, b"2006-01-02", any(args, 0), "Local"))
-    }),
+    fixed("htmlDate", &[ANY], STR, |call, args| Ok(formatted(call, b"2006-01-02", any(args, 0), "Local"))),
     fixed("htmlDateInZone", &[ANY, STR], STR, |call, args| {
         Ok(formatted(call, b"2006-01-02", any(args, 0), &text(args, 1)))
     }),
@@ -81,19 +79,11 @@ fn moment_of(call: &Call<'_>, value: &Value) -> Moment {
 
 fn formatted(call: &Call<'_>, layout: &[u8], value: &Value, zone: &str) -> Value {
     let zone = Zone::load(zone, call.host).unwrap_or(Zone::Utc);
-    Value::str(layout::format(
-        &moment_of(call, value).in_zone(zone),
-        layout,
-    ))
+    Value::str(layout::format(&moment_of(call, value).in_zone(zone), layout))
 }
 
 fn date_in_zone(call: &mut Call<'_>, args: &[Value]) -> Outcome {
-    Ok(formatted(
-        call,
-        bytes(args, 0),
-        any(args, 1),
-        &text(args, 2),
-    ))
+    Ok(formatted(call, bytes(args, 0), any(args, 1), &text(args, 2)))
 }
 
 fn date_modify(call: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -111,9 +101,7 @@ fn must_date_modify(call: &mut Call<'_>, args: &[Value]) -> Outcome {
 
 fn ago(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     let elapsed = now(call).since(&moment_of(call, any(args, 0)));
-    Ok(Value::str(duration::text(duration::rounded(
-        elapsed, SECOND,
-    ))))
+    Ok(Value::str(duration::text(duration::rounded(elapsed, SECOND))))
 }
 
 fn duration_text(_: &mut Call<'_>, args: &[Value]) -> Outcome {

@@ -66,11 +66,7 @@ fn whole_number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return Some(0);
     }
-    std::str::from_utf8(digits)
-        .ok()?
-        .parse()
-        .ok()
-        .filter(|n: &u64| *n <= 1 << 63)
+    std::str::from_utf8(digits).ok()?.parse().ok().filter(|n: &u64| *n <= 1 << 63)
 }
 
 fn unit_nanos(name: &[u8]) -> Option<u64> {
@@ -96,9 +92,7 @@ fn fraction_nanos(digits: &[u8], unit: u64) -> u64 {
     let mut value: u64 = 0;
     let mut scale = 1.0;
     for digit in digits {
-        let next = value
-            .checked_mul(10)
-            .and_then(|v| v.checked_add(u64::from(digit - b'0')));
+        let next = value.checked_mul(10).and_then(|v| v.checked_add(u64::from(digit - b'0')));
         let Some(next) = next.filter(|next| *next <= 1 << 63) else {
             break;
         };
