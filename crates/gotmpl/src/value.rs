@@ -127,6 +127,11 @@ pub trait Object: Any {
     /// What `%v` prints.
     fn display(&self) -> String;
 
+    /// Whether `reflect.DeepEqual` finds the same value in another object of the same type.
+    fn deep_equals(&self, other: &dyn Object) -> bool {
+        self.display() == other.display()
+    }
+
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -242,7 +247,7 @@ impl Value {
 }
 
 /// A map may hold itself; a copy must end.
-const DEEPEST_COPY: u32 = 1000;
+const DEEPEST_COPY: u32 = 200;
 
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

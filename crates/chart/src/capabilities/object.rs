@@ -185,7 +185,7 @@ impl Object for VersionSet {
     }
 
     fn display(&self) -> String {
-        crate::go_text::display(&self.to_plain())
+        outrigger_gotmpl::go::display(&self.to_plain())
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use outrigger_gotmpl::value::{Kind, Map, MapType, Object, Str, Value};
 
-use crate::go_text;
+use outrigger_gotmpl::go;
 use crate::metadata::{Maintainer, Metadata};
 use crate::profile::Profile;
 use crate::tree::{NodeId, Requirement, Tree};
@@ -30,7 +30,7 @@ pub(super) fn of(tree: &Tree<'_>, id: NodeId, profile: Profile) -> Value {
         is_pointer: false,
         fields: fields.clone(),
     };
-    let display = format!("{{{} {}}}", metadata.display(), go_text::display(&is_root));
+    let display = format!("{{{} {}}}", metadata.display(), go::display(&is_root));
     fields.push(field("IsRoot", "IsRoot", is_root));
     Value::Object(Rc::new(ChartStruct {
         fields: Struct {
@@ -218,7 +218,7 @@ impl Object for Struct {
         let shown: Vec<String> = self
             .fields
             .iter()
-            .map(|field| go_text::display(&field.value))
+            .map(|field| go::display(&field.value))
             .collect();
         let sign = if self.is_pointer { "&" } else { "" };
         format!("{sign}{{{}}}", shown.join(" "))

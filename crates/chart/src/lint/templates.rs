@@ -118,7 +118,7 @@ fn manifest(
 ) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty());
     if let Some(line) = first.filter(|line| line.starts_with([' ', '\t'])) {
-        let line = crate::go_quote::quote(line);
+        let line = outrigger_gotmpl::go::quote(line);
         let text = format!("document starts with an illegal indent: {line}, which may cause parsing problems");
         linter.push(Severity::Warning, name, text);
     }
@@ -191,7 +191,7 @@ fn selector(object: &Object, text: &str) -> Option<String> {
     );
     let has = text.contains("matchLabels") || text.contains("matchExpressions");
     (needs && !has).then(|| {
-        let name = crate::go_quote::quote(&object.name);
+        let name = outrigger_gotmpl::go::quote(&object.name);
         format!("a {} must contain matchLabels or matchExpressions, and {name} does not", object.kind)
     })
 }

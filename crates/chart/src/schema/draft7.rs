@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use serde_json::{Map, Value as Json};
 
 use super::draft7_format;
-use crate::go_float;
 
 /// References may lead into each other this deep.
 const MAX_DEPTH: usize = 256;
@@ -535,7 +534,7 @@ fn number(schema: &Map<String, Json>, value: &Json, place: &Place<'_>, outcome: 
     // Draft 4 has booleans that sharpen the other bound.
     let is_sharp = |name: &str| schema.get(name) == Some(&Json::Bool(true));
     let mut fail = |text: &str, bound: f64| {
-        outcome.fail(place, format!("Must be {text} {}", go_float::shortest(bound)));
+        outcome.fail(place, format!("Must be {text} {}", outrigger_goyaml::format_general(bound)));
     };
     if let Some(step) = bound("multipleOf").filter(|step| !is_multiple(x, *step)) {
         fail("a multiple of", step);

@@ -115,7 +115,6 @@ pub(super) fn char_constant(token: &[u8], span: Span) -> Result<Number, String> 
     Ok(Number {
         text: span,
         int: Some(i64::from(code)),
-        uint: Some(u64::from(code)),
         float: Some(f64::from(code)),
     })
 }
@@ -124,21 +123,17 @@ pub(super) fn char_constant(token: &[u8], span: Span) -> Result<Number, String> 
 pub(super) fn number(token: &[u8], span: Span) -> Result<Number, String> {
     let illegal = || format!("illegal number syntax: {}", quoted(token));
     let text = std::str::from_utf8(token).map_err(|_| illegal())?;
-    let mut uint = parse_uint(text);
+    let uint = parse_uint(text);
     let int = parse_int(text);
-    if int == Some(0) {
-        uint = Some(0);
-    }
     #[expect(
         clippy::cast_precision_loss,
         reason = "Go converts the constant the same way"
     )]
-    let float = int.map(|n| n as f64).or(uint.map(|n| n as f64));
+    let float = int.map(|n| n as f64).or_else(|| uint.map(|n| n as f64));
     if float.is_some() {
         return Ok(Number {
             text: span,
             int,
-            uint,
             float,
         });
     }
@@ -148,16 +143,20 @@ pub(super) fn number(token: &[u8], span: Span) -> Result<Number, String> {
     }
     Ok(Number {
         text: span,
-        int: integral(float, -TWO_63, TWO_63, |x| x as i64),
-        uint: integral(float, 0.0, 2.0 * TWO_63, |x| x as u64),
+        int: integral(float),
         float: Some(float),
     })
 }
 
 const TWO_63: f64 = 9_223_372_036_854_775_808.0;
 
-fn integral<T>(float: f64, low: f64, end: f64, convert: impl Fn(f64) -> T) -> Option<T> {
-    (float >= low && float < end && float.fract() == 0.0).then(|| convert(float))
+fn integral(float: f64) -> Option<i64> {
+    let fits = (-TWO_63..TWO_63).contains(&float) && float.fract() == 0.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the value is whole and in range"
+    )]
+    fits.then_some(float as i64)
 }
 
 /// `strconv.ParseUint` with base 0.
@@ -201,7 +200,10 @@ fn parse_float(text: &str) -> Option<f64> {
     }
     let text: String = text.chars().filter(|c| *c != '_').collect();
     let unsigned = text.trim_start_matches(['+', '-']);
-    let float = match unsigned.strip_prefix("0x").or(unsigned.strip_prefix("0X")) {
+    let float = match unsigned
+        .strip_prefix("0x")
+        .or_else(|| unsigned.strip_prefix("0X"))
+    {
         Some(digits) => {
             let value = parse_hex_float(digits)?;
             if text.starts_with('-') { -value } else { value }
