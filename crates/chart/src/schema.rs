@@ -107,7 +107,7 @@ fn json_of(value: &Value) -> Json {
         Value::Uint8(n) => Json::from(*n),
         Value::Float(x) => from_float(*x),
         Value::Str(text) => Json::String(text.to_text().into_owned()),
-        Value::List(list) => Json::Array(list.items().iter().map(from_value).collect()),
+        Value::List(list) => Json::Array(list.items().iter().map(json_of).collect()),
         Value::Map(map) => map.with_entries(|entries| {
             Json::Object(
                 entries
