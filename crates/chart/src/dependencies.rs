@@ -3,15 +3,15 @@
 
 use outrigger_gotmpl::value::{Map, Str, Value};
 
+use crate::chart::Chart;
 use crate::coalesce::{self, Error as CoalesceError};
-use outrigger_gotmpl::go;
 use crate::load::Sink;
 use crate::metadata::Dependency;
-use crate::chart::Chart;
 use crate::plain::Plain;
 use crate::profile::Profile;
 use crate::tree::{NodeId, RequirementId, Tree};
 use crate::version;
+use outrigger_gotmpl::go;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use outrigger_gotmpl::go;
 use outrigger_gotmpl::function::{CallError, Signature, Ty};
+use outrigger_gotmpl::go;
 use outrigger_gotmpl::value::{Contents, Element, Kind, List, Map, MapType, Object, Str, Value};
 
 use crate::chart::File;

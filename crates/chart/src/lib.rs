@@ -3,6 +3,7 @@
 //! Everything is pure except [`load::load_path`], which reads a folder or an archive. A [`Profile`] says which Helm
 //! the result must be identical to. Errors print Helm's own text, as it stands after `Error: `.
 
+mod address;
 pub mod capabilities;
 pub mod chart;
 pub mod charts_folder;
@@ -17,7 +18,6 @@ mod go_io;
 mod go_json;
 mod go_path;
 pub mod images;
-mod address;
 pub mod lint;
 pub mod load;
 pub mod lock;

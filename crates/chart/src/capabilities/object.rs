@@ -22,7 +22,8 @@ impl CapabilitiesObject {
     pub(crate) fn new(capabilities: &Capabilities, profile: Profile) -> Self {
         let rules = profile.rules();
         let package = rules.capabilities_package;
-        let Value::List(list) = Value::strings(capabilities.api_versions.iter().map(String::as_str))
+        let Value::List(list) =
+            Value::strings(capabilities.api_versions.iter().map(String::as_str))
         else {
             unreachable!("a list of strings is a list")
         };
@@ -116,6 +117,10 @@ impl Object for KubeVersionObject {
             ("Major", Value::str(self.version.major.as_str())),
             ("Minor", Value::str(self.version.minor.as_str())),
         ])
+    }
+
+    fn printed(&self) -> Option<String> {
+        Some(self.version.normalized.clone())
     }
 
     fn display(&self) -> String {

@@ -69,8 +69,8 @@ fn run(case: &Path, profile: Profile) -> Result<Vec<u8>, String> {
         .values
         .merge(profile, &mut no_files)
         .map_err(|error| error.to_string())?;
-    let chart = load_path(&case.join("chart"), profile, &mut |_| {})
-        .map_err(|error| error.to_string())?;
+    let chart =
+        load_path(&case.join("chart"), profile, &mut |_| {}).map_err(|error| error.to_string())?;
     let rendered = render(&chart, &values, &options, &StillHost, &mut |_| {})
         .map_err(|error| error.template_text())?;
     print_template(&rendered, &flags.print, profile).map_err(|error| error.to_string())
@@ -83,7 +83,8 @@ fn compare(case: &Path, profile: Profile, name: &str) -> Result<(), String> {
         (Ok(expected), Ok(found)) => same(&expected, &found),
         (Ok(_), Err(error)) => Err(format!("failed: {error}")),
         (Err(_), found) => {
-            let expected = fs_err::read_to_string(case.join(format!("expected.{name}.err"))).unwrap();
+            let expected =
+                fs_err::read_to_string(case.join(format!("expected.{name}.err"))).unwrap();
             match found {
                 Ok(_) => Err(format!("rendered, but Helm says {expected}")),
                 Err(error) => same(expected.trim_end().as_bytes(), error.trim_end().as_bytes()),
@@ -96,7 +97,10 @@ fn same(expected: &[u8], found: &[u8]) -> Result<(), String> {
     if expected == found {
         return Ok(());
     }
-    let (expected, found) = (String::from_utf8_lossy(expected), String::from_utf8_lossy(found));
+    let (expected, found) = (
+        String::from_utf8_lossy(expected),
+        String::from_utf8_lossy(found),
+    );
     Err(format!("--- Helm\n{expected}\n--- here\n{found}"))
 }
 
