@@ -124,6 +124,12 @@ impl Frame<'_> {
             (Ty::Float64, _) if let Some(x) = number.and_then(|n| n.float) => {
                 return Ok(Value::Float(x));
             }
+            (Ty::Named("uint32"), _)
+                if let Some(n) = number.and_then(|n| n.int).filter(|n| *n >= 0) =>
+            {
+                return Ok(Value::Int(n & i64::from(u32::MAX)));
+            }
+            (Ty::Named("uint32"), _) => "unsigned integer",
             (Ty::Bool, _) => "bool",
             (Ty::String, _) => "string",
             (Ty::Int | Ty::Int64, _) => "integer",

@@ -30,7 +30,7 @@ pub(super) struct Parser<'s> {
 
 /// The state that each template of a file has on its own.
 pub(super) struct Tree<'s> {
-    tokens: [Token; 3],
+    tokens: [Token; 2],
     peeked: usize,
     /// Where the current action began.
     action: Option<u32>,
@@ -46,11 +46,12 @@ impl Tree<'_> {
     fn new() -> Self {
         let token = Token {
             kind: TokenKind::Eof,
+            is_spaced: false,
             start: 0,
             end: 0,
         };
         Self {
-            tokens: [token; 3],
+            tokens: [token; 2],
             peeked: 0,
             action: None,
             range_depth: 0,
@@ -122,7 +123,7 @@ impl<'s> Parser<'s> {
         while self.peek().kind != TokenKind::Eof {
             if self.peek().kind == TokenKind::LeftDelim {
                 let delim = self.next();
-                if self.next_non_space().kind == TokenKind::Define {
+                if self.next().kind == TokenKind::Define {
                     self.within_new_tree(Self::definition)?;
                     continue;
                 }
@@ -153,7 +154,7 @@ impl<'s> Parser<'s> {
     /// `{{define "name"}} ... {{end}}`; the keyword has been read.
     fn definition(&mut self) -> Result<()> {
         const CONTEXT: &str = "define clause";
-        let token = self.next_non_space();
+        let token = self.next();
         if !matches!(token.kind, TokenKind::String | TokenKind::RawString) {
             return Err(self.unexpected(token, CONTEXT));
         }
@@ -217,7 +218,7 @@ impl<'s> Parser<'s> {
     fn item_list(&mut self) -> Result<(Span, ListEnd)> {
         self.check_depth()?;
         let base = self.nodes.open_statements.len();
-        while self.peek_non_space().kind != TokenKind::Eof {
+        while self.peek().kind != TokenKind::Eof {
             match self.text_or_action()? {
                 Parsing::Statement(statement) => self.nodes.open_statements.push(statement),
                 Parsing::ListEnd(end) => return Ok((self.close_statements(base), end)),
@@ -227,7 +228,7 @@ impl<'s> Parser<'s> {
     }
 
     fn text_or_action(&mut self) -> Result<Parsing> {
-        let token = self.next_non_space();
+        let token = self.next();
         match token.kind {
             TokenKind::Text => Ok(Parsing::Statement(Statement {
                 pos: token.start,
@@ -245,7 +246,7 @@ impl<'s> Parser<'s> {
 
     /// What follows a left delimiter.
     fn action(&mut self) -> Result<Parsing> {
-        let token = self.next_non_space();
+        let token = self.next();
         let statement = match token.kind {
             TokenKind::Block => self.block()?,
             TokenKind::Break => self.leave_range(token, "{{break}}", StatementKind::Break)?,
@@ -253,7 +254,7 @@ impl<'s> Parser<'s> {
                 self.leave_range(token, "{{continue}}", StatementKind::Continue)?
             }
             TokenKind::Else => {
-                let after = self.peek_non_space().kind;
+                let after = self.peek().kind;
                 if !matches!(after, TokenKind::If | TokenKind::With) {
                     self.expect(TokenKind::RightDelim, "else")?;
                 }
@@ -286,7 +287,7 @@ impl<'s> Parser<'s> {
         text: &str,
         kind: StatementKind,
     ) -> Result<Statement> {
-        let token = self.next_non_space();
+        let token = self.next();
         if token.kind != TokenKind::RightDelim {
             return Err(self.unexpected(token, text));
         }
@@ -354,7 +355,7 @@ impl<'s> Parser<'s> {
     /// `{{block "name" pipeline}} ... {{end}}`; the keyword has been read.
     fn block(&mut self) -> Result<Statement> {
         const CONTEXT: &str = "block clause";
-        let token = self.next_non_space();
+        let token = self.next();
         let name = self.template_name(token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, TokenKind::RightDelim)?;
         let (body, end, slots) = self.within_new_tree(|parser| {
@@ -374,10 +375,10 @@ impl<'s> Parser<'s> {
     /// `{{template "name" pipeline}}`; the keyword has been read.
     fn template_call(&mut self) -> Result<Statement> {
         const CONTEXT: &str = "template clause";
-        let token = self.next_non_space();
+        let token = self.next();
         self.template_name(token, CONTEXT)?;
         let mut pipe = None;
-        if self.next_non_space().kind != TokenKind::RightDelim {
+        if self.next().kind != TokenKind::RightDelim {
             self.backup();
             pipe = Some(self.pipeline(CONTEXT, TokenKind::RightDelim)?);
         }
@@ -447,36 +448,14 @@ impl<'s> Parser<'s> {
         self.tree.peeked = 2;
     }
 
-    /// Puts back `first` and `second` before the token read last.
-    pub(super) fn backup3(&mut self, first: Token, second: Token) {
-        self.tree.tokens[1] = second;
-        self.tree.tokens[2] = first;
-        self.tree.peeked = 3;
-    }
-
     pub(super) fn peek(&mut self) -> Token {
         let token = self.next();
         self.backup();
         token
     }
 
-    pub(super) fn next_non_space(&mut self) -> Token {
-        loop {
-            let token = self.next();
-            if token.kind != TokenKind::Space {
-                return token;
-            }
-        }
-    }
-
-    pub(super) fn peek_non_space(&mut self) -> Token {
-        let token = self.next_non_space();
-        self.backup();
-        token
-    }
-
     fn expect(&mut self, kind: TokenKind, context: &str) -> Result<Token> {
-        let token = self.next_non_space();
+        let token = self.next();
         if token.kind == kind {
             Ok(token)
         } else {
