@@ -10,7 +10,7 @@ use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{Element, Kind, List, Value};
 use decimal::Decimal;
 
-pub(super) use parse::{parse_float, parse_int};
+pub(super) use parse::{IntError, parse_float, parse_int};
 
 const ANY: Ty = Ty::Any;
 const FLOAT: Ty = Ty::Float64;

@@ -66,11 +66,16 @@ fn toml_edition(call: &Call<'_>) -> toml::Edition {
 
 /// An error is told in the result.
 fn to_toml(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+    if any(args, 0).is_nil() {
+        return Err(CallError::returned("reflect: call of reflect.Value.Type on zero Value"));
+    }
     let encoded = toml::encode(any(args, 0), toml_edition(call));
     Ok(Value::str(encoded.unwrap_or_else(String::into_bytes)))
 }
 
 fn from_toml(call: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let (map, error) = toml::decode(&text(args, 0), toml_edition(call));
-    Ok(with_error(map, error))
+    Ok(match toml::decode(&text(args, 0), toml_edition(call), call) {
+        Ok(map) => Value::Map(map),
+        Err(error) => with_error(Map::default(), Some(error)),
+    })
 }

@@ -108,6 +108,7 @@ macro_rules! families {
 }
 
 families! {
+    toml_agrees_with_helm: "toml.txt",
     keys_and_passwords_agree_with_helm: "crypto.txt",
     urls_agree_with_helm: "urls.txt",
     dates_agree_with_helm: "dates.txt",
