@@ -7,7 +7,8 @@ mod evaluate;
 pub(super) mod host;
 mod properties;
 
-use crate::function::Dialect;
+use super::table;
+use crate::function::{Dialect, Ty};
 use crate::json;
 use crate::value::Value;
 use evaluate::Evaluator;
@@ -121,4 +122,38 @@ families! {
     functions_on_strings_agree_with_helm: "strings.txt",
     functions_on_versions_agree_with_helm: "versions.txt",
     json_agrees_with_helm: "json.txt",
+}
+
+/// The Go type that a parameter or a result stands for.
+fn go_type(ty: Ty) -> &'static str {
+    match ty {
+        Ty::Any => "interface {}",
+        Ty::Bool => "bool",
+        Ty::Int => "int",
+        Ty::Int64 => "int64",
+        Ty::Float64 => "float64",
+        Ty::String => "string",
+        Ty::Map => "map[string]interface {}",
+        Ty::List => "[]interface {}",
+        Ty::Strings => "[]string",
+        Ty::Reflect => "reflect.Value",
+        Ty::Named(name) => name,
+    }
+}
+
+#[test]
+fn every_function_has_its_signature_in_go() {
+    let mut found: Vec<String> = table()
+        .iter()
+        .map(|function| {
+            let mut params: Vec<String> = function.params.iter().map(|ty| go_type(*ty).to_owned()).collect();
+            if let Some(last) = params.last_mut().filter(|_| function.variadic) {
+                last.insert_str(0, "...");
+            }
+            format!("{} ({}) {}", function.name, params.join(", "), go_type(function.result))
+        })
+        .collect();
+    found.sort_unstable();
+    let expected: Vec<&str> = include_str!("tests/cases/signatures.txt").lines().collect();
+    assert_eq!(found, expected);
 }
