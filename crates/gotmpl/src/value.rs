@@ -3,12 +3,20 @@
 //! Values are single-threaded and cheap to clone. Maps are shared and mutable, as in Go: a `set` through one
 //! alias is seen through every other. Lists and strings never change.
 
+mod list;
+mod map;
+mod teardown;
+mod text;
+
 use std::any::Any;
-use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-use crate::function::CallError;
+use crate::function::{CallError, Signature};
+
+pub use list::{Element, List};
+pub use map::{Map, MapType};
+pub use text::Str;
 
 /// One Go value.
 #[derive(Clone, Default)]
@@ -71,278 +79,6 @@ impl Kind {
     }
 }
 
-/// An immutable byte string. Go strings need not be UTF-8: `trunc` may cut one in the middle of a character.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Str(Rc<[u8]>);
-
-impl Str {
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// The text, with U+FFFD where the bytes are not UTF-8.
-    pub fn to_text(&self) -> std::borrow::Cow<'_, str> {
-        String::from_utf8_lossy(&self.0)
-    }
-
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl From<&[u8]> for Str {
-    fn from(bytes: &[u8]) -> Self {
-        Self(bytes.into())
-    }
-}
-
-impl From<&str> for Str {
-    fn from(text: &str) -> Self {
-        Self(text.as_bytes().into())
-    }
-}
-
-impl From<String> for Str {
-    fn from(text: String) -> Self {
-        Self(text.into_bytes().into())
-    }
-}
-
-impl From<Vec<u8>> for Str {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self(bytes.into())
-    }
-}
-
-impl fmt::Debug for Str {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.to_text())
-    }
-}
-
-impl std::borrow::Borrow<[u8]> for Str {
-    fn borrow(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-/// What a slice is declared to hold; visible through `typeOf`, `deepEqual`, `has`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Element {
-    /// `[]interface {}`
-    Any,
-    /// `[]string`
-    String,
-    /// `[]int`
-    Int,
-    /// `[]uint8`
-    Byte,
-    /// `[]map[string]interface {}`
-    Map,
-    /// `[][]interface {}`
-    List,
-}
-
-/// An immutable slice.
-#[derive(Clone)]
-pub struct List(Rc<ListData>);
-
-struct ListData {
-    element: Element,
-    /// `None` is Go's nil slice: empty everywhere, but `null` in JSON and YAML.
-    items: Option<Vec<Value>>,
-}
-
-impl List {
-    pub fn new(element: Element, items: Vec<Value>) -> Self {
-        Self(Rc::new(ListData {
-            element,
-            items: Some(items),
-        }))
-    }
-
-    /// Go's nil slice, which `rest` of an empty list returns.
-    pub fn nil(element: Element) -> Self {
-        Self(Rc::new(ListData {
-            element,
-            items: None,
-        }))
-    }
-
-    pub fn is_nil(&self) -> bool {
-        self.0.items.is_none()
-    }
-
-    pub fn element(&self) -> Element {
-        self.0.element
-    }
-
-    pub fn items(&self) -> &[Value] {
-        self.0.items.as_deref().unwrap_or_default()
-    }
-
-    pub fn ptr_eq(&self, other: &Self) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-/// What a map is declared to be; visible through `typeOf` and to functions that want a plain map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MapType {
-    /// `map[string]interface {}`
-    Any,
-    /// `map[string]string`
-    Strings,
-    /// A named map type over `map[string]interface {}`, such as `chartutil.Values`.
-    Named(&'static str),
-}
-
-/// A shared, mutable map with string keys, kept in byte order of its keys.
-#[derive(Clone)]
-pub struct Map(Rc<MapData>);
-
-struct MapData {
-    ty: MapType,
-    /// Go's nil map: empty and read-only; `null` in JSON and YAML.
-    nil: bool,
-    entries: RefCell<Vec<(Str, Value)>>,
-    /// Another map whose entries these are, seen under this type.
-    view_of: Option<Map>,
-}
-
-impl Default for Map {
-    fn default() -> Self {
-        Self::new(MapType::Any)
-    }
-}
-
-impl Map {
-    pub fn new(ty: MapType) -> Self {
-        Self::from_entries(ty, Vec::new())
-    }
-
-    /// Takes entries in any order; of two with one key the last stays.
-    pub fn from_entries(ty: MapType, mut entries: Vec<(Str, Value)>) -> Self {
-        if !entries.is_sorted_by(|a, b| a.0 < b.0) {
-            entries.sort_by(|a, b| a.0.cmp(&b.0));
-            entries.dedup_by(|later, earlier| {
-                let same = later.0 == earlier.0;
-                if same {
-                    std::mem::swap(later, earlier);
-                }
-                same
-            });
-        }
-        Self(Rc::new(MapData {
-            ty,
-            nil: false,
-            entries: RefCell::new(entries),
-            view_of: None,
-        }))
-    }
-
-    /// Go's nil map, which `fromJson "null"` returns. Whoever writes must ask [`Self::is_nil`] first.
-    pub fn nil(ty: MapType) -> Self {
-        Self(Rc::new(MapData {
-            ty,
-            nil: true,
-            entries: RefCell::default(),
-            view_of: None,
-        }))
-    }
-
-    pub fn is_nil(&self) -> bool {
-        self.0.nil
-    }
-
-    pub fn ty(&self) -> MapType {
-        self.0.ty
-    }
-
-    /// The same map under another declared type: a write through one is seen through the other.
-    #[must_use]
-    pub fn retyped(&self, ty: MapType) -> Self {
-        if self.ty() == ty {
-            return self.clone();
-        }
-        let origin = self.0.view_of.as_ref().unwrap_or(self);
-        if origin.ty() == ty {
-            return origin.clone();
-        }
-        Self(Rc::new(MapData {
-            ty,
-            nil: self.0.nil,
-            entries: RefCell::default(),
-            view_of: Some(origin.clone()),
-        }))
-    }
-
-    fn entries_cell(&self) -> &RefCell<Vec<(Str, Value)>> {
-        match &self.0.view_of {
-            None => &self.0.entries,
-            Some(origin) => &origin.0.entries,
-        }
-    }
-
-    pub fn len(&self) -> usize {
-        self.entries_cell().borrow().len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.entries_cell().borrow().is_empty()
-    }
-
-    pub fn get(&self, key: &[u8]) -> Option<Value> {
-        let entries = self.entries_cell().borrow();
-        let at = entries
-            .binary_search_by(|(k, _)| k.as_bytes().cmp(key))
-            .ok()?;
-        Some(entries[at].1.clone())
-    }
-
-    pub fn contains_key(&self, key: &[u8]) -> bool {
-        self.entries_cell()
-            .borrow()
-            .binary_search_by(|(k, _)| k.as_bytes().cmp(key))
-            .is_ok()
-    }
-
-    pub fn set(&self, key: Str, value: Value) {
-        let mut entries = self.entries_cell().borrow_mut();
-        match entries.binary_search_by(|(k, _)| k.cmp(&key)) {
-            Ok(at) => entries[at].1 = value,
-            Err(at) => entries.insert(at, (key, value)),
-        }
-    }
-
-    pub fn remove(&self, key: &[u8]) -> Option<Value> {
-        let mut entries = self.entries_cell().borrow_mut();
-        let at = entries
-            .binary_search_by(|(k, _)| k.as_bytes().cmp(key))
-            .ok()?;
-        Some(entries.remove(at).1)
-    }
-
-    /// The entries in byte order of their keys, as they are now.
-    pub fn entries(&self) -> Vec<(Str, Value)> {
-        self.entries_cell().borrow().clone()
-    }
-
-    /// Runs `read` on the entries without copying them. `read` must not change this map.
-    pub fn with_entries<R>(&self, read: impl FnOnce(&[(Str, Value)]) -> R) -> R {
-        read(&self.entries_cell().borrow())
-    }
-
-    /// Whether both are the same map, under whatever type.
-    pub fn ptr_eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.entries_cell(), other.entries_cell())
-    }
-}
-
 /// What `range`, `len` and `index` find inside an [`Object`].
 #[derive(Debug)]
 pub enum Contents {
@@ -365,6 +101,11 @@ pub trait Object: Any {
     /// Whether `name` is a method that takes arguments (or may take none).
     fn has_method(&self, _name: &str) -> bool {
         false
+    }
+
+    /// The parameters of a method, if they are to be checked before [`Self::call_method`].
+    fn signature(&self, _name: &str) -> Option<Signature> {
+        None
     }
 
     fn call_method(&self, _name: &str, _args: &[Value]) -> Result<Value, CallError> {
@@ -443,19 +184,8 @@ impl Value {
             Self::Uint64(_) => "uint64".into(),
             Self::Float(_) => "float64".into(),
             Self::Str(_) => "string".into(),
-            Self::List(list) => match list.element() {
-                Element::Any => "[]interface {}".into(),
-                Element::String => "[]string".into(),
-                Element::Int => "[]int".into(),
-                Element::Byte => "[]uint8".into(),
-                Element::Map => "[]map[string]interface {}".into(),
-                Element::List => "[][]interface {}".into(),
-            },
-            Self::Map(map) => match map.ty() {
-                MapType::Any => "map[string]interface {}".into(),
-                MapType::Strings => "map[string]string".into(),
-                MapType::Named(name) => name.into(),
-            },
+            Self::List(list) => list.element().list_type_name().into(),
+            Self::Map(map) => map.ty().name().into(),
             Self::Object(object) => object.type_name().into(),
         }
     }
@@ -480,21 +210,35 @@ impl Value {
         }
     }
 
-    /// A copy that shares no map with the original.
+    /// Whether it may hold other values.
+    pub(crate) fn is_container(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Map(_) | Self::Object(_))
+    }
+
+    /// A copy that shares no map with the original, down to [`DEEPEST_COPY`] levels.
     #[must_use]
     pub fn deep_copy(&self) -> Self {
+        self.copy_levels(DEEPEST_COPY)
+    }
+
+    fn copy_levels(&self, levels: u32) -> Self {
+        let Some(below) = levels.checked_sub(1) else {
+            return self.clone();
+        };
         match self {
+            Self::Map(map) if map.is_nil() => self.clone(),
             Self::Map(map) => {
                 let entries = map.with_entries(|entries| {
-                    entries
-                        .iter()
-                        .map(|(k, v)| (k.clone(), v.deep_copy()))
-                        .collect()
+                    let copy = |(k, v): &(Str, Self)| (k.clone(), v.copy_levels(below));
+                    entries.iter().map(copy).collect()
                 });
-                Self::Map(Map::from_entries(map.ty(), entries))
+                let copy = Map::from_entries(MapType::Any, entries);
+                Self::Map(copy.retyped(map.ty()))
             }
+            Self::List(list) if list.is_nil() => self.clone(),
             Self::List(list) => {
-                let items = list.items().iter().map(Self::deep_copy).collect();
+                let copy = |item: &Self| item.copy_levels(below);
+                let items = list.items().iter().map(copy).collect();
                 Self::List(List::new(list.element(), items))
             }
             other => other.clone(),
@@ -502,21 +246,8 @@ impl Value {
     }
 }
 
-impl fmt::Debug for List {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.items()).finish()
-    }
-}
-
-impl fmt::Debug for Map {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.with_entries(|entries| {
-            f.debug_map()
-                .entries(entries.iter().map(|(k, v)| (k, v)))
-                .finish()
-        })
-    }
-}
+/// A map may hold itself; a copy must end.
+const DEEPEST_COPY: u32 = 200;
 
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -533,5 +264,23 @@ impl fmt::Debug for Value {
             Self::Map(map) => map.fmt(f),
             Self::Object(object) => f.write_str(object.type_name()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_takes_24_bytes() {
+        assert_eq!(size_of::<Value>(), 24);
+    }
+
+    #[test]
+    fn a_copy_of_a_map_that_holds_itself_ends() {
+        let map = Map::default();
+        map.set("self".into(), Value::Map(map.clone()));
+        let copy = Value::Map(map.clone()).deep_copy();
+        assert!(matches!(copy, Value::Map(copy) if !copy.ptr_eq(&map)));
     }
 }
