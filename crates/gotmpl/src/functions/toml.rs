@@ -4,6 +4,7 @@ mod decode;
 mod encode;
 mod number;
 mod scan;
+mod strings;
 mod tables;
 
 pub(super) use decode::decode;

@@ -3,6 +3,7 @@
 use super::Edition;
 use super::number;
 use super::scan::{END, Problem, Result, Scanner, is_blank, is_line_end, shown_char, shown_text};
+use super::strings;
 use super::tables::Tables;
 use crate::fmt::unicode::is_letter;
 use crate::function::Call;
@@ -12,7 +13,11 @@ use crate::value::{Map, Str, Value};
 const MAX_DEPTH: usize = 200;
 
 /// The tables of a document. The error is the library's text.
-pub(in crate::functions) fn decode(text: &str, edition: Edition, call: &Call<'_>) -> std::result::Result<Map, String> {
+pub(in crate::functions) fn decode(
+    text: &str,
+    edition: Edition,
+    call: &Call<'_>,
+) -> std::result::Result<Map, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut decoder = Decoder {
         scan: Scanner::new(text, edition),
@@ -101,10 +106,16 @@ impl Decoder<'_, '_> {
             match self.scan.peek()? {
                 c @ (']' | END) => {
                     let message = "unexpected end of table name (table names cannot be empty)";
-                    return Err(if c == END { self.scan.problem_with(']', message) } else { self.scan.problem(message) });
+                    return Err(if c == END {
+                        self.scan.problem_with(']', message)
+                    } else {
+                        self.scan.problem(message)
+                    });
                 }
                 '.' => {
-                    return Err(self.scan.problem("unexpected table separator (table names cannot be empty)"));
+                    return Err(self
+                        .scan
+                        .problem("unexpected table separator (table names cannot be empty)"));
                 }
                 _ => key.push(self.key_part()?),
             }
@@ -116,7 +127,10 @@ impl Decoder<'_, '_> {
                 '.' => {}
                 ']' => break,
                 c => {
-                    let message = format!("expected '.' or ']' to end table name, but got {} instead", shown_char(c));
+                    let message = format!(
+                        "expected '.' or ']' to end table name, but got {} instead",
+                        shown_char(c)
+                    );
                     return Err(self.scan.problem_with(c, message));
                 }
             }
@@ -125,7 +139,9 @@ impl Decoder<'_, '_> {
             let c = self.scan.next()?;
             if c != ']' {
                 let shown = shown_char(c);
-                let message = format!("expected end of table array name delimiter ']', but got {shown} instead");
+                let message = format!(
+                    "expected end of table array name delimiter ']', but got {shown} instead"
+                );
                 return Err(self.scan.problem_with(c, message));
             }
         }
@@ -140,15 +156,16 @@ impl Decoder<'_, '_> {
         match self.scan.peek()? {
             '"' => {
                 self.scan.next()?;
-                self.basic_string()
+                strings::basic(&mut self.scan)
             }
             '\'' => {
                 self.scan.next()?;
-                self.raw_string()
+                strings::raw(&mut self.scan)
             }
             _ => {
                 let start = self.scan.at;
-                self.scan.skip_while(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')?;
+                self.scan
+                    .skip_while(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')?;
                 Ok(self.scan.since(start).to_owned())
             }
         }
@@ -157,7 +174,9 @@ impl Decoder<'_, '_> {
     /// `key = value`; the value also goes into `inline`, the table around it.
     fn key_and_value(&mut self, inline: Option<&Map>) -> Result<()> {
         let key = self.key()?;
-        let (last, parents) = key.split_last().map_or(("", &key[..]), |(last, rest)| (last, rest));
+        let (last, parents) = key
+            .split_last()
+            .map_or(("", &key[..]), |(last, rest)| (last, rest));
         last.clone_into(&mut self.tables.current_key);
         for part in parents {
             let entered = self.tables.enter_implicit(part);
@@ -190,7 +209,11 @@ impl Decoder<'_, '_> {
         self.scan.skip_blanks()?;
         match self.scan.peek()? {
             '=' => return Err(self.scan.problem("unexpected '=': key name appears blank")),
-            '.' => return Err(self.scan.problem("unexpected '.': keys cannot start with a '.'")),
+            '.' => {
+                return Err(self
+                    .scan
+                    .problem("unexpected '.': keys cannot start with a '.'"));
+            }
             _ => {}
         }
         let mut key = Vec::new();
@@ -210,7 +233,9 @@ impl Decoder<'_, '_> {
                 '.' => {}
                 '=' => return Ok(key),
                 END => {
-                    return Err(self.scan.problem_with(END, "unexpected EOF; expected key separator '='"));
+                    return Err(self
+                        .scan
+                        .problem_with(END, "unexpected EOF; expected key separator '='"));
                 }
                 c => {
                     let message = format!("expected '.' or '=', but got {} instead", shown_char(c));
@@ -236,14 +261,20 @@ impl Decoder<'_, '_> {
         self.scan.next()?;
         let value = match first {
             '[' => return Ok((self.nested(Self::array)?, true)),
-            '{' => {
-                self.nested(if in_array { Self::inline_table_in_array } else { Self::inline_table })?
-            }
-            '"' => Value::str(self.basic_or_multiline()?),
-            '\'' => Value::str(self.raw_or_multiline()?),
+            '{' => self.nested(if in_array {
+                Self::inline_table_in_array
+            } else {
+                Self::inline_table
+            })?,
+            '"' => Value::str(strings::basic_or_multiline(&mut self.scan)?),
+            '\'' => Value::str(strings::raw_or_multiline(&mut self.scan)?),
             '.' => return Err(self.scan.problem("floats must start with a digit, not '.'")),
             '+' | '-' => number::signed_number(&mut self.scan, start)?,
-            END => return Err(self.scan.problem_with(END, "unexpected EOF; expected value")),
+            END => {
+                return Err(self
+                    .scan
+                    .problem_with(END, "unexpected EOF; expected value"));
+            }
             c if is_letter(c) => self.word(start)?,
             c => {
                 let message = format!("expected value but found {} instead", shown_char(c));
@@ -275,7 +306,10 @@ impl Decoder<'_, '_> {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
             "inf" | "nan" => number::float(&self.scan, start),
-            word => Err(self.scan.problem(format!("expected value but found {} instead", shown_text(word)))),
+            word => Err(self.scan.problem(format!(
+                "expected value but found {} instead",
+                shown_text(word)
+            ))),
         }
     }
 
@@ -295,8 +329,14 @@ impl Decoder<'_, '_> {
                 ',' => drop(self.scan.next()?),
                 ']' => break,
                 c => {
-                    let shown = if c == END { "end of file".to_owned() } else { format!("'{c}'") };
-                    let message = format!("expected a comma (',') or array terminator (']'), but got {shown}");
+                    let shown = if c == END {
+                        "end of file".to_owned()
+                    } else {
+                        format!("'{c}'")
+                    };
+                    let message = format!(
+                        "expected a comma (',') or array terminator (']'), but got {shown}"
+                    );
                     return Err(self.scan.problem_with(c, message));
                 }
             }
@@ -348,12 +388,18 @@ impl Decoder<'_, '_> {
                     self.scan.next()?;
                     self.scan.skip_blanks()?;
                     if self.scan.peek()? == '}' && self.scan.edition == Edition::V1_4 {
-                        return Err(self.scan.problem("trailing comma not allowed in inline tables"));
+                        return Err(self
+                            .scan
+                            .problem("trailing comma not allowed in inline tables"));
                     }
                 }
                 '}' => break,
                 c => {
-                    let shown = if c == END { "end of file".to_owned() } else { format!("'{c}'") };
+                    let shown = if c == END {
+                        "end of file".to_owned()
+                    } else {
+                        format!("'{c}'")
+                    };
                     let message = format!(
                         "expected a comma or an inline table terminator '}}', but got {shown} instead"
                     );
@@ -376,7 +422,9 @@ impl Decoder<'_, '_> {
             self.scan.skip_blanks()?;
             let next = self.scan.peek()?;
             if is_line_end(next) && !self.scan.is_at_end() {
-                return Err(self.scan.problem("newlines not allowed within inline tables"));
+                return Err(self
+                    .scan
+                    .problem("newlines not allowed within inline tables"));
             }
             if !self.scan.accept('#')? {
                 return Ok(());
@@ -384,192 +432,4 @@ impl Decoder<'_, '_> {
             self.scan.skip_comment()?;
         }
     }
-
-    fn basic_or_multiline(&mut self) -> Result<String> {
-        if self.scan.accept('"')? {
-            if self.scan.accept('"')? {
-                let raw = self.multiline('"')?;
-                return self.unescaped(&without_escaped_line_breaks(without_first_line_break(&raw)));
-            }
-            return Ok(String::new());
-        }
-        self.basic_string()
-    }
-
-    fn raw_or_multiline(&mut self) -> Result<String> {
-        if self.scan.accept('\'')? {
-            if self.scan.accept('\'')? {
-                let raw = self.multiline('\'')?;
-                return Ok(without_first_line_break(&raw).to_owned());
-            }
-            return Ok(String::new());
-        }
-        self.raw_string()
-    }
-
-    /// A string in double quotes, of which the first has been read.
-    fn basic_string(&mut self) -> Result<String> {
-        let start = self.scan.at;
-        loop {
-            match self.scan.next()? {
-                END if self.scan.is_at_end() => {
-                    return Err(self.scan.problem_with(END, "unexpected EOF; expected '\"'"));
-                }
-                c if is_line_end(c) => return Err(self.string_line_break(c)),
-                '\\' => self.check_escape(start)?,
-                '"' => break,
-                _ => {}
-            }
-        }
-        let raw = self.scan.since(start);
-        self.unescaped(&raw[..raw.len() - 1])
-    }
-
-    fn raw_string(&mut self) -> Result<String> {
-        let start = self.scan.at;
-        loop {
-            match self.scan.next()? {
-                END if self.scan.is_at_end() => {
-                    return Err(self.scan.problem_with(END, "unexpected EOF; expected \"'\""));
-                }
-                c if is_line_end(c) => return Err(self.string_line_break(c)),
-                '\'' => break,
-                _ => {}
-            }
-        }
-        let raw = self.scan.since(start);
-        Ok(raw[..raw.len() - 1].to_owned())
-    }
-
-    fn string_line_break(&self, c: char) -> Problem {
-        let message = "strings cannot contain newlines";
-        if c == '\n' {
-            self.scan.problem_before(message)
-        } else {
-            self.scan.problem(message)
-        }
-    }
-
-    /// The text up to three quotes; one or two more quotes belong to it.
-    fn multiline(&mut self, mark: char) -> Result<String> {
-        let start = self.scan.at;
-        loop {
-            match self.scan.next()? {
-                END if self.scan.is_at_end() => {
-                    let (open, quote) = if mark == '"' { ('\'', "\"\"\"") } else { ('"', "'''") };
-                    let message = format!("unexpected EOF; expected {open}{quote}{open}");
-                    return Err(self.scan.problem_with(END, message));
-                }
-                '\\' if mark == '"' => {
-                    if is_line_end(self.scan.peek()?) {
-                        self.scan.next()?;
-                    } else {
-                        self.check_escape(start)?;
-                    }
-                }
-                c if c == mark => {
-                    let mut count = 1;
-                    while self.scan.accept(mark)? {
-                        count += 1;
-                    }
-                    if count > 5 {
-                        let shown = if mark == '"' { "'\"\"\"\"\"\"'" } else { "\"''''''\"" };
-                        return Err(self.scan.problem(format!("unexpected {shown}")));
-                    }
-                    if count >= 3 {
-                        let raw = self.scan.since(start);
-                        return Ok(raw[..raw.len() - 3].to_owned());
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Checks the escape behind a backslash in the string that began at `start`.
-    fn check_escape(&mut self, start: usize) -> Result<()> {
-        let c = self.scan.next()?;
-        let new = self.scan.edition == Edition::V1_6;
-        let (count, name) = match c {
-            'b' | 't' | 'n' | 'f' | 'r' | '"' | '\\' | ' ' | '\t' => return Ok(()),
-            'e' if new => return Ok(()),
-            'x' if new => (2, "two"),
-            'u' => (4, "four"),
-            'U' => (8, "eight"),
-            c => return Err(self.scan.problem_with(c, format!("invalid escape in string '\\{c}'"))),
-        };
-        for _ in 0..count {
-            let digit = self.scan.next()?;
-            if !digit.is_ascii_hexdigit() {
-                let shown = shown_text(self.scan.since(start));
-                let message = format!("expected {name} hexadecimal digits after '\\{c}', but got {shown} instead");
-                return Err(self.scan.problem_with(digit, message));
-            }
-        }
-        Ok(())
-    }
-
-    fn unescaped(&self, raw: &str) -> Result<String> {
-        let mut out = String::with_capacity(raw.len());
-        let mut rest = raw;
-        while let Some((before, escape)) = rest.split_once('\\') {
-            out.push_str(before);
-            let mark = escape.chars().next().unwrap_or_default();
-            let digits = match mark {
-                'x' => 2,
-                'u' => 4,
-                'U' => 8,
-                _ => 0,
-            };
-            out.push(match mark {
-                'b' => '\x08',
-                't' => '\t',
-                'n' => '\n',
-                'f' => '\x0c',
-                'r' => '\r',
-                'e' => '\x1b',
-                ' ' | '\t' => return Err(self.scan.problem(format!("invalid escape: '\\{mark}'"))),
-                _ if digits > 0 => {
-                    let code = &escape[1..=digits];
-                    let c = u32::from_str_radix(code, 16).ok().and_then(char::from_u32);
-                    c.ok_or_else(|| {
-                        self.scan.problem(format!("Escaped character '\\u{code}' is not valid UTF-8."))
-                    })?
-                }
-                c => c,
-            });
-            rest = escape.get(mark.len_utf8() + digits..).unwrap_or_default();
-        }
-        out.push_str(rest);
-        Ok(out)
-    }
-}
-
-fn without_first_line_break(text: &str) -> &str {
-    text.strip_prefix('\n').or_else(|| text.strip_prefix("\r\n")).unwrap_or(text)
-}
-
-/// Removes a backslash at the end of a line with all space behind it.
-fn without_escaped_line_breaks(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        let behind = &rest[at + 1..];
-        if behind.starts_with('\\') {
-            out.push_str(&rest[..at + 2]);
-            rest = &behind[1..];
-            continue;
-        }
-        let trimmed = behind.trim_start_matches([' ', '\t', '\r', '\n']);
-        let skipped = &behind[..behind.len() - trimmed.len()];
-        if skipped.contains('\n') {
-            out.push_str(&rest[..at]);
-            rest = trimmed;
-        } else {
-            out.push_str(&rest[..=at]);
-            rest = behind;
-        }
-    }
-    out.push_str(rest);
-    out
 }

@@ -62,7 +62,11 @@ fn shape(value: &Value, depth: usize) -> Result<Shape, String> {
                     _ => all_tables = false,
                 }
             }
-            if all_tables { Shape::Tables } else { Shape::Other }
+            if all_tables {
+                Shape::Tables
+            } else {
+                Shape::Other
+            }
         }
         _ => Shape::Other,
     })
@@ -195,7 +199,11 @@ impl Encoder {
         } else if x.is_infinite() {
             self.text(if x < 0.0 { "-inf" } else { "inf" });
         } else {
-            let format = if self.edition == Edition::V1_4 { b'f' } else { b'g' };
+            let format = if self.edition == Edition::V1_4 {
+                b'f'
+            } else {
+                b'g'
+            };
             let text = float::text(x, format, None);
             let is_whole = !text.contains(&b'.') && !text.contains(&b'e');
             self.out.extend_from_slice(&text);

@@ -10,17 +10,17 @@ use crate::value::Value;
 /// A value that starts with a digit.
 pub(super) fn number_or_date(scan: &mut Scanner<'_>, call: &Call<'_>) -> Result<Value> {
     let start = scan.at;
-    if scan.next()? == '0' {
-        if let Some((name, base)) = base_prefix(scan.peek()?, scan.edition) {
-            scan.next()?;
-            let first = scan.peek()?;
-            if !first.is_digit(base) {
-                let message = format!("not {name} number: '{}{first}'", scan.since(start));
-                return Err(scan.problem(message));
-            }
-            scan.skip_while(|c| c == '_' || c.is_digit(base))?;
-            return integer(scan, start);
+    let is_zero = scan.next()? == '0';
+    let prefix = base_prefix(scan.peek()?, scan.edition).filter(|_| is_zero);
+    if let Some((name, base)) = prefix {
+        scan.next()?;
+        let first = scan.peek()?;
+        if !first.is_digit(base) {
+            let message = format!("not {name} number: '{}{first}'", scan.since(start));
+            return Err(scan.problem(message));
         }
+        scan.skip_while(|c| c == '_' || c.is_digit(base))?;
+        return integer(scan, start);
     }
     scan.skip_while(|c| c.is_ascii_digit())?;
     if matches!(scan.peek()?, '-' | ':') && !scan.is_at_end() {
@@ -57,11 +57,16 @@ pub(super) fn signed_number(scan: &mut Scanner<'_>, start: usize) -> Result<Valu
         '0' if matches!(scan.peek()?, 'b' | 'o' | 'x') => {
             let mark = scan.peek()?;
             let shown = scan.since(start);
-            Err(scan.problem(format!("cannot use sign with non-decimal numbers: '{shown}{mark}'")))
+            Err(scan.problem(format!(
+                "cannot use sign with non-decimal numbers: '{shown}{mark}'"
+            )))
         }
         '.' => Err(scan.problem("floats must start with a digit, not '.'")),
         first if first.is_ascii_digit() => rest_of_decimal(scan, start),
-        first => Err(scan.problem_with(first, format!("expected a digit but got {}", shown_char(first)))),
+        first => Err(scan.problem_with(
+            first,
+            format!("expected a digit but got {}", shown_char(first)),
+        )),
     }
 }
 
@@ -78,7 +83,8 @@ fn rest_of_decimal(scan: &mut Scanner<'_>, start: usize) -> Result<Value> {
 /// The integer since `start`.
 fn integer(scan: &Scanner<'_>, start: usize) -> Result<Value> {
     let text = scan.since(start);
-    let refused = |reason: &str| Err(scan.problem(format!("Invalid integer {}: {reason}", shown_text(text))));
+    let refused =
+        |reason: &str| Err(scan.problem(format!("Invalid integer {}: {reason}", shown_text(text))));
     if !underscores_fit(text) {
         return refused("underscores must be surrounded by digits");
     }
@@ -95,8 +101,12 @@ fn integer(scan: &Scanner<'_>, start: usize) -> Result<Value> {
 /// The float since `start`.
 pub(super) fn float(scan: &Scanner<'_>, start: usize) -> Result<Value> {
     let text = scan.since(start);
-    let refused = |reason: &str| Err(scan.problem(format!("Invalid float {}: {reason}", shown_text(text))));
-    let parts: Vec<&str> = text.split(['.', 'e', 'E']).filter(|part| !part.is_empty()).collect();
+    let refused =
+        |reason: &str| Err(scan.problem(format!("Invalid float {}: {reason}", shown_text(text))));
+    let parts: Vec<&str> = text
+        .split(['.', 'e', 'E'])
+        .filter(|part| !part.is_empty())
+        .collect();
     if !parts.iter().all(|part| underscores_fit(part)) {
         return refused("underscores must be surrounded by digits");
     }
@@ -104,7 +114,8 @@ pub(super) fn float(scan: &Scanner<'_>, start: usize) -> Result<Value> {
         return refused("cannot have leading zeroes");
     }
     let bytes = text.as_bytes();
-    let bare_point = |at: usize| bytes[at] == b'.' && !bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
+    let bare_point =
+        |at: usize| bytes[at] == b'.' && !bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
     if (0..bytes.len()).any(bare_point) {
         return refused("'.' must be followed by one or more digits");
     }
@@ -147,7 +158,11 @@ fn has_leading_zero(text: &str) -> bool {
 
 /// The date or time since `start`.
 fn date(scan: &Scanner<'_>, start: usize, call: &Call<'_>) -> Result<Value> {
-    let text = scan.since(start).trim().replace('z', "Z").replace(['t', ' '], "T");
+    let text = scan
+        .since(start)
+        .trim()
+        .replace('z', "Z")
+        .replace(['t', ' '], "T");
     let with_optional_seconds = scan.edition == Edition::V1_6;
     dates::from_toml(&text, with_optional_seconds, call.host).ok_or_else(|| Problem {
         line: scan.line,

@@ -51,7 +51,9 @@ impl<'t> Scanner<'t> {
         let is_lone_return = c == '\r' && rest.next() != Some('\n');
         if is_control || is_lone_return {
             let code = u32::from(c);
-            return Err(self.problem(format!("TOML files cannot contain control characters: '0x{code:02x}'")));
+            return Err(self.problem(format!(
+                "TOML files cannot contain control characters: '0x{code:02x}'"
+            )));
         }
         Ok(c)
     }

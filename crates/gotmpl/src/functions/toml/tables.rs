@@ -21,7 +21,10 @@ pub(super) struct Tables {
 
 /// A key in full, as messages show it.
 pub(super) fn full_key(parts: &[String]) -> String {
-    let shown: Vec<Vec<u8>> = parts.iter().map(|part| shown_key(part.as_bytes())).collect();
+    let shown: Vec<Vec<u8>> = parts
+        .iter()
+        .map(|part| shown_key(part.as_bytes()))
+        .collect();
     String::from_utf8_lossy(&shown.join(&b'.')).into_owned()
 }
 
@@ -103,8 +106,9 @@ impl Tables {
                 table.set(key_text(part), Value::map(Vec::new()));
             }
             let inner = table.get(part.as_bytes()).unwrap_or_default();
-            table = table_in(&inner)
-                .ok_or_else(|| format!("Key '{}' was already created as a hash.", full_key(&path)))?;
+            table = table_in(&inner).ok_or_else(|| {
+                format!("Key '{}' was already created as a hash.", full_key(&path))
+            })?;
         }
         self.context = path;
         if array {
@@ -113,7 +117,9 @@ impl Tables {
                 Some(Value::List(list)) if list.element() == Element::Map => list.items().to_vec(),
                 Some(_) => {
                     let key = full_key(key);
-                    return Err(format!("Key '{key}' was already created and cannot be used as an array."));
+                    return Err(format!(
+                        "Key '{key}' was already created and cannot be used as an array."
+                    ));
                 }
             };
             items.push(Value::map(Vec::new()));
