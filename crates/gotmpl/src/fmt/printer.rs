@@ -1,10 +1,8 @@
 //! One value under one verb: which verbs a type knows, and how collections show their elements.
 
+use super::MAX_DEPTH;
 use super::layout::Layout;
 use crate::value::{Contents, Element, Kind, List, Map, Value};
-
-/// Deeper nesting prints as `...`; a map can contain itself.
-const MAX_DEPTH: usize = 500;
 
 pub(super) struct Printer<'o> {
     pub(super) out: &'o mut Vec<u8>,

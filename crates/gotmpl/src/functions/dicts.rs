@@ -3,15 +3,13 @@
 use super::args::{any, bytes, map, rest, string, strval, to_str};
 use super::merge::merge_into;
 use super::{Outcome, fixed, variadic};
+use crate::fmt::MAX_DEPTH;
 use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{Element, List, Map, MapType, Str, Value};
 
 const ANY: Ty = Ty::Any;
 const MAP: Ty = Ty::Map;
 const STR: Ty = Ty::String;
-
-/// A deeper structure can only be one that contains itself.
-const MAX_DEPTH: usize = 1000;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     variadic("dict", &[ANY], MAP, dict),

@@ -2,15 +2,13 @@
 
 use super::args::{any, text};
 use super::{Outcome, fixed};
+use crate::fmt::MAX_DEPTH;
 use crate::function::{Call, Function, Ty};
 use crate::value::{List, Map, Value};
 
 const ANY: Ty = Ty::Any;
 const BOOL: Ty = Ty::Bool;
 const STR: Ty = Ty::String;
-
-/// Deeper structures that still look equal count as equal, as Go does with cycles.
-const MAX_DEPTH: usize = 1000;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("typeOf", &[ANY], STR, |_, args| {
@@ -44,6 +42,7 @@ pub fn deep_equal(a: &Value, b: &Value) -> bool {
 
 fn equal(a: &Value, b: &Value, depth: usize) -> bool {
     if depth > MAX_DEPTH {
+        // Go takes a cycle that looks equal so far for equal.
         return true;
     }
     match (a, b) {

@@ -2,11 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::fmt::{quote, unicode};
+use crate::fmt::{MAX_DEPTH, quote, unicode};
 use crate::value::{Element, List, Map, MapType, Str, Value};
-
-/// Deeper nesting is refused. Go's own limit is ten thousand, which would need a much larger stack here.
-const MAX_DEPTH: usize = 1_000;
 
 /// `json.Unmarshal` into an empty interface.
 pub fn decode(bytes: &[u8]) -> Result<Value, String> {

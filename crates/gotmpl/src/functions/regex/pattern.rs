@@ -55,7 +55,7 @@ impl Pattern {
         let Translation { regex, names } = translate(text)?;
         let regex = RegexBuilder::new(&regex)
             .size_limit(MAX_PROGRAM)
-            .nest_limit(1100)
+            .nest_limit(500)
             .build()
             .map_err(|error| match error {
                 regex::Error::CompiledTooBig(_) => format!("expression too large: `{text}`"),

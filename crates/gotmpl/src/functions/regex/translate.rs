@@ -5,8 +5,8 @@
 
 use super::class;
 
-/// Groups may nest this deep.
-const MAX_DEPTH: usize = 1000;
+/// Groups may nest this deep. Go allows a thousand, but the compiler of the `regex` crate recurses.
+const MAX_DEPTH: usize = 200;
 /// Limit for one repetition and for nested ones multiplied.
 const MAX_REPEAT: u32 = 1000;
 

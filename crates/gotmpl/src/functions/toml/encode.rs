@@ -1,11 +1,9 @@
 //! Values to TOML text.
 
 use super::{Edition, shown_key};
-use crate::fmt::float;
+use crate::fmt::{MAX_DEPTH, float};
 use crate::functions::dates;
 use crate::value::{Element, Map, Str, Value};
-
-const MAX_DEPTH: usize = 200;
 
 /// The document of a value. The error is the library's text.
 pub(in crate::functions) fn encode(value: &Value, edition: Edition) -> Result<Vec<u8>, String> {
