@@ -124,10 +124,11 @@ impl Frame<'_> {
             (Ty::Float64, _) if let Some(x) = number.and_then(|n| n.float) => {
                 return Ok(Value::Float(x));
             }
+            // The one unsigned parameter there is, of `derivePassword`.
             (Ty::Named("uint32"), _)
-                if let Some(n) = number.and_then(|n| n.int).filter(|n| *n >= 0) =>
+                if let Some(n) = number.and_then(|n| n.int?.try_into().ok()) =>
             {
-                return Ok(Value::Int(n & i64::from(u32::MAX)));
+                return Ok(Value::Uint64(n));
             }
             (Ty::Named("uint32"), _) => "unsigned integer",
             (Ty::Bool, _) => "bool",
