@@ -128,6 +128,10 @@ impl Run<'_> {
     /// No value in a chart is a function, so `call` always fails.
     fn call_of(&self, frame: &Frame<'_>, operands: Span, base: usize) -> ExecError {
         let callee = self.arguments.get(base).unwrap_or(&Value::Nil);
+        if operands.is_empty() && !self.engine.dialect.range_over_int {
+            // Go 1.23 did not expect the function to come through a pipe.
+            return ExecError::breakdown("runtime error: index out of range [0] with length 0");
+        }
         if callee.is_nil() {
             return ExecError::plain("call of nil");
         }
