@@ -3,7 +3,7 @@
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
-use crate::ir::Parsed;
+use crate::ir::{Parsed, Template, index};
 use crate::value::{Str, Value};
 
 /// Literals up to this length are cheap to make each time.
@@ -22,20 +22,29 @@ impl File {
     pub(crate) fn new(parsed: Arc<Parsed>) -> Self {
         Self {
             literals: OnceCell::new(),
-            hints: vec![Cell::new(0); parsed.names.len()],
+            hints: vec![Cell::new(0); parsed.tree.names.len()],
             parsed,
         }
     }
 
+    /// The template that the file itself is.
+    pub(crate) fn main(&self) -> Option<u32> {
+        let tree = &self.parsed.tree;
+        let own = self.parsed.name().as_bytes();
+        let is_own = |template: &Template| template.name.as_deref() == Some(own);
+        let main = tree.templates.iter().position(is_own).map(index);
+        main.or_else(|| tree.main())
+    }
+
     #[inline]
     pub(crate) fn literal(&self, id: u32) -> Value {
-        let text = self.parsed.literal(id);
+        let text = self.parsed.tree.literal(id);
         if text.len() <= SHORT {
             return Value::str(text);
         }
         let literals = self.literals.get_or_init(|| {
             std::iter::repeat_with(OnceCell::new)
-                .take(self.parsed.literals.len())
+                .take(self.parsed.tree.literals.len())
                 .collect()
         });
         match literals.get(id as usize) {

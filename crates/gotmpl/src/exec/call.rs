@@ -136,9 +136,7 @@ impl Run<'_> {
             return ExecError::plain("call of nil");
         }
         let name = match callee {
-            _ if !operands.is_empty() => {
-                print::print(frame.parsed(), Node::Operand(operands.start))
-            }
+            _ if !operands.is_empty() => print::print(frame.tree(), Node::Operand(operands.start)),
             Value::Str(name) => name.to_text().into_owned(),
             other => format!("<{} Value>", other.type_name()),
         };

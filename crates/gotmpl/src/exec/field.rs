@@ -196,9 +196,9 @@ impl<'f> Frame<'f> {
 
     #[inline]
     fn name_bytes(&self, id: u32) -> &'f [u8] {
-        let parsed = self.parsed();
-        let span = parsed.names.get(id as usize).copied().unwrap_or_default();
-        parsed.text(span)
+        let tree = self.tree();
+        let span = tree.names.get(id as usize).copied().unwrap_or_default();
+        tree.text(span)
     }
 
     /// The text of a name. Names consist of letters and digits, so they are UTF-8.

@@ -137,10 +137,9 @@ impl<'s> Parser<'s> {
             }
         }
         let body = self.close_statements(base);
-        let name = self.name.as_bytes().into();
-        self.add_template(name, body)?;
-        let source = self.source.into();
-        Ok(self.nodes.finish(self.name, source, self.templates))
+        self.add_template(None, body)?;
+        let tree = self.nodes.finish(self.source.into(), self.templates);
+        Ok(Parsed::new(self.name, tree))
     }
 
     /// Runs `parse` as Go does in a tree of its own: no variables, no enclosing range, no read-ahead.
@@ -164,20 +163,23 @@ impl<'s> Parser<'s> {
         if end != ListEnd::End {
             return Err(self.error(format!("unexpected {} in {CONTEXT}", end.text())));
         }
-        self.add_template(name, body)
+        self.add_template(Some(name), body)
     }
 
     /// Of two templates with one name in one file, one must be empty.
-    fn add_template(&mut self, name: Box<[u8]>, body: Span) -> Result<()> {
+    ///
+    /// The file itself comes last and has no name here.
+    fn add_template(&mut self, name: Option<Box<[u8]>>, body: Span) -> Result<()> {
+        let key = name.clone().unwrap_or_else(|| self.name.as_bytes().into());
         let template = Template {
             is_empty: self.is_empty(body),
             slots: index(self.tree.slots),
             name,
             body,
         };
-        let Some(earlier) = self.defined.get(&template.name) else {
+        let Some(earlier) = self.defined.get(&key) else {
             let at = self.templates.len();
-            self.defined.insert(template.name.clone(), at);
+            self.defined.insert(key, at);
             self.templates.push(template);
             return Ok(());
         };
@@ -185,9 +187,13 @@ impl<'s> Parser<'s> {
             return Ok(());
         };
         if earlier.is_empty {
-            *earlier = template;
+            // The name stays: the file cannot be shared under another one then.
+            *earlier = Template {
+                name: earlier.name.take(),
+                ..template
+            };
         } else if !template.is_empty {
-            let name = quoted(&template.name);
+            let name = quoted(&key);
             return Err(self.error(format!("template: multiple definition of template {name}")));
         }
         Ok(())
@@ -367,7 +373,7 @@ impl<'s> Parser<'s> {
         }
         self.within_new_tree(|parser| {
             parser.tree.slots = slots;
-            parser.add_template(name, body)
+            parser.add_template(Some(name), body)
         })?;
         self.template_statement(token, Some(pipe))
     }
