@@ -40,13 +40,11 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
         }
-        match self.fault {
-            Some(problem) => Err(Error::Encoding(problem)),
-            None => {
-                self.end_marks += 1;
-                Ok(())
-            }
+        if let Some(problem) = self.fault {
+            return Err(Error::Encoding(problem));
         }
+        self.end_marks += 1;
+        Ok(())
     }
 
     fn has(&self, text: &str, position: usize, count: usize) -> bool {

@@ -1,0 +1,12 @@
+//! Reading and writing YAML through the public interface.
+
+#![expect(clippy::unwrap_used, reason = "test helpers")]
+
+mod depth;
+mod heads;
+mod ordering;
+mod properties;
+mod reading;
+mod splitting;
+mod tree;
+mod writing;
