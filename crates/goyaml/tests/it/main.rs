@@ -7,6 +7,7 @@ mod heads;
 mod ordering;
 mod properties;
 mod reading;
+mod refusing;
 mod splitting;
 mod tree;
 mod writing;

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use outrigger_goyaml::{
-    Builder, Emitter, Error, Style, check, format_json, natural_order, parse, pretty_order,
-    sort_natural,
+    Builder, Emitter, Error, Style, format_json, natural_order, parse, pretty_order, sort_natural,
 };
 
 /// A value as Helm sees it: all numbers are floats.
@@ -68,18 +67,29 @@ pub(crate) fn parse_tree(bytes: &[u8]) -> Result<Tree, Error> {
 
 /// The document as JSON, or the text of its refusal.
 pub(crate) fn json(bytes: &[u8]) -> Result<String, String> {
-    match (parse_tree(bytes), check(bytes)) {
-        (Ok(tree), Ok(())) => Ok(tree.to_json()),
-        (Err(error), Err(found)) => {
-            assert_eq!(error, found, "check finds what parse finds");
-            Err(error.full_text())
-        }
-        (parsed, checked) => panic!("check says {checked:?}, parse says {parsed:?}"),
+    let parsed = parse_tree(bytes);
+    let checked = outrigger_goyaml::check(bytes);
+    assert_eq!(
+        checked.as_ref().err(),
+        parsed.as_ref().err(),
+        "check finds what parse finds"
+    );
+    match parsed {
+        Ok(tree) => Ok(tree.to_json()),
+        Err(error) => Err(error.full_text()),
     }
 }
 
-pub(crate) fn refusal(bytes: &[u8]) -> Option<String> {
-    json(bytes).err()
+/// An input with the JSON that it becomes or the text of its refusal.
+pub(crate) type Case = (&'static [u8], Result<&'static str, &'static str>);
+
+#[track_caller]
+pub(crate) fn check(cases: &[Case]) {
+    for (input, expected) in cases {
+        let found = json(input);
+        let found = found.as_deref().map_err(String::as_str);
+        assert_eq!(found, *expected, "{:?}", String::from_utf8_lossy(input));
+    }
 }
 
 impl Tree {
@@ -111,7 +121,7 @@ impl Tree {
         let mut emitter = Emitter::new(&mut out, style, indent);
         self.push(&mut emitter, style);
         emitter.finish()?;
-        Ok(String::from_utf8(out).unwrap())
+        Ok(String::from_utf8_lossy(&out).into_owned())
     }
 
     fn push(&self, emitter: &mut Emitter<'_>, style: Style) {
