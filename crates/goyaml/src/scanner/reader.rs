@@ -48,6 +48,10 @@ impl<'a> Reader<'a> {
     }
 
     fn has(&self, text: &str, position: usize, count: usize) -> bool {
+        // No character is longer than four bytes.
+        if position + 4 * count <= self.read {
+            return true;
+        }
         let start = position.min(self.read);
         let missing = count.saturating_sub(self.end_marks);
         missing == 0 || text[start..self.read].chars().nth(missing - 1).is_some()

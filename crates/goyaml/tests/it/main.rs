@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
+mod bytes;
 mod depth;
 mod heads;
 mod ordering;
