@@ -110,7 +110,7 @@ impl Frame<'_> {
     /// A constant takes the parameter's type if it can.
     fn constant_argument(&self, ty: Ty, kind: OperandKind) -> Result<Value> {
         let number = match kind {
-            OperandKind::Number(id) => self.parsed().numbers.get(id as usize),
+            OperandKind::Number(id) => self.tree().numbers.get(id as usize),
             _ => None,
         };
         let expected = match (ty, kind) {
@@ -124,6 +124,13 @@ impl Frame<'_> {
             (Ty::Float64, _) if let Some(x) = number.and_then(|n| n.float) => {
                 return Ok(Value::Float(x));
             }
+            // The one unsigned parameter there is, of `derivePassword`.
+            (Ty::Named("uint32"), _)
+                if let Some(n) = number.and_then(|n| n.int?.try_into().ok()) =>
+            {
+                return Ok(Value::Uint64(n));
+            }
+            (Ty::Named("uint32"), _) => "unsigned integer",
             (Ty::Bool, _) => "bool",
             (Ty::String, _) => "string",
             (Ty::Int | Ty::Int64, _) => "integer",
@@ -131,7 +138,7 @@ impl Frame<'_> {
             _ => "",
         };
         let found = match self.at {
-            Some(node) => print::print(self.parsed(), node),
+            Some(node) => print::print(self.tree(), node),
             None => String::new(),
         };
         Err(self.error(if expected.is_empty() {
