@@ -4,7 +4,7 @@
 use outrigger_gotmpl::value::{Map, Str, Value};
 
 use crate::chart::Chart;
-use crate::coalesce::{self, Error as CoalesceError};
+use crate::coalesce::{self, Error as CoalesceError, Nulls};
 use crate::load::Sink;
 use crate::metadata::Dependency;
 use crate::plain::Plain;
@@ -81,7 +81,7 @@ impl Processor<'_, '_, '_> {
         for &requirement in &requirements {
             self.tree.requirement_mut(requirement).enabled = true;
         }
-        let values = self.coalesce(node, values)?;
+        let values = self.coalesce(node, values, Nulls::Settle)?;
         self.apply_tags(&requirements, &values);
         self.apply_conditions(&requirements, &values, path);
         let disabled: Vec<String> = requirements
@@ -221,14 +221,7 @@ impl Processor<'_, '_, '_> {
         let Some(requirements) = self.tree.node(node).requirements.clone() else {
             return Ok(());
         };
-        let values = coalesce::merge(
-            self.tree,
-            node,
-            &Map::default(),
-            self.profile,
-            &mut *self.warn,
-        )
-        .map_err(|source| self.coalesce_error(source))?;
+        let values = self.coalesce(node, &Map::default(), Nulls::Keep)?;
         let imported = Map::default();
         for id in requirements {
             let mut imports = Vec::new();
@@ -241,11 +234,14 @@ impl Processor<'_, '_, '_> {
             }
             self.tree.requirement_mut(id).imports = Some(imports);
         }
-        let values = match Value::Map(values).deep_copy() {
-            Value::Map(copy) => copy,
-            _ => Map::default(),
-        };
-        coalesce::tables(&values, &imported, true, self.profile, &mut *self.warn);
+        let values = coalesce::copy_map(&values);
+        coalesce::tables(
+            &values,
+            &imported,
+            Nulls::Keep,
+            self.profile,
+            &mut *self.warn,
+        );
         self.tree.node_mut(node).values = values;
         Ok(())
     }
@@ -260,7 +256,12 @@ impl Processor<'_, '_, '_> {
             ));
             return;
         };
-        let mut found = found;
+        // What is imported stays the subchart's own map, so a later import may change it there; an empty one is new.
+        let mut found = if found.is_empty() {
+            Map::default()
+        } else {
+            found
+        };
         if parent != "." {
             for key in parent.rsplit('.') {
                 let outer = Map::default();
@@ -268,7 +269,7 @@ impl Processor<'_, '_, '_> {
                 found = outer;
             }
         }
-        coalesce::tables(into, &found, true, self.profile, &mut *self.warn);
+        coalesce::tables(into, &found, Nulls::Keep, self.profile, &mut *self.warn);
     }
 
     /// The child's path and the parent's, or nothing for an entry that Helm ignores.
@@ -294,16 +295,19 @@ impl Processor<'_, '_, '_> {
         }
     }
 
-    fn coalesce(&mut self, node: NodeId, values: &Map) -> Result<Map, Error> {
-        coalesce::coalesce(self.tree, node, values, self.profile, &mut *self.warn)
-            .map_err(|source| self.coalesce_error(source))
-    }
-
-    fn coalesce_error(&self, source: CoalesceError) -> Error {
-        Error::Coalesce {
+    fn coalesce(&mut self, node: NodeId, values: &Map, nulls: Nulls) -> Result<Map, Error> {
+        coalesce::coalesce(
+            self.tree,
+            node,
+            values,
+            nulls,
+            self.profile,
+            &mut *self.warn,
+        )
+        .map_err(|source| Error::Coalesce {
             prefix: self.profile.rules().dependency_error_prefix,
             source,
-        }
+        })
     }
 }
 
