@@ -62,21 +62,21 @@ impl Coalescer<'_, '_, '_> {
         prefix: &str,
         nulls: Nulls,
     ) -> Result<(), Error> {
-        let path = join(prefix, &self.tree.node(node).name);
+        let path = join(prefix, self.tree.name(node));
         self.defaults(node, values, &path, nulls);
         let tree = self.tree;
         for &child in &tree.node(node).children {
-            let name = &tree.node(child).name;
+            let name = tree.name(child);
             let section = match values.get(name.as_bytes()) {
                 Some(Value::Map(section)) => section,
                 None => {
                     let section = Map::default();
-                    values.set(Str::from(name.as_str()), Value::Map(section.clone()));
+                    values.set(Str::from(name), Value::Map(section.clone()));
                     section
                 }
                 Some(other) => {
                     return Err(Error {
-                        name: name.clone(),
+                        name: name.to_owned(),
                         shown: not_a_bool(&other),
                     });
                 }

@@ -224,7 +224,7 @@ fn take_notes(
 }
 
 fn tree_name<'t>(tree: &'t Tree<'_>) -> &'t str {
-    &tree.node(Tree::ROOT).name
+    tree.name(Tree::ROOT)
 }
 
 /// The files of `crds/` of every chart that takes part.
