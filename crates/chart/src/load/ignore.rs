@@ -22,6 +22,8 @@ pub struct Rules(Vec<Rule>);
 #[derive(Debug)]
 struct Rule {
     pattern: String,
+    /// Where the first special character stands: what is before it must match as it is.
+    literal: usize,
     scope: Scope,
     negated: bool,
     folders_only: bool,
@@ -82,6 +84,7 @@ impl Rules {
         };
         self.0.push(Rule {
             pattern: rule.to_owned(),
+            literal: rule.find(['*', '?', '[', '\\']).unwrap_or(rule.len()),
             scope,
             negated,
             folders_only,
@@ -96,7 +99,12 @@ impl Rule {
             Scope::WholePath => path,
             Scope::BaseName => path.rsplit('/').next().unwrap_or(path),
         };
-        path_match::matches(&self.pattern, subject).unwrap_or(false)
+        let (literal, special) = self.pattern.split_at(self.literal);
+        match (subject.strip_prefix(literal), special) {
+            (None, _) => false,
+            (Some(rest), "") => rest.is_empty(),
+            (Some(rest), special) => path_match::matches(special, rest).unwrap_or(false),
+        }
     }
 }
 
@@ -108,38 +116,91 @@ fn strip<'a>(text: &'a str, by: impl Fn(&'a str) -> Option<&'a str>) -> (bool, &
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check(rules: &str, path: &str, is_folder: bool, ignored: bool) {
+    const NAMES: [&str; 12] = [
+        ".hidden",
+        "README.md",
+        "a/helm.txt",
+        "ab.txt",
+        "az.txt",
+        "cargo/a.txt",
+        "cargo/b/c.txt",
+        "helm.txt",
+        "templates/.h.yaml",
+        "templates/d/.h",
+        "tiller.txt",
+        "x.md",
+    ];
+
+    /// The names that a walk with these rules leaves out.
+    fn left_out(rules: &str) -> Vec<&'static str> {
         let rules = Rules::parse(rules.as_bytes()).unwrap();
-        assert_eq!(rules.ignores(path, is_folder), ignored, "{path}");
+        let is_left_out = |name: &&str| {
+            let mut folders = name.match_indices('/').map(|(at, _)| &name[..at]);
+            folders.any(|folder| rules.ignores(folder, true)) || rules.ignores(name, false)
+        };
+        NAMES.into_iter().filter(is_left_out).collect()
     }
 
     #[test]
     fn rules_ignore_what_helm_ignores() {
-        check("helm.txt", "helm.txt", false, true);
-        check("helm.*", "a/helm.txt", false, true);
-        check("*.txt", "tiller.txt", false, true);
-        check("cargo/*.txt", "cargo/a.txt", false, true);
-        check("cargo/*.txt", "a.txt", false, false);
-        check("/*.txt", "cargo/a.txt", false, false);
-        check("/*.txt", "a.txt", false, true);
-        check("cargo/", "cargo", true, true);
-        check("cargo/", "cargo", false, false);
-        check("a[a-d].txt", "ab.txt", false, true);
-        check("a[a-d].txt", "az.txt", false, false);
-        check(".?*", ".git", true, true);
-        check("# comment\n\n  *.md  ", "README.md", false, true);
-        check("", "templates/.hidden.yaml", false, true);
-        check("", "templates/deeper/.hidden", false, false);
-        check("\u{feff}*.md", "x.md", false, true);
+        // What `helm package` of both Helms left out; `templates/.h.yaml` always is.
+        let cases: [(&str, &[&str]); 19] = [
+            ("helm.txt", &["a/helm.txt", "helm.txt"]),
+            ("helm.*", &["a/helm.txt", "helm.txt"]),
+            (
+                "*.txt",
+                &[
+                    "a/helm.txt",
+                    "ab.txt",
+                    "az.txt",
+                    "cargo/a.txt",
+                    "cargo/b/c.txt",
+                    "helm.txt",
+                    "tiller.txt",
+                ],
+            ),
+            ("cargo/*.txt", &["cargo/a.txt"]),
+            ("/*.txt", &["ab.txt", "az.txt", "helm.txt", "tiller.txt"]),
+            ("cargo/", &["cargo/a.txt", "cargo/b/c.txt"]),
+            ("a[a-d].txt", &["ab.txt"]),
+            (".?*", &[".hidden", "templates/d/.h"]),
+            ("# comment\n\n  *.md  ", &["README.md", "x.md"]),
+            ("", &[]),
+            ("\u{feff}*.md", &["README.md", "x.md"]),
+            ("cargo", &["cargo/a.txt", "cargo/b/c.txt"]),
+            ("/cargo", &["cargo/a.txt", "cargo/b/c.txt"]),
+            ("cargo/a.txt", &["cargo/a.txt"]),
+            ("*/a.txt", &["cargo/a.txt"]),
+            ("ca?go/", &["cargo/a.txt", "cargo/b/c.txt"]),
+            ("templates/", &["templates/d/.h"]),
+            ("[!a]b.txt", &["ab.txt"]),
+            ("cargo\\/a.txt", &["cargo/a.txt"]),
+        ];
+        for (rules, expected) in cases {
+            let mut expected = expected.to_vec();
+            expected.push("templates/.h.yaml");
+            expected.sort_unstable();
+            assert_eq!(left_out(rules), expected, "{rules}");
+        }
     }
 
     #[test]
     fn negation_ignores_everything_else() {
-        check("!helm.txt", "helm.txt", false, false);
-        check("!helm.txt", "tiller.txt", false, true);
-        check("!*.txt", "cargo", true, true);
-        check("!cargo/", "cargo/a.txt", false, true);
+        for rules in [
+            "!helm.txt",
+            "!*.txt",
+            "!cargo/",
+            "!cargo\n*.md",
+            "*.md\n!*.txt",
+        ] {
+            let rules = Rules::parse(rules.as_bytes()).unwrap();
+            assert!(rules.ignores("Chart.yaml", false), "{rules:?}");
+        }
+        assert!(
+            !Rules::parse(b"!helm.txt")
+                .unwrap()
+                .ignores("helm.txt", false)
+        );
     }
 
     #[test]

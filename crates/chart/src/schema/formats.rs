@@ -230,7 +230,7 @@ fn date_time(text: &str) -> Check {
     if !matches!(text.as_bytes()[10], b't' | b'T') {
         return fail("11th character must be t or T");
     }
-    if !super::draft7_format::holds("date", day) {
+    if !super::draft7::format::holds("date", day) {
         return date(day).map_err(|error| format!("invalid date element: {error}"));
     }
     time(rest).map_err(|error| format!("invalid time element: {error}"))

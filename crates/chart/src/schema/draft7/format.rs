@@ -24,7 +24,7 @@ pub(super) fn is_known(format: &str) -> bool {
     )
 }
 
-pub(super) fn holds(format: &str, text: &str) -> bool {
+pub(in crate::schema) fn holds(format: &str, text: &str) -> bool {
     match format {
         "date" => is_date(text),
         "time" => is_time(text),
