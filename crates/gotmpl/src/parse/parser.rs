@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::constant::{Unquoted, unquote};
 use super::lexer::{Lexer, Token, TokenKind};
-use super::{ParseError, Result};
+use super::nodes::Nodes;
+use super::{Failure, ParseError, Result};
 use crate::function::Dialect;
 use crate::ir::{
-    Branch, Command, Literal, LiteralText, Operand, Parsed, Span, Statement, StatementKind,
-    Template, Variable, index,
+    Branch, Literal, LiteralText, Parsed, Span, Statement, StatementKind, Template, index,
 };
 use crate::quote::quoted;
 use crate::stack_guard::StackGuard;
@@ -21,19 +21,16 @@ pub(super) struct Parser<'s> {
     pub(super) dialect: &'s Dialect,
     lexer: Lexer<'s>,
     pub(super) tree: Tree<'s>,
-    pub(super) parsed: Parsed,
-    /// Nodes whose parent is not complete yet.
-    pub(super) open_statements: Vec<Statement>,
-    pub(super) open_commands: Vec<Command>,
-    pub(super) open_operands: Vec<Operand>,
-    pub(super) open_variables: Vec<Variable>,
+    name: Box<str>,
+    templates: Vec<Template>,
+    pub(super) nodes: Nodes,
     defined: HashMap<Box<[u8]>, usize>,
     guard: StackGuard,
 }
 
 /// The state that each template of a file has on its own.
 pub(super) struct Tree<'s> {
-    tokens: [Token; 3],
+    tokens: [Token; 2],
     peeked: usize,
     /// Where the current action began.
     action: Option<u32>,
@@ -49,11 +46,12 @@ impl Tree<'_> {
     fn new() -> Self {
         let token = Token {
             kind: TokenKind::Eof,
+            is_spaced: false,
             start: 0,
             end: 0,
         };
         Self {
-            tokens: [token; 3],
+            tokens: [token; 2],
             peeked: 0,
             action: None,
             range_depth: 0,
@@ -109,23 +107,9 @@ impl<'s> Parser<'s> {
             dialect,
             lexer: Lexer::new(source),
             tree: Tree::new(),
-            parsed: Parsed {
-                name: name.into(),
-                source: Box::default(),
-                templates: Vec::new(),
-                statements: Vec::new(),
-                pipes: Vec::new(),
-                commands: Vec::new(),
-                operands: Vec::new(),
-                variables: Vec::new(),
-                names: Vec::new(),
-                numbers: Vec::new(),
-                literals: Vec::new(),
-            },
-            open_statements: Vec::new(),
-            open_commands: Vec::new(),
-            open_operands: Vec::new(),
-            open_variables: Vec::new(),
+            name: name.into(),
+            templates: Vec::new(),
+            nodes: Nodes::take(),
             defined: HashMap::new(),
             guard: StackGuard::new(STACK_BYTES),
         }
@@ -135,28 +119,27 @@ impl<'s> Parser<'s> {
         if u32::try_from(self.source.len()).is_err() {
             return Err(self.error("template is larger than 4 GiB"));
         }
-        let base = self.open_statements.len();
+        let base = self.nodes.open_statements.len();
         while self.peek().kind != TokenKind::Eof {
             if self.peek().kind == TokenKind::LeftDelim {
                 let delim = self.next();
-                if self.next_non_space().kind == TokenKind::Define {
+                if self.next().kind == TokenKind::Define {
                     self.within_new_tree(Self::definition)?;
                     continue;
                 }
                 self.backup2(delim);
             }
             match self.text_or_action()? {
-                Parsing::Statement(statement) => self.open_statements.push(statement),
+                Parsing::Statement(statement) => self.nodes.open_statements.push(statement),
                 Parsing::ListEnd(end) => {
                     return Err(self.error(format!("unexpected {}", end.text())));
                 }
             }
         }
         let body = self.close_statements(base);
-        let name = self.parsed.name.as_bytes().into();
-        self.add_template(name, body)?;
-        self.parsed.source = self.source.into();
-        Ok(self.parsed)
+        self.add_template(None, body)?;
+        let tree = self.nodes.finish(self.source.into(), self.templates);
+        Ok(Parsed::new(self.name, tree))
     }
 
     /// Runs `parse` as Go does in a tree of its own: no variables, no enclosing range, no read-ahead.
@@ -170,7 +153,7 @@ impl<'s> Parser<'s> {
     /// `{{define "name"}} ... {{end}}`; the keyword has been read.
     fn definition(&mut self) -> Result<()> {
         const CONTEXT: &str = "define clause";
-        let token = self.next_non_space();
+        let token = self.next();
         if !matches!(token.kind, TokenKind::String | TokenKind::RawString) {
             return Err(self.unexpected(token, CONTEXT));
         }
@@ -180,37 +163,44 @@ impl<'s> Parser<'s> {
         if end != ListEnd::End {
             return Err(self.error(format!("unexpected {} in {CONTEXT}", end.text())));
         }
-        self.add_template(name, body)
+        self.add_template(Some(name), body)
     }
 
     /// Of two templates with one name in one file, one must be empty.
-    fn add_template(&mut self, name: Box<[u8]>, body: Span) -> Result<()> {
+    ///
+    /// The file itself comes last and has no name here.
+    fn add_template(&mut self, name: Option<Box<[u8]>>, body: Span) -> Result<()> {
+        let key = name.clone().unwrap_or_else(|| self.name.as_bytes().into());
         let template = Template {
             is_empty: self.is_empty(body),
             slots: index(self.tree.slots),
             name,
             body,
         };
-        let Some(earlier) = self.defined.get(&template.name) else {
-            let at = self.parsed.templates.len();
-            self.defined.insert(template.name.clone(), at);
-            self.parsed.templates.push(template);
+        let Some(earlier) = self.defined.get(&key) else {
+            let at = self.templates.len();
+            self.defined.insert(key, at);
+            self.templates.push(template);
             return Ok(());
         };
-        let Some(earlier) = self.parsed.templates.get_mut(*earlier) else {
+        let Some(earlier) = self.templates.get_mut(*earlier) else {
             return Ok(());
         };
         if earlier.is_empty {
-            *earlier = template;
+            // The name stays: the file cannot be shared under another one then.
+            *earlier = Template {
+                name: earlier.name.take(),
+                ..template
+            };
         } else if !template.is_empty {
-            let name = quoted(&template.name);
+            let name = quoted(&key);
             return Err(self.error(format!("template: multiple definition of template {name}")));
         }
         Ok(())
     }
 
     fn is_empty(&self, body: Span) -> bool {
-        body.of(&self.parsed.statements).iter().all(|statement| {
+        body.of(&self.nodes.statements).iter().all(|statement| {
             let StatementKind::Text(span) = statement.kind else {
                 return false;
             };
@@ -223,20 +213,20 @@ impl<'s> Parser<'s> {
     }
 
     fn close_statements(&mut self, base: usize) -> Span {
-        let start = self.parsed.statements.len();
-        self.parsed
+        let start = self.nodes.statements.len();
+        self.nodes
             .statements
-            .extend(self.open_statements.drain(base..));
-        Span::new(start, self.parsed.statements.len())
+            .extend(self.nodes.open_statements.drain(base..));
+        Span::new(start, self.nodes.statements.len())
     }
 
     /// Statements up to `{{end}}` or `{{else}}`.
     fn item_list(&mut self) -> Result<(Span, ListEnd)> {
         self.check_depth()?;
-        let base = self.open_statements.len();
-        while self.peek_non_space().kind != TokenKind::Eof {
+        let base = self.nodes.open_statements.len();
+        while self.peek().kind != TokenKind::Eof {
             match self.text_or_action()? {
-                Parsing::Statement(statement) => self.open_statements.push(statement),
+                Parsing::Statement(statement) => self.nodes.open_statements.push(statement),
                 Parsing::ListEnd(end) => return Ok((self.close_statements(base), end)),
             }
         }
@@ -244,7 +234,7 @@ impl<'s> Parser<'s> {
     }
 
     fn text_or_action(&mut self) -> Result<Parsing> {
-        let token = self.next_non_space();
+        let token = self.next();
         match token.kind {
             TokenKind::Text => Ok(Parsing::Statement(Statement {
                 pos: token.start,
@@ -262,7 +252,7 @@ impl<'s> Parser<'s> {
 
     /// What follows a left delimiter.
     fn action(&mut self) -> Result<Parsing> {
-        let token = self.next_non_space();
+        let token = self.next();
         let statement = match token.kind {
             TokenKind::Block => self.block()?,
             TokenKind::Break => self.leave_range(token, "{{break}}", StatementKind::Break)?,
@@ -270,7 +260,7 @@ impl<'s> Parser<'s> {
                 self.leave_range(token, "{{continue}}", StatementKind::Continue)?
             }
             TokenKind::Else => {
-                let after = self.peek_non_space().kind;
+                let after = self.peek().kind;
                 if !matches!(after, TokenKind::If | TokenKind::With) {
                     self.expect(TokenKind::RightDelim, "else")?;
                 }
@@ -303,7 +293,7 @@ impl<'s> Parser<'s> {
         text: &str,
         kind: StatementKind,
     ) -> Result<Statement> {
-        let token = self.next_non_space();
+        let token = self.next();
         if token.kind != TokenKind::RightDelim {
             return Err(self.unexpected(token, text));
         }
@@ -335,7 +325,7 @@ impl<'s> Parser<'s> {
             body,
             otherwise,
         };
-        let pos = self.parsed.pipes.get(pipe as usize).map(|pipe| pipe.pos);
+        let pos = self.nodes.pipes.get(pipe as usize).map(|pipe| pipe.pos);
         Ok(Statement {
             pos: pos.unwrap_or_default(),
             kind: match control {
@@ -356,9 +346,9 @@ impl<'s> Parser<'s> {
         if chained {
             self.check_depth()?;
             self.next();
-            let base = self.open_statements.len();
+            let base = self.nodes.open_statements.len();
             let statement = self.control(control)?;
-            self.open_statements.push(statement);
+            self.nodes.open_statements.push(statement);
             return Ok(self.close_statements(base));
         }
         let (list, end) = self.item_list()?;
@@ -371,7 +361,7 @@ impl<'s> Parser<'s> {
     /// `{{block "name" pipeline}} ... {{end}}`; the keyword has been read.
     fn block(&mut self) -> Result<Statement> {
         const CONTEXT: &str = "block clause";
-        let token = self.next_non_space();
+        let token = self.next();
         let name = self.template_name(token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, TokenKind::RightDelim)?;
         let (body, end, slots) = self.within_new_tree(|parser| {
@@ -383,7 +373,7 @@ impl<'s> Parser<'s> {
         }
         self.within_new_tree(|parser| {
             parser.tree.slots = slots;
-            parser.add_template(name, body)
+            parser.add_template(Some(name), body)
         })?;
         self.template_statement(token, Some(pipe))
     }
@@ -391,10 +381,10 @@ impl<'s> Parser<'s> {
     /// `{{template "name" pipeline}}`; the keyword has been read.
     fn template_call(&mut self) -> Result<Statement> {
         const CONTEXT: &str = "template clause";
-        let token = self.next_non_space();
+        let token = self.next();
         self.template_name(token, CONTEXT)?;
         let mut pipe = None;
-        if self.next_non_space().kind != TokenKind::RightDelim {
+        if self.next().kind != TokenKind::RightDelim {
             self.backup();
             pipe = Some(self.pipeline(CONTEXT, TokenKind::RightDelim)?);
         }
@@ -434,8 +424,8 @@ impl<'s> Parser<'s> {
             Ok(Unquoted::Own(text)) => LiteralText::Own(text.into()),
             Err(message) => return Err(self.error(message)),
         };
-        let id = index(self.parsed.literals.len());
-        self.parsed.literals.push(Literal {
+        let id = index(self.nodes.literals.len());
+        self.nodes.literals.push(Literal {
             quoted: token.span(),
             text,
         });
@@ -464,36 +454,14 @@ impl<'s> Parser<'s> {
         self.tree.peeked = 2;
     }
 
-    /// Puts back `first` and `second` before the token read last.
-    pub(super) fn backup3(&mut self, first: Token, second: Token) {
-        self.tree.tokens[1] = second;
-        self.tree.tokens[2] = first;
-        self.tree.peeked = 3;
-    }
-
     pub(super) fn peek(&mut self) -> Token {
         let token = self.next();
         self.backup();
         token
     }
 
-    pub(super) fn next_non_space(&mut self) -> Token {
-        loop {
-            let token = self.next();
-            if token.kind != TokenKind::Space {
-                return token;
-            }
-        }
-    }
-
-    pub(super) fn peek_non_space(&mut self) -> Token {
-        let token = self.next_non_space();
-        self.backup();
-        token
-    }
-
     fn expect(&mut self, kind: TokenKind, context: &str) -> Result<Token> {
-        let token = self.next_non_space();
+        let token = self.next();
         if token.kind == kind {
             Ok(token)
         } else {
@@ -513,15 +481,15 @@ impl<'s> Parser<'s> {
     }
 
     /// An error at the token read last.
-    pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
-        ParseError {
-            name: self.parsed.name.to_string(),
+    pub(super) fn error(&self, message: impl Into<String>) -> Failure {
+        Failure(Box::new(ParseError {
+            name: self.name.to_string(),
             line: self.line(self.tree.tokens[0].start),
             message: message.into(),
-        }
+        }))
     }
 
-    pub(super) fn unexpected(&self, token: Token, context: &str) -> ParseError {
+    pub(super) fn unexpected(&self, token: Token, context: &str) -> Failure {
         if token.kind != TokenKind::Error {
             let found = self.describe(token);
             return self.error(format!("unexpected {found} in {context}"));
@@ -530,7 +498,7 @@ impl<'s> Parser<'s> {
         if let Some(action) = self.tree.action
             && self.line(action) != self.line(token.start)
         {
-            let name = &self.parsed.name;
+            let name = &self.name;
             let started = format!(" started at {name}:{}", self.line(action));
             let separator = if message.ends_with(" action") {
                 ""
