@@ -1,0 +1,38 @@
+//! `cargo xtask`: the tasks behind the Makefile.
+
+use clap::{Parser, Subcommand};
+
+mod checks;
+mod peers;
+mod process;
+mod tidy;
+
+/// Tasks of developers and of continuous integration.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+enum Task {
+    /// Install pinned real peers (helm, etcd, kube-apiserver, ...) into the user's cache folder
+    Peers(peers::Args),
+    /// Check formatting, lints, licenses, unused dependencies, documentation and the house rules
+    Lint,
+    /// Check the house rules: layers, file headers, file names and sizes, README's commands
+    Tidy,
+    /// Run the tests that need real peers, after installing what is missing
+    E2e(checks::E2eArgs),
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+/// Measure Outrigger beside its peers
+#[derive(Debug, Subcommand)]
+enum Bench {}
+
+fn main() -> anyhow::Result<()> {
+    match Task::parse() {
+        Task::Peers(args) => peers::run(&args),
+        Task::Lint => checks::lint(),
+        Task::Tidy => tidy::run(),
+        Task::E2e(args) => checks::e2e(&args),
+        Task::Bench(bench) => match bench {},
+    }
+}
