@@ -1,14 +1,16 @@
 //! `cargo xtask`: the tasks behind the Makefile.
 
-use clap::{Parser, Subcommand};
+use clap::Parser as _;
 
+mod bench;
 mod checks;
+mod fuzz;
 mod peers;
 mod process;
 mod tidy;
 
 /// Tasks of developers and of continuous integration.
-#[derive(Debug, Parser)]
+#[derive(Debug, clap::Parser)]
 #[command(name = "cargo xtask")]
 enum Task {
     /// Install pinned real peers (helm, etcd, kube-apiserver, ...) into the user's cache folder
@@ -19,13 +21,11 @@ enum Task {
     Tidy,
     /// Run the tests that need real peers, after installing what is missing
     E2e(checks::E2eArgs),
+    /// Let a fuzz target look for trouble
+    Fuzz(fuzz::Args),
     #[command(subcommand)]
-    Bench(Bench),
+    Bench(bench::Bench),
 }
-
-/// Measure Outrigger beside its peers
-#[derive(Debug, Subcommand)]
-enum Bench {}
 
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
@@ -33,6 +33,7 @@ fn main() -> anyhow::Result<()> {
         Task::Lint => checks::lint(),
         Task::Tidy => tidy::run(),
         Task::E2e(args) => checks::e2e(&args),
-        Task::Bench(bench) => match bench {},
+        Task::Fuzz(args) => fuzz::run(&args),
+        Task::Bench(bench) => bench::run(&bench),
     }
 }
