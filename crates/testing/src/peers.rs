@@ -26,10 +26,12 @@ pub enum Source {
         package: &'static str,
         release: &'static str,
     },
-    /// A package of the distribution that carries the binary. Its version is the distribution's choice.
-    Debian { package: &'static str },
-    /// A Go module, built as its own main package.
-    Go { package: &'static str },
+    /// A main package of Go modules that are released together; `version_variable` is what the linker sets.
+    Go {
+        package: &'static str,
+        modules: &'static [&'static str],
+        version_variable: &'static str,
+    },
     /// A command of the Kubernetes module, whose sister modules are pinned to the same release.
     Kubernetes,
     /// A Rust tool.
@@ -52,14 +54,25 @@ pub const HELM4: Peer = Peer {
     version: "4.2.4",
     source: Source::Go {
         package: "helm.sh/helm/v4/cmd/helm",
+        modules: &["helm.sh/helm/v4"],
+        version_variable: "helm.sh/helm/v4/internal/version.version=v",
     },
     version_args: &["version", "--short"],
 };
 pub const ETCD: Peer = Peer {
     name: "etcd",
-    version: "3",
-    source: Source::Debian {
-        package: "etcd-server",
+    version: "3.6.8",
+    source: Source::Go {
+        package: "go.etcd.io/etcd/server/v3",
+        // Each replaces its sisters by folders; as dependencies they need the published ones.
+        modules: &[
+            "go.etcd.io/etcd/server/v3",
+            "go.etcd.io/etcd/api/v3",
+            "go.etcd.io/etcd/client/v3",
+            "go.etcd.io/etcd/client/pkg/v3",
+            "go.etcd.io/etcd/pkg/v3",
+        ],
+        version_variable: "go.etcd.io/etcd/api/v3/version.Version=",
     },
     version_args: &["--version"],
 };
@@ -72,9 +85,9 @@ pub const CARGO_MACHETE: Peer = cargo("cargo-machete", "0.9.2");
 /// Every peer, the quick ones first.
 pub const ALL: &[Peer] = &[
     HELM3,
-    ETCD,
     CARGO_MACHETE,
     CARGO_DENY,
+    ETCD,
     HELM4,
     KUBECTL,
     KUBE_APISERVER,

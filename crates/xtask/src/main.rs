@@ -1,5 +1,7 @@
 //! `cargo xtask`: the tasks behind the Makefile.
 
+use std::process::ExitCode;
+
 use clap::Parser as _;
 
 mod bench;
@@ -27,8 +29,19 @@ enum Task {
     Bench(bench::Bench),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Task::parse() {
+#[expect(clippy::print_stderr, reason = "tasks talk to the developer on stderr")]
+fn main() -> ExitCode {
+    match run(Task::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> anyhow::Result<()> {
+    match task {
         Task::Peers(args) => peers::run(&args),
         Task::Lint => checks::lint(),
         Task::Tidy => tidy::run(),

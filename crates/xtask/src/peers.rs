@@ -38,16 +38,15 @@ pub(crate) fn install(wanted: &[Peer]) -> anyhow::Result<()> {
         .lock()
         .context("failed to lock the cache folder")?;
     for peer in wanted {
-        if peer.installed().is_ok() {
-            say(&format!("{peer}: installed"));
-        } else {
+        if peer.installed().is_err() {
             install_one(*peer)?;
         }
+        say(&format!("{}: {}", peer.name, verified_version(*peer)?));
     }
     Ok(())
 }
 
-/// Makes the binary in a scratch folder, checks its version, then moves it into place in one step.
+/// Makes the binary in a scratch folder, then moves it into place in one step.
 fn install_one(peer: Peer) -> anyhow::Result<()> {
     say(&format!("{peer}: installing"));
     let start = Instant::now();
@@ -57,28 +56,36 @@ fn install_one(peer: Peer) -> anyhow::Result<()> {
     make(peer, scratch.path()).with_context(|| format!("failed to install {peer}"))?;
     fs::create_dir_all(folder)?;
     fs::rename(scratch.path().join(peer.name), &path)?;
+    say(&format!(
+        "{peer}: installed in {:.0} s",
+        start.elapsed().as_secs_f64()
+    ));
+    Ok(())
+}
+
+/// What the binary calls itself, which must have the pinned version in it. One that lies is removed.
+fn verified_version(peer: Peer) -> anyhow::Result<String> {
     let reported = peer.reported_version()?;
     if !reported.contains(peer.version) {
-        fs::remove_file(&path)?;
+        fs::remove_file(peer.path()?)?;
         bail!(
-            "{} calls itself {reported:?}, not {}",
+            "{} calls itself {reported:?}, not {}; it is removed, try again",
             peer.name,
             peer.version
         );
     }
-    say(&format!(
-        "{peer}: {reported}, {:.0} s",
-        start.elapsed().as_secs_f64()
-    ));
-    Ok(())
+    Ok(reported)
 }
 
 /// Leaves the binary in the scratch folder under the peer's name.
 fn make(peer: Peer, scratch: &Path) -> anyhow::Result<()> {
     match peer.source {
         Source::Python { package, release } => download::python(peer, package, release, scratch),
-        Source::Debian { package } => download::debian(peer, package, scratch),
-        Source::Go { package } => build::go(peer, package, scratch),
+        Source::Go {
+            package,
+            modules,
+            version_variable,
+        } => build::go(peer, package, modules, version_variable, scratch),
         Source::Kubernetes => build::kubernetes(peer, scratch),
         Source::Cargo => build::cargo(peer, scratch),
     }

