@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 mod bench;
+mod binary;
 mod checks;
+mod differential;
 mod fuzz;
 mod peers;
 mod process;
@@ -23,6 +25,8 @@ enum Task {
     Tidy,
     /// Run the tests that need real peers, after installing what is missing
     E2e(checks::E2eArgs),
+    /// Compare with real Helm on random charts
+    Differential(differential::Args),
     /// Let a fuzz target look for trouble
     Fuzz(fuzz::Args),
     #[command(subcommand)]
@@ -46,6 +50,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Lint => checks::lint(),
         Task::Tidy => tidy::run(),
         Task::E2e(args) => checks::e2e(&args),
+        Task::Differential(args) => differential::run(&args),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Bench(bench) => bench::run(&bench),
     }

@@ -7,8 +7,8 @@ use anyhow::{Context as _, bail};
 use outrigger_testing::peers;
 
 use super::measure::{self, Cost};
-use crate::process::{command, output, run as run_program};
-use crate::{peers as install, tidy};
+use crate::process::{command, output};
+use crate::{binary, peers as install};
 
 /// Small to huge. Those marked spend their time on making RSA keys.
 const CHARTS: &[(&str, Work)] = &[
@@ -71,7 +71,7 @@ impl Line {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     install::install(&[peers::HELM3, peers::HELM4])?;
-    let ours = release_binary()?;
+    let ours = binary::release()?;
     let scratch = tempfile::tempdir()?;
     let mut lines = Vec::new();
     print_header();
@@ -85,21 +85,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         lines.push(line);
     }
     print_verdict(&lines)
-}
-
-/// The binary as users get it.
-fn release_binary() -> anyhow::Result<PathBuf> {
-    let root = tidy::root();
-    run_program(command(env!("CARGO"), &root).args([
-        "build",
-        "--release",
-        "--quiet",
-        "--package",
-        "outrigger",
-    ]))?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join("release").join("outrigger"))
 }
 
 fn unpack(corpus: &Path, chart: &str, scratch: &Path) -> anyhow::Result<PathBuf> {
