@@ -1,0 +1,457 @@
+//! The thorough way through a document: all of it as nodes first, then decoded node by node as go-yaml does.
+//!
+//! Both the nodes and the decoded values lie in flat vectors, and decoding keeps its own stack, so that no
+//! document, however deep, needs more of the machine's stack.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use crate::base64;
+use crate::describe::describe;
+use crate::error::Error;
+use crate::event::{Event, Events, ReadLine, Scalar};
+use crate::resolve::{Resolved, TAG_PREFIX, resolve, resolve_as};
+use crate::scanner::Scanner;
+
+#[derive(Debug)]
+enum Node<'a> {
+    Scalar(Scalar<'a>),
+    Sequence(Vec<usize>),
+    /// Keys and values in turn.
+    Mapping(Vec<usize>),
+    Alias {
+        name: &'a str,
+        target: usize,
+    },
+}
+
+/// A decoded value, before the conversion to JSON. Collections name their members by place.
+#[derive(Debug)]
+pub(crate) enum Decoded<'a> {
+    Scalar(Resolved, Cow<'a, str>),
+    List(Vec<usize>),
+    /// Keys are scalars.
+    Map(Vec<(usize, usize)>),
+}
+
+/// The first document of a stream.
+#[derive(Debug)]
+pub(crate) struct Document<'a> {
+    pub(crate) values: Vec<Decoded<'a>>,
+    pub(crate) root: usize,
+}
+
+impl<'a> Document<'a> {
+    pub(crate) fn read<const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Self, Error>
+    where
+        Scanner<'a, EXACT>: ReadLine<'a>,
+    {
+        if matches!(events.next()?, Event::StreamEnd) {
+            return Ok(Self {
+                values: vec![Decoded::Scalar(Resolved::Null, Cow::Borrowed(""))],
+                root: 0,
+            });
+        }
+        let nodes = load(events)?;
+        let mut decoder = Decoder::new(&nodes);
+        let root = decoder.run()?;
+        Ok(Self {
+            values: decoder.values,
+            root,
+        })
+    }
+}
+
+/// Reads one document; its first node is the root.
+fn load<'a, const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Vec<Node<'a>>, Error>
+where
+    Scanner<'a, EXACT>: ReadLine<'a>,
+{
+    let mut nodes: Vec<Node<'a>> = Vec::new();
+    let mut anchors: HashMap<&'a str, usize> = HashMap::new();
+    let mut open: Vec<usize> = Vec::new();
+    loop {
+        let at = nodes.len();
+        let (node, anchor) = match events.next()? {
+            Event::Scalar(scalar) => {
+                let anchor = scalar.anchor;
+                (Node::Scalar(scalar), anchor)
+            }
+            Event::Alias(name) => match anchors.get(name) {
+                Some(&target) => (Node::Alias { name, target }, None),
+                None => {
+                    return Err(Error::UnknownAnchor {
+                        name: name.to_owned(),
+                    });
+                }
+            },
+            Event::SequenceStart(anchor) => (Node::Sequence(Vec::new()), anchor),
+            Event::MappingStart(anchor) => (Node::Mapping(Vec::new()), anchor),
+            Event::SequenceEnd | Event::MappingEnd => {
+                open.pop();
+                continue;
+            }
+            Event::DocumentEnd | Event::StreamEnd | Event::DocumentStart => return Ok(nodes),
+        };
+        if let Some(anchor) = anchor {
+            anchors.insert(anchor, at);
+        }
+        if let Some(Node::Sequence(members) | Node::Mapping(members)) =
+            open.last().map(|&parent| &mut nodes[parent])
+        {
+            members.push(at);
+        }
+        if matches!(node, Node::Sequence(_) | Node::Mapping(_)) {
+            open.push(at);
+        }
+        nodes.push(node);
+    }
+}
+
+/// What is left to do when the value that is being decoded is there.
+#[derive(Debug)]
+enum Pending {
+    List {
+        node: usize,
+        next: usize,
+        out: usize,
+    },
+    Map {
+        node: usize,
+        next: usize,
+        out: usize,
+        wait: Wait,
+        is_merge: bool,
+    },
+    /// The maps of a merge key's list, from the last to the first.
+    Merges {
+        node: usize,
+        left: usize,
+        out: usize,
+    },
+    /// The alias at this node ends.
+    Alias(usize),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Wait {
+    Nothing,
+    Key,
+    /// The value for the key at this place.
+    Value(usize),
+}
+
+struct Decoder<'n, 'a> {
+    nodes: &'n [Node<'a>],
+    values: Vec<Decoded<'a>>,
+    pending: Vec<Pending>,
+    /// The value that was just decoded.
+    result: Option<usize>,
+    active: HashSet<usize>,
+    decoded: usize,
+    aliased: usize,
+    alias_depth: usize,
+}
+
+impl<'n, 'a> Decoder<'n, 'a> {
+    fn new(nodes: &'n [Node<'a>]) -> Self {
+        Self {
+            nodes,
+            values: Vec::with_capacity(nodes.len()),
+            pending: Vec::new(),
+            result: None,
+            active: HashSet::new(),
+            // The document itself counts.
+            decoded: 1,
+            aliased: 0,
+            alias_depth: 0,
+        }
+    }
+
+    fn run(&mut self) -> Result<usize, Error> {
+        self.enter(0, None)?;
+        while let Some(pending) = self.pending.pop() {
+            self.resume(pending)?;
+        }
+        Ok(self.result.take().unwrap_or(0))
+    }
+
+    /// Starts on a node; a mapping goes into the map at `into` if there is one.
+    fn enter(&mut self, mut node: usize, into: Option<usize>) -> Result<(), Error> {
+        loop {
+            self.count()?;
+            match &self.nodes[node] {
+                Node::Alias { name, target } => {
+                    if !self.active.insert(node) {
+                        return Err(Error::SelfReference {
+                            name: (*name).to_owned(),
+                        });
+                    }
+                    self.alias_depth += 1;
+                    self.pending.push(Pending::Alias(node));
+                    node = *target;
+                }
+                Node::Scalar(scalar) => {
+                    let value = decode_scalar(scalar)?;
+                    self.result = Some(self.add(value));
+                    return Ok(());
+                }
+                Node::Sequence(_) => {
+                    let out = self.add(Decoded::List(Vec::new()));
+                    self.pending.push(Pending::List { node, next: 0, out });
+                    return Ok(());
+                }
+                Node::Mapping(_) => {
+                    let out = match into {
+                        Some(out) => out,
+                        None => self.add(Decoded::Map(Vec::new())),
+                    };
+                    self.pending.push(Pending::Map {
+                        node,
+                        next: 0,
+                        out,
+                        wait: Wait::Nothing,
+                        is_merge: into.is_some(),
+                    });
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, value: Decoded<'a>) -> usize {
+        self.values.push(value);
+        self.values.len() - 1
+    }
+
+    /// go-yaml's guard against documents that are small as text and huge as values.
+    fn count(&mut self) -> Result<(), Error> {
+        self.decoded += 1;
+        if self.alias_depth > 0 {
+            self.aliased += 1;
+        }
+        if self.aliased > 100
+            && self.decoded > 1000
+            && ratio(self.aliased, self.decoded) > allowed_alias_ratio(self.decoded)
+        {
+            return Err(Error::ExcessiveAliasing);
+        }
+        Ok(())
+    }
+
+    fn resume(&mut self, pending: Pending) -> Result<(), Error> {
+        match pending {
+            Pending::Alias(node) => {
+                self.alias_depth -= 1;
+                self.active.remove(&node);
+                Ok(())
+            }
+            Pending::List { node, next, out } => self.resume_list(node, next, out),
+            Pending::Merges { node, left, out } => self.resume_merges(node, left, out),
+            Pending::Map {
+                node,
+                next,
+                out,
+                wait,
+                is_merge,
+            } => self.resume_map(node, next, out, wait, is_merge),
+        }
+    }
+
+    fn resume_list(&mut self, node: usize, next: usize, out: usize) -> Result<(), Error> {
+        if let (Some(item), Decoded::List(items)) = (self.result.take(), &mut self.values[out]) {
+            items.push(item);
+        }
+        let Node::Sequence(members) = &self.nodes[node] else {
+            return Ok(());
+        };
+        let Some(&member) = members.get(next) else {
+            self.result = Some(out);
+            return Ok(());
+        };
+        self.pending.push(Pending::List {
+            node,
+            next: next + 1,
+            out,
+        });
+        self.enter(member, None)
+    }
+
+    fn resume_map(
+        &mut self,
+        node: usize,
+        mut next: usize,
+        out: usize,
+        wait: Wait,
+        is_merge: bool,
+    ) -> Result<(), Error> {
+        let Node::Mapping(members) = &self.nodes[node] else {
+            return Ok(());
+        };
+        let result = self.result.take();
+        let (wait, child) = match (wait, result) {
+            (Wait::Key, Some(key)) => {
+                if !matches!(self.values[key], Decoded::Scalar(..)) {
+                    return Err(Error::CollectionKey {
+                        key: describe(&self.values, key),
+                    });
+                }
+                next += 2;
+                (Wait::Value(key), members[next - 1])
+            }
+            (wait, value) => {
+                if let (Wait::Value(key), Some(value), Decoded::Map(entries)) =
+                    (wait, value, &mut self.values[out])
+                {
+                    entries.push((key, value));
+                }
+                let Some(&key) = members.get(next) else {
+                    if !is_merge {
+                        self.finish_map(out);
+                        self.result = Some(out);
+                    }
+                    return Ok(());
+                };
+                if self.is_merge_key(key) {
+                    self.pending.push(Pending::Map {
+                        node,
+                        next: next + 2,
+                        out,
+                        wait: Wait::Nothing,
+                        is_merge,
+                    });
+                    return self.merge(members[next + 1], out);
+                }
+                (Wait::Key, key)
+            }
+        };
+        self.pending.push(Pending::Map {
+            node,
+            next,
+            out,
+            wait,
+            is_merge,
+        });
+        self.enter(child, None)
+    }
+
+    fn is_merge_key(&self, node: usize) -> bool {
+        let Node::Scalar(scalar) = &self.nodes[node] else {
+            return false;
+        };
+        scalar.text == "<<"
+            && (scalar.implicit || scalar.tag.as_deref() == Some(b"tag:yaml.org,2002:merge"))
+    }
+
+    fn merge(&mut self, node: usize, out: usize) -> Result<(), Error> {
+        match &self.nodes[node] {
+            Node::Sequence(members) => {
+                self.pending.push(Pending::Merges {
+                    node,
+                    left: members.len(),
+                    out,
+                });
+                Ok(())
+            }
+            _ => self.merge_map(node, out),
+        }
+    }
+
+    fn merge_map(&mut self, node: usize, out: usize) -> Result<(), Error> {
+        let target = match &self.nodes[node] {
+            Node::Alias { target, .. } => *target,
+            _ => node,
+        };
+        match self.nodes[target] {
+            Node::Mapping(_) => self.enter(node, Some(out)),
+            _ => Err(Error::MergeValue),
+        }
+    }
+
+    fn resume_merges(&mut self, node: usize, left: usize, out: usize) -> Result<(), Error> {
+        let (Node::Sequence(members), Some(left)) = (&self.nodes[node], left.checked_sub(1)) else {
+            return Ok(());
+        };
+        self.pending.push(Pending::Merges { node, left, out });
+        self.merge_map(members[left], out)
+    }
+
+    /// Of equal keys the last stays.
+    fn finish_map(&mut self, out: usize) {
+        let Decoded::Map(entries) = &mut self.values[out] else {
+            return;
+        };
+        let mut entries = std::mem::take(entries);
+        let mut seen: HashSet<KeyIdentity<'_>> = HashSet::with_capacity(entries.len());
+        let mut kept: Vec<(usize, usize)> = Vec::with_capacity(entries.len());
+        while let Some(entry) = entries.pop() {
+            if seen.insert(KeyIdentity::new(&self.values[entry.0])) {
+                kept.push(entry);
+            }
+        }
+        kept.reverse();
+        self.values[out] = Decoded::Map(kept);
+    }
+}
+
+/// What makes two keys the same key in Go.
+#[derive(PartialEq, Eq, Hash)]
+enum KeyIdentity<'k> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Float(u64),
+    Text(&'k str),
+}
+
+impl<'k> KeyIdentity<'k> {
+    fn new(key: &'k Decoded<'_>) -> Self {
+        let Decoded::Scalar(resolved, text) = key else {
+            return Self::Null;
+        };
+        match *resolved {
+            Resolved::Null => Self::Null,
+            Resolved::Bool(value) => Self::Bool(value),
+            Resolved::Int(value) => Self::Int(value),
+            Resolved::Uint(value) => Self::Uint(value),
+            // Both zeros are the same key.
+            Resolved::Float(value) => Self::Float((value + 0.0).to_bits()),
+            Resolved::Timestamp | Resolved::Text => Self::Text(text),
+        }
+    }
+}
+
+fn decode_scalar<'a>(scalar: &Scalar<'a>) -> Result<Decoded<'a>, Error> {
+    let text = scalar.text.clone();
+    let resolved = match scalar.tag.as_deref() {
+        None if scalar.implicit => resolve(&text),
+        None => Resolved::Text,
+        Some(tag) => match tag.strip_prefix(TAG_PREFIX.as_bytes()) {
+            Some(b"binary") => {
+                let bytes = base64::decode(text.as_bytes()).ok_or(Error::Base64)?;
+                let text = crate::text::from_go_bytes(&bytes).into_owned();
+                return Ok(Decoded::Scalar(Resolved::Text, Cow::Owned(text)));
+            }
+            Some(name) => resolve_as(std::str::from_utf8(name).unwrap_or(""), &text)?,
+            None => Resolved::Text,
+        },
+    };
+    Ok(Decoded::Scalar(resolved, text))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+fn ratio(part: usize, whole: usize) -> f64 {
+    part as f64 / whole as f64
+}
+
+/// From 99 % in small documents down to 10 % in large ones.
+fn allowed_alias_ratio(decoded: usize) -> f64 {
+    const LOW: usize = 400_000;
+    const HIGH: usize = 4_000_000;
+    match decoded {
+        ..=LOW => 0.99,
+        HIGH.. => 0.10,
+        _ => 0.99 - 0.89 * ratio(decoded - LOW, HIGH - LOW),
+    }
+}

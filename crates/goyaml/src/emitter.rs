@@ -1,0 +1,337 @@
+//! Values to text, as Helm's `toYaml` and `toYamlPretty` write them.
+//!
+//! The caller walks its values and pushes them; maps must be pushed in the order of
+//! [`natural_order`](crate::natural_order) (or [`pretty_order`](crate::pretty_order)).
+
+mod analysis;
+mod normalize;
+mod scalar;
+
+use std::borrow::Cow;
+
+use crate::base64;
+use crate::error::Error;
+use crate::number::{format_general, format_json};
+use crate::resolve::{Resolved, is_base60, is_text_to_v3, resolve};
+use crate::text::from_go_bytes;
+use scalar::Form;
+
+/// Columns after which go-yaml v2 folds at the next space.
+const WIDTH: usize = 80;
+
+/// A key that is longer gets a `?`.
+const MAX_SIMPLE_KEY: usize = 128;
+
+/// go-yaml reads no deeper flow collections, and `toYaml` lets it read JSON.
+const MAX_DEPTH: usize = 10_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// `toYaml`: by way of JSON to go-yaml v2.
+    Normal,
+    /// `toYamlPretty`: go-yaml v3 with an indentation of two.
+    Pretty,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Open {
+    /// A collection without members, which is already written.
+    Empty,
+    /// With the indentation around it.
+    List(isize),
+    Map(isize, Expects),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Expects {
+    Key,
+    /// After a key on the same line.
+    Value,
+    /// After a key with `?`.
+    LongValue,
+}
+
+/// Writes one value as YAML text behind what is already in the buffer, without a final line break.
+#[derive(Debug)]
+pub struct Emitter<'o> {
+    out: &'o mut Vec<u8>,
+    start: usize,
+    style: Style,
+    pad: usize,
+    /// Characters in the current line, without the padding.
+    column: usize,
+    indent: isize,
+    /// Whether the last character was a space or the start of a line.
+    whitespace: bool,
+    /// Whether the line has nothing but indentation and indicators so far.
+    indention: bool,
+    open: Vec<Open>,
+    error: Option<Error>,
+}
+
+impl<'o> Emitter<'o> {
+    /// Each line, also an empty one, starts with `indent` spaces more than it would have. Lines are folded as if
+    /// these were not there.
+    pub fn new(out: &'o mut Vec<u8>, style: Style, indent: usize) -> Self {
+        let start = out.len();
+        out.resize(start + indent, b' ');
+        Self {
+            out,
+            start,
+            style,
+            pad: indent,
+            column: 0,
+            indent: -1,
+            whitespace: true,
+            indention: true,
+            open: Vec::new(),
+            error: None,
+        }
+    }
+
+    pub fn null(&mut self) {
+        self.begin_node();
+        self.write_plain_word("null");
+    }
+
+    pub fn bool(&mut self, value: bool) {
+        self.begin_node();
+        self.write_plain_word(if value { "true" } else { "false" });
+    }
+
+    pub fn int(&mut self, value: i64) {
+        self.begin_node();
+        self.write_plain_word(&value.to_string());
+    }
+
+    pub fn uint(&mut self, value: u64) {
+        self.begin_node();
+        self.write_plain_word(&value.to_string());
+    }
+
+    /// A `float64`. In the normal style it goes through JSON, so whole numbers print as integers and the
+    /// specials fail.
+    pub fn float(&mut self, value: f64) {
+        self.begin_node();
+        let text = match self.style {
+            Style::Pretty => match format_general(value).as_str() {
+                "+Inf" => ".inf".to_owned(),
+                "-Inf" => "-.inf".to_owned(),
+                "NaN" => ".nan".to_owned(),
+                text => text.to_owned(),
+            },
+            Style::Normal => match format_json(value) {
+                Some(json) => through_yaml(value, json),
+                None => {
+                    self.fail(Error::UnsupportedNumber(match value {
+                        f64::INFINITY => "+Inf",
+                        f64::NEG_INFINITY => "-Inf",
+                        _ => "NaN",
+                    }));
+                    return;
+                }
+            },
+        };
+        self.write_plain_word(&text);
+    }
+
+    pub fn string(&mut self, text: &str) {
+        self.begin_node();
+        let text = self.normalize(text, false);
+        self.write_string(&text, false);
+    }
+
+    /// A Go string, which need not be UTF-8.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        match (std::str::from_utf8(bytes), self.style) {
+            (Ok(text), _) => self.string(text),
+            (Err(_), Style::Normal) => self.string(&from_go_bytes(bytes)),
+            (Err(_), Style::Pretty) => {
+                self.begin_node();
+                self.write_binary(bytes);
+            }
+        }
+    }
+
+    /// Starts a list of so many items.
+    pub fn begin_list(&mut self, len: usize) {
+        let in_map = matches!(self.open.last(), Some(Open::Map(..)));
+        self.begin_node();
+        if len == 0 {
+            self.write_empty(b"[", b"]");
+            return;
+        }
+        let around = self.indent;
+        let is_indentless = self.style == Style::Normal && in_map && !self.indention;
+        if !is_indentless {
+            self.deepen();
+        }
+        self.push_open(Open::List(around));
+    }
+
+    pub fn end_list(&mut self) {
+        if let Some(Open::List(around)) = self.open.pop() {
+            self.indent = around;
+        }
+    }
+
+    /// Starts a map of so many entries; each is a [`key`](Self::key) and a value.
+    pub fn begin_map(&mut self, len: usize) {
+        self.begin_node();
+        if len == 0 {
+            self.write_empty(b"{", b"}");
+            return;
+        }
+        let around = self.indent;
+        self.deepen();
+        self.push_open(Open::Map(around, Expects::Key));
+    }
+
+    pub fn key(&mut self, text: &str) {
+        let text = self.normalize(text, true);
+        self.write_key(&text);
+    }
+
+    /// A key that need not be UTF-8.
+    pub fn key_bytes(&mut self, bytes: &[u8]) {
+        self.key(&from_go_bytes(bytes));
+    }
+
+    pub fn end_map(&mut self) {
+        if let Some(Open::Map(around, _)) = self.open.pop() {
+            self.indent = around;
+        }
+    }
+
+    /// Ends the text. If the value has no YAML form, the buffer has only the padding of an empty line, and the
+    /// reason is given; `toYaml` prints nothing then.
+    pub fn finish(self) -> Result<(), Error> {
+        if let Some(error) = self.error {
+            self.out.truncate(self.start + self.pad);
+            return Err(error);
+        }
+        // The text ends with a line break, which Helm cuts off. A last line that is still open would get one
+        // now, so there is nothing to do.
+        let is_open = !self.indention || self.column > 0 || !self.whitespace;
+        let end = self.out.len().saturating_sub(self.pad + 1);
+        if !is_open && end >= self.start + self.pad && self.out.get(end) == Some(&b'\n') {
+            self.out.truncate(end);
+        }
+        Ok(())
+    }
+
+    fn push_open(&mut self, open: Open) {
+        self.open.push(open);
+        if self.style == Style::Normal && self.open.len() > MAX_DEPTH {
+            self.fail(Error::Syntax {
+                line: None,
+                problem: "exceeded max depth of 10000",
+            });
+        }
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.error.get_or_insert(error);
+    }
+
+    fn deepen(&mut self) {
+        self.indent = if self.indent < 0 { 0 } else { self.indent + 2 };
+    }
+
+    /// Writes what stands before a value: nothing, a dash, or a colon.
+    fn begin_node(&mut self) {
+        match self.open.last_mut() {
+            None | Some(Open::Empty) => {}
+            Some(Open::List(_)) => {
+                self.write_indent();
+                self.write_indicator(b"-", true, false, true);
+            }
+            Some(Open::Map(_, expects)) => {
+                let is_long = matches!(expects, Expects::LongValue);
+                *expects = Expects::Key;
+                if is_long {
+                    self.write_indent();
+                    self.write_indicator(b":", true, false, true);
+                } else {
+                    self.write_indicator(b":", false, false, false);
+                }
+            }
+        }
+    }
+
+    fn write_key(&mut self, text: &str) {
+        self.write_indent();
+        let is_simple = text.len() <= MAX_SIMPLE_KEY && !analysis::has_break(text);
+        if !is_simple {
+            self.write_indicator(b"?", true, false, true);
+        }
+        if let Some(Open::Map(_, expects)) = self.open.last_mut() {
+            *expects = if is_simple {
+                Expects::Value
+            } else {
+                Expects::LongValue
+            };
+        }
+        self.write_string(text, is_simple);
+    }
+
+    fn write_empty(&mut self, begin: &[u8], end: &[u8]) {
+        self.write_indicator(begin, true, true, false);
+        self.write_indicator(end, false, false, false);
+        self.open.push(Open::Empty);
+    }
+
+    fn write_string(&mut self, text: &str, is_key: bool) {
+        let form = if text.contains('\n') {
+            Form::Literal
+        } else if self.is_text_when_plain(text) {
+            Form::Plain
+        } else {
+            Form::Double
+        };
+        self.write_scalar(text, form, is_key);
+    }
+
+    /// Whether readers take the text for a text without quotes.
+    fn is_text_when_plain(&self, text: &str) -> bool {
+        let is_text = match self.style {
+            Style::Normal => resolve(text) == Resolved::Text,
+            Style::Pretty => is_text_to_v3(text),
+        };
+        is_text && !is_base60(text)
+    }
+
+    fn write_binary(&mut self, bytes: &[u8]) {
+        self.write_indicator(b"!!binary", true, false, false);
+        let text = base64::encode_in_lines(bytes);
+        let form = if text.contains('\n') {
+            Form::Literal
+        } else {
+            Form::Plain
+        };
+        self.write_scalar(&text, form, false);
+    }
+
+    /// What is left of a text after the way through JSON.
+    fn normalize<'t>(&mut self, text: &'t str, is_key: bool) -> Cow<'t, str> {
+        if self.style == Style::Pretty {
+            return Cow::Borrowed(text);
+        }
+        match normalize::through_json(text, is_key) {
+            Ok(text) => text,
+            Err(error) => {
+                self.fail(error);
+                Cow::Borrowed("")
+            }
+        }
+    }
+}
+
+/// A JSON number as go-yaml reads and writes it.
+fn through_yaml(value: f64, json: String) -> String {
+    match resolve(&json) {
+        Resolved::Int(value) => value.to_string(),
+        Resolved::Uint(_) => json,
+        _ => format_general(value),
+    }
+}

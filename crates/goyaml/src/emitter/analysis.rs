@@ -1,0 +1,125 @@
+//! In which forms a text can be written.
+
+use super::Style;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Analysis {
+    /// Without quotes, apart from the question of its type.
+    pub(super) plain: bool,
+    pub(super) single_quoted: bool,
+    /// As a literal block.
+    pub(super) block: bool,
+}
+
+/// Whether the text spans lines.
+pub(super) fn has_break(text: &str) -> bool {
+    text.contains(is_break)
+}
+
+pub(super) fn is_break(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Whether a character may stand in the output as it is.
+pub(super) fn is_printable(c: char) -> bool {
+    matches!(
+        c,
+        '\n' | ' '..='~' | '\u{A0}'..='\u{D7FF}' | '\u{E000}'..='\u{FEFE}' | '\u{FF00}'..='\u{FFFD}'
+    )
+}
+
+pub(super) fn analyze(text: &str, style: Style) -> Analysis {
+    if text.bytes().all(is_harmless) && !starts_badly(text) {
+        return Analysis {
+            plain: true,
+            single_quoted: true,
+            block: !text.is_empty(),
+        };
+    }
+    analyze_slowly(text, style)
+}
+
+/// Bytes that change nothing wherever they stand.
+fn is_harmless(byte: u8) -> bool {
+    matches!(byte, b'!'..=b'~') && !matches!(byte, b':' | b'#')
+}
+
+/// Whether the start of a text looks like something else than a text.
+fn starts_badly(text: &str) -> bool {
+    if text.starts_with("---") || text.starts_with("...") {
+        return true;
+    }
+    match text.as_bytes() {
+        [first, rest @ ..] => match first {
+            b'#' | b',' | b'[' | b']' | b'{' | b'}' | b'&' | b'*' | b'!' | b'|' | b'>' | b'\''
+            | b'"' | b'%' | b'@' | b'`' => true,
+            b'?' | b':' | b'-' => matches!(rest.first(), None | Some(b' ' | b'\t')),
+            _ => false,
+        },
+        [] => false,
+    }
+}
+
+fn analyze_slowly(text: &str, style: Style) -> Analysis {
+    let mut seen = Seen {
+        indicator: starts_badly(text),
+        ..Seen::default()
+    };
+    let mut after_blank = true;
+    let (mut after_space, mut after_break) = (false, false);
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, c)) = characters.next() {
+        let next = characters.peek().map(|&(_, next)| next);
+        match c {
+            ':' if matches!(next, None | Some(' ' | '\t')) => seen.indicator = true,
+            '#' if after_blank => seen.indicator = true,
+            '\t' if style == Style::Pretty => seen.tab = true,
+            c if !is_printable(c) => seen.special = true,
+            _ => {}
+        }
+        let is_edge = at == 0 || next.is_none();
+        if c == ' ' {
+            seen.edge |= is_edge;
+            seen.trailing_space |= next.is_none();
+            seen.break_space |= after_break;
+        } else if is_break(c) {
+            seen.line_break = true;
+            seen.edge |= is_edge;
+            seen.space_break |= after_space;
+        }
+        after_space = c == ' ';
+        after_break = is_break(c);
+        after_blank = matches!(c, ' ' | '\t' | '\0') || after_break;
+    }
+    seen.conclude()
+}
+
+#[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact about the text on its own"
+)]
+struct Seen {
+    /// Something that starts a comment, a value or another node.
+    indicator: bool,
+    line_break: bool,
+    special: bool,
+    tab: bool,
+    /// A space or a line break at the start or at the end.
+    edge: bool,
+    trailing_space: bool,
+    break_space: bool,
+    space_break: bool,
+}
+
+impl Seen {
+    fn conclude(&self) -> Analysis {
+        let is_hard = self.space_break || self.special;
+        let single_quoted = !(self.break_space || is_hard || self.tab);
+        Analysis {
+            plain: single_quoted && !(self.edge || self.line_break || self.indicator),
+            single_quoted,
+            block: !(self.trailing_space || is_hard),
+        }
+    }
+}

@@ -1,0 +1,625 @@
+//! Tokens to events: the grammar of go-yaml v2 as a machine that keeps its own stack.
+
+use std::borrow::Cow;
+
+use crate::error::Error;
+use crate::scanner::{Entry, Scanner, TokenKind};
+use crate::source::Source;
+
+/// What a document consists of, in reading order.
+#[derive(Debug)]
+pub(crate) enum Event<'a> {
+    StreamEnd,
+    DocumentStart,
+    DocumentEnd,
+    Alias(&'a str),
+    Scalar(Scalar<'a>),
+    /// With its anchor.
+    SequenceStart(Option<&'a str>),
+    SequenceEnd,
+    /// With its anchor.
+    MappingStart(Option<&'a str>),
+    MappingEnd,
+}
+
+#[derive(Debug)]
+pub(crate) struct Scalar<'a> {
+    pub(crate) text: Cow<'a, str>,
+    pub(crate) anchor: Option<&'a str>,
+    pub(crate) tag: Option<Cow<'a, [u8]>>,
+    /// Whether the type is to be found out from the text.
+    pub(crate) implicit: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    StreamStart,
+    DocumentStart,
+    DocumentContent,
+    DocumentEnd,
+    BlockNode,
+    BlockSequenceFirstEntry,
+    BlockSequenceEntry,
+    IndentlessSequenceEntry,
+    BlockMappingFirstKey,
+    BlockMappingKey,
+    BlockMappingValue,
+    /// The `:` was read together with the key.
+    BlockMappingValueContent,
+    FlowSequenceFirstEntry,
+    FlowSequenceEntry,
+    FlowSequenceEntryMappingKey,
+    FlowSequenceEntryMappingValue,
+    FlowSequenceEntryMappingEnd,
+    FlowMappingFirstKey,
+    FlowMappingKey,
+    FlowMappingValue,
+    FlowMappingEmptyValue,
+    End,
+}
+
+/// Which nodes a place allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Allowed {
+    Flow,
+    Block,
+    /// Also a sequence whose dashes stand in the column of the mapping around it.
+    BlockOrIndentless,
+}
+
+/// The next token without its contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    StreamEnd,
+    VersionDirective,
+    TagDirective,
+    DocumentStart,
+    DocumentEnd,
+    BlockSequenceStart,
+    BlockMappingStart,
+    BlockEnd,
+    FlowSequenceStart,
+    FlowSequenceEnd,
+    FlowMappingStart,
+    FlowMappingEnd,
+    BlockEntry,
+    FlowEntry,
+    Key,
+    Value,
+    Alias,
+    Anchor,
+    Tag,
+    Scalar,
+    StreamStart,
+}
+
+#[derive(Debug)]
+pub(crate) struct Events<'a, const EXACT: bool> {
+    pub(crate) scanner: Scanner<'a, EXACT>,
+    state: State,
+    states: Vec<State>,
+    tag_directives: Vec<(Cow<'a, str>, Cow<'a, [u8]>)>,
+}
+
+type Outcome<'a> = Result<Event<'a>, Error>;
+
+impl<'a, const EXACT: bool> Events<'a, EXACT>
+where
+    Scanner<'a, EXACT>: ReadLine<'a>,
+{
+    pub(crate) fn new(source: &'a Source<'_>) -> Self {
+        Self {
+            scanner: Scanner::new(source),
+            state: State::StreamStart,
+            states: Vec::with_capacity(32),
+            tag_directives: Vec::new(),
+        }
+    }
+
+    pub(crate) fn next(&mut self) -> Outcome<'a> {
+        match self.state {
+            State::BlockMappingKey => self.block_mapping_key(),
+            State::BlockMappingValueContent => self.block_mapping_value_content(),
+            State::BlockMappingValue => self.block_mapping_value(),
+            State::BlockMappingFirstKey => {
+                self.scanner.take();
+                self.block_mapping_key()
+            }
+            State::BlockSequenceFirstEntry => {
+                self.scanner.take();
+                self.block_sequence_entry()
+            }
+            State::BlockSequenceEntry => self.block_sequence_entry(),
+            State::IndentlessSequenceEntry => self.indentless_sequence_entry(),
+            State::BlockNode => self.node(Allowed::Block),
+            State::StreamStart => {
+                self.peek()?;
+                self.scanner.take();
+                self.document_start(true)
+            }
+            State::DocumentStart => self.document_start(false),
+            State::DocumentContent => self.document_content(),
+            State::DocumentEnd => self.document_end(),
+            State::FlowSequenceFirstEntry => {
+                self.scanner.take();
+                self.flow_sequence_entry(true)
+            }
+            State::FlowSequenceEntry => self.flow_sequence_entry(false),
+            State::FlowSequenceEntryMappingKey => self.flow_sequence_entry_mapping_key(),
+            State::FlowSequenceEntryMappingValue => self.flow_sequence_entry_mapping_value(),
+            State::FlowSequenceEntryMappingEnd => {
+                self.peek()?;
+                self.state = State::FlowSequenceEntry;
+                Ok(Event::MappingEnd)
+            }
+            State::FlowMappingFirstKey => {
+                self.scanner.take();
+                self.flow_mapping_key(true)
+            }
+            State::FlowMappingKey => self.flow_mapping_key(false),
+            State::FlowMappingValue => self.flow_mapping_value(false),
+            State::FlowMappingEmptyValue => self.flow_mapping_value(true),
+            State::End => Ok(Event::StreamEnd),
+        }
+    }
+
+    fn peek(&mut self) -> Result<Next, Error> {
+        Ok(match self.scanner.peek()?.kind {
+            TokenKind::StreamStart => Next::StreamStart,
+            TokenKind::StreamEnd => Next::StreamEnd,
+            TokenKind::VersionDirective(..) => Next::VersionDirective,
+            TokenKind::TagDirective(..) => Next::TagDirective,
+            TokenKind::DocumentStart => Next::DocumentStart,
+            TokenKind::DocumentEnd => Next::DocumentEnd,
+            TokenKind::BlockSequenceStart => Next::BlockSequenceStart,
+            TokenKind::BlockMappingStart => Next::BlockMappingStart,
+            TokenKind::BlockEnd => Next::BlockEnd,
+            TokenKind::FlowSequenceStart => Next::FlowSequenceStart,
+            TokenKind::FlowSequenceEnd => Next::FlowSequenceEnd,
+            TokenKind::FlowMappingStart => Next::FlowMappingStart,
+            TokenKind::FlowMappingEnd => Next::FlowMappingEnd,
+            TokenKind::BlockEntry => Next::BlockEntry,
+            TokenKind::FlowEntry => Next::FlowEntry,
+            TokenKind::Key => Next::Key,
+            TokenKind::Value => Next::Value,
+            TokenKind::Alias(_) => Next::Alias,
+            TokenKind::Anchor(_) => Next::Anchor,
+            TokenKind::Tag(..) => Next::Tag,
+            TokenKind::Scalar { .. } => Next::Scalar,
+        })
+    }
+
+    /// An error at the next token.
+    #[cold]
+    fn error(&mut self, problem: &'static str) -> Error {
+        let line = self.scanner.peek().map_or(0, |token| token.line);
+        syntax_error(line, problem)
+    }
+
+    fn pop_state(&mut self) {
+        self.state = self.states.pop().unwrap_or(State::End);
+    }
+
+    fn node_then(&mut self, allowed: Allowed, state: State) -> Outcome<'a> {
+        self.states.push(state);
+        self.node(allowed)
+    }
+
+    fn empty_then(&mut self, state: State) -> Outcome<'a> {
+        self.state = state;
+        Ok(Event::Scalar(Scalar {
+            text: Cow::Borrowed(""),
+            anchor: None,
+            tag: None,
+            implicit: true,
+        }))
+    }
+
+    fn document_start(&mut self, implicit: bool) -> Outcome<'a> {
+        let mut next = self.peek()?;
+        while !implicit && next == Next::DocumentEnd {
+            self.scanner.take();
+            next = self.peek()?;
+        }
+        let is_explicit = matches!(
+            next,
+            Next::VersionDirective | Next::TagDirective | Next::DocumentStart
+        );
+        if next == Next::StreamEnd {
+            self.scanner.take();
+            self.state = State::End;
+            return Ok(Event::StreamEnd);
+        }
+        self.read_directives()?;
+        self.states.push(State::DocumentEnd);
+        if implicit && !is_explicit {
+            self.state = State::BlockNode;
+            return Ok(Event::DocumentStart);
+        }
+        if self.peek()? != Next::DocumentStart {
+            return Err(self.error("did not find expected <document start>"));
+        }
+        self.scanner.take();
+        self.state = State::DocumentContent;
+        Ok(Event::DocumentStart)
+    }
+
+    fn read_directives(&mut self) -> Result<(), Error> {
+        let mut has_version = false;
+        loop {
+            let token = self.scanner.peek()?;
+            let line = token.line;
+            match &token.kind {
+                TokenKind::VersionDirective(major, minor) => {
+                    if has_version {
+                        return Err(syntax_error(line, "found duplicate %YAML directive"));
+                    }
+                    if (*major, *minor) != (1, 1) {
+                        return Err(syntax_error(line, "found incompatible YAML document"));
+                    }
+                    has_version = true;
+                }
+                TokenKind::TagDirective(handle, prefix) => {
+                    if self.tag_directives.iter().any(|known| known.0 == *handle) {
+                        return Err(syntax_error(line, "found duplicate %TAG directive"));
+                    }
+                    self.tag_directives.push((handle.clone(), prefix.clone()));
+                }
+                _ => break,
+            }
+            self.scanner.take();
+        }
+        for (handle, prefix) in [("!", "!"), ("!!", "tag:yaml.org,2002:")] {
+            if !self.tag_directives.iter().any(|known| known.0 == handle) {
+                self.tag_directives
+                    .push((handle.into(), prefix.as_bytes().into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn document_content(&mut self) -> Outcome<'a> {
+        match self.peek()? {
+            Next::VersionDirective
+            | Next::TagDirective
+            | Next::DocumentStart
+            | Next::DocumentEnd
+            | Next::StreamEnd => {
+                self.pop_state();
+                let state = self.state;
+                self.empty_then(state)
+            }
+            _ => self.node(Allowed::Block),
+        }
+    }
+
+    fn document_end(&mut self) -> Outcome<'a> {
+        if self.peek()? == Next::DocumentEnd {
+            self.scanner.take();
+        }
+        self.tag_directives.clear();
+        self.state = State::DocumentStart;
+        Ok(Event::DocumentEnd)
+    }
+
+    fn node(&mut self, allowed: Allowed) -> Outcome<'a> {
+        let mut next = self.peek()?;
+        let (mut anchor, mut tag) = (None, None);
+        if matches!(next, Next::Anchor | Next::Tag) {
+            (anchor, tag) = self.properties()?;
+            next = self.peek()?;
+        }
+        match next {
+            Next::Scalar => self.scalar(anchor, tag),
+            Next::Alias if anchor.is_none() && tag.is_none() => {
+                self.pop_state();
+                match self.scanner.take().map(|token| token.kind) {
+                    Some(TokenKind::Alias(name)) => Ok(Event::Alias(name)),
+                    _ => Ok(Event::StreamEnd),
+                }
+            }
+            Next::BlockEntry if allowed == Allowed::BlockOrIndentless => {
+                self.state = State::IndentlessSequenceEntry;
+                Ok(Event::SequenceStart(anchor))
+            }
+            Next::FlowSequenceStart => {
+                self.state = State::FlowSequenceFirstEntry;
+                Ok(Event::SequenceStart(anchor))
+            }
+            Next::FlowMappingStart => {
+                self.state = State::FlowMappingFirstKey;
+                Ok(Event::MappingStart(anchor))
+            }
+            Next::BlockSequenceStart if allowed != Allowed::Flow => {
+                self.state = State::BlockSequenceFirstEntry;
+                Ok(Event::SequenceStart(anchor))
+            }
+            Next::BlockMappingStart if allowed != Allowed::Flow => {
+                self.state = State::BlockMappingFirstKey;
+                Ok(Event::MappingStart(anchor))
+            }
+            _ if anchor.is_some() || tag.is_some() => {
+                self.pop_state();
+                Ok(Event::Scalar(Scalar {
+                    text: Cow::Borrowed(""),
+                    anchor,
+                    implicit: tag.is_none(),
+                    tag,
+                }))
+            }
+            _ => Err(self.error("did not find expected node content")),
+        }
+    }
+
+    fn scalar(&mut self, anchor: Option<&'a str>, tag: Option<Cow<'a, [u8]>>) -> Outcome<'a> {
+        self.pop_state();
+        let Some(TokenKind::Scalar { text, plain }) = self.scanner.take().map(|token| token.kind)
+        else {
+            return Ok(Event::StreamEnd);
+        };
+        let implicit = match tag.as_deref() {
+            None => plain,
+            Some(tag) => tag == b"!",
+        };
+        Ok(Event::Scalar(Scalar {
+            text,
+            anchor,
+            tag,
+            implicit,
+        }))
+    }
+
+    /// An anchor and a tag in either order, one of them may be missing.
+    fn properties(&mut self) -> Result<(Option<&'a str>, Option<Cow<'a, [u8]>>), Error> {
+        let mut anchor = None;
+        let mut tag = None;
+        let mut problem_line = 0;
+        for _ in 0..2 {
+            match self.peek()? {
+                Next::Anchor if anchor.is_none() => {
+                    if let Some(TokenKind::Anchor(name)) = self.scanner.take().map(|t| t.kind) {
+                        anchor = Some(name);
+                    }
+                }
+                Next::Tag if tag.is_none() => {
+                    if let Some(token) = self.scanner.take()
+                        && let TokenKind::Tag(handle, suffix) = token.kind
+                    {
+                        problem_line = token.line;
+                        tag = Some((handle, suffix));
+                    }
+                }
+                _ => break,
+            }
+        }
+        // What follows is looked at before the tag is resolved.
+        self.peek()?;
+        let tag = match tag {
+            None => None,
+            Some((handle, suffix)) => {
+                let known = self.resolve_tag(&handle, suffix);
+                Some(
+                    known
+                        .ok_or_else(|| syntax_error(problem_line, "found undefined tag handle"))?,
+                )
+            }
+        };
+        Ok((anchor, tag.filter(|tag| !tag.is_empty())))
+    }
+
+    fn resolve_tag(&self, handle: &str, suffix: Cow<'a, [u8]>) -> Option<Cow<'a, [u8]>> {
+        if handle.is_empty() {
+            return Some(suffix);
+        }
+        let (_, prefix) = self.tag_directives.iter().find(|known| known.0 == handle)?;
+        let tag = [prefix, &*suffix].concat();
+        (!tag.is_empty()).then_some(Cow::Owned(tag))
+    }
+
+    fn block_sequence_entry(&mut self) -> Outcome<'a> {
+        match self.peek()? {
+            Next::BlockEntry => {
+                self.scanner.take();
+                match self.peek()? {
+                    Next::BlockEntry | Next::BlockEnd => self.empty_then(State::BlockSequenceEntry),
+                    _ => self.node_then(Allowed::Block, State::BlockSequenceEntry),
+                }
+            }
+            Next::BlockEnd => {
+                self.scanner.take();
+                self.pop_state();
+                Ok(Event::SequenceEnd)
+            }
+            _ => Err(self.error("did not find expected '-' indicator")),
+        }
+    }
+
+    fn indentless_sequence_entry(&mut self) -> Outcome<'a> {
+        if self.peek()? != Next::BlockEntry {
+            self.pop_state();
+            return Ok(Event::SequenceEnd);
+        }
+        self.scanner.take();
+        match self.peek()? {
+            Next::BlockEntry | Next::Key | Next::Value | Next::BlockEnd => {
+                self.empty_then(State::IndentlessSequenceEntry)
+            }
+            _ => self.node_then(Allowed::Block, State::IndentlessSequenceEntry),
+        }
+    }
+
+    fn block_mapping_key(&mut self) -> Outcome<'a> {
+        if let Some(key) = self.scanner.read_line_key() {
+            self.state = State::BlockMappingValueContent;
+            return Ok(plain_scalar(key));
+        }
+        match self.peek()? {
+            Next::Key => {
+                self.scanner.take();
+                match self.peek()? {
+                    Next::Key | Next::Value | Next::BlockEnd => {
+                        self.empty_then(State::BlockMappingValue)
+                    }
+                    _ => self.node_then(Allowed::BlockOrIndentless, State::BlockMappingValue),
+                }
+            }
+            Next::BlockEnd => {
+                self.scanner.take();
+                self.pop_state();
+                Ok(Event::MappingEnd)
+            }
+            _ => Err(self.error("did not find expected key")),
+        }
+    }
+
+    fn block_mapping_value(&mut self) -> Outcome<'a> {
+        if self.peek()? != Next::Value {
+            return self.empty_then(State::BlockMappingKey);
+        }
+        self.scanner.take();
+        self.block_mapping_value_node()
+    }
+
+    fn block_mapping_value_content(&mut self) -> Outcome<'a> {
+        if let Entry::Scalar(text) = self.scanner.read_line_value() {
+            self.state = State::BlockMappingKey;
+            return Ok(plain_scalar(text));
+        }
+        self.block_mapping_value_node()
+    }
+
+    fn block_mapping_value_node(&mut self) -> Outcome<'a> {
+        match self.peek()? {
+            Next::Key | Next::Value | Next::BlockEnd => self.empty_then(State::BlockMappingKey),
+            _ => self.node_then(Allowed::BlockOrIndentless, State::BlockMappingKey),
+        }
+    }
+
+    fn flow_sequence_entry(&mut self, first: bool) -> Outcome<'a> {
+        let mut next = self.peek()?;
+        if next != Next::FlowSequenceEnd && !first {
+            if next != Next::FlowEntry {
+                return Err(self.error("did not find expected ',' or ']'"));
+            }
+            self.scanner.take();
+            next = self.peek()?;
+        }
+        match next {
+            Next::FlowSequenceEnd => {
+                self.scanner.take();
+                self.pop_state();
+                Ok(Event::SequenceEnd)
+            }
+            Next::Key => {
+                self.scanner.take();
+                self.state = State::FlowSequenceEntryMappingKey;
+                Ok(Event::MappingStart(None))
+            }
+            _ => self.node_then(Allowed::Flow, State::FlowSequenceEntry),
+        }
+    }
+
+    fn flow_sequence_entry_mapping_key(&mut self) -> Outcome<'a> {
+        match self.peek()? {
+            Next::Value | Next::FlowEntry | Next::FlowSequenceEnd => {
+                // go-yaml swallows the token here.
+                self.scanner.take();
+                self.empty_then(State::FlowSequenceEntryMappingValue)
+            }
+            _ => self.node_then(Allowed::Flow, State::FlowSequenceEntryMappingValue),
+        }
+    }
+
+    fn flow_sequence_entry_mapping_value(&mut self) -> Outcome<'a> {
+        if self.peek()? == Next::Value {
+            self.scanner.take();
+            let next = self.peek()?;
+            if !matches!(next, Next::FlowEntry | Next::FlowSequenceEnd) {
+                return self.node_then(Allowed::Flow, State::FlowSequenceEntryMappingEnd);
+            }
+        }
+        self.empty_then(State::FlowSequenceEntryMappingEnd)
+    }
+
+    fn flow_mapping_key(&mut self, first: bool) -> Outcome<'a> {
+        let mut next = self.peek()?;
+        if next != Next::FlowMappingEnd && !first {
+            if next != Next::FlowEntry {
+                return Err(self.error("did not find expected ',' or '}'"));
+            }
+            self.scanner.take();
+            next = self.peek()?;
+        }
+        match next {
+            Next::FlowMappingEnd => {
+                self.scanner.take();
+                self.pop_state();
+                Ok(Event::MappingEnd)
+            }
+            Next::Key => {
+                self.scanner.take();
+                match self.peek()? {
+                    Next::Value | Next::FlowEntry | Next::FlowMappingEnd => {
+                        self.empty_then(State::FlowMappingValue)
+                    }
+                    _ => self.node_then(Allowed::Flow, State::FlowMappingValue),
+                }
+            }
+            _ => self.node_then(Allowed::Flow, State::FlowMappingEmptyValue),
+        }
+    }
+
+    fn flow_mapping_value(&mut self, empty: bool) -> Outcome<'a> {
+        if self.peek()? == Next::Value && !empty {
+            self.scanner.take();
+            let next = self.peek()?;
+            if !matches!(next, Next::FlowEntry | Next::FlowMappingEnd) {
+                return self.node_then(Allowed::Flow, State::FlowMappingKey);
+            }
+        }
+        self.empty_then(State::FlowMappingKey)
+    }
+}
+
+/// Reading whole lines; only scanners of simple texts can.
+pub(crate) trait ReadLine<'a> {
+    fn read_line_key(&mut self) -> Option<&'a str>;
+    fn read_line_value(&mut self) -> Entry<'a>;
+}
+
+impl<'a> ReadLine<'a> for Scanner<'a, false> {
+    fn read_line_key(&mut self) -> Option<&'a str> {
+        self.read_key()
+    }
+
+    fn read_line_value(&mut self) -> Entry<'a> {
+        self.read_value()
+    }
+}
+
+impl<'a> ReadLine<'a> for Scanner<'a, true> {
+    fn read_line_key(&mut self) -> Option<&'a str> {
+        None
+    }
+
+    fn read_line_value(&mut self) -> Entry<'a> {
+        Entry::Other
+    }
+}
+
+fn plain_scalar(text: &str) -> Event<'_> {
+    Event::Scalar(Scalar {
+        text: Cow::Borrowed(text),
+        anchor: None,
+        tag: None,
+        implicit: true,
+    })
+}
+
+/// Unlike the scanner, the parser reports lines from zero, and none for the first.
+fn syntax_error(line: usize, problem: &'static str) -> Error {
+    Error::Syntax {
+        line: (line != 0).then_some(line),
+        problem,
+    }
+}

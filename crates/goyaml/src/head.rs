@@ -1,0 +1,366 @@
+//! What Helm needs to know of a rendered manifest, taken out while the whole of it is checked.
+
+use std::borrow::Cow;
+
+use crate::document::{Decoded, Document};
+use crate::error::{Error, Target};
+use crate::number::format_as_text;
+use crate::quick::Sink;
+use crate::resolve::Resolved;
+
+/// The fields of a manifest that Helm sorts by. Absent ones are empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    pub api_version: String,
+    pub kind: String,
+    pub name: String,
+    /// Keys are unique; none if the manifest has no annotations.
+    pub annotations: Option<Vec<(String, String)>>,
+    /// Whether there is a `metadata` map at all.
+    pub has_metadata: bool,
+}
+
+impl Head {
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        let annotations = self.annotations.as_ref()?;
+        let (_, value) = annotations.iter().find(|(name, _)| name == key)?;
+        Some(value)
+    }
+}
+
+/// Where the reader stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    None,
+    ApiVersion,
+    Kind,
+    Metadata,
+    Name,
+    Annotations,
+    Annotation,
+}
+
+/// A sink that keeps the head of the document.
+#[derive(Debug, Default)]
+pub(crate) struct ReadHead {
+    pub(crate) head: Head,
+    depth: usize,
+    field: Option<Field>,
+    annotation: String,
+    gives_up: bool,
+}
+
+impl ReadHead {
+    fn field(&self) -> Field {
+        self.field.unwrap_or(Field::None)
+    }
+
+    fn top_level_key(&mut self, key: &str) -> Field {
+        match key {
+            "apiVersion" => Field::ApiVersion,
+            "kind" => Field::Kind,
+            "metadata" => {
+                self.forget_metadata();
+                Field::Metadata
+            }
+            _ => {
+                self.give_up_if_like(key, &["apiversion", "kind", "metadata"]);
+                Field::None
+            }
+        }
+    }
+
+    fn metadata_key(&mut self, key: &str) -> Field {
+        match key {
+            "name" => Field::Name,
+            "annotations" => Field::Annotations,
+            _ => {
+                self.give_up_if_like(key, &["name", "annotations"]);
+                Field::None
+            }
+        }
+    }
+
+    fn give_up_if_like(&mut self, key: &str, names: &[&str]) {
+        if names.iter().any(|name| is_same_field(name, key)) {
+            self.gives_up = true;
+        }
+    }
+
+    fn forget_metadata(&mut self) {
+        self.head.name.clear();
+        self.head.annotations = None;
+        self.head.has_metadata = false;
+    }
+
+    fn annotate(&mut self, value: String) {
+        let key = std::mem::take(&mut self.annotation);
+        let annotations = self.head.annotations.get_or_insert_default();
+        match annotations.iter_mut().find(|(name, _)| *name == key) {
+            Some((_, slot)) => *slot = value,
+            None => annotations.push((key, value)),
+        }
+    }
+}
+
+impl<'a> Sink<'a> for ReadHead {
+    const TAKES_SCALARS: bool = true;
+
+    fn key(&mut self, key: Cow<'a, str>) {
+        match (self.depth, self.field()) {
+            (1, _) => self.field = Some(self.top_level_key(&key)),
+            (2, Field::Metadata | Field::Name | Field::Annotations) => {
+                self.field = Some(match self.metadata_key(&key) {
+                    Field::None => Field::Metadata,
+                    field => field,
+                });
+            }
+            (3, Field::Annotations | Field::Annotation) => {
+                self.field = Some(Field::Annotation);
+                self.annotation = key.into_owned();
+            }
+            _ => {}
+        }
+    }
+
+    fn scalar(&mut self, text: Cow<'a, str>, resolved: Resolved) {
+        let is_null = resolved == Resolved::Null;
+        match (self.depth, self.field()) {
+            (0, _) => self.gives_up = !is_null,
+            (1, Field::ApiVersion) => self.head.api_version = as_text(text, resolved),
+            (1, Field::Kind) => self.head.kind = as_text(text, resolved),
+            (1, Field::Metadata) => self.gives_up |= !is_null,
+            (2, Field::Name) => self.head.name = as_text(text, resolved),
+            (2, Field::Annotations) => {
+                self.gives_up |= !is_null;
+                self.head.annotations = None;
+            }
+            (3, Field::Annotation) => {
+                let value = as_text(text, resolved);
+                self.annotate(value);
+            }
+            _ => {}
+        }
+    }
+
+    fn begin_list(&mut self) {
+        self.gives_up |= match self.depth {
+            0 => true,
+            1 => self.field() != Field::None,
+            2 => matches!(self.field(), Field::Name | Field::Annotations),
+            3 => self.field() == Field::Annotation,
+            _ => false,
+        };
+        self.depth += 1;
+    }
+
+    fn end_list(&mut self) {
+        self.depth -= 1;
+    }
+
+    fn begin_map(&mut self) {
+        match (self.depth, self.field()) {
+            (1, Field::Metadata) => self.head.has_metadata = true,
+            (2, Field::Annotations) => self.head.annotations = Some(Vec::new()),
+            (1, Field::ApiVersion | Field::Kind) | (2, Field::Name) | (3, Field::Annotation) => {
+                self.gives_up = true;
+            }
+            _ => {}
+        }
+        self.depth += 1;
+    }
+
+    fn end_map(&mut self) {
+        self.depth -= 1;
+        match self.depth {
+            1 => self.field = Some(Field::None),
+            2 if self.field() == Field::Annotation => self.field = Some(Field::Annotations),
+            _ => {}
+        }
+    }
+
+    fn skips_text(&self) -> bool {
+        self.depth > 0 && self.field() == Field::None
+    }
+
+    fn gives_up(&self) -> bool {
+        self.gives_up
+    }
+}
+
+/// A scalar where a text is wanted.
+fn as_text(text: Cow<'_, str>, resolved: Resolved) -> String {
+    match resolved {
+        Resolved::Null => String::new(),
+        Resolved::Bool(value) => value.to_string(),
+        Resolved::Int(value) => value.to_string(),
+        Resolved::Uint(value) => value.to_string(),
+        Resolved::Float(value) => format_as_text(value),
+        Resolved::Timestamp | Resolved::Text => text.into_owned(),
+    }
+}
+
+/// Go's JSON package takes a key for a field if they differ in case only.
+fn is_same_field(lower: &str, key: &str) -> bool {
+    let fold = |c: char| match c {
+        '\u{17F}' => 's',
+        '\u{212A}' => 'k',
+        c => c.to_ascii_lowercase(),
+    };
+    key.chars().map(fold).eq(lower.chars())
+}
+
+/// The head of a document that needed the thorough way.
+pub(crate) fn head_of(document: &Document<'_>, go_type: &'static str) -> Result<Head, Error> {
+    let mut wanted = Vec::new();
+    mark_texts(document, &mut wanted);
+    document.check(&|at| wanted.contains(&at))?;
+    let mut decode = Decode {
+        document,
+        head: Head::default(),
+        error: None,
+    };
+    decode.root(go_type);
+    match decode.error {
+        Some(error) => Err(error),
+        None => Ok(decode.head),
+    }
+}
+
+/// The places whose value becomes text: the two fields of the top level, the name, and each annotation.
+fn mark_texts(document: &Document<'_>, wanted: &mut Vec<usize>) {
+    for (key, value) in document.sorted_entries(document.root) {
+        if is_same_field("metadata", &key) {
+            for (key, value) in document.sorted_entries(value) {
+                if is_same_field("name", &key) {
+                    wanted.push(value);
+                } else if is_same_field("annotations", &key) {
+                    let values = document.sorted_entries(value);
+                    wanted.extend(values.into_iter().map(|(_, value)| value));
+                }
+            }
+        } else if is_same_field("apiversion", &key) || is_same_field("kind", &key) {
+            wanted.push(value);
+        }
+    }
+}
+
+/// Go's JSON decoder for the head: it goes on after a wrong type and reports the first one.
+struct Decode<'d> {
+    document: &'d Document<'d>,
+    head: Head,
+    error: Option<Error>,
+}
+
+const METADATA_TYPE: &str = "struct { Name string \"json:\\\"name\\\"\"; \
+                             Annotations map[string]string \"json:\\\"annotations\\\"\" }";
+
+impl Decode<'_> {
+    fn root(&mut self, go_type: &'static str) {
+        let root = self.document.root;
+        match &self.document.values[root] {
+            Decoded::Scalar(Resolved::Null, _) => {}
+            Decoded::Map(_) => {
+                for (key, value) in self.document.sorted_entries(root) {
+                    if is_same_field("apiversion", &key) {
+                        if let Some(text) = self.text(value, "SimpleHead.apiVersion") {
+                            self.head.api_version = text;
+                        }
+                    } else if is_same_field("kind", &key) {
+                        if let Some(text) = self.text(value, "SimpleHead.kind") {
+                            self.head.kind = text;
+                        }
+                    } else if is_same_field("metadata", &key) {
+                        self.metadata(value);
+                    }
+                }
+            }
+            _ => self.fail(root, Target::Document(go_type)),
+        }
+    }
+
+    fn metadata(&mut self, at: usize) {
+        match &self.document.values[at] {
+            Decoded::Scalar(Resolved::Null, _) => {
+                self.head.has_metadata = false;
+                self.head.name.clear();
+                self.head.annotations = None;
+            }
+            Decoded::Map(_) => {
+                self.head.has_metadata = true;
+                for (key, value) in self.document.sorted_entries(at) {
+                    if is_same_field("name", &key) {
+                        if let Some(text) = self.text(value, ".metadata.name") {
+                            self.head.name = text;
+                        }
+                    } else if is_same_field("annotations", &key) {
+                        self.annotations(value);
+                    }
+                }
+            }
+            _ => self.fail(
+                at,
+                Target::Field {
+                    field: "SimpleHead.metadata",
+                    ty: METADATA_TYPE,
+                },
+            ),
+        }
+    }
+
+    fn annotations(&mut self, at: usize) {
+        match &self.document.values[at] {
+            Decoded::Scalar(Resolved::Null, _) => self.head.annotations = None,
+            Decoded::Map(_) => {
+                let mut annotations = self.head.annotations.take().unwrap_or_default();
+                for (key, value) in self.document.sorted_entries(at) {
+                    let text = match &self.document.values[value] {
+                        Decoded::Scalar(Resolved::Null, _) => Some(String::new()),
+                        _ => self.text(value, ".metadata.annotations"),
+                    };
+                    annotations.retain(|(name, _)| *name != key);
+                    annotations.push((key.into_owned(), text.unwrap_or_default()));
+                }
+                self.head.annotations = Some(annotations);
+            }
+            _ => self.fail(
+                at,
+                Target::Field {
+                    field: ".metadata.annotations",
+                    ty: "map[string]string",
+                },
+            ),
+        }
+    }
+
+    /// The text at a place; none if it is null, which changes nothing, or no scalar.
+    fn text(&mut self, at: usize, field: &'static str) -> Option<String> {
+        match &self.document.values[at] {
+            Decoded::Scalar(Resolved::Null, _) => None,
+            Decoded::Scalar(resolved, text) => Some(as_text(Cow::Borrowed(text), *resolved)),
+            _ => {
+                self.fail(
+                    at,
+                    Target::Field {
+                        field,
+                        ty: "string",
+                    },
+                );
+                None
+            }
+        }
+    }
+
+    fn fail(&mut self, at: usize, target: Target) {
+        let found = match &self.document.values[at] {
+            Decoded::List(_) => "array",
+            Decoded::Map(_) => "object",
+            Decoded::Scalar(resolved, _) => match resolved {
+                Resolved::Bool(_) => "bool",
+                Resolved::Int(_) | Resolved::Uint(_) | Resolved::Float(_) => "number",
+                _ => "string",
+            },
+        };
+        self.error.get_or_insert(Error::Mismatch { found, target });
+    }
+}
