@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use crate::arguments::Output;
 
+mod yaml;
+
 /// What a table shows of a thing.
 pub(crate) trait Row {
     const HEADERS: &'static [&'static str];
@@ -55,7 +57,7 @@ impl Printer {
     }
 
     fn yaml(&self, value: &impl Serialize) -> anyhow::Result<()> {
-        self.json(value)
+        self.bytes(&yaml::text(&serde_json::to_value(value)?)?)
     }
 }
 

@@ -35,6 +35,17 @@ fn a_wrong_form_of_output_lists_the_right_ones() {
 }
 
 #[test]
+fn a_result_comes_as_table_json_or_yaml() {
+    let version = env!("CARGO_PKG_VERSION");
+    let platform = "linux/x86_64";
+    let lines =
+        |form: &str| run(&["version", "-o", form]).replace(std::env::consts::ARCH, "x86_64");
+    assert!(lines("table").contains(&format!("VERSION   PLATFORM\n{version}     {platform}\n")));
+    assert!(lines("json").contains(&format!("{{\n  \"version\": \"{version}\",\n")));
+    assert!(lines("yaml").contains(&format!("platform: {platform}\nversion: {version}\n")));
+}
+
+#[test]
 fn an_unknown_shell_ends_with_a_hint() {
     insta::assert_snapshot!(run(&["completion"]));
 }
