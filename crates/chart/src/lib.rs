@@ -1,1 +1,53 @@
 //! Helm charts: load, dependencies, values, schema, render, package. Bytes in, text out.
+//!
+//! Everything is pure except [`load::load_path`], which reads a folder or an archive. A [`Profile`] says which Helm
+//! the result must be identical to. Errors print Helm's own text, as it stands after `Error: `.
+
+pub mod capabilities;
+pub mod chart;
+mod coalesce;
+mod context;
+mod decode;
+pub mod dependencies;
+pub mod error;
+mod files;
+mod glob;
+mod go_float;
+mod go_io;
+mod go_json;
+mod go_path;
+mod go_quote;
+mod go_text;
+pub mod images;
+mod address;
+pub mod lint;
+mod json;
+pub mod load;
+pub mod lock;
+pub mod manifest;
+pub mod metadata;
+mod metadata_yaml;
+pub mod package;
+mod path_match;
+pub mod plain;
+pub mod print;
+pub mod profile;
+pub mod render;
+pub mod schema;
+pub mod show;
+mod tree;
+pub mod values;
+mod version;
+mod yaml;
+
+pub use capabilities::{Capabilities, KubeVersion};
+pub use chart::{Chart, Crd, File};
+pub use context::Release;
+pub use error::Error;
+pub use load::{from_archive, from_files, load_path};
+pub use manifest::{Manifest, hook::Hook};
+pub use metadata::{Dependency, Lock, Metadata};
+pub use print::{PrintOptions, print_template, release_manifest};
+pub use profile::Profile;
+pub use render::{RenderOptions, Rendered, render};
+pub use values::ValuesOptions;

@@ -27,6 +27,32 @@ pub enum Ty {
     Named(&'static str),
 }
 
+impl Ty {
+    /// The type as `%T` prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "interface {}",
+            Self::Bool => "bool",
+            Self::Int => "int",
+            Self::Int64 => "int64",
+            Self::Float64 => "float64",
+            Self::String => "string",
+            Self::Map => "map[string]interface {}",
+            Self::List => "[]interface {}",
+            Self::Strings => "[]string",
+            Self::Reflect => "reflect.Value",
+            Self::Named(name) => name,
+        }
+    }
+}
+
+/// The parameters of a method.
+#[derive(Debug, Clone, Copy)]
+pub struct Signature {
+    pub params: &'static [Ty],
+    pub variadic: bool,
+}
+
 /// One function that templates can call.
 #[derive(Debug, Clone, Copy)]
 pub struct Function {
@@ -57,10 +83,27 @@ pub struct Dialect {
     pub must_to_functions: bool,
 }
 
+impl Dialect {
+    /// Helm 3.17, built with Go 1.23.
+    pub const HELM_3: Self = Self {
+        range_over_int: false,
+        must_to_functions: false,
+    };
+    /// Helm 4.2, built with Go 1.26.
+    pub const HELM_4: Self = Self {
+        range_over_int: true,
+        must_to_functions: true,
+    };
+}
+
 /// The world outside a template.
 pub trait Host: std::fmt::Debug {
     /// Now, in nanoseconds since 1970 UTC.
     fn now(&self) -> i128;
+    /// The time zone that `date` and `toDate` use, by its IANA name; Go takes it from `TZ`.
+    fn local_zone(&self) -> &str {
+        "UTC"
+    }
     fn fill_random(&self, bytes: &mut [u8]);
     /// `lookup APIVERSION KIND NAMESPACE NAME`; without a cluster the answer is an empty map.
     fn lookup(
@@ -74,6 +117,10 @@ pub trait Host: std::fmt::Debug {
     fn host_by_name(&self, name: &str) -> String;
     /// A private RSA key of so many bits, PKCS#1 DER. A host may have made it ahead of time.
     fn rsa_key(&self, bits: usize) -> Result<Vec<u8>, CallError>;
+    /// Whether the run has taken too long or is no longer wanted. Asked every few thousand steps.
+    fn interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// Why a call failed. The executor adds the function's name and the place.

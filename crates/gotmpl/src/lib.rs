@@ -3,5 +3,23 @@
 //! Pure: no file system, no clock, no network. Whatever a template needs from outside comes through
 //! [`function::Host`].
 
+mod builtins;
+mod engine;
+mod error;
+mod exec;
+pub mod fmt;
 pub mod function;
+pub mod functions;
+mod ir;
+mod parse;
+mod quote;
+mod registry;
+mod rendering;
+mod stack_guard;
 pub mod value;
+mod yaml;
+
+pub use engine::{Engine, Limits};
+pub use error::ExecError;
+pub use ir::Parsed;
+pub use parse::{ParseError, parse};

@@ -3,12 +3,20 @@
 //! Values are single-threaded and cheap to clone. Maps are shared and mutable, as in Go: a `set` through one
 //! alias is seen through every other. Lists and strings never change.
 
+mod list;
+mod map;
+mod teardown;
+mod text;
+
 use std::any::Any;
-use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-use crate::function::CallError;
+use crate::function::{CallError, Signature};
+
+pub use list::{Element, List};
+pub use map::{Map, MapType};
+pub use text::Str;
 
 /// One Go value.
 #[derive(Clone, Default)]
@@ -23,6 +31,8 @@ pub enum Value {
     Int64(i64),
     /// Go `uint8`: a byte of a string, by `index`.
     Uint8(u8),
+    /// Go `uint64`: the parts of a semantic version.
+    Uint64(u64),
     /// Go `float64`: every number that came from YAML or JSON.
     Float(f64),
     Str(Str),
@@ -40,6 +50,7 @@ pub enum Kind {
     Int,
     Int64,
     Uint8,
+    Uint64,
     Float64,
     String,
     Slice,
@@ -57,6 +68,7 @@ impl Kind {
             Self::Int => "int",
             Self::Int64 => "int64",
             Self::Uint8 => "uint8",
+            Self::Uint64 => "uint64",
             Self::Float64 => "float64",
             Self::String => "string",
             Self::Slice => "slice",
@@ -64,219 +76,6 @@ impl Kind {
             Self::Struct => "struct",
             Self::Ptr => "ptr",
         }
-    }
-}
-
-/// An immutable byte string. Go strings need not be UTF-8: `trunc` may cut one in the middle of a character.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Str(Rc<[u8]>);
-
-impl Str {
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// The text, with U+FFFD where the bytes are not UTF-8.
-    pub fn to_text(&self) -> std::borrow::Cow<'_, str> {
-        String::from_utf8_lossy(&self.0)
-    }
-
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl From<&[u8]> for Str {
-    fn from(bytes: &[u8]) -> Self {
-        Self(bytes.into())
-    }
-}
-
-impl From<&str> for Str {
-    fn from(text: &str) -> Self {
-        Self(text.as_bytes().into())
-    }
-}
-
-impl From<String> for Str {
-    fn from(text: String) -> Self {
-        Self(text.into_bytes().into())
-    }
-}
-
-impl From<Vec<u8>> for Str {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self(bytes.into())
-    }
-}
-
-impl fmt::Debug for Str {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.to_text())
-    }
-}
-
-impl std::borrow::Borrow<[u8]> for Str {
-    fn borrow(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-/// What a slice is declared to hold; visible through `typeOf`, `deepEqual`, `has`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Element {
-    /// `[]interface {}`
-    Any,
-    /// `[]string`
-    String,
-    /// `[]int`
-    Int,
-    /// `[]uint8`
-    Byte,
-    /// `[]map[string]interface {}`
-    Map,
-}
-
-/// An immutable slice.
-#[derive(Clone)]
-pub struct List(Rc<(Element, Vec<Value>)>);
-
-impl List {
-    pub fn new(element: Element, items: Vec<Value>) -> Self {
-        Self(Rc::new((element, items)))
-    }
-
-    pub fn element(&self) -> Element {
-        self.0.0
-    }
-
-    pub fn items(&self) -> &[Value] {
-        &self.0.1
-    }
-
-    pub fn ptr_eq(&self, other: &Self) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-/// What a map is declared to be; visible through `typeOf` and to functions that want a plain map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MapType {
-    /// `map[string]interface {}`
-    Any,
-    /// `map[string]string`
-    Strings,
-    /// A named map type over `map[string]interface {}`, such as `chartutil.Values`.
-    Named(&'static str),
-}
-
-/// A shared, mutable map with string keys, kept in byte order of its keys.
-#[derive(Clone)]
-pub struct Map(Rc<MapData>);
-
-struct MapData {
-    ty: MapType,
-    entries: RefCell<Vec<(Str, Value)>>,
-}
-
-impl Default for Map {
-    fn default() -> Self {
-        Self::new(MapType::Any)
-    }
-}
-
-impl Map {
-    pub fn new(ty: MapType) -> Self {
-        Self::from_entries(ty, Vec::new())
-    }
-
-    /// Takes entries in any order; of two with one key the last stays.
-    pub fn from_entries(ty: MapType, mut entries: Vec<(Str, Value)>) -> Self {
-        if !entries.is_sorted_by(|a, b| a.0 < b.0) {
-            entries.sort_by(|a, b| a.0.cmp(&b.0));
-            entries.dedup_by(|later, earlier| {
-                let same = later.0 == earlier.0;
-                if same {
-                    std::mem::swap(later, earlier);
-                }
-                same
-            });
-        }
-        Self(Rc::new(MapData {
-            ty,
-            entries: RefCell::new(entries),
-        }))
-    }
-
-    pub fn ty(&self) -> MapType {
-        self.0.ty
-    }
-
-    /// Same entries under another declared type; a copy, as a Go conversion of the header would alias,
-    /// so use it only on maps that nobody else holds.
-    pub fn retyped(&self, ty: MapType) -> Self {
-        Self(Rc::new(MapData {
-            ty,
-            entries: RefCell::new(self.0.entries.borrow().clone()),
-        }))
-    }
-
-    pub fn len(&self) -> usize {
-        self.0.entries.borrow().len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.entries.borrow().is_empty()
-    }
-
-    pub fn get(&self, key: &[u8]) -> Option<Value> {
-        let entries = self.0.entries.borrow();
-        let at = entries
-            .binary_search_by(|(k, _)| k.as_bytes().cmp(key))
-            .ok()?;
-        Some(entries[at].1.clone())
-    }
-
-    pub fn contains_key(&self, key: &[u8]) -> bool {
-        self.0
-            .entries
-            .borrow()
-            .binary_search_by(|(k, _)| k.as_bytes().cmp(key))
-            .is_ok()
-    }
-
-    pub fn set(&self, key: Str, value: Value) {
-        let mut entries = self.0.entries.borrow_mut();
-        match entries.binary_search_by(|(k, _)| k.cmp(&key)) {
-            Ok(at) => entries[at].1 = value,
-            Err(at) => entries.insert(at, (key, value)),
-        }
-    }
-
-    pub fn remove(&self, key: &[u8]) -> Option<Value> {
-        let mut entries = self.0.entries.borrow_mut();
-        let at = entries
-            .binary_search_by(|(k, _)| k.as_bytes().cmp(key))
-            .ok()?;
-        Some(entries.remove(at).1)
-    }
-
-    /// The entries in byte order of their keys, as they are now.
-    pub fn entries(&self) -> Vec<(Str, Value)> {
-        self.0.entries.borrow().clone()
-    }
-
-    /// Runs `read` on the entries without copying them. `read` must not change this map.
-    pub fn with_entries<R>(&self, read: impl FnOnce(&[(Str, Value)]) -> R) -> R {
-        read(&self.0.entries.borrow())
-    }
-
-    pub fn ptr_eq(&self, other: &Self) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -304,12 +103,22 @@ pub trait Object: Any {
         false
     }
 
+    /// The parameters of a method, if they are to be checked before [`Self::call_method`].
+    fn signature(&self, _name: &str) -> Option<Signature> {
+        None
+    }
+
     fn call_method(&self, _name: &str, _args: &[Value]) -> Result<Value, CallError> {
         Err(CallError::NoSuchMethod)
     }
 
     fn contents(&self) -> Contents {
         Contents::None
+    }
+
+    /// The value under a named basic type, such as the nanoseconds of a `time.Duration`.
+    fn scalar(&self) -> Option<Value> {
+        None
     }
 
     /// The plain value that Go's JSON encoder would write for it.
@@ -350,6 +159,7 @@ impl Value {
             Self::Int(_) => Kind::Int,
             Self::Int64(_) => Kind::Int64,
             Self::Uint8(_) => Kind::Uint8,
+            Self::Uint64(_) => Kind::Uint64,
             Self::Float(_) => Kind::Float64,
             Self::Str(_) => Kind::String,
             Self::List(_) => Kind::Slice,
@@ -366,20 +176,11 @@ impl Value {
             Self::Int(_) => "int".into(),
             Self::Int64(_) => "int64".into(),
             Self::Uint8(_) => "uint8".into(),
+            Self::Uint64(_) => "uint64".into(),
             Self::Float(_) => "float64".into(),
             Self::Str(_) => "string".into(),
-            Self::List(list) => match list.element() {
-                Element::Any => "[]interface {}".into(),
-                Element::String => "[]string".into(),
-                Element::Int => "[]int".into(),
-                Element::Byte => "[]uint8".into(),
-                Element::Map => "[]map[string]interface {}".into(),
-            },
-            Self::Map(map) => match map.ty() {
-                MapType::Any => "map[string]interface {}".into(),
-                MapType::Strings => "map[string]string".into(),
-                MapType::Named(name) => name.into(),
-            },
+            Self::List(list) => list.element().list_type_name().into(),
+            Self::Map(map) => map.ty().name().into(),
             Self::Object(object) => object.type_name().into(),
         }
     }
@@ -391,6 +192,7 @@ impl Value {
             Self::Bool(b) => *b,
             Self::Int(n) | Self::Int64(n) => *n != 0,
             Self::Uint8(n) => *n != 0,
+            Self::Uint64(n) => *n != 0,
             Self::Float(x) => *x != 0.0,
             Self::Str(s) => !s.is_empty(),
             Self::List(list) => !list.items().is_empty(),
@@ -403,21 +205,35 @@ impl Value {
         }
     }
 
-    /// A copy that shares no map with the original.
+    /// Whether it may hold other values.
+    pub(crate) fn is_container(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Map(_) | Self::Object(_))
+    }
+
+    /// A copy that shares no map with the original, down to [`DEEPEST_COPY`] levels.
     #[must_use]
     pub fn deep_copy(&self) -> Self {
+        self.copy_levels(DEEPEST_COPY)
+    }
+
+    fn copy_levels(&self, levels: u32) -> Self {
+        let Some(below) = levels.checked_sub(1) else {
+            return self.clone();
+        };
         match self {
+            Self::Map(map) if map.is_nil() => self.clone(),
             Self::Map(map) => {
                 let entries = map.with_entries(|entries| {
-                    entries
-                        .iter()
-                        .map(|(k, v)| (k.clone(), v.deep_copy()))
-                        .collect()
+                    let copy = |(k, v): &(Str, Self)| (k.clone(), v.copy_levels(below));
+                    entries.iter().map(copy).collect()
                 });
-                Self::Map(Map::from_entries(map.ty(), entries))
+                let copy = Map::from_entries(MapType::Any, entries);
+                Self::Map(copy.retyped(map.ty()))
             }
+            Self::List(list) if list.is_nil() => self.clone(),
             Self::List(list) => {
-                let items = list.items().iter().map(Self::deep_copy).collect();
+                let copy = |item: &Self| item.copy_levels(below);
+                let items = list.items().iter().map(copy).collect();
                 Self::List(List::new(list.element(), items))
             }
             other => other.clone(),
@@ -425,21 +241,8 @@ impl Value {
     }
 }
 
-impl fmt::Debug for List {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.items()).finish()
-    }
-}
-
-impl fmt::Debug for Map {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.with_entries(|entries| {
-            f.debug_map()
-                .entries(entries.iter().map(|(k, v)| (k, v)))
-                .finish()
-        })
-    }
-}
+/// A map may hold itself; a copy must end.
+const DEEPEST_COPY: u32 = 1000;
 
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -449,11 +252,30 @@ impl fmt::Debug for Value {
             Self::Int(n) => write!(f, "int({n})"),
             Self::Int64(n) => write!(f, "int64({n})"),
             Self::Uint8(n) => write!(f, "uint8({n})"),
+            Self::Uint64(n) => write!(f, "uint64({n})"),
             Self::Float(x) => write!(f, "{x:?}"),
             Self::Str(s) => s.fmt(f),
             Self::List(list) => list.fmt(f),
             Self::Map(map) => map.fmt(f),
             Self::Object(object) => f.write_str(object.type_name()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_takes_24_bytes() {
+        assert_eq!(size_of::<Value>(), 24);
+    }
+
+    #[test]
+    fn a_copy_of_a_map_that_holds_itself_ends() {
+        let map = Map::default();
+        map.set("self".into(), Value::Map(map.clone()));
+        let copy = Value::Map(map.clone()).deep_copy();
+        assert!(matches!(copy, Value::Map(copy) if !copy.ptr_eq(&map)));
     }
 }

@@ -1,0 +1,149 @@
+//! What a template sees as its dot: one map per chart of the tree, linked as in Helm.
+//!
+//! A subchart's `.Values` *is* its parent's section, not a copy of it, and every template of a chart gets the same
+//! map, so what one template sets another one sees.
+
+mod metadata;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use outrigger_gotmpl::value::{Map, MapType, Str, Value};
+
+use crate::capabilities::{Capabilities, CapabilitiesObject};
+use crate::dependencies::table;
+use crate::files::FilesObject;
+use crate::go_path;
+use crate::profile::Profile;
+use crate::tree::{NodeId, Tree};
+
+/// The release that is being rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    pub name: String,
+    pub namespace: String,
+    pub revision: u32,
+    pub is_install: bool,
+    pub is_upgrade: bool,
+}
+
+/// A template with the context of its chart.
+#[derive(Debug)]
+pub(crate) struct Renderable {
+    pub(crate) source: Arc<Vec<u8>>,
+    pub(crate) context: Map,
+    pub(crate) base_path: String,
+}
+
+/// All templates of the tree by their full names.
+pub(crate) fn templates(
+    tree: &Tree<'_>,
+    values: &Map,
+    release: &Release,
+    capabilities: &Capabilities,
+    profile: Profile,
+) -> BTreeMap<String, Renderable> {
+    let mut builder = Builder {
+        tree,
+        profile,
+        values_type: MapType::Named(profile.rules().values_type),
+        release: Value::Map(release.to_map()),
+        capabilities: Value::Object(Rc::new(CapabilitiesObject::new(capabilities, profile))),
+        templates: BTreeMap::new(),
+    };
+    builder.chart(Tree::ROOT, values.clone());
+    builder.templates
+}
+
+struct Builder<'t, 'c> {
+    tree: &'t Tree<'c>,
+    profile: Profile,
+    values_type: MapType,
+    release: Value,
+    capabilities: Value,
+    templates: BTreeMap<String, Renderable>,
+}
+
+impl Builder<'_, '_> {
+    fn chart(&mut self, id: NodeId, values: Map) -> Map {
+        let node = self.tree.node(id);
+        let subcharts = Map::default();
+        let values = values.retyped(self.values_type);
+        let context = Map::default();
+        let entries = [
+            ("Chart", metadata::of(self.tree, id, self.profile)),
+            ("Files", Value::Object(Rc::new(FilesObject::new(&node.chart.files)))),
+            ("Release", self.release.clone()),
+            ("Capabilities", self.capabilities.clone()),
+            ("Values", Value::Map(values)),
+            ("Subcharts", Value::Map(subcharts.clone())),
+        ];
+        for (key, value) in entries {
+            context.set(Str::from(key), value);
+        }
+        for &child in &node.children {
+            let name = &self.tree.node(child).name;
+            // By path, as Helm looks it up: a dot in a chart's name leads elsewhere.
+            let section = table(&context, &format!("Values.{name}")).unwrap_or_default();
+            let below = self.chart(child, section);
+            subcharts.set(Str::from(name.as_str()), Value::Map(below));
+        }
+        self.add_templates(id, &context);
+        context
+    }
+
+    fn add_templates(&mut self, id: NodeId, context: &Map) {
+        let node = self.tree.node(id);
+        let path = self.tree.full_path(id);
+        let base_path = go_path::join(&path, "templates");
+        let is_library = node.chart.metadata.is_library();
+        for file in &node.chart.templates {
+            if is_library && !go_path::base(&file.name).starts_with('_') {
+                continue;
+            }
+            let renderable = Renderable {
+                source: Arc::clone(&file.data),
+                context: context.clone(),
+                base_path: base_path.clone(),
+            };
+            self.templates
+                .insert(go_path::join(&path, &file.name), renderable);
+        }
+    }
+}
+
+impl Renderable {
+    /// The dot for this very template.
+    pub(crate) fn dot(&self, name: &str, profile: Profile) -> Value {
+        let values_type = MapType::Named(profile.rules().values_type);
+        let template = Map::from_entries(
+            values_type,
+            vec![
+                (Str::from("BasePath"), Value::str(self.base_path.as_str())),
+                (Str::from("Name"), Value::str(name)),
+            ],
+        );
+        self.context
+            .set(Str::from("Template"), Value::Map(template));
+        Value::Map(self.context.retyped(values_type))
+    }
+}
+
+impl Release {
+    fn to_map(&self) -> Map {
+        let entries = [
+            ("Name", Value::str(self.name.as_str())),
+            ("Namespace", Value::str(self.namespace.as_str())),
+            ("IsUpgrade", Value::Bool(self.is_upgrade)),
+            ("IsInstall", Value::Bool(self.is_install)),
+            ("Revision", Value::Int(i64::from(self.revision))),
+            ("Service", Value::str("Helm")),
+        ];
+        let entries = entries
+            .into_iter()
+            .map(|(key, value)| (Str::from(key), value))
+            .collect();
+        Map::from_entries(MapType::Any, entries)
+    }
+}

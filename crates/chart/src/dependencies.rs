@@ -1,0 +1,332 @@
+//! Which subcharts take part, under which names, and what they hand up: version ranges, aliases, tags, conditions
+//! and `import-values`, in Helm's order.
+
+use outrigger_gotmpl::value::{Map, Str, Value};
+
+use crate::coalesce::{self, Error as CoalesceError};
+use crate::go_text;
+use crate::load::Sink;
+use crate::metadata::Dependency;
+use crate::chart::Chart;
+use crate::plain::Plain;
+use crate::profile::Profile;
+use crate::tree::{NodeId, RequirementId, Tree};
+use crate::version;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("{prefix}{source}")]
+    Coalesce {
+        prefix: &'static str,
+        source: CoalesceError,
+    },
+    #[error("import-values of dependency {0:?} needs a child and a parent that are text")]
+    ImportPath(String),
+}
+
+/// Declared dependencies that `charts/` does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("found in Chart.yaml, but missing in charts/ directory: {}", .0.join(", "))]
+pub struct Missing(pub Vec<String>);
+
+/// Fails if a declared dependency is not there under its own name.
+pub fn check_present(chart: &Chart) -> Result<(), Missing> {
+    let is_missing = |dependency: &&Dependency| {
+        let mut names = chart.subcharts.iter().map(Chart::name);
+        !names.any(|name| name == dependency.name)
+    };
+    let missing: Vec<String> = chart
+        .metadata
+        .declared()
+        .iter()
+        .filter(is_missing)
+        .map(|dependency| dependency.name.clone())
+        .collect();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(Missing(missing))
+    }
+}
+
+/// Settles the tree for the given user values.
+pub(crate) fn process(
+    tree: &mut Tree<'_>,
+    values: &Map,
+    profile: Profile,
+    warn: Sink<'_>,
+) -> Result<(), Error> {
+    let mut processor = Processor {
+        tree,
+        profile,
+        warn,
+    };
+    processor.enable(Tree::ROOT, values, "")?;
+    processor.import_below(Tree::ROOT)
+}
+
+struct Processor<'t, 'c, 'w> {
+    tree: &'t mut Tree<'c>,
+    profile: Profile,
+    warn: Sink<'w>,
+}
+
+impl Processor<'_, '_, '_> {
+    /// Keeps the subcharts that the values switch on, and renames them.
+    fn enable(&mut self, node: NodeId, values: &Map, path: &str) -> Result<(), Error> {
+        let Some(requirements) = self.tree.node(node).requirements.clone() else {
+            return Ok(());
+        };
+        self.resolve_aliases(node, &requirements);
+        for &requirement in &requirements {
+            self.tree.requirement_mut(requirement).enabled = true;
+        }
+        let values = self.coalesce(node, values)?;
+        self.apply_tags(&requirements, &values);
+        self.apply_conditions(&requirements, &values, path);
+        let disabled: Vec<String> = requirements
+            .iter()
+            .map(|&id| self.tree.requirement(id))
+            .filter(|requirement| !requirement.enabled)
+            .map(|requirement| requirement.name.clone())
+            .collect();
+        let mut children = self.tree.node(node).children.clone();
+        children.retain(|&child| !disabled.contains(&self.tree.node(child).name));
+        for &child in &children {
+            let below = format!("{path}{}.", self.tree.node(child).name);
+            self.enable(child, &values, &below)?;
+        }
+        let mut kept = requirements;
+        kept.retain(|&id| !disabled.contains(&self.tree.requirement(id).name));
+        self.tree.node_mut(node).requirements = (!kept.is_empty()).then_some(kept);
+        self.tree.set_children(node, children);
+        Ok(())
+    }
+
+    /// Undeclared charts stay; each declared one is taken from the charts that satisfy it, under its alias.
+    fn resolve_aliases(&mut self, node: NodeId, requirements: &[RequirementId]) {
+        let existing = self.tree.node(node).children.clone();
+        let mut children: Vec<NodeId> = existing
+            .iter()
+            .copied()
+            .filter(|&child| {
+                !requirements
+                    .iter()
+                    .any(|&requirement| self.satisfies(child, requirement))
+            })
+            .collect();
+        for &id in requirements {
+            let found = existing.iter().copied().find(|&c| self.satisfies(c, id));
+            if let Some(found) = found {
+                children.push(self.copy_for(found, id));
+            }
+            let requirement = self.tree.requirement_mut(id);
+            if !requirement.dependency.alias.is_empty() {
+                requirement.name = requirement.dependency.alias.clone();
+            }
+        }
+        self.tree.set_children(node, children);
+    }
+
+    fn satisfies(&self, child: NodeId, requirement: RequirementId) -> bool {
+        let child = self.tree.node(child);
+        let requirement = self.tree.requirement(requirement);
+        child.name == requirement.name
+            && version::satisfies(
+                &requirement.dependency.version,
+                &child.chart.metadata.version,
+                self.profile,
+            )
+    }
+
+    /// A copy of the chart for one dependency entry. Helm 3 copies only the chart itself.
+    fn copy_for(&mut self, child: NodeId, requirement: RequirementId) -> NodeId {
+        let copy = self.tree.duplicate(child);
+        if self.profile.rules().aliases_are_deep {
+            let requirements = self.tree.node(copy).requirements.clone();
+            let requirements = requirements.map(|ids| {
+                let duplicate = |id| self.tree.duplicate_requirement(id);
+                ids.into_iter().map(duplicate).collect()
+            });
+            self.tree.node_mut(copy).requirements = requirements;
+            let children = self.tree.node(copy).children.clone();
+            let children = children
+                .into_iter()
+                .map(|child| self.tree.duplicate(child))
+                .collect();
+            self.tree.set_children(copy, children);
+        }
+        let alias = &self.tree.requirement(requirement).dependency.alias;
+        if !alias.is_empty() {
+            let alias = alias.clone();
+            self.tree.node_mut(copy).name = alias;
+        }
+        copy
+    }
+
+    fn apply_tags(&mut self, requirements: &[RequirementId], values: &Map) {
+        let Some(tags) = table(values, "tags") else {
+            return;
+        };
+        for &id in requirements {
+            let requirement = self.tree.requirement_mut(id);
+            let (mut any_on, mut any_off) = (false, false);
+            for tag in &requirement.dependency.tags {
+                match tags.get(tag.as_bytes()) {
+                    Some(Value::Bool(true)) => any_on = true,
+                    Some(Value::Bool(false)) => any_off = true,
+                    Some(_) => (self.warn)(format!(
+                        "Warning: Tag '{tag}' for chart {} returned non-bool value",
+                        requirement.name
+                    )),
+                    None => {}
+                }
+            }
+            requirement.enabled = any_on || !any_off;
+        }
+    }
+
+    /// The first condition path that holds a boolean decides.
+    fn apply_conditions(&mut self, requirements: &[RequirementId], values: &Map, path: &str) {
+        for &id in requirements {
+            let requirement = self.tree.requirement_mut(id);
+            for condition in requirement.dependency.condition.trim().split(',') {
+                if condition.is_empty() {
+                    continue;
+                }
+                match path_value(values, &format!("{path}{condition}")) {
+                    Some(Value::Bool(enabled)) => {
+                        requirement.enabled = enabled;
+                        break;
+                    }
+                    Some(_) => (self.warn)(format!(
+                        "Warning: Condition path '{condition}' for chart {} returned non-bool value",
+                        requirement.name
+                    )),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    fn import_below(&mut self, node: NodeId) -> Result<(), Error> {
+        for child in self.tree.node(node).children.clone() {
+            self.import_below(child)?;
+        }
+        self.import_into(node)
+    }
+
+    /// Adds what the subcharts export to the chart's own defaults.
+    fn import_into(&mut self, node: NodeId) -> Result<(), Error> {
+        let Some(requirements) = self.tree.node(node).requirements.clone() else {
+            return Ok(());
+        };
+        let values = coalesce::merge(
+            self.tree,
+            node,
+            &Map::default(),
+            self.profile,
+            &mut *self.warn,
+        )
+        .map_err(|source| self.coalesce_error(source))?;
+        let imported = Map::default();
+        for id in requirements {
+            let mut imports = Vec::new();
+            for entry in self.tree.requirement(id).dependency.import_values.clone() {
+                let Some((child, parent)) = self.import_paths(&entry, id)? else {
+                    continue;
+                };
+                self.import(&values, &imported, id, &child, &parent);
+                imports.push((child, parent));
+            }
+            self.tree.requirement_mut(id).imports = Some(imports);
+        }
+        let values = match Value::Map(values).deep_copy() {
+            Value::Map(copy) => copy,
+            _ => Map::default(),
+        };
+        coalesce::tables(&values, &imported, true, self.profile, &mut *self.warn);
+        self.tree.node_mut(node).values = values;
+        Ok(())
+    }
+
+    fn import(&mut self, values: &Map, into: &Map, id: RequirementId, child: &str, parent: &str) {
+        let name = &self.tree.requirement(id).name;
+        let Some(found) = table(values, &format!("{name}.{child}")) else {
+            let key = child.rsplit('.').next().unwrap_or(child);
+            let key = crate::go_quote::quote(key);
+            (self.warn)(format!(
+                "Warning: ImportValues missing table from chart {name}: {key} is not a table"
+            ));
+            return;
+        };
+        let mut found = found;
+        if parent != "." {
+            for key in parent.rsplit('.') {
+                let outer = Map::default();
+                outer.set(Str::from(key), Value::Map(found));
+                found = outer;
+            }
+        }
+        coalesce::tables(into, &found, true, self.profile, &mut *self.warn);
+    }
+
+    /// The child's path and the parent's, or nothing for an entry that Helm ignores.
+    fn import_paths(
+        &self,
+        entry: &Plain,
+        id: RequirementId,
+    ) -> Result<Option<(String, String)>, Error> {
+        match entry {
+            Plain::Str(name) => Ok(Some((format!("exports.{name}"), ".".to_owned()))),
+            Plain::Map(_) => {
+                let part = |key| match entry.get(key) {
+                    Some(Plain::Str(path)) => Ok(path.clone()),
+                    other if self.profile.rules().import_paths_are_printed => {
+                        let value = other.map(Plain::to_value).unwrap_or_default();
+                        Ok(go_text::display(&value))
+                    }
+                    _ => Err(Error::ImportPath(self.tree.requirement(id).name.clone())),
+                };
+                Ok(Some((part("child")?, part("parent")?)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn coalesce(&mut self, node: NodeId, values: &Map) -> Result<Map, Error> {
+        coalesce::coalesce(self.tree, node, values, self.profile, &mut *self.warn)
+            .map_err(|source| self.coalesce_error(source))
+    }
+
+    fn coalesce_error(&self, source: CoalesceError) -> Error {
+        Error::Coalesce {
+            prefix: self.profile.rules().dependency_error_prefix,
+            source,
+        }
+    }
+}
+
+/// The map at a path with dots.
+pub(crate) fn table(values: &Map, path: &str) -> Option<Map> {
+    let mut table = values.clone();
+    for key in path.split('.') {
+        match table.get(key.as_bytes()) {
+            Some(Value::Map(inner)) => table = inner,
+            _ => return None,
+        }
+    }
+    Some(table)
+}
+
+/// What stands at a path with dots, unless it is a map.
+fn path_value(values: &Map, path: &str) -> Option<Value> {
+    let (table, key) = match path.rsplit_once('.') {
+        Some((parents, key)) => (table(values, parents)?, key),
+        None => (values.clone(), path),
+    };
+    match table.get(key.as_bytes()) {
+        Some(Value::Map(_)) | None => None,
+        other => other,
+    }
+}

@@ -1,0 +1,75 @@
+//! Why a chart cannot be rendered. The text is Helm's own, as it stands after `Error: `.
+
+use outrigger_gotmpl::{ExecError, ParseError};
+
+use crate::profile::Profile;
+use crate::{coalesce, dependencies, load, manifest, print, schema, values};
+
+/// What `helm template` adds to errors that come from rendering.
+const DEBUG_HINT: &str = "\n\nUse --debug flag to render out invalid YAML";
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Load(#[from] load::Error),
+    #[error(transparent)]
+    Values(#[from] values::Error),
+    #[error("{0} charts are not installable")]
+    NotInstallable(String),
+    #[error("{prefix}{source}")]
+    Missing {
+        prefix: &'static str,
+        source: dependencies::Missing,
+    },
+    #[error("{prefix}release name {}: {reason}", crate::go_quote::quote(.name))]
+    ReleaseName {
+        prefix: &'static str,
+        name: String,
+        reason: String,
+    },
+    #[error(transparent)]
+    Dependencies(#[from] dependencies::Error),
+    #[error(transparent)]
+    Coalesce(#[from] coalesce::Error),
+    #[error(transparent)]
+    Schema(#[from] schema::Error),
+    #[error("chart requires kubeVersion: {range} which is incompatible with Kubernetes {version}")]
+    KubeVersion { range: String, version: String },
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    #[error(transparent)]
+    Manifest(#[from] manifest::Error),
+    #[error(transparent)]
+    NotFound(#[from] print::NotFound),
+}
+
+impl Error {
+    /// The text of `helm template`, which adds a hint to what went wrong while rendering.
+    pub fn template_text(&self) -> String {
+        match self {
+            Self::KubeVersion { .. } | Self::Template(_) | Self::Manifest(_) => {
+                format!("{self}{DEBUG_HINT}")
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
+/// A template that does not parse or does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum TemplateError {
+    #[error("{}", .0.helm_text())]
+    Parse(ParseError),
+    /// In the words of the Helm that is imitated.
+    #[error("{0}")]
+    Exec(String),
+}
+
+impl TemplateError {
+    pub(crate) fn exec(error: &ExecError, profile: Profile) -> Self {
+        Self::Exec(match profile {
+            Profile::Helm3 => error.helm3_text(),
+            Profile::Helm4 => error.helm4_text(),
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! `.Files`: the chart's other files, with `Get`, `GetBytes`, `Glob`, `Lines`, `AsConfig` and `AsSecrets`.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use outrigger_gotmpl::function::{CallError, Signature, Ty};
+use outrigger_gotmpl::value::{Contents, Element, Kind, List, Map, MapType, Object, Str, Value};
+
+use crate::chart::File;
+use crate::glob::Glob;
+use crate::go_path;
+use crate::yaml;
+
+/// Go's `engine.files`, a map from name to bytes.
+#[derive(Debug)]
+pub(crate) struct FilesObject {
+    files: BTreeMap<String, Arc<Vec<u8>>>,
+}
+
+impl FilesObject {
+    pub(crate) fn new(files: &[File]) -> Self {
+        let files = files
+            .iter()
+            .map(|file| (file.name.clone(), Arc::clone(&file.data)))
+            .collect();
+        Self { files }
+    }
+
+    fn glob(&self, pattern: &str) -> Self {
+        // A malformed pattern matches everything, as in Helm.
+        let glob = Glob::new(pattern);
+        let matches = |name: &str| glob.as_ref().is_none_or(|glob| glob.matches(name));
+        let files = self
+            .files
+            .iter()
+            .filter(|(name, _)| matches(name))
+            .map(|(name, data)| (name.clone(), Arc::clone(data)))
+            .collect();
+        Self { files }
+    }
+
+    /// YAML of base name and text, made by `encode`.
+    fn as_yaml(&self, encode: impl Fn(&[u8]) -> Value) -> Value {
+        let entries = self
+            .files
+            .iter()
+            .map(|(name, data)| (Str::from(go_path::base(name)), encode(data)))
+            .collect();
+        let map = Map::from_entries(MapType::Strings, entries);
+        Value::str(yaml::to_yaml(&Value::Map(map)))
+    }
+
+    fn lines(&self, name: &str) -> Result<Value, CallError> {
+        let Some(data) = self.files.get(name) else {
+            return Ok(Value::strings(Vec::<&str>::new()));
+        };
+        if data.is_empty() {
+            return Err(CallError::returned(
+                "runtime error: index out of range [-1]",
+            ));
+        }
+        let data = data.strip_suffix(b"\n").unwrap_or(data);
+        Ok(Value::strings(data.split(|&b| b == b'\n')))
+    }
+}
+
+impl Object for FilesObject {
+    fn type_name(&self) -> &'static str {
+        "engine.files"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Map
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        match name {
+            "AsConfig" => Some(self.as_yaml(|data| Value::str(data))),
+            "AsSecrets" => Some(self.as_yaml(|data| Value::str(STANDARD.encode(data)))),
+            // A file whose name happens to be an identifier.
+            name => self.files.get(name).map(|data| bytes(data)),
+        }
+    }
+
+    fn has_method(&self, name: &str) -> bool {
+        matches!(name, "Get" | "GetBytes" | "Glob" | "Lines")
+    }
+
+    fn signature(&self, name: &str) -> Option<Signature> {
+        one_string(name, &["Get", "GetBytes", "Glob", "Lines"])
+    }
+
+    fn call_method(&self, name: &str, args: &[Value]) -> Result<Value, CallError> {
+        let [Value::Str(argument)] = args else {
+            return Err(CallError::NoSuchMethod);
+        };
+        let argument = argument.to_text();
+        let data = self.files.get(argument.as_ref());
+        match name {
+            "Get" => Ok(Value::str(data.map_or(&[][..], |data| data.as_slice()))),
+            "GetBytes" => Ok(bytes(data.map_or(&[][..], |data| data.as_slice()))),
+            "Glob" => Ok(Value::Object(Rc::new(self.glob(&argument)))),
+            "Lines" => self.lines(&argument),
+            _ => Err(CallError::NoSuchMethod),
+        }
+    }
+
+    fn contents(&self) -> Contents {
+        let entries = self
+            .files
+            .iter()
+            .map(|(name, data)| (Str::from(name.as_str()), bytes(data)))
+            .collect();
+        Contents::Map(Map::from_entries(MapType::Any, entries))
+    }
+
+    fn to_plain(&self) -> Value {
+        let entries = self
+            .files
+            .iter()
+            .map(|(name, data)| (Str::from(name.as_str()), Value::str(STANDARD.encode(data.as_slice()))))
+            .collect();
+        Value::Map(Map::from_entries(MapType::Strings, entries))
+    }
+
+    fn display(&self) -> String {
+        match self.contents() {
+            Contents::Map(map) => crate::go_text::display(&Value::Map(map)),
+            Contents::None | Contents::List(_) => String::new(),
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The signature of methods that take one string.
+pub(crate) fn one_string(name: &str, methods: &[&str]) -> Option<Signature> {
+    methods.contains(&name).then_some(Signature {
+        params: &[Ty::String],
+        variadic: false,
+    })
+}
+
+fn bytes(data: &[u8]) -> Value {
+    let items = data.iter().map(|&b| Value::Uint8(b)).collect();
+    Value::List(List::new(Element::Byte, items))
+}

@@ -1,0 +1,38 @@
+//! What a file that should be an archive looks like instead, as Go's content sniffing names it.
+
+/// Sniffs the first 512 bytes; shorter files are read as if zeros followed, as Helm reads them.
+pub(super) fn detect(bytes: &[u8]) -> &'static str {
+    let head = &bytes[..bytes.len().min(512)];
+    let known: [(&[u8], &str); 9] = [
+        (b"%PDF-", "application/pdf"),
+        (b"%!PS-Adobe-", "application/postscript"),
+        (b"PK\x03\x04", "application/zip"),
+        (b"Rar!\x1a\x07", "application/x-rar-compressed"),
+        (b"\x00asm", "application/wasm"),
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF8", "image/gif"),
+        (b"\x1f\x8b\x08", "application/x-gzip"),
+    ];
+    if let Some((_, name)) = known.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return name;
+    }
+    let text = head.trim_ascii_start();
+    let starts = |tag: &[u8]| {
+        text.get(..tag.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(tag))
+            && matches!(text.get(tag.len()), Some(b' ' | b'>'))
+    };
+    if starts(b"<!DOCTYPE HTML") || starts(b"<HTML") || starts(b"<HEAD") || starts(b"<BODY") {
+        return "text/html; charset=utf-8";
+    }
+    if text.starts_with(b"<?xml") {
+        return "text/xml; charset=utf-8";
+    }
+    let is_binary = |b: &u8| matches!(b, 0..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f);
+    if head.len() < 512 || head.iter().any(is_binary) {
+        "application/octet-stream"
+    } else {
+        "text/plain; charset=utf-8"
+    }
+}

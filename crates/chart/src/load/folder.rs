@@ -1,0 +1,251 @@
+//! Charts on disk. This is the only file of the crate that touches the file system.
+//!
+//! The walk follows symbolic links, goes in byte order, and honours `.helmignore`.
+
+use std::fs::{FileType, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::archive::{self, MAX_FILE};
+use super::ignore::{self, Rules};
+use super::{Error as LoadError, Sink, content_type, detect_api_version, from_files};
+use crate::chart::{Chart, File};
+use crate::go_io;
+use crate::lint::{Entry, Source};
+use crate::profile::Profile;
+
+/// Folders may nest this deep: a link to a parent folder must not loop for ever.
+const MAX_DEPTH: usize = 64;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("path {0:?} not found")]
+    NotFound(String),
+    #[error("unable to detect chart at {path}: open {path}: {}", go_io::describe(.source))]
+    NoChart { path: String, source: io::Error },
+    #[error("{call} {path}: {}", go_io::describe(.source))]
+    Io {
+        call: &'static str,
+        path: String,
+        source: io::Error,
+    },
+    #[error("error evaluating symlink {path}: lstat {path}: {}", go_io::describe(.source))]
+    Link { path: String, source: io::Error },
+    #[error("cannot load irregular file {0} as it has file mode type bits set")]
+    Irregular(String),
+    #[error("chart file {0:?} is larger than the maximum file size {MAX_FILE}")]
+    FileTooLarge(String),
+    #[error("folders are nested more than {MAX_DEPTH} deep at {0}")]
+    TooDeep(String),
+    #[error(transparent)]
+    Ignore(#[from] ignore::Error),
+    #[error("file '{0}' seems to be a YAML file, but expected a gzipped archive")]
+    YamlFile(String),
+    #[error("file '{path}' does not appear to be a gzipped archive; got '{found}'")]
+    NotAnArchive { path: String, found: &'static str },
+    #[error("file '{path}' does not appear to be a valid chart file (details: {source})")]
+    NotAChart {
+        path: String,
+        source: archive::Error,
+    },
+    #[error("unable to load chart archive")]
+    Archive(#[source] archive::Error),
+}
+
+/// Loads the chart in a folder or in a `.tgz`.
+pub fn load_path(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, LoadError> {
+    let metadata =
+        fs_err::metadata(path).map_err(|_| Error::NotFound(path.display().to_string()))?;
+    if metadata.is_dir() {
+        load_folder(path, profile, warn)
+    } else {
+        load_archive(path, profile, warn)
+    }
+}
+
+fn load_archive(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, LoadError> {
+    let shown = path.display().to_string();
+    let bytes = fs_err::read(path).map_err(|source| Error::io("open", path, source))?;
+    if !bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
+        let is_yaml = path
+            .extension()
+            .is_some_and(|extension| extension == "yml" || extension == "yaml");
+        let found = content_type::detect(&bytes);
+        let error = if is_yaml {
+            Error::YamlFile(shown)
+        } else {
+            Error::NotAnArchive { path: shown, found }
+        };
+        return Err(error.into());
+    }
+    match super::from_archive(&bytes, profile, warn) {
+        Err(LoadError::Archive(source @ archive::Error::Header)) => Err(Error::NotAChart {
+            path: shown,
+            source,
+        }
+        .into()),
+        Err(LoadError::Archive(source))
+            if profile.rules().detects_api_version
+                && !matches!(source, archive::Error::NoChart) =>
+        {
+            Err(Error::Archive(source).into())
+        }
+        other => other,
+    }
+}
+
+fn load_folder(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, LoadError> {
+    let root = absolute(path)?;
+    if profile.rules().detects_api_version {
+        let chart_yaml = root.join("Chart.yaml");
+        let data = fs_err::read(&chart_yaml).map_err(|source| Error::NoChart {
+            path: chart_yaml.display().to_string(),
+            source,
+        })?;
+        detect_api_version(&data, profile)?;
+    }
+    let ignore_file = root.join(ignore::FILE_NAME);
+    let text = match fs_err::read(&ignore_file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(source) => return Err(Error::io("open", &ignore_file, source).into()),
+    };
+    let mut walk = Walk {
+        rules: Rules::parse(&text).map_err(Error::Ignore)?,
+        files: Vec::new(),
+    };
+    walk.folder(&root, "", 0)?;
+    let files = walk.files;
+    from_files(files, profile, warn)
+}
+
+/// Reads what lint looks at, from a folder or an archive.
+pub fn lint_source(path: &Path, profile: Profile, warn: Sink<'_>) -> Source {
+    let chart = load_path(path, profile, warn);
+    let entry = |name: &str| match fs_err::metadata(path.join(name)) {
+        Ok(metadata) if metadata.is_dir() => Entry::Folder,
+        Ok(_) => fs_err::read(path.join(name)).map_or(Entry::Missing, Entry::File),
+        Err(_) => Entry::Missing,
+    };
+    let shown = path.display().to_string();
+    if path.is_dir() {
+        return Source {
+            path: shown,
+            chart_yaml: entry("Chart.yaml"),
+            values_yaml: entry("values.yaml"),
+            schema: entry("values.schema.json"),
+            templates: entry("templates"),
+            crds: entry("crds"),
+            chart,
+        };
+    }
+    archive_source(path, shown, chart, profile)
+}
+
+/// The same from the files of an archive.
+fn archive_source(
+    path: &Path,
+    shown: String,
+    chart: Result<Chart, LoadError>,
+    profile: Profile,
+) -> Source {
+    let bytes = fs_err::read(path).unwrap_or_default();
+    let files = archive::read(&bytes, profile).unwrap_or_default();
+    let file = |name: &str| {
+        let found = files.iter().find(|file| file.name == name);
+        found.map_or(Entry::Missing, |file| Entry::File(file.data.to_vec()))
+    };
+    let folder = |prefix: &str| {
+        let has = files.iter().any(|file| file.name.starts_with(prefix));
+        if has { Entry::Folder } else { Entry::Missing }
+    };
+    Source {
+        path: shown,
+        chart_yaml: file("Chart.yaml"),
+        values_yaml: file("values.yaml"),
+        schema: file("values.schema.json"),
+        templates: folder("templates/"),
+        crds: folder("crds/"),
+        chart,
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|source| Error::io("getwd", path, source))
+}
+
+struct Walk {
+    rules: Rules,
+    files: Vec<File>,
+}
+
+impl Walk {
+    fn folder(&mut self, folder: &Path, prefix: &str, depth: usize) -> Result<(), Error> {
+        if depth > MAX_DEPTH {
+            return Err(Error::TooDeep(folder.display().to_string()));
+        }
+        let mut names = Vec::new();
+        let entries =
+            fs_err::read_dir(folder).map_err(|source| Error::io("open", folder, source))?;
+        for entry in entries {
+            let entry = entry.map_err(|source| Error::io("readdirent", folder, source))?;
+            let kind = entry.file_type().ok();
+            names.push((entry.file_name(), kind));
+        }
+        names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (name, kind) in names {
+            let path = folder.join(&name);
+            let relative = format!("{prefix}{}", name.to_string_lossy());
+            self.entry(&path, relative, kind, depth)?;
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        path: &Path,
+        relative: String,
+        kind: Option<FileType>,
+        depth: usize,
+    ) -> Result<(), Error> {
+        let metadata = if kind.is_some_and(|kind| kind.is_symlink()) {
+            fs_err::metadata(path).map_err(|source| Error::Link {
+                path: path.display().to_string(),
+                source,
+            })?
+        } else {
+            fs_err::symlink_metadata(path).map_err(|source| Error::io("lstat", path, source))?
+        };
+        if self.rules.ignores(&relative, metadata.is_dir()) {
+            return Ok(());
+        }
+        if metadata.is_dir() {
+            return self.folder(path, &format!("{relative}/"), depth + 1);
+        }
+        self.file(path, relative, &metadata)
+    }
+
+    fn file(&mut self, path: &Path, name: String, metadata: &Metadata) -> Result<(), Error> {
+        if !metadata.is_file() {
+            return Err(Error::Irregular(path.display().to_string()));
+        }
+        if metadata.len() > MAX_FILE {
+            let base = crate::go_path::base(&name).to_owned();
+            return Err(Error::FileTooLarge(base));
+        }
+        let mut data = fs_err::read(path).map_err(|source| Error::io("open", path, source))?;
+        archive::strip_byte_order_mark(&mut data);
+        self.files.push(File::new(name, data));
+        Ok(())
+    }
+}
+
+impl Error {
+    fn io(call: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            call,
+            path: path.display().to_string(),
+            source,
+        }
+    }
+}

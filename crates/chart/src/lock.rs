@@ -1,0 +1,77 @@
+//! The digest that ties `Chart.lock` to the dependencies it was made for.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+use crate::go_json;
+use crate::metadata::Dependency;
+
+/// `sha256:` over the JSON of the declared and of the locked dependencies.
+pub fn digest(declared: &[Dependency], locked: &[Dependency]) -> String {
+    let mut json = String::from("[");
+    push_list(&mut json, declared);
+    json.push(',');
+    push_list(&mut json, locked);
+    json.push(']');
+    sha256(&json)
+}
+
+/// The digest that Helm 2 wrote into `requirements.lock`.
+pub fn digest_v2(declared: &[Dependency]) -> String {
+    let mut json = String::from("{\"dependencies\":");
+    push_list(&mut json, declared);
+    json.push('}');
+    sha256(&json)
+}
+
+fn sha256(text: &str) -> String {
+    let mut out = String::from("sha256:");
+    for byte in Sha256::digest(text.as_bytes()) {
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}
+
+fn push_list(json: &mut String, dependencies: &[Dependency]) {
+    json.push('[');
+    for (at, dependency) in dependencies.iter().enumerate() {
+        if at > 0 {
+            json.push(',');
+        }
+        push(json, dependency);
+    }
+    json.push(']');
+}
+
+/// In the order of Go's struct, empty fields left out except two.
+fn push(json: &mut String, dependency: &Dependency) {
+    let mut field = |name: &str, value: String| {
+        json.push(if json.ends_with(['[', ',']) { '{' } else { ',' });
+        let _ = write!(json, "\"{name}\":{value}");
+    };
+    let text = |text: &str| go_json::string(text);
+    field("name", text(&dependency.name));
+    if !dependency.version.is_empty() {
+        field("version", text(&dependency.version));
+    }
+    field("repository", text(&dependency.repository));
+    if !dependency.condition.is_empty() {
+        field("condition", text(&dependency.condition));
+    }
+    if !dependency.tags.is_empty() {
+        let tags: Vec<String> = dependency.tags.iter().map(|tag| text(tag)).collect();
+        field("tags", format!("[{}]", tags.join(",")));
+    }
+    if dependency.enabled {
+        field("enabled", "true".to_owned());
+    }
+    if !dependency.import_values.is_empty() {
+        let values: Vec<String> = dependency.import_values.iter().map(go_json::plain).collect();
+        field("import-values", format!("[{}]", values.join(",")));
+    }
+    if !dependency.alias.is_empty() {
+        field("alias", text(&dependency.alias));
+    }
+    json.push('}');
+}

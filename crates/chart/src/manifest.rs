@@ -1,0 +1,74 @@
+//! Rendered files become documents, hooks and an order of installation.
+
+pub mod hook;
+pub mod kind_order;
+pub mod split;
+
+use std::collections::BTreeMap;
+
+use hook::Hook;
+use kind_order::KindOrder;
+
+use crate::profile::Profile;
+use crate::yaml::{self, Head, HeadError};
+
+/// One object that is not a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    /// The template it came from, such as `app/templates/service.yaml`.
+    pub path: String,
+    pub content: String,
+    pub api_version: String,
+    pub kind: String,
+    pub name: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("YAML parse error on {path}: {source}")]
+pub struct Error {
+    pub path: String,
+    pub source: HeadError,
+}
+
+/// Splits rendered files and sorts what is in them by kind, hooks apart.
+pub fn sort(
+    files: &BTreeMap<String, Vec<u8>>,
+    profile: Profile,
+) -> Result<(Vec<Hook>, Vec<Manifest>), Error> {
+    let mut hooks = Vec::new();
+    let mut manifests = Vec::new();
+    for (path, content) in files {
+        if crate::go_path::base(path).starts_with('_') {
+            continue;
+        }
+        let failed = |source| Error {
+            path: path.clone(),
+            source,
+        };
+        let text = yaml::text(content).map_err(failed)?;
+        for document in split::documents(&text, profile) {
+            let head = yaml::head(document.as_bytes(), profile).map_err(failed)?;
+            match hook::classify(path, document, &head, profile) {
+                hook::Class::Hook(hook) => hooks.push(hook),
+                hook::Class::Unknown => {}
+                hook::Class::Manifest => manifests.push(Manifest::new(path, document, head)),
+            }
+        }
+    }
+    let order = KindOrder::install(profile);
+    hooks.sort_by(|a, b| order.compare(&a.kind, &b.kind));
+    manifests.sort_by(|a, b| order.compare(&a.kind, &b.kind));
+    Ok((hooks, manifests))
+}
+
+impl Manifest {
+    fn new(path: &str, content: &str, head: Head) -> Self {
+        Self {
+            path: path.to_owned(),
+            content: content.to_owned(),
+            api_version: head.api_version,
+            kind: head.kind,
+            name: head.name,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A chart as a `.tgz` that is the same bytes each time it is made from the same chart.
+//!
+//! Entries come in Helm's order: `Chart.yaml` (written anew), `Chart.lock`, values, schema, templates, other files,
+//! then the subcharts. Every entry has the same time, so nothing of the machine shows.
+
+use std::io::Write;
+
+use flate2::{Compression, GzBuilder};
+use tar::{Builder, EntryType, Header};
+
+use crate::chart::Chart;
+use crate::metadata::{API_V1, API_V2};
+use crate::profile::Profile;
+use crate::{dependencies, metadata_yaml, yaml};
+
+/// 1980-01-01, the earliest time that every archive format can hold.
+const DEFAULT_TIME: u64 = 315_532_800;
+
+#[derive(Debug, Clone, Default)]
+pub struct PackageOptions {
+    /// Replaces the version of `Chart.yaml`.
+    pub version: Option<String>,
+    /// Replaces the application's version.
+    pub app_version: Option<String>,
+    /// Seconds since 1970 for every entry, such as the time of the commit.
+    pub modified: Option<u64>,
+}
+
+/// A packaged chart.
+#[derive(Debug, Clone)]
+pub struct Package {
+    /// `NAME-VERSION.tgz`
+    pub file_name: String,
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    Version(String),
+    #[error(transparent)]
+    Missing(#[from] dependencies::Missing),
+    #[error("failed to save: {0}")]
+    Schema(&'static str),
+    #[error("failed to save: {}", crate::go_io::describe(.0))]
+    Write(#[from] std::io::Error),
+}
+
+/// Packs a chart and everything below it.
+pub fn package(
+    chart: &Chart,
+    options: &PackageOptions,
+    profile: Profile,
+) -> Result<Package, Error> {
+    let mut chart = chart.clone();
+    if let Some(version) = &options.version {
+        chart.metadata.version.clone_from(version);
+    }
+    if let Err(reason) = crate::version::describe(&chart.metadata.version, profile) {
+        return Err(Error::Version(reason));
+    }
+    if let Some(app_version) = &options.app_version {
+        chart.metadata.app_version.clone_from(app_version);
+    }
+    dependencies::check_present(&chart)?;
+    let gzip = GzBuilder::new()
+        .extra(profile.rules().gzip_extra)
+        .comment("Helm")
+        .write(Vec::new(), Compression::default());
+    let mut writer = Writer {
+        tar: Builder::new(gzip),
+        modified: options.modified.unwrap_or(DEFAULT_TIME),
+        profile,
+    };
+    writer.chart(&chart, "")?;
+    Ok(Package {
+        file_name: format!("{}-{}.tgz", chart.name(), chart.metadata.version),
+        bytes: writer.tar.into_inner()?.finish()?,
+    })
+}
+
+struct Writer<W: Write> {
+    tar: Builder<W>,
+    modified: u64,
+    profile: Profile,
+}
+
+impl<W: Write> Writer<W> {
+    fn chart(&mut self, chart: &Chart, prefix: &str) -> Result<(), Error> {
+        let base = format!("{prefix}{}", chart.name());
+        let is_v1 = chart.metadata.api_version == API_V1;
+        let metadata = metadata_yaml::of_metadata(&chart.metadata, !is_v1);
+        self.yaml(&format!("{base}/Chart.yaml"), &metadata)?;
+        if chart.metadata.api_version == API_V2
+            && let Some(lock) = &chart.lock
+        {
+            self.yaml(&format!("{base}/Chart.lock"), &metadata_yaml::of_lock(lock))?;
+        }
+        if let Some(values) = &chart.values_text {
+            self.file(&format!("{base}/values.yaml"), values)?;
+        }
+        if let Some(schema) = &chart.schema {
+            if serde_json::from_slice::<serde_json::Value>(schema).is_err() {
+                return Err(Error::Schema(self.profile.rules().invalid_schema_text));
+            }
+            self.file(&format!("{base}/values.schema.json"), schema)?;
+        }
+        for file in chart.templates.iter().chain(&chart.files) {
+            self.file(&format!("{base}/{}", file.name), &file.data)?;
+        }
+        for subchart in &chart.subcharts {
+            self.chart(subchart, &format!("{base}/charts/"))?;
+        }
+        Ok(())
+    }
+
+    fn yaml(&mut self, path: &str, value: &outrigger_gotmpl::value::Value) -> Result<(), Error> {
+        let mut text = yaml::to_yaml(value);
+        text.push(b'\n');
+        self.file(path, &text)
+    }
+
+    fn file(&mut self, path: &str, data: &[u8]) -> Result<(), Error> {
+        let mut header = Header::new_ustar();
+        header.set_entry_type(EntryType::Regular);
+        header.set_mode(0o644);
+        header.set_mtime(self.modified);
+        header.set_size(data.len() as u64);
+        self.tar.append_data(&mut header, path, data)?;
+        Ok(())
+    }
+}

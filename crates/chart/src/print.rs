@@ -1,0 +1,100 @@
+//! What `helm template` prints, byte for byte.
+
+use crate::chart::Crd;
+use crate::manifest::{hook::Hook, split};
+use crate::path_match;
+use crate::profile::Profile;
+use crate::render::Rendered;
+
+/// What to leave out and what to pick.
+#[derive(Debug, Clone, Default)]
+pub struct PrintOptions {
+    /// `--include-crds`
+    pub include_crds: bool,
+    /// `--no-hooks`
+    pub no_hooks: bool,
+    /// `--skip-tests`
+    pub skip_tests: bool,
+    /// `--show-only`: paths or patterns below the chart, such as `templates/service.yaml`.
+    pub show_only: Vec<String>,
+}
+
+/// A `--show-only` that names nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("could not find template {0} in chart")]
+pub struct NotFound(pub String);
+
+/// The whole output of `helm template`.
+pub fn print_template(
+    rendered: &Rendered,
+    options: &PrintOptions,
+    profile: Profile,
+) -> Result<Vec<u8>, NotFound> {
+    let mut out = release_manifest(rendered, options.include_crds).trim().to_owned();
+    out.push('\n');
+    if !options.no_hooks {
+        let is_shown = |hook: &&Hook| !(options.skip_tests && hook.is_test());
+        for hook in rendered.hooks.iter().filter(is_shown) {
+            push(&mut out, &hook.path, &hook.manifest);
+        }
+    }
+    if options.show_only.is_empty() {
+        return Ok(out.into_bytes());
+    }
+    pick(&out, &options.show_only, profile)
+}
+
+/// The manifest that Helm stores with a release: every object with its source, hooks apart.
+pub fn release_manifest(rendered: &Rendered, include_crds: bool) -> String {
+    let mut out = String::with_capacity(rendered.size_hint());
+    if include_crds {
+        for Crd { path, data, .. } in &rendered.crds {
+            push(&mut out, path, &String::from_utf8_lossy(data));
+        }
+    }
+    for manifest in &rendered.manifests {
+        push(&mut out, &manifest.path, &manifest.content);
+    }
+    out
+}
+
+fn push(out: &mut String, path: &str, content: &str) {
+    out.push_str("---\n# Source: ");
+    out.push_str(path);
+    out.push('\n');
+    out.push_str(content);
+    out.push('\n');
+}
+
+/// The documents whose source matches one of the patterns, pattern by pattern.
+fn pick(text: &str, patterns: &[String], profile: Profile) -> Result<Vec<u8>, NotFound> {
+    let documents: Vec<(&str, &str)> = split::documents(text, profile)
+        .into_iter()
+        .filter_map(|document| Some((source_path(document)?, document)))
+        .collect();
+    let mut out = Vec::new();
+    for pattern in patterns {
+        let mut found = false;
+        for (path, document) in &documents {
+            if path_match::matches(pattern, path) == Ok(true) {
+                found = true;
+                out.extend_from_slice(b"---\n");
+                out.extend_from_slice(document.as_bytes());
+                out.push(b'\n');
+            }
+        }
+        if !found {
+            return Err(NotFound(pattern.clone()));
+        }
+    }
+    Ok(out)
+}
+
+/// The path after the chart's name in the first `# Source:` line that has one.
+fn source_path(document: &str) -> Option<&str> {
+    document.split("# Source: ").skip(1).find_map(|rest| {
+        let (chart, path) = rest.split_once('/')?;
+        let path = path.split('\n').next()?;
+        (!chart.is_empty() && !path.is_empty()).then_some(path)
+    })
+}

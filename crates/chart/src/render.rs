@@ -1,0 +1,229 @@
+//! From a chart and values to manifests: the whole way of `helm template`.
+
+mod release_name;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use outrigger_gotmpl::{Engine, Limits};
+use outrigger_gotmpl::function::Host;
+use outrigger_gotmpl::value::Map;
+
+use crate::capabilities::Capabilities;
+use crate::chart::{Chart, Crd, crd_files};
+use crate::context::{self, Release, Renderable};
+use crate::dependencies;
+use crate::error::{Error, TemplateError};
+use crate::load::Sink;
+use crate::manifest::{self, Manifest, hook::Hook};
+use crate::profile::Profile;
+use crate::tree::{NodeId, Tree};
+use crate::{coalesce, go_path, schema, version};
+
+const NOTES: &str = "NOTES.txt";
+
+/// How to render.
+#[derive(Debug, Clone)]
+pub struct RenderOptions {
+    pub profile: Profile,
+    pub release: Release,
+    pub capabilities: Capabilities,
+    /// Do not check values against `values.schema.json`.
+    pub skip_schema: bool,
+    /// Collect the notes of subcharts too.
+    pub sub_notes: bool,
+    /// `fail` and `required` do not fail, as in `helm lint`.
+    pub lint: bool,
+    pub limits: Limits,
+}
+
+impl RenderOptions {
+    /// What `helm template NAME CHART --namespace NAMESPACE` uses.
+    pub fn new(profile: Profile, name: impl Into<String>, namespace: impl Into<String>) -> Self {
+        Self {
+            profile,
+            release: Release {
+                name: name.into(),
+                namespace: namespace.into(),
+                revision: 1,
+                is_install: true,
+                is_upgrade: false,
+            },
+            capabilities: Capabilities::offline(profile),
+            skip_schema: false,
+            sub_notes: false,
+            lint: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Everything that a chart yields.
+#[derive(Debug, Clone, Default)]
+pub struct Rendered {
+    /// In order of installation.
+    pub manifests: Vec<Manifest>,
+    /// In the order of kinds.
+    pub hooks: Vec<Hook>,
+    /// The files of `crds/`, not rendered.
+    pub crds: Vec<Crd>,
+    pub notes: Option<String>,
+}
+
+impl Rendered {
+    pub(crate) fn size_hint(&self) -> usize {
+        let manifests = self.manifests.iter().map(|m| m.content.len() + m.path.len() + 20);
+        manifests.sum()
+    }
+}
+
+/// Renders a chart with the user's values.
+pub fn render(
+    chart: &Chart,
+    values: &Map,
+    options: &RenderOptions,
+    host: &dyn Host,
+    warn: Sink<'_>,
+) -> Result<Rendered, Error> {
+    let profile = options.profile;
+    check_installable(chart, profile, warn)?;
+    release_name::check(&options.release.name, profile)?;
+    let mut tree = Tree::new(chart);
+    dependencies::process(&mut tree, values, profile, &mut *warn)?;
+    let values = coalesce::coalesce(&tree, Tree::ROOT, values, profile, warn)?;
+    if !options.skip_schema {
+        schema::validate(&tree, &values, profile)?;
+    }
+    check_kube_version(chart, &options.capabilities, profile)?;
+    let mut files = render_files(&tree, &values, options, host)?;
+    let notes = take_notes(&mut files, tree_name(&tree), options.sub_notes);
+    let (hooks, manifests) = manifest::sort(&files, profile)?;
+    Ok(Rendered {
+        manifests,
+        hooks,
+        crds: crds(&tree),
+        notes,
+    })
+}
+
+/// Refuses libraries and charts whose dependencies are not there.
+fn check_installable(chart: &Chart, profile: Profile, warn: &mut dyn FnMut(String)) -> Result<(), Error> {
+    match chart.metadata.chart_type.as_str() {
+        "" | "application" => {}
+        other => return Err(Error::NotInstallable(other.to_owned())),
+    }
+    if chart.metadata.deprecated {
+        warn("this chart is deprecated".to_owned());
+    }
+    dependencies::check_present(chart).map_err(|source| Error::Missing {
+        prefix: profile.rules().missing_dependencies_prefix,
+        source,
+    })
+}
+
+fn check_kube_version(
+    chart: &Chart,
+    capabilities: &Capabilities,
+    profile: Profile,
+) -> Result<(), Error> {
+    let range = &chart.metadata.kube_version;
+    let kube = &capabilities.kube_version;
+    if range.is_empty() || version::satisfies(range, &kube.normalized, profile) {
+        return Ok(());
+    }
+    Err(Error::KubeVersion {
+        range: range.clone(),
+        version: kube.version.clone(),
+    })
+}
+
+/// Runs every template that is not a partial; the result by full name.
+pub(crate) fn render_files(
+    tree: &Tree<'_>,
+    values: &Map,
+    options: &RenderOptions,
+    host: &dyn Host,
+) -> Result<BTreeMap<String, Vec<u8>>, TemplateError> {
+    let profile = options.profile;
+    let dialect = profile.dialect();
+    let templates = context::templates(tree, values, &options.release, &options.capabilities, profile);
+    let order = execution_order(&templates);
+    let mut engine = Engine::new(dialect.clone(), options.limits.clone()).lint(options.lint);
+    for &(name, template) in &order {
+        let parsed = outrigger_gotmpl::parse(name, template.source.as_slice(), &dialect)
+            .map_err(TemplateError::Parse)?;
+        engine.add(parsed);
+    }
+    let mut rendered = BTreeMap::new();
+    for (name, template) in order {
+        if go_path::base(name).starts_with('_') {
+            continue;
+        }
+        let mut out = Vec::new();
+        engine
+            .render(name, &template.dot(name, profile), host, &mut out)
+            .map_err(|error| TemplateError::exec(&error, profile))?;
+        rendered.insert(name.to_owned(), out);
+    }
+    Ok(rendered)
+}
+
+/// Deepest path first, then reverse byte order. Templates may change shared maps, so the order shows.
+fn execution_order(templates: &BTreeMap<String, Renderable>) -> Vec<(&str, &Renderable)> {
+    let mut order: Vec<(&str, &Renderable)> = templates
+        .iter()
+        .map(|(name, template)| (name.as_str(), template))
+        .collect();
+    order.sort_by_key(|(name, _)| {
+        let depth = name.bytes().filter(|&b| b == b'/').count();
+        Reverse((depth, *name))
+    });
+    order
+}
+
+/// Takes the notes out of the rendered files and keeps those that are shown.
+fn take_notes(
+    files: &mut BTreeMap<String, Vec<u8>>,
+    root: &str,
+    sub_notes: bool,
+) -> Option<String> {
+    let own = format!("{root}/templates/{NOTES}");
+    let names: Vec<String> = files.keys().filter(|name| name.ends_with(NOTES)).cloned().collect();
+    let mut notes: Option<String> = None;
+    for name in names {
+        let text = files.remove(&name).unwrap_or_default();
+        if !sub_notes && name != own {
+            continue;
+        }
+        let text = String::from_utf8_lossy(&text);
+        let notes = notes.get_or_insert_with(String::new);
+        if !notes.is_empty() {
+            notes.push('\n');
+        }
+        notes.push_str(&text);
+    }
+    notes
+}
+
+fn tree_name<'t>(tree: &'t Tree<'_>) -> &'t str {
+    &tree.node(Tree::ROOT).name
+}
+
+/// The files of `crds/` of every chart that takes part.
+fn crds(tree: &Tree<'_>) -> Vec<Crd> {
+    fn collect(tree: &Tree<'_>, id: NodeId, crds: &mut Vec<Crd>) {
+        let node = tree.node(id);
+        let path = tree.full_path(id);
+        crds.extend(crd_files(&node.chart.files).map(|file| Crd {
+            name: file.name.clone(),
+            path: format!("{path}/{}", file.name),
+            data: file.data.clone(),
+        }));
+        for &child in &node.children {
+            collect(tree, child, crds);
+        }
+    }
+    let mut crds = Vec::new();
+    collect(tree, Tree::ROOT, &mut crds);
+    crds
+}

@@ -1,0 +1,33 @@
+//! Which names a release may have.
+
+use crate::error::Error;
+use crate::profile::Profile;
+
+const MAX_LENGTH: usize = 53;
+const PATTERN: &str =
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+
+pub(super) fn check(name: &str, profile: Profile) -> Result<(), Error> {
+    let reason = if name.is_empty() {
+        "no name provided".to_owned()
+    } else if name.len() > MAX_LENGTH || !name.split('.').all(is_label) {
+        format!(
+            "invalid release name, must match regex {PATTERN} and the length must not be longer than {MAX_LENGTH}"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::ReleaseName {
+        prefix: profile.rules().release_name_prefix,
+        name: name.to_owned(),
+        reason,
+    })
+}
+
+fn is_label(label: &str) -> bool {
+    let is_word = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let bytes = label.as_bytes();
+    bytes.first().is_some_and(is_word)
+        && bytes.last().is_some_and(is_word)
+        && bytes.iter().all(|b| is_word(b) || *b == b'-')
+}

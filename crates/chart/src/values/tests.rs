@@ -1,0 +1,73 @@
+//! The `--set` family against what both Helms answered; each line of the data file is one command line.
+
+use super::*;
+
+const CASES: &str = include_str!("../../tests/data/set_cases.jsonl");
+
+fn options(args: &serde_json::Value) -> ValuesOptions {
+    let mut options = ValuesOptions::default();
+    for argument in args.as_array().unwrap() {
+        let text = argument[1].as_str().unwrap().to_owned();
+        match argument[0].as_str().unwrap() {
+            "--set" => options.set.push(text),
+            "--set-string" => options.string.push(text),
+            "--set-json" => options.json.push(text),
+            "--set-file" => options.file.push(text),
+            "--set-literal" => options.literal.push(text),
+            other => panic!("unknown flag {other}"),
+        }
+    }
+    options
+}
+
+fn read_file(name: &str) -> Result<Vec<u8>, String> {
+    match name {
+        "f.txt" => Ok(b"file text\n".to_vec()),
+        "" => Err("open : no such file or directory".to_owned()),
+        other => Err(format!("open {other}: no such file or directory")),
+    }
+}
+
+/// As the template `{{ .Values | toJson }}` of the recorded chart printed it.
+fn outcome(options: &ValuesOptions, profile: Profile) -> String {
+    match options.merge(profile, &mut read_file) {
+        Ok(values) => {
+            let text = crate::json::from_value(&Value::Map(values)).to_string();
+            let escaped = [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026")]
+                .iter()
+                .fold(text, |text, (c, escape)| text.replace(*c, escape));
+            format!("V {escaped}")
+        }
+        Err(error) => format!("E {error}"),
+    }
+}
+
+#[test]
+fn set_flags_give_what_both_helms_give() {
+    let mut failures = Vec::new();
+    for line in CASES.lines() {
+        let case: serde_json::Value = serde_json::from_str(line).unwrap();
+        let options = options(&case["args"]);
+        for (profile, name) in [(Profile::Helm3, "helm3"), (Profile::Helm4, "helm4")] {
+            let expected = case[name].as_str().unwrap();
+            let found = outcome(&options, profile);
+            if found != expected {
+                failures.push(format!("{name} {}\n  helm: {expected}\n  ours: {found}", case["args"]));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn bare_numbers_are_integers_and_json_numbers_are_floats() {
+    let options = ValuesOptions {
+        set: vec!["a=5".to_owned(), "b=true".to_owned()],
+        json: vec!["c=5".to_owned()],
+        string: vec!["d=5".to_owned()],
+        ..ValuesOptions::default()
+    };
+    let values = options.merge(Profile::Helm4, &mut read_file).unwrap();
+    let types: Vec<String> = values.entries().iter().map(|(_, v)| v.type_name()).collect();
+    assert_eq!(types, ["int64", "bool", "float64", "string"]);
+}

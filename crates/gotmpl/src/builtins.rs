@@ -1,0 +1,86 @@
+//! The functions that Go's text/template itself has.
+
+mod compare;
+mod escape;
+mod index;
+
+use crate::exec::length_of;
+use crate::fmt;
+use crate::function::{Call, CallError, Function, Ty};
+use crate::value::Value;
+
+type Result = std::result::Result<Value, CallError>;
+
+const fn function(
+    name: &'static str,
+    params: &'static [Ty],
+    variadic: bool,
+    result: Ty,
+    body: crate::function::Body,
+) -> Function {
+    Function {
+        name,
+        params,
+        variadic,
+        result,
+        body,
+    }
+}
+
+const ONE: &[Ty] = &[Ty::Reflect];
+const TWO: &[Ty] = &[Ty::Reflect, Ty::Reflect];
+const ANY: &[Ty] = &[Ty::Any];
+
+pub(crate) static TABLE: &[Function] = &[
+    function("and", TWO, true, Ty::Reflect, by_executor),
+    function("call", TWO, true, Ty::Reflect, by_executor),
+    function("html", ANY, true, Ty::String, escape::html),
+    function("index", TWO, true, Ty::Reflect, index::index),
+    function("slice", TWO, true, Ty::Reflect, index::slice),
+    function("js", ANY, true, Ty::String, escape::js),
+    function("len", ONE, false, Ty::Int, len),
+    function("not", ONE, false, Ty::Bool, not),
+    function("or", TWO, true, Ty::Reflect, by_executor),
+    function("print", ANY, true, Ty::String, print),
+    function("printf", &[Ty::String, Ty::Any], true, Ty::String, printf),
+    function("println", ANY, true, Ty::String, println),
+    function("urlquery", ANY, true, Ty::String, escape::urlquery),
+    function("eq", TWO, true, Ty::Bool, compare::eq),
+    function("ge", TWO, false, Ty::Bool, compare::ge),
+    function("gt", TWO, false, Ty::Bool, compare::gt),
+    function("le", TWO, false, Ty::Bool, compare::le),
+    function("lt", TWO, false, Ty::Bool, compare::lt),
+    function("ne", TWO, false, Ty::Bool, compare::ne),
+];
+
+fn by_executor(_: &mut Call<'_>, _: &[Value]) -> Result {
+    Err(CallError::returned("only the executor can run this"))
+}
+
+fn len(_: &mut Call<'_>, args: &[Value]) -> Result {
+    length_of(args.first().unwrap_or(&Value::Nil)).map_err(CallError::Returned)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
+fn not(_: &mut Call<'_>, args: &[Value]) -> Result {
+    Ok(Value::Bool(!args.first().is_some_and(Value::is_true)))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
+fn print(_: &mut Call<'_>, args: &[Value]) -> Result {
+    Ok(Value::str(fmt::sprint(args)))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
+fn println(_: &mut Call<'_>, args: &[Value]) -> Result {
+    Ok(Value::str(fmt::sprintln(args)))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
+fn printf(_: &mut Call<'_>, args: &[Value]) -> Result {
+    let text = match args {
+        [Value::Str(format), rest @ ..] => fmt::sprintf(format.as_bytes(), rest),
+        _ => Vec::new(),
+    };
+    Ok(Value::str(text))
+}

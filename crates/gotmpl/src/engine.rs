@@ -1,0 +1,170 @@
+//! A set of templates that include each other, and the way to run one.
+
+mod file;
+mod limits;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::error::ExecError;
+use crate::exec::{Run, Scratch};
+use crate::function::{Dialect, Host};
+use crate::ir::{Parsed, index};
+use crate::parse::{ParseError, parse};
+use crate::value::{Str, Value};
+
+pub(crate) use file::File;
+pub use limits::Limits;
+
+/// The name under which `tpl` parses its text.
+pub(crate) const TPL_NAME: &str = "gotpl";
+
+/// Bytes of `tpl` texts whose parse is kept.
+const TPL_CACHE_BYTES: usize = 32 << 20;
+
+/// A set of templates. It is made for one run of a chart and belongs to one thread; the parsed files in it can be
+/// shared with others.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) dialect: Dialect,
+    pub(crate) limits: Limits,
+    /// A missing map key is an error.
+    pub(crate) strict: bool,
+    /// `required` and `fail` do not fail.
+    pub(crate) lint: bool,
+    files: Vec<File>,
+    templates: Vec<TemplateRef>,
+    by_name: HashMap<Box<[u8]>, u32>,
+    tpl_cache: RefCell<TplCache>,
+    scratch: RefCell<Scratch>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct TemplateRef {
+    file: u32,
+    template: u32,
+}
+
+#[derive(Debug, Default)]
+struct TplCache {
+    files: HashMap<Str, Rc<File>>,
+    bytes: usize,
+}
+
+impl Engine {
+    pub fn new(dialect: Dialect, limits: Limits) -> Self {
+        Self {
+            dialect,
+            limits,
+            strict: false,
+            lint: false,
+            files: Vec::new(),
+            templates: Vec::new(),
+            by_name: HashMap::new(),
+            tpl_cache: RefCell::default(),
+            scratch: RefCell::default(),
+        }
+    }
+
+    /// Whether a missing map key is an error, as with `helm lint --strict`.
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// Whether `required` and `fail` let the run go on and `lookup` finds nothing, as with `helm lint`.
+    #[must_use]
+    pub fn lint(mut self, lint: bool) -> Self {
+        self.lint = lint;
+        self
+    }
+
+    /// Adds a file and what it defines. A later definition replaces an earlier one of that name, unless its body
+    /// is empty.
+    pub fn add(&mut self, parsed: Arc<Parsed>) {
+        let file = index(self.files.len());
+        for (i, template) in parsed.templates.iter().enumerate() {
+            let new = TemplateRef {
+                file,
+                template: index(i),
+            };
+            if let Some(id) = self.by_name.get(&template.name) {
+                if !template.is_empty {
+                    self.templates[*id as usize] = new;
+                }
+            } else {
+                let id = index(self.templates.len());
+                self.by_name.insert(template.name.clone(), id);
+                self.templates.push(new);
+            }
+        }
+        self.files.push(File::new(parsed));
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        self.by_name.contains_key(name.as_bytes())
+    }
+
+    /// Runs the template of that name and appends what it prints, as Go would print it.
+    pub fn execute(
+        &self,
+        name: &str,
+        data: &Value,
+        host: &dyn Host,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ExecError> {
+        let scratch = self.scratch.take();
+        let mut run = Run::new(self, host, std::mem::take(out), scratch);
+        let result = run.execute(name.as_bytes(), data);
+        let scratch;
+        (*out, scratch) = run.finish();
+        self.scratch.replace(scratch);
+        result.map_err(|error| *error)
+    }
+
+    /// Like [`Self::execute`], but without the `<no value>` that Go prints for missing values: so does Helm.
+    pub fn render(
+        &self,
+        name: &str,
+        data: &Value,
+        host: &dyn Host,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ExecError> {
+        let start = out.len();
+        self.execute(name, data, host, out)?;
+        crate::rendering::remove_no_value(out, start);
+        Ok(())
+    }
+
+    pub(crate) fn find(&self, name: &[u8]) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn template_count(&self) -> usize {
+        self.templates.len()
+    }
+
+    pub(crate) fn template(&self, id: u32) -> Option<(&File, u32)> {
+        let found = self.templates.get(id as usize)?;
+        Some((self.files.get(found.file as usize)?, found.template))
+    }
+
+    /// The parse of a text for `tpl`, kept for the next time.
+    pub(crate) fn tpl_file(&self, text: &Str) -> Result<Rc<File>, ParseError> {
+        let mut cache = self.tpl_cache.borrow_mut();
+        if let Some(file) = cache.files.get(text) {
+            return Ok(Rc::clone(file));
+        }
+        let parsed = parse(TPL_NAME, text.as_bytes(), &self.dialect)?;
+        let file = Rc::new(File::new(parsed));
+        cache.bytes += text.len();
+        if cache.bytes > TPL_CACHE_BYTES {
+            *cache = TplCache::default();
+        }
+        cache.files.insert(text.clone(), Rc::clone(&file));
+        Ok(file)
+    }
+}

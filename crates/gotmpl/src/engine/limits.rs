@@ -1,0 +1,35 @@
+//! How much a template may take before it is stopped.
+
+/// What a run may take. The defaults are far above what real charts need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// How often a template may be open within itself through `include`; Helm's number.
+    pub include_depth: u32,
+    /// How deep templates may call each other; Go's number.
+    pub template_depth: u32,
+    /// Stack that nested templates and expressions may take. Whoever runs an engine on a thread with a large stack
+    /// can allow more.
+    pub stack_bytes: usize,
+    /// Text that one file may print.
+    pub output_bytes: usize,
+    /// The longest string, and the longest list counted as 24 bytes per item.
+    pub value_bytes: usize,
+    /// Bytes of all large values that one file may make.
+    pub total_bytes: usize,
+    /// Statements and calls of one file.
+    pub steps: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            include_depth: 1000,
+            template_depth: 100_000,
+            stack_bytes: 1 << 20,
+            output_bytes: 256 << 20,
+            value_bytes: 256 << 20,
+            total_bytes: 2 << 30,
+            steps: 100_000_000,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Errors of a run, with Go's text and with what Helm 3 and Helm 4 make of it.
+
+use std::fmt;
+
+/// Why a template could not be executed.
+///
+/// Its text is what Go's text/template says: `template: FILE:LINE:COLUMN: executing "NAME" at <NODE>: MESSAGE`,
+/// nested where a template was included by another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecError {
+    /// What stands before the message; the outermost comes last. Each is a Go error that wraps the next.
+    wraps: Vec<String>,
+    message: String,
+    /// Whether the message is an error of its own that the innermost wrap wraps, or part of that wrap.
+    message_is_error: bool,
+}
+
+/// Helm marks the messages of `required` and `fail` so that it can find them again.
+const WARN_START: &str = "HELM_ERR_START";
+const WARN_END: &str = "HELM_ERR_END";
+
+impl ExecError {
+    /// An error that no template position belongs to.
+    pub(crate) fn plain(message: impl Into<String>) -> Box<Self> {
+        Box::new(Self {
+            wraps: Vec::new(),
+            message: message.into(),
+            message_is_error: true,
+        })
+    }
+
+    /// The message of `required` or `fail`.
+    pub(crate) fn warning(message: &str) -> Box<Self> {
+        Self::plain(format!("{WARN_START}{message}{WARN_END}"))
+    }
+
+    /// A message about a node. `place` is all that stands before it.
+    pub(crate) fn at(place: String, message: impl Into<String>) -> Box<Self> {
+        Box::new(Self {
+            wraps: vec![place],
+            message: message.into(),
+            message_is_error: false,
+        })
+    }
+
+    /// Puts `prefix` before the error, as Go's `%w` does.
+    pub(crate) fn wrap(mut self: Box<Self>, prefix: String) -> Box<Self> {
+        self.wraps.push(prefix);
+        self
+    }
+
+    /// The text that Helm 3 prints after `Error: `.
+    pub fn helm3_text(&self) -> String {
+        let text = self.to_string();
+        warning_text(&text).unwrap_or(text)
+    }
+
+    /// The text that Helm 4 prints after `Error: `: one paragraph for each template on the way.
+    pub fn helm4_text(&self) -> String {
+        let text = self.to_string();
+        if let Some(warning) = warning_text(&text) {
+            return warning;
+        }
+        if self.wraps.is_empty() {
+            return text;
+        }
+        let mut trace = Vec::new();
+        for start in self.starts() {
+            let Some(step) = text.get(start..).and_then(Step::parse) else {
+                return text;
+            };
+            if trace.last() != Some(&step) {
+                trace.push(step);
+            }
+        }
+        let trace: String = trace.iter().map(Step::to_string).collect();
+        trace.trim().to_owned()
+    }
+
+    /// Where in the text each wrapped error begins, outermost first.
+    fn starts(&self) -> Vec<usize> {
+        let mut start = 0;
+        let mut starts = Vec::with_capacity(self.wraps.len() + 1);
+        for wrap in self.wraps.iter().rev() {
+            starts.push(start);
+            start += wrap.len();
+        }
+        if self.message_is_error {
+            starts.push(start);
+        }
+        starts
+    }
+}
+
+impl fmt::Display for ExecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for wrap in self.wraps.iter().rev() {
+            f.write_str(wrap)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ExecError {}
+
+/// `execution error at (FILE:LINE:COLUMN): MESSAGE`, if the text carries the message of `required` or `fail`.
+fn warning_text(text: &str) -> Option<String> {
+    let mut parts = text.splitn(3, ": ");
+    let (location, rest) = (parts.nth(1)?, parts.next()?);
+    let start = rest.find(WARN_START)? + WARN_START.len();
+    let end = rest.rfind(WARN_END)?;
+    let message = rest.get(start..end)?;
+    Some(format!("execution error at ({location}): {message}"))
+}
+
+/// One step of Helm 4's trace.
+#[derive(Debug, PartialEq, Eq)]
+struct Step<'t> {
+    location: &'t str,
+    /// Name of the executed template and the node.
+    executing: Option<(&'t str, &'t str)>,
+    message: &'t str,
+}
+
+impl<'t> Step<'t> {
+    fn parse(text: &'t str) -> Option<Self> {
+        let rest = text.strip_prefix("template: ")?;
+        if rest.starts_with("no template ") {
+            return Some(Self {
+                location: "",
+                executing: None,
+                message: text,
+            });
+        }
+        Self::parse_executing(rest).or_else(|| {
+            let (location, message) = rest.rsplit_once(": ")?;
+            Some(Self {
+                location,
+                executing: None,
+                message: before_next(message),
+            })
+        })
+    }
+
+    /// `LOCATION: executing "NAME" at <NODE>: MESSAGE`
+    fn parse_executing(rest: &'t str) -> Option<Self> {
+        let (location, rest) = rest.split_once(": executing ")?;
+        let (name, rest) = rest.strip_prefix('"')?.split_once('"')?;
+        let (node, message) = rest.strip_prefix(" at <")?.split_once(">: ")?;
+        Some(Self {
+            location,
+            executing: Some((name, node)),
+            message: before_next(message),
+        })
+    }
+}
+
+fn before_next(message: &str) -> &str {
+    message
+        .split_once(" template:")
+        .map_or(message, |(own, _)| own)
+}
+
+impl fmt::Display for Step<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.location.is_empty() {
+            write!(f, "{}\n  ", self.location)?;
+        }
+        if let Some((name, node)) = self.executing {
+            write!(f, "executing \"{name}\" at <{node}>:\n    ")?;
+        }
+        if !self.message.is_empty() {
+            writeln!(f, "{}", self.message)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! Arguments: evaluated one by one and checked against the declared parameters.
+
+use super::evaluate::after_first;
+use super::{Frame, Got, Result, Run};
+use crate::function::{Signature, Ty};
+use crate::ir::{Node, OperandKind, Span, print};
+use crate::value::{Element, List, Map, MapType, Str, Value};
+
+impl Run<'_> {
+    /// Pushes the arguments of a call; the answer is where they begin. `last` is the value piped in.
+    pub(super) fn evaluate_arguments(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &Got,
+        name: &str,
+        signature: Signature,
+        operands: Span,
+        last: Option<Value>,
+    ) -> Result<usize> {
+        let Signature { params, variadic } = signature;
+        let count = operands.len() + usize::from(last.is_some());
+        if variadic && count + 1 < params.len() {
+            let (want, got) = (params.len() - 1, operands.len());
+            let message =
+                format!("wrong number of args for {name}: want at least {want} got {got}");
+            return Err(self.error(frame, message));
+        }
+        if !variadic && count != params.len() {
+            let want = params.len();
+            let message = format!("wrong number of args for {name}: want {want} got {count}");
+            return Err(self.error(frame, message));
+        }
+        let base = self.arguments.len();
+        let param = |i: usize| params.get(i).or(params.last()).copied().unwrap_or(Ty::Any);
+        for (i, operand) in operands.indexes().enumerate() {
+            let value = self.argument(frame, dot, param(i), operand)?;
+            self.arguments.push(value);
+        }
+        if let Some(last) = last {
+            let value = self.validate(frame, Got::concrete(last), param(operands.len()))?;
+            self.arguments.push(value);
+        }
+        Ok(base)
+    }
+
+    /// One argument for a parameter of that type.
+    fn argument(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &Got,
+        ty: Ty,
+        operand: u32,
+    ) -> Result<Value> {
+        frame.at = Some(Node::Operand(operand));
+        match frame.operand(operand) {
+            OperandKind::Nil => match zero(ty) {
+                Some(value) => Ok(value),
+                None => Err(self.error(frame, format!("cannot assign nil to {}", ty.name()))),
+            },
+            kind @ (OperandKind::Bool(_) | OperandKind::Number(_) | OperandKind::Literal(_)) => {
+                self.constant_argument(frame, ty, kind)
+            }
+            kind => {
+                let value = self.operand(frame, dot, operand, kind)?;
+                self.validate(frame, value, ty)
+            }
+        }
+    }
+
+    /// The value of an operand that is not a constant.
+    pub(super) fn operand(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &Got,
+        operand: u32,
+        kind: OperandKind,
+    ) -> Result<Got> {
+        match kind {
+            OperandKind::Dot => Ok(dot.clone()),
+            OperandKind::Field { names } => {
+                self.field_chain(frame, dot, dot.clone(), names, None, None)
+            }
+            OperandKind::Variable { slot, names } => {
+                let value = self.variable(frame, slot, names)?;
+                if names.len() == 1 {
+                    return Ok(value);
+                }
+                self.field_chain(frame, dot, value, after_first(names), None, None)
+            }
+            OperandKind::Pipe(pipe) => self.pipeline(frame, dot, pipe).map(Got::concrete),
+            OperandKind::Function(function) => {
+                let none = Span::default();
+                self.call(frame, dot, function, Node::Operand(operand), none, None)
+            }
+            OperandKind::Chain { inner, names } => {
+                let receiver = self.chain_receiver(frame, dot, operand, inner)?;
+                self.field_chain(frame, dot, receiver, names, None, None)
+            }
+            OperandKind::Nil => Ok(Got::default()),
+            constant => self.constant(frame, constant).map(Got::concrete),
+        }
+    }
+
+    /// A constant takes the parameter's type if it can.
+    fn constant_argument(&self, frame: &Frame<'_>, ty: Ty, kind: OperandKind) -> Result<Value> {
+        let number = match kind {
+            OperandKind::Number(id) => frame.parsed().numbers.get(id as usize),
+            _ => None,
+        };
+        let expected = match (ty, kind) {
+            (Ty::Any | Ty::Reflect, _) => return self.constant(frame, kind),
+            (Ty::Bool, OperandKind::Bool(value)) => return Ok(Value::Bool(value)),
+            (Ty::String, OperandKind::Literal(id)) => return Ok(frame.file.literal(id)),
+            (Ty::Int, _) if let Some(n) = number.and_then(|n| n.int) => return Ok(Value::Int(n)),
+            (Ty::Int64, _) if let Some(n) = number.and_then(|n| n.int) => {
+                return Ok(Value::Int64(n));
+            }
+            (Ty::Float64, _) if let Some(x) = number.and_then(|n| n.float) => {
+                return Ok(Value::Float(x));
+            }
+            (Ty::Bool, _) => "bool",
+            (Ty::String, _) => "string",
+            (Ty::Int | Ty::Int64, _) => "integer",
+            (Ty::Float64, _) => "float",
+            _ => "",
+        };
+        let found = match frame.at {
+            Some(node) => print::print(frame.parsed(), node),
+            None => String::new(),
+        };
+        Err(self.error(
+            frame,
+            if expected.is_empty() {
+                format!("can't handle {found} for arg of type {}", ty.name())
+            } else {
+                format!("expected {expected}; found {found}")
+            },
+        ))
+    }
+
+    /// The value as that type, if Go would assign it.
+    #[inline]
+    pub(super) fn validate(&self, frame: &Frame<'_>, got: Got, ty: Ty) -> Result<Value> {
+        match (&got.value, ty) {
+            (_, Ty::Any | Ty::Reflect)
+            | (Value::Str(_), Ty::String)
+            | (Value::Bool(_), Ty::Bool)
+            | (Value::Int(_), Ty::Int)
+            | (Value::Int64(_), Ty::Int64)
+            | (Value::Float(_), Ty::Float64) => Ok(got.value),
+            (Value::Map(map), Ty::Map) => match map.ty() {
+                MapType::Any => Ok(got.value),
+                MapType::Named(_) => Ok(Value::Map(map.retyped(MapType::Any))),
+                MapType::Strings => Err(self.wrong_type(frame, &got, ty)),
+            },
+            (Value::List(list), Ty::List) if list.element() == Element::Any => Ok(got.value),
+            (Value::List(list), Ty::Strings) if list.element() == Element::String => Ok(got.value),
+            (Value::Object(object), Ty::Named(name)) if is_of_type(object.type_name(), name) => {
+                Ok(got.value)
+            }
+            (Value::Nil, _) if !got.is_interface => zero(ty).ok_or_else(|| {
+                let expected = ty.name();
+                self.error(frame, format!("invalid value; expected {expected}"))
+            }),
+            _ => Err(self.wrong_type(frame, &got, ty)),
+        }
+    }
+
+    #[cold]
+    fn wrong_type(&self, frame: &Frame<'_>, got: &Got, ty: Ty) -> Box<crate::ExecError> {
+        let found = if got.value.is_nil() {
+            got.type_name()
+        } else {
+            got.value.type_name()
+        };
+        let expected = ty.name();
+        self.error(
+            frame,
+            format!("wrong type for value; expected {expected}; got {found}"),
+        )
+    }
+}
+
+/// The type itself, or a pointer to it, which Go follows once.
+fn is_of_type(found: &str, wanted: &str) -> bool {
+    found == wanted || found.strip_prefix('*') == Some(wanted)
+}
+
+/// What nil becomes for a parameter of that type, if it may be nil.
+fn zero(ty: Ty) -> Option<Value> {
+    match ty {
+        Ty::Any | Ty::Reflect => Some(Value::Nil),
+        Ty::Map => Some(Value::Map(Map::nil(MapType::Any))),
+        Ty::List => Some(Value::List(List::nil(Element::Any))),
+        Ty::Strings => Some(Value::List(List::nil(Element::String))),
+        Ty::Named(name) => name.starts_with(['*', '[']).then_some(Value::Nil),
+        Ty::Bool | Ty::Int | Ty::Int64 | Ty::Float64 | Ty::String => None,
+    }
+}
+
+/// The zero of a type as a result, for functions that fail softly.
+pub(super) fn empty_text() -> Value {
+    Value::Str(Str::default())
+}

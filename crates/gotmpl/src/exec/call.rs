@@ -1,0 +1,205 @@
+//! Function calls.
+
+use super::{Frame, Got, Result, Run};
+use crate::error::ExecError;
+use crate::function::{Call, CallError, Function, Signature, Ty};
+use crate::ir::{Node, OperandKind, Span, print};
+use crate::registry::{FunctionId, Operation};
+use crate::value::{Contents, Kind, Value};
+
+impl Run<'_> {
+    /// Calls a function. `node` is what an error of the function itself is about.
+    pub(super) fn call(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &Got,
+        id: FunctionId,
+        node: Node,
+        operands: Span,
+        last: Option<Value>,
+    ) -> Result<Got> {
+        self.step(frame)?;
+        let operation = id.operation();
+        if matches!(operation, Operation::And | Operation::Or) {
+            return self.and_or(frame, dot, id, operands, last);
+        }
+        let function = id.function();
+        let length_of = match operation {
+            Operation::Len => self.len_operand(frame, dot, operands, last.as_ref())?,
+            _ => None,
+        };
+        let result = if let Some(item) = length_of {
+            length(&item).map_err(ExecError::plain)
+        } else {
+            let signature = signature(function);
+            let base =
+                self.evaluate_arguments(frame, dot, function.name, signature, operands, last)?;
+            let result = self.operate(frame, function, operation, operands, base);
+            self.arguments.truncate(base);
+            result
+        };
+        let value = result.map_err(|error| self.call_failed(frame, function.name, node, error))?;
+        self.check_size(frame, &value)?;
+        Ok(Got {
+            value,
+            is_interface: function.result == Ty::Any,
+        })
+    }
+
+    /// `error calling NAME: ...`, about the whole call.
+    #[cold]
+    pub(super) fn call_failed(
+        &self,
+        frame: &mut Frame<'_>,
+        name: &str,
+        node: Node,
+        error: Box<ExecError>,
+    ) -> Box<ExecError> {
+        frame.at = Some(node);
+        let place = super::place(frame);
+        error.wrap(format!("{place}error calling {name}: "))
+    }
+
+    /// Runs a function on the arguments from `base` on. An error has no place yet.
+    fn operate(
+        &mut self,
+        frame: &Frame<'_>,
+        function: &Function,
+        operation: Operation,
+        operands: Span,
+        base: usize,
+    ) -> Result<Value> {
+        match operation {
+            Operation::Include | Operation::Tpl => {
+                let start = self.out.len();
+                self.write_text(operation, base)?;
+                let text = Value::str(&self.out[start..]);
+                self.out.truncate(start);
+                Ok(text)
+            }
+            Operation::Call => Err(self.call_of(frame, operands, base)),
+            Operation::Required | Operation::Fail | Operation::Lookup if self.engine.lint => Ok(
+                crate::rendering::lint_result(operation, &self.arguments[base..]),
+            ),
+            _ => {
+                let mut call = Call {
+                    host: self.host,
+                    dialect: &self.engine.dialect,
+                };
+                (function.body)(&mut call, &self.arguments[base..]).map_err(ExecError::from_call)
+            }
+        }
+    }
+
+    /// `and` and `or` stop at the first argument that decides.
+    fn and_or(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &Got,
+        id: FunctionId,
+        operands: Span,
+        last: Option<Value>,
+    ) -> Result<Got> {
+        let function = id.function();
+        if operands.is_empty() && last.is_none() {
+            let name = function.name;
+            let message = format!("wrong number of args for {name}: want at least 1 got 0");
+            return Err(self.error(frame, message));
+        }
+        let decides = id.operation() == Operation::Or;
+        let mut value = Got::default();
+        for operand in operands.indexes() {
+            frame.at = Some(Node::Operand(operand));
+            let kind = frame.operand(operand);
+            value = self.operand(frame, dot, operand, kind)?;
+            if value.value.is_true() == decides {
+                return Ok(value);
+            }
+        }
+        Ok(last.map_or(value, Got::concrete))
+    }
+
+    /// `len` alone can tell a nil in an interface from no value at all. This is its argument in that case.
+    fn len_operand(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &Got,
+        operands: Span,
+        last: Option<&Value>,
+    ) -> Result<Option<Got>> {
+        if operands.len() != 1 || last.is_some() {
+            return Ok(None);
+        }
+        let operand = operands.start;
+        frame.at = Some(Node::Operand(operand));
+        let kind = frame.operand(operand);
+        if matches!(kind, OperandKind::Nil) {
+            return Ok(None);
+        }
+        self.operand(frame, dot, operand, kind).map(Some)
+    }
+
+    /// No value in a chart is a function, so `call` always fails.
+    fn call_of(&self, frame: &Frame<'_>, operands: Span, base: usize) -> Box<ExecError> {
+        let callee = self.arguments.get(base).unwrap_or(&Value::Nil);
+        if callee.is_nil() {
+            return ExecError::plain("call of nil");
+        }
+        let name = match callee {
+            _ if !operands.is_empty() => {
+                print::print(frame.parsed(), Node::Operand(operands.start))
+            }
+            Value::Str(name) => name.to_text().into_owned(),
+            other => format!("<{} Value>", other.type_name()),
+        };
+        let type_name = callee.type_name();
+        ExecError::plain(format!("non-function {name} of type {type_name}"))
+    }
+}
+
+fn signature(function: &Function) -> Signature {
+    Signature {
+        params: function.params,
+        variadic: function.variadic,
+    }
+}
+
+/// Go's `len` of an argument.
+fn length(item: &Got) -> std::result::Result<Value, String> {
+    if item.value.is_nil() && item.is_interface {
+        return Err("len of nil pointer".into());
+    }
+    length_of(&item.value)
+}
+
+pub(crate) fn length_of(item: &Value) -> std::result::Result<Value, String> {
+    let length = match item {
+        Value::Nil => return Err("reflect: call of reflect.Value.Type on zero Value".into()),
+        Value::Str(text) => text.len(),
+        Value::List(list) => list.items().len(),
+        Value::Map(map) => map.len(),
+        Value::Object(object) => match object.contents() {
+            Contents::List(list) => list.items().len(),
+            Contents::Map(map) => map.len(),
+            Contents::None => {
+                let name = object.type_name();
+                let name = match object.kind() {
+                    Kind::Ptr => name.trim_start_matches('*'),
+                    _ => name,
+                };
+                return Err(format!("len of type {name}"));
+            }
+        },
+        other => return Err(format!("len of type {}", other.type_name())),
+    };
+    Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
+}
+
+impl ExecError {
+    pub(crate) fn from_call(error: CallError) -> Box<Self> {
+        match error {
+            CallError::Failed(message) => Self::warning(&message),
+            other => Self::plain(other.to_string()),
+        }
+    }
+}

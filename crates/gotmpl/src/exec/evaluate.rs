@@ -1,0 +1,216 @@
+//! Pipelines and commands.
+
+use super::{Frame, Got, Result, Run};
+use crate::ir::{Command, Node, Number, Operand, OperandKind, Slot, Span, Variable, print};
+use crate::value::{Str, Value};
+
+impl<'f> Frame<'f> {
+    /// The variables that a pipeline declares or assigns.
+    pub(super) fn variables(&self, pipe: u32) -> &'f [Variable] {
+        let parsed = self.parsed();
+        let variables = parsed.pipes.get(pipe as usize).map(|pipe| pipe.variables);
+        variables.unwrap_or_default().of(&parsed.variables)
+    }
+
+    pub(super) fn operand(&self, id: u32) -> OperandKind {
+        let operand = self.parsed().operands.get(id as usize);
+        operand.map_or(OperandKind::Nil, |operand: &Operand| operand.kind)
+    }
+}
+
+impl Run<'_> {
+    /// The value of a pipeline; its variables are set. A nil result has no type any more.
+    pub(super) fn pipeline(&mut self, frame: &mut Frame<'_>, dot: &Got, id: u32) -> Result<Value> {
+        self.check_depth(frame)?;
+        frame.at = Some(Node::Pipe(id));
+        let Some(pipe) = frame.parsed().pipes.get(id as usize) else {
+            return Ok(Value::Nil);
+        };
+        let value = if pipe.is_text_chain {
+            let start = self.out.len();
+            self.text_chain(frame, dot, pipe.commands)?;
+            let text = Str::from(&self.out[start..]);
+            self.out.truncate(start);
+            let text = Value::Str(text);
+            self.check_size(frame, &text)?;
+            text
+        } else {
+            self.commands(frame, dot, pipe.commands)?
+        };
+        for variable in pipe.variables.of(&frame.parsed().variables) {
+            self.assign(frame, variable, Got::concrete(value.clone()))?;
+        }
+        Ok(value)
+    }
+
+    fn commands(&mut self, frame: &mut Frame<'_>, dot: &Got, commands: Span) -> Result<Value> {
+        let mut value = None;
+        let list = commands.of(&frame.parsed().commands);
+        for (id, command) in commands.indexes().zip(list) {
+            value = Some(self.command(frame, dot, id, command, value)?.value);
+        }
+        Ok(value.unwrap_or_default())
+    }
+
+    pub(super) fn assign(
+        &mut self,
+        frame: &Frame<'_>,
+        variable: &Variable,
+        value: Got,
+    ) -> Result<()> {
+        let place = variable
+            .slot
+            .and_then(|slot| self.slots.get_mut(frame.slots + usize::from(slot)));
+        if let Some(place) = place {
+            *place = value;
+            return Ok(());
+        }
+        Err(self.undefined(frame, variable.name))
+    }
+
+    fn undefined(&self, frame: &Frame<'_>, name: Span) -> Box<crate::ExecError> {
+        let name = String::from_utf8_lossy(frame.parsed().text(name));
+        self.error(frame, format!("undefined variable: {name}"))
+    }
+
+    /// `last` is the result of the command before it, which becomes the last argument.
+    fn command(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &Got,
+        id: u32,
+        command: &Command,
+        last: Option<Value>,
+    ) -> Result<Got> {
+        let first = command.operands.start;
+        match frame.operand(first) {
+            OperandKind::Field { names } => {
+                frame.at = Some(Node::Operand(first));
+                self.field_chain(frame, dot, dot.clone(), names, Some(command.operands), last)
+            }
+            OperandKind::Chain { inner, names } => {
+                let receiver = self.chain_receiver(frame, dot, first, inner)?;
+                self.field_chain(frame, dot, receiver, names, Some(command.operands), last)
+            }
+            OperandKind::Function(function) => {
+                frame.at = Some(Node::Operand(first));
+                let arguments = Span {
+                    start: first + 1,
+                    end: command.operands.end,
+                };
+                self.call(frame, dot, function, Node::Command(id), arguments, last)
+            }
+            OperandKind::Pipe(pipe) => {
+                self.refuse_arguments(frame, command.operands, last.as_ref())?;
+                self.pipeline(frame, dot, pipe).map(Got::concrete)
+            }
+            OperandKind::Variable { slot, names } => {
+                frame.at = Some(Node::Operand(first));
+                let value = self.variable(frame, slot, names)?;
+                if names.len() == 1 {
+                    self.refuse_arguments(frame, command.operands, last.as_ref())?;
+                    return Ok(value);
+                }
+                let names = after_first(names);
+                self.field_chain(frame, dot, value, names, Some(command.operands), last)
+            }
+            constant => {
+                frame.at = Some(Node::Operand(first));
+                self.refuse_arguments(frame, command.operands, last.as_ref())?;
+                match constant {
+                    OperandKind::Nil => Err(self.error(frame, "nil is not a command")),
+                    OperandKind::Dot => Ok(dot.clone()),
+                    _ => self.constant(frame, constant).map(Got::concrete),
+                }
+            }
+        }
+    }
+
+    /// Only functions and methods take arguments.
+    fn refuse_arguments(
+        &self,
+        frame: &Frame<'_>,
+        operands: Span,
+        last: Option<&Value>,
+    ) -> Result<()> {
+        if operands.len() <= 1 && last.is_none() {
+            return Ok(());
+        }
+        let first = print::print(frame.parsed(), Node::Operand(operands.start));
+        Err(self.error(
+            frame,
+            format!("can't give argument to non-function {first}"),
+        ))
+    }
+
+    pub(super) fn variable(&self, frame: &Frame<'_>, slot: Slot, names: Span) -> Result<Got> {
+        let value = slot.and_then(|slot| self.slots.get(frame.slots + usize::from(slot)));
+        if let Some(value) = value {
+            return Ok(value.clone());
+        }
+        let name = names.of(&frame.parsed().names).first().copied();
+        Err(self.undefined(frame, name.unwrap_or_default()))
+    }
+
+    /// What stands before the first dot of a chain such as `(index .list 0).name`.
+    pub(super) fn chain_receiver(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &Got,
+        chain: u32,
+        inner: u32,
+    ) -> Result<Got> {
+        frame.at = Some(Node::Operand(chain));
+        match frame.operand(inner) {
+            OperandKind::Pipe(pipe) => {
+                frame.at = Some(Node::Operand(inner));
+                self.pipeline(frame, dot, pipe).map(Got::concrete)
+            }
+            OperandKind::Function(function) => {
+                frame.at = Some(Node::Operand(inner));
+                let none = Span::default();
+                self.call(frame, dot, function, Node::Operand(inner), none, None)
+            }
+            _ => Ok(Got::default()),
+        }
+    }
+
+    /// The value of a constant where no type is asked for.
+    pub(super) fn constant(&self, frame: &Frame<'_>, kind: OperandKind) -> Result<Value> {
+        match kind {
+            OperandKind::Bool(value) => Ok(Value::Bool(value)),
+            OperandKind::Literal(id) => Ok(frame.file.literal(id)),
+            OperandKind::Number(id) => match frame.parsed().numbers.get(id as usize) {
+                Some(number) => self.ideal_number(frame, number),
+                None => Ok(Value::Nil),
+            },
+            _ => Ok(Value::Nil),
+        }
+    }
+
+    fn ideal_number(&self, frame: &Frame<'_>, number: &Number) -> Result<Value> {
+        let text = frame.parsed().text(number.text);
+        if let Some(float) = number.float
+            && is_float_syntax(text)
+        {
+            return Ok(Value::Float(float));
+        }
+        number.int.map(Value::Int).ok_or_else(|| {
+            let text = String::from_utf8_lossy(text);
+            self.error(frame, format!("{text} overflows int"))
+        })
+    }
+}
+
+pub(super) fn after_first(names: Span) -> Span {
+    Span {
+        start: names.start + 1,
+        end: names.end,
+    }
+}
+
+fn is_float_syntax(text: &[u8]) -> bool {
+    let has = |set: &[u8]| text.iter().any(|byte| set.contains(byte));
+    let is_hex_int = matches!(text, [b'0', b'x' | b'X', _, ..]) && !has(b"pP");
+    !is_hex_int && text.first() != Some(&b'\'') && has(b".eEpP")
+}

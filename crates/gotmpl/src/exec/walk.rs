@@ -1,0 +1,239 @@
+//! Statements: text, actions, branches, loops.
+
+use super::{Frame, Got, Result, Run};
+use crate::ir::{Branch, Node, Span, StatementKind};
+use crate::value::{Contents, Element, List, Map, MapType, Value};
+
+/// How a list of statements was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    Next,
+    Break,
+    Continue,
+}
+
+impl Run<'_> {
+    pub(super) fn walk(&mut self, frame: &mut Frame<'_>, dot: &Got, body: Span) -> Result<Flow> {
+        let parsed = frame.parsed();
+        for (id, statement) in body.indexes().zip(body.of(&parsed.statements)) {
+            self.step(frame)?;
+            let flow = match statement.kind {
+                StatementKind::Text(span) => {
+                    self.out.extend_from_slice(parsed.text(span));
+                    Flow::Next
+                }
+                StatementKind::Action { pipe } => {
+                    frame.at = Some(Node::Statement(id));
+                    self.action(frame, dot, id, pipe)?;
+                    Flow::Next
+                }
+                StatementKind::If(branch) => self.if_or_with(frame, dot, branch, false)?,
+                StatementKind::With(branch) => self.if_or_with(frame, dot, branch, true)?,
+                StatementKind::Range(branch) => self.range(frame, dot, branch)?,
+                StatementKind::Template { name, pipe } => {
+                    frame.at = Some(Node::Statement(id));
+                    self.template_statement(frame, dot, name, pipe)?;
+                    Flow::Next
+                }
+                StatementKind::Break => Flow::Break,
+                StatementKind::Continue => Flow::Continue,
+            };
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn action(&mut self, frame: &mut Frame<'_>, dot: &Got, id: u32, pipe_id: u32) -> Result<()> {
+        let Some(pipe) = frame.parsed().pipes.get(pipe_id as usize) else {
+            return Ok(());
+        };
+        if !pipe.variables.is_empty() {
+            self.pipeline(frame, dot, pipe_id)?;
+            return Ok(());
+        }
+        if pipe.is_text_chain {
+            frame.at = Some(Node::Pipe(pipe_id));
+            self.text_chain(frame, dot, pipe.commands)?;
+        } else {
+            let value = self.pipeline(frame, dot, pipe_id)?;
+            self.print(&value);
+        }
+        frame.at = Some(Node::Statement(id));
+        self.check_output(frame)
+    }
+
+    pub(super) fn print(&mut self, value: &Value) {
+        match value {
+            Value::Str(text) => self.out.extend_from_slice(text.as_bytes()),
+            Value::Nil => self.out.extend_from_slice(b"<no value>"),
+            other => crate::fmt::write_display(&mut self.out, other),
+        }
+    }
+
+    fn if_or_with(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &Got,
+        branch: Branch,
+        is_with: bool,
+    ) -> Result<Flow> {
+        let value = self.pipeline(frame, dot, branch.pipe)?;
+        if !value.is_true() {
+            return self.nested(frame, dot, branch.otherwise);
+        }
+        if is_with {
+            self.nested(frame, &Got::concrete(value), branch.body)
+        } else {
+            self.nested(frame, dot, branch.body)
+        }
+    }
+
+    fn nested(&mut self, frame: &mut Frame<'_>, dot: &Got, body: Span) -> Result<Flow> {
+        self.check_depth(frame)?;
+        self.walk(frame, dot, body)
+    }
+
+    fn range(&mut self, frame: &mut Frame<'_>, dot: &Got, branch: Branch) -> Result<Flow> {
+        let value = self.pipeline(frame, dot, branch.pipe)?;
+        let ran = match self.iterable(frame, value, branch)? {
+            Iterable::List(list) => self.range_list(frame, &list, branch)?,
+            Iterable::Map(map) => self.range_map(frame, &map, branch)?,
+            Iterable::Count(count) => self.range_count(frame, &count, branch)?,
+            Iterable::Nothing => false,
+        };
+        if ran {
+            Ok(Flow::Next)
+        } else {
+            self.nested(frame, dot, branch.otherwise)
+        }
+    }
+
+    fn iterable(&mut self, frame: &Frame<'_>, value: Value, branch: Branch) -> Result<Iterable> {
+        let value = match value {
+            Value::Object(object) => match object.contents() {
+                Contents::List(list) => Value::List(list),
+                Contents::Map(map) => Value::Map(map),
+                Contents::None => object.scalar().unwrap_or(Value::Object(object)),
+            },
+            other => other,
+        };
+        match value {
+            Value::Nil => Ok(Iterable::Nothing),
+            Value::List(list) => Ok(Iterable::List(list)),
+            Value::Map(map) => Ok(Iterable::Map(map)),
+            Value::Int(_) | Value::Int64(_) | Value::Uint8(_) | Value::Uint64(_)
+                if self.engine.dialect.range_over_int =>
+            {
+                if frame.variables(branch.pipe).len() > 1 {
+                    let message = format!(
+                        "can't use {} to iterate over more than one variable",
+                        display(&value)
+                    );
+                    return Err(self.error(frame, message));
+                }
+                Ok(Iterable::Count(value))
+            }
+            other => {
+                let message = format!("range can't iterate over {}", display(&other));
+                Err(self.error(frame, message))
+            }
+        }
+    }
+
+    fn range_list(&mut self, frame: &mut Frame<'_>, list: &List, branch: Branch) -> Result<bool> {
+        let is_interface = list.element() == Element::Any;
+        for (i, item) in list.items().iter().enumerate() {
+            let item = Got {
+                value: item.clone(),
+                is_interface,
+            };
+            let at = i64::try_from(i).unwrap_or(i64::MAX);
+            let key = || Got::concrete(Value::Int(at));
+            if self.iteration(frame, key, &item, branch)? == Flow::Break {
+                break;
+            }
+        }
+        Ok(!list.items().is_empty())
+    }
+
+    /// Over the entries as they are now: the body may change the map.
+    fn range_map(&mut self, frame: &mut Frame<'_>, map: &Map, branch: Branch) -> Result<bool> {
+        let is_interface = map.ty() != MapType::Strings;
+        let entries = map.entries();
+        let ran = !entries.is_empty();
+        for (key, value) in entries {
+            let item = Got {
+                value,
+                is_interface,
+            };
+            let key = || Got::concrete(Value::Str(key));
+            if self.iteration(frame, key, &item, branch)? == Flow::Break {
+                break;
+            }
+        }
+        Ok(ran)
+    }
+
+    fn range_count(
+        &mut self,
+        frame: &mut Frame<'_>,
+        count: &Value,
+        branch: Branch,
+    ) -> Result<bool> {
+        let end = match count {
+            Value::Int(n) | Value::Int64(n) => u64::try_from(*n).unwrap_or_default(),
+            Value::Uint8(n) => u64::from(*n),
+            Value::Uint64(n) => *n,
+            _ => 0,
+        };
+        for n in 0..end {
+            let signed = i64::try_from(n).unwrap_or(i64::MAX);
+            let item = Got::concrete(match count {
+                Value::Int64(_) => Value::Int64(signed),
+                Value::Uint8(_) => Value::Uint8(u8::try_from(n).unwrap_or(u8::MAX)),
+                Value::Uint64(_) => Value::Uint64(n),
+                _ => Value::Int(signed),
+            });
+            if self.iteration(frame, Got::default, &item, branch)? == Flow::Break {
+                break;
+            }
+        }
+        Ok(end > 0)
+    }
+
+    fn iteration(
+        &mut self,
+        frame: &mut Frame<'_>,
+        key: impl FnOnce() -> Got,
+        item: &Got,
+        branch: Branch,
+    ) -> Result<Flow> {
+        match frame.variables(branch.pipe) {
+            [] => {}
+            [one] => self.assign(frame, one, item.clone())?,
+            [first, second, ..] => {
+                let (first, second) = (*first, *second);
+                self.assign(frame, &first, key())?;
+                self.assign(frame, &second, item.clone())?;
+            }
+        }
+        self.step(frame)?;
+        self.nested(frame, item, branch.body)
+    }
+}
+
+enum Iterable {
+    Nothing,
+    List(List),
+    Map(Map),
+    Count(Value),
+}
+
+/// `%v`
+fn display(value: &Value) -> String {
+    let mut out = Vec::new();
+    crate::fmt::write_display(&mut out, value);
+    String::from_utf8_lossy(&out).into_owned()
+}

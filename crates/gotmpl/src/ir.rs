@@ -1,0 +1,248 @@
+//! A parsed template file: flat arrays of nodes that point to each other and into the source by number.
+//!
+//! It knows nothing of a run, so one parse can serve many runs on many threads. Positions are kept so that an
+//! error can name the place and reprint the node as Go does.
+
+pub(crate) mod print;
+
+use crate::registry::FunctionId;
+
+/// A piece of an array, or of the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Span {
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Span {
+    pub(crate) fn new(start: usize, end: usize) -> Self {
+        Self {
+            start: index(start),
+            end: index(end),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn of<T>(self, array: &[T]) -> &[T] {
+        array
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
+    }
+
+    #[inline]
+    pub(crate) fn indexes(self) -> std::ops::Range<u32> {
+        self.start..self.end
+    }
+
+    pub(crate) fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+}
+
+/// A position in one of the arrays. The parser refuses sources of 4 GiB, so nothing is cut.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "no array is longer than the source, which is shorter than 4 GiB"
+)]
+pub(crate) fn index(at: usize) -> u32 {
+    at as u32
+}
+
+/// One template file.
+#[derive(Debug)]
+pub struct Parsed {
+    pub(crate) name: Box<str>,
+    pub(crate) source: Box<[u8]>,
+    /// What the file defines; the file itself comes last.
+    pub(crate) templates: Vec<Template>,
+    pub(crate) statements: Vec<Statement>,
+    pub(crate) pipes: Vec<Pipe>,
+    pub(crate) commands: Vec<Command>,
+    pub(crate) operands: Vec<Operand>,
+    pub(crate) variables: Vec<Variable>,
+    /// Names of fields and of used variables, each occurrence on its own.
+    pub(crate) names: Vec<Span>,
+    pub(crate) numbers: Vec<Number>,
+    pub(crate) literals: Vec<Literal>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Template {
+    pub name: Box<[u8]>,
+    pub body: Span,
+    /// How many variables live at once, `$` included.
+    pub slots: u32,
+    /// Nothing but white space: it does not replace an earlier template of that name.
+    pub is_empty: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Statement {
+    pub pos: u32,
+    pub kind: StatementKind,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum StatementKind {
+    Text(Span),
+    Action {
+        pipe: u32,
+    },
+    If(Branch),
+    With(Branch),
+    Range(Branch),
+    /// `{{template NAME PIPE}}`; the name is a literal.
+    Template {
+        name: u32,
+        pipe: Option<u32>,
+    },
+    Break,
+    Continue,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Branch {
+    pub pipe: u32,
+    pub body: Span,
+    pub otherwise: Span,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pipe {
+    pub pos: u32,
+    pub commands: Span,
+    /// Declared or assigned variables.
+    pub variables: Span,
+    pub assigns: bool,
+    /// The first command writes text and all others change text only, so no string is made in between.
+    pub is_text_chain: bool,
+}
+
+/// A variable that a pipeline declares or assigns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Variable {
+    pub name: Span,
+    pub slot: Slot,
+}
+
+/// Where a variable lives in its template's frame; `None` if no declaration is reached before.
+pub(crate) type Slot = Option<u16>;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Command {
+    pub pos: u32,
+    pub operands: Span,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Operand {
+    pub pos: u32,
+    pub kind: OperandKind,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum OperandKind {
+    Bool(bool),
+    Number(u32),
+    Literal(u32),
+    Nil,
+    Dot,
+    Field {
+        names: Span,
+    },
+    /// The first of the names is the variable's own, with its `$`.
+    Variable {
+        slot: Slot,
+        names: Span,
+    },
+    Chain {
+        inner: u32,
+        names: Span,
+    },
+    Function(FunctionId),
+    Pipe(u32),
+}
+
+/// A number constant, with every Go type that can hold it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Number {
+    pub text: Span,
+    pub int: Option<i64>,
+    pub uint: Option<u64>,
+    pub float: Option<f64>,
+}
+
+/// A string constant.
+#[derive(Debug)]
+pub(crate) struct Literal {
+    /// With its quotes.
+    pub quoted: Span,
+    pub text: LiteralText,
+}
+
+#[derive(Debug)]
+pub(crate) enum LiteralText {
+    /// As it stands in the source.
+    Source(Span),
+    /// With escapes resolved.
+    Own(Box<[u8]>),
+}
+
+/// A node that an error can be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Node {
+    Statement(u32),
+    Pipe(u32),
+    Command(u32),
+    Operand(u32),
+}
+
+impl Parsed {
+    /// The name it was parsed under, usually a path.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The template that the file itself is.
+    pub(crate) fn main(&self) -> Option<u32> {
+        let is_main = |template: &Template| *template.name == *self.name.as_bytes();
+        self.templates.iter().rposition(is_main).map(index)
+    }
+
+    #[inline]
+    pub(crate) fn text(&self, span: Span) -> &[u8] {
+        span.of(&self.source)
+    }
+
+    #[inline]
+    pub(crate) fn literal(&self, id: u32) -> &[u8] {
+        match self.literals.get(id as usize).map(|literal| &literal.text) {
+            Some(LiteralText::Source(span)) => self.text(*span),
+            Some(LiteralText::Own(text)) => text,
+            None => &[],
+        }
+    }
+
+    fn position(&self, node: Node) -> u32 {
+        let pos = match node {
+            Node::Statement(id) => self.statements.get(id as usize).map(|node| node.pos),
+            Node::Pipe(id) => self.pipes.get(id as usize).map(|node| node.pos),
+            Node::Command(id) => self.commands.get(id as usize).map(|node| node.pos),
+            Node::Operand(id) => self.operands.get(id as usize).map(|node| node.pos),
+        };
+        pos.unwrap_or_default()
+    }
+
+    /// `NAME:LINE:COLUMN`, the column counted in bytes from 0.
+    pub(crate) fn location(&self, node: Node) -> String {
+        let pos = self.position(node) as usize;
+        let before = self.source.get(..pos).unwrap_or(&self.source);
+        let line = 1 + memchr::memchr_iter(b'\n', before).count();
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+        format!("{}:{line}:{}", self.name, before.len() - line_start)
+    }
+}

@@ -1,0 +1,155 @@
+//! Reprints a node as Go's `Node.String` does: what an error message shows between `<` and `>`.
+
+use super::{Node, OperandKind, Parsed, Span, StatementKind};
+use crate::quote::quoted;
+
+/// Nested parentheses that are printed; deeper ones are left out so that printing needs little stack.
+const DEEPEST: u32 = 200;
+
+/// The node as text.
+pub(crate) fn print(parsed: &Parsed, node: Node) -> String {
+    let mut printer = Printer {
+        parsed,
+        out: Vec::new(),
+        depth: 0,
+    };
+    match node {
+        Node::Statement(id) => printer.statement(id),
+        Node::Pipe(id) => printer.pipe(id),
+        Node::Command(id) => printer.command(id),
+        Node::Operand(id) => printer.operand(id),
+    }
+    String::from_utf8_lossy(&printer.out).into_owned()
+}
+
+struct Printer<'a> {
+    parsed: &'a Parsed,
+    out: Vec<u8>,
+    depth: u32,
+}
+
+impl Printer<'_> {
+    /// Branches are printed by their head only: no error is ever about a whole branch.
+    fn statement(&mut self, id: u32) {
+        let Some(statement) = self.parsed.statements.get(id as usize) else {
+            return;
+        };
+        match statement.kind {
+            StatementKind::Text(span) => self.source(span),
+            StatementKind::Action { pipe } => self.action("", pipe),
+            StatementKind::If(branch) => self.action("if ", branch.pipe),
+            StatementKind::With(branch) => self.action("with ", branch.pipe),
+            StatementKind::Range(branch) => self.action("range ", branch.pipe),
+            StatementKind::Template { name, pipe } => {
+                self.text("{{template ");
+                self.text(&quoted(self.parsed.literal(name)));
+                if let Some(pipe) = pipe {
+                    self.text(" ");
+                    self.pipe(pipe);
+                }
+                self.text("}}");
+            }
+            StatementKind::Break => self.text("{{break}}"),
+            StatementKind::Continue => self.text("{{continue}}"),
+        }
+    }
+
+    fn action(&mut self, keyword: &str, pipe: u32) {
+        self.text("{{");
+        self.text(keyword);
+        self.pipe(pipe);
+        self.text("}}");
+    }
+
+    fn pipe(&mut self, id: u32) {
+        let parsed = self.parsed;
+        let Some(pipe) = parsed.pipes.get(id as usize) else {
+            return;
+        };
+        for (i, variable) in pipe.variables.of(&parsed.variables).iter().enumerate() {
+            self.text(if i > 0 { ", " } else { "" });
+            self.source(variable.name);
+        }
+        if !pipe.variables.is_empty() {
+            self.text(if pipe.assigns { " = " } else { " := " });
+        }
+        for (i, command) in pipe.commands.indexes().enumerate() {
+            self.text(if i > 0 { " | " } else { "" });
+            self.command(command);
+        }
+    }
+
+    fn command(&mut self, id: u32) {
+        let Some(command) = self.parsed.commands.get(id as usize) else {
+            return;
+        };
+        for (i, operand) in command.operands.indexes().enumerate() {
+            self.text(if i > 0 { " " } else { "" });
+            self.operand_in_parentheses(operand);
+        }
+    }
+
+    fn operand_in_parentheses(&mut self, id: u32) {
+        let kind = self.parsed.operands.get(id as usize).map(|node| node.kind);
+        let is_pipe = matches!(kind, Some(OperandKind::Pipe(_)));
+        self.text(if is_pipe { "(" } else { "" });
+        if self.depth < DEEPEST {
+            self.depth += 1;
+            self.operand(id);
+            self.depth -= 1;
+        }
+        self.text(if is_pipe { ")" } else { "" });
+    }
+
+    fn operand(&mut self, id: u32) {
+        let parsed = self.parsed;
+        let Some(operand) = parsed.operands.get(id as usize) else {
+            return;
+        };
+        match operand.kind {
+            OperandKind::Bool(value) => self.text(if value { "true" } else { "false" }),
+            OperandKind::Number(id) => {
+                if let Some(number) = parsed.numbers.get(id as usize) {
+                    self.source(number.text);
+                }
+            }
+            OperandKind::Literal(id) => {
+                if let Some(literal) = parsed.literals.get(id as usize) {
+                    self.source(literal.quoted);
+                }
+            }
+            OperandKind::Nil => self.text("nil"),
+            OperandKind::Dot => self.text("."),
+            OperandKind::Field { names } => self.fields(names),
+            OperandKind::Variable { names, .. } => {
+                let mut names = names;
+                if let Some(name) = names.of(&parsed.names).first() {
+                    self.source(*name);
+                    names.start += 1;
+                }
+                self.fields(names);
+            }
+            OperandKind::Chain { inner, names } => {
+                self.operand_in_parentheses(inner);
+                self.fields(names);
+            }
+            OperandKind::Function(id) => self.text(id.function().name),
+            OperandKind::Pipe(id) => self.pipe(id),
+        }
+    }
+
+    fn fields(&mut self, names: Span) {
+        for name in names.of(&self.parsed.names) {
+            self.text(".");
+            self.source(*name);
+        }
+    }
+
+    fn source(&mut self, span: Span) {
+        self.out.extend_from_slice(self.parsed.text(span));
+    }
+
+    fn text(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+}

@@ -1,0 +1,44 @@
+//! Text to [`Parsed`]: Go's template grammar with Go's error messages.
+
+mod constant;
+mod expression;
+mod lexer;
+mod parser;
+
+use std::sync::Arc;
+
+use crate::function::Dialect;
+use crate::ir::Parsed;
+
+/// Parses one template file. What it calls must exist in the dialect; what it includes need not exist yet.
+pub fn parse(
+    name: &str,
+    source: impl AsRef<[u8]>,
+    dialect: &Dialect,
+) -> Result<Arc<Parsed>, ParseError> {
+    parser::Parser::new(name, source.as_ref(), dialect)
+        .parse()
+        .map(Arc::new)
+        .map_err(|error| *error)
+}
+
+/// Why a text is not a template. Its text is Go's: `template: NAME:LINE: MESSAGE`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("template: {name}:{line}: {message}")]
+pub struct ParseError {
+    pub name: String,
+    pub line: usize,
+    pub message: String,
+}
+
+impl ParseError {
+    /// What Helm makes of it: `parse error at (NAME:LINE): LAST PART OF THE MESSAGE`.
+    pub fn helm_text(&self) -> String {
+        let text = self.to_string();
+        let location = text.split(": ").nth(1).unwrap_or_default();
+        let message = text.rsplit(": ").next().unwrap_or_default();
+        format!("parse error at ({location}): {message}")
+    }
+}
+
+type Result<T, E = Box<ParseError>> = std::result::Result<T, E>;

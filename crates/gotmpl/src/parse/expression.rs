@@ -1,0 +1,362 @@
+//! Pipelines, commands and operands.
+
+use super::Result;
+use super::constant;
+use super::lexer::{Token, TokenKind};
+use super::parser::Parser;
+use crate::ir::{Command, Operand, OperandKind, Pipe, Slot, Span, Variable, index};
+use crate::quote::quoted;
+use crate::registry::FunctionId;
+
+impl Parser<'_> {
+    /// `declarations? command ('|' command)*` up to `end`, which is read too.
+    pub(super) fn pipeline(&mut self, context: &str, end: TokenKind) -> Result<u32> {
+        self.check_depth()?;
+        let pos = self.peek_non_space().start;
+        let first_variable = self.open_variables.len();
+        let assigns = self.declarations(context)?;
+        let base = self.open_commands.len();
+        loop {
+            let token = self.next_non_space();
+            if token.kind == end {
+                break;
+            }
+            if !starts_operand(token.kind) {
+                return Err(self.unexpected(token, context));
+            }
+            self.backup();
+            let command = self.command()?;
+            self.open_commands.push(command);
+        }
+        self.check_pipeline(base, context)?;
+        let start = self.parsed.commands.len();
+        self.parsed
+            .commands
+            .extend(self.open_commands.drain(base..));
+        let commands = Span::new(start, self.parsed.commands.len());
+        let variables = self.declare(first_variable, assigns);
+        let pipe = Pipe {
+            pos,
+            commands,
+            variables,
+            assigns,
+            is_text_chain: self.is_text_chain(commands),
+        };
+        self.parsed.pipes.push(pipe);
+        Ok(index(self.parsed.pipes.len() - 1))
+    }
+
+    /// Reads `$x :=`, `$x =` or, in a range, `$i, $x :=`. The variables wait in `open_variables`.
+    fn declarations(&mut self, context: &str) -> Result<bool> {
+        let mut count = 0;
+        loop {
+            let variable = self.peek_non_space();
+            if variable.kind != TokenKind::Variable {
+                return Ok(false);
+            }
+            self.next();
+            let after = self.peek();
+            let next = self.peek_non_space();
+            match next.kind {
+                TokenKind::Assign | TokenKind::Declare => {
+                    self.next_non_space();
+                    self.name_variable(variable);
+                    return Ok(next.kind == TokenKind::Assign);
+                }
+                TokenKind::Char if self.text_of(next) == b"," => {
+                    self.next_non_space();
+                    self.name_variable(variable);
+                    count += 1;
+                    if context != "range" || count >= 2 {
+                        return Err(self.error(format!("too many declarations in {context}")));
+                    }
+                    let second = self.peek_non_space().kind;
+                    if !matches!(
+                        second,
+                        TokenKind::Variable | TokenKind::RightDelim | TokenKind::RightParen
+                    ) {
+                        return Err(self.error("range can only initialize variables"));
+                    }
+                }
+                _ => {
+                    if after.kind == TokenKind::Space {
+                        self.backup3(variable, after);
+                    } else {
+                        self.backup2(variable);
+                    }
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    fn name_variable(&mut self, token: Token) {
+        let name = self.text_of(token);
+        self.tree.known.push(name);
+        self.open_variables.push(Variable {
+            name: token.span(),
+            slot: None,
+        });
+    }
+
+    /// Gives the waiting variables their slots. They live from here on: the pipeline itself still saw the
+    /// earlier ones of the same name.
+    fn declare(&mut self, first: usize, assigns: bool) -> Span {
+        let start = self.parsed.variables.len();
+        for at in first..self.open_variables.len() {
+            let mut variable = self.open_variables[at];
+            let name = variable.name.of(self.source);
+            variable.slot = if assigns {
+                self.slot_of(name)
+            } else {
+                self.tree.live.push(name);
+                u16::try_from(self.tree.live.len() - 1).ok()
+            };
+            self.parsed.variables.push(variable);
+        }
+        self.open_variables.truncate(first);
+        self.tree.slots = self.tree.slots.max(self.tree.live.len());
+        Span::new(start, self.parsed.variables.len())
+    }
+
+    fn slot_of(&self, name: &[u8]) -> Slot {
+        let at = self.tree.live.iter().rposition(|live| *live == name)?;
+        u16::try_from(at).ok()
+    }
+
+    fn check_pipeline(&self, base: usize, context: &str) -> Result<()> {
+        let commands = &self.open_commands[base..];
+        if commands.is_empty() {
+            return Err(self.error(format!("missing value for {context}")));
+        }
+        for (stage, command) in commands.iter().enumerate().skip(1) {
+            let first = command.operands.of(&self.parsed.operands).first();
+            if matches!(
+                first.map(|operand| operand.kind),
+                Some(
+                    OperandKind::Bool(_)
+                        | OperandKind::Dot
+                        | OperandKind::Nil
+                        | OperandKind::Number(_)
+                        | OperandKind::Literal(_)
+                )
+            ) {
+                let stage = stage + 1;
+                return Err(self.error(format!("non executable command in pipeline stage {stage}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Operands separated by spaces, up to a pipe character or the end of the pipeline.
+    fn command(&mut self) -> Result<Command> {
+        let pos = self.peek_non_space().start;
+        let base = self.open_operands.len();
+        loop {
+            self.peek_non_space();
+            if let Some(operand) = self.operand()? {
+                self.open_operands.push(operand);
+            }
+            let token = self.next();
+            match token.kind {
+                TokenKind::Space => {}
+                TokenKind::RightDelim | TokenKind::RightParen => {
+                    self.backup();
+                    break;
+                }
+                TokenKind::Pipe => break,
+                _ => return Err(self.unexpected(token, "operand")),
+            }
+        }
+        if self.open_operands.len() == base {
+            return Err(self.error("empty command"));
+        }
+        let start = self.parsed.operands.len();
+        self.parsed
+            .operands
+            .extend(self.open_operands.drain(base..));
+        Ok(Command {
+            pos,
+            operands: Span::new(start, self.parsed.operands.len()),
+        })
+    }
+
+    /// A term, possibly followed by fields.
+    fn operand(&mut self) -> Result<Option<Operand>> {
+        let first_name = self.parsed.names.len();
+        let Some(term) = self.term()? else {
+            return Ok(None);
+        };
+        let next = self.peek();
+        if next.kind != TokenKind::Field {
+            return Ok(Some(term));
+        }
+        let chain_start = self.parsed.names.len();
+        while self.peek().kind == TokenKind::Field {
+            let field = self.next();
+            self.name_field(field);
+        }
+        let end = self.parsed.names.len();
+        let kind = match term.kind {
+            OperandKind::Field { .. } => OperandKind::Field {
+                names: Span::new(first_name, end),
+            },
+            OperandKind::Variable { slot, .. } => OperandKind::Variable {
+                slot,
+                names: Span::new(first_name, end),
+            },
+            OperandKind::Function(_) | OperandKind::Pipe(_) | OperandKind::Chain { .. } => {
+                self.parsed.operands.push(term);
+                OperandKind::Chain {
+                    inner: index(self.parsed.operands.len() - 1),
+                    names: Span::new(chain_start, end),
+                }
+            }
+            _ => return Err(self.field_after_constant(term)),
+        };
+        Ok(Some(Operand {
+            pos: next.start,
+            kind,
+        }))
+    }
+
+    fn field_after_constant(&mut self, term: Operand) -> Box<super::ParseError> {
+        let parsed = &self.parsed;
+        let text = match term.kind {
+            OperandKind::Bool(true) => b"true",
+            OperandKind::Bool(false) => b"false".as_slice(),
+            OperandKind::Nil => b"nil",
+            OperandKind::Number(id) => parsed
+                .numbers
+                .get(id as usize)
+                .map_or(b"".as_slice(), |number| number.text.of(self.source)),
+            OperandKind::Literal(id) => parsed
+                .literals
+                .get(id as usize)
+                .map_or(b"".as_slice(), |literal| literal.quoted.of(self.source)),
+            _ => b".",
+        };
+        self.error(format!("unexpected . after term {}", quoted(text)))
+    }
+
+    fn name_field(&mut self, token: Token) {
+        self.parsed.names.push(Span {
+            start: token.start + 1,
+            end: token.end,
+        });
+    }
+
+    fn term(&mut self) -> Result<Option<Operand>> {
+        let token = self.next_non_space();
+        let first_name = self.parsed.names.len();
+        let kind = match token.kind {
+            TokenKind::Identifier => self.function(token)?,
+            TokenKind::Dot => OperandKind::Dot,
+            TokenKind::Nil => OperandKind::Nil,
+            TokenKind::Variable => {
+                let slot = self.use_variable(token)?;
+                self.parsed.names.push(token.span());
+                OperandKind::Variable {
+                    slot,
+                    names: Span::new(first_name, first_name + 1),
+                }
+            }
+            TokenKind::Field => {
+                self.name_field(token);
+                OperandKind::Field {
+                    names: Span::new(first_name, first_name + 1),
+                }
+            }
+            TokenKind::Bool => OperandKind::Bool(self.text_of(token) == b"true"),
+            TokenKind::CharConstant | TokenKind::Complex | TokenKind::Number => {
+                self.number(token)?
+            }
+            TokenKind::LeftParen => {
+                let pipe = self.pipeline("parenthesized pipeline", TokenKind::RightParen)?;
+                OperandKind::Pipe(pipe)
+            }
+            TokenKind::String | TokenKind::RawString => OperandKind::Literal(self.literal(token)?),
+            _ => {
+                self.backup();
+                return Ok(None);
+            }
+        };
+        // Go gives a parenthesized pipeline the place of its first token inside.
+        let pos = match kind {
+            OperandKind::Pipe(id) => self.parsed.pipes.get(id as usize).map(|pipe| pipe.pos),
+            _ => None,
+        };
+        Ok(Some(Operand {
+            pos: pos.unwrap_or(token.start),
+            kind,
+        }))
+    }
+
+    fn function(&mut self, token: Token) -> Result<OperandKind> {
+        let name = self.text_of(token);
+        FunctionId::find(name, self.dialect)
+            .map(OperandKind::Function)
+            .ok_or_else(|| self.error(format!("function {} not defined", quoted(name))))
+    }
+
+    fn use_variable(&mut self, token: Token) -> Result<Slot> {
+        let name = self.text_of(token);
+        if !self.tree.known.contains(&name) {
+            return Err(self.error(format!("undefined variable {}", quoted(name))));
+        }
+        Ok(self.slot_of(name))
+    }
+
+    fn number(&mut self, token: Token) -> Result<OperandKind> {
+        let (text, span) = (self.text_of(token), token.span());
+        let number = if token.kind == TokenKind::CharConstant {
+            constant::char_constant(text, span)
+        } else {
+            constant::number(text, span)
+        };
+        let number = number.map_err(|message| self.error(message))?;
+        self.parsed.numbers.push(number);
+        Ok(OperandKind::Number(index(self.parsed.numbers.len() - 1)))
+    }
+
+    fn is_text_chain(&self, commands: Span) -> bool {
+        let functions = commands.of(&self.parsed.commands).iter().map(|command| {
+            match command.operands.of(&self.parsed.operands).first()?.kind {
+                OperandKind::Function(id) => Some((id, command.operands)),
+                _ => None,
+            }
+        });
+        functions.enumerate().all(|(stage, function)| {
+            let Some((id, operands)) = function else {
+                return false;
+            };
+            if stage == 0 {
+                id.writes_text()
+            } else {
+                let arguments = Span {
+                    start: operands.start + 1,
+                    end: operands.end,
+                };
+                id.changes_text(&self.parsed, arguments)
+            }
+        })
+    }
+}
+
+fn starts_operand(kind: TokenKind) -> bool {
+    matches!(
+        kind,
+        TokenKind::Bool
+            | TokenKind::CharConstant
+            | TokenKind::Complex
+            | TokenKind::Dot
+            | TokenKind::Field
+            | TokenKind::Identifier
+            | TokenKind::Number
+            | TokenKind::Nil
+            | TokenKind::RawString
+            | TokenKind::String
+            | TokenKind::Variable
+            | TokenKind::LeftParen
+    )
+}

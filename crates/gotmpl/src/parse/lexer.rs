@@ -1,0 +1,524 @@
+//! Cuts template text into tokens, as Go's template lexer does.
+//!
+//! Lines are not counted on the way: a token has its position, and only an error asks for the line.
+
+use memchr::{memchr, memmem};
+
+use crate::ir::Span;
+use crate::quote::{alphanumeric, decode, quoted, unicode_name};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    Error,
+    Bool,
+    /// A printable character that has no meaning of its own, such as a comma.
+    Char,
+    CharConstant,
+    Complex,
+    Assign,
+    Declare,
+    Eof,
+    Field,
+    Identifier,
+    LeftDelim,
+    LeftParen,
+    Number,
+    Pipe,
+    RawString,
+    RightDelim,
+    RightParen,
+    Space,
+    String,
+    Text,
+    Variable,
+    Block,
+    Break,
+    Continue,
+    Dot,
+    Define,
+    Else,
+    End,
+    If,
+    Nil,
+    Range,
+    Template,
+    With,
+}
+
+impl TokenKind {
+    pub(super) fn is_keyword(self) -> bool {
+        matches!(
+            self,
+            Self::Block
+                | Self::Break
+                | Self::Continue
+                | Self::Dot
+                | Self::Define
+                | Self::Else
+                | Self::End
+                | Self::If
+                | Self::Nil
+                | Self::Range
+                | Self::Template
+                | Self::With
+        )
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    pub kind: TokenKind,
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Token {
+    pub(super) fn span(self) -> Span {
+        Span {
+            start: self.start,
+            end: self.end,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Lexer<'s> {
+    input: &'s [u8],
+    pos: usize,
+    /// Where the token being read begins.
+    start: usize,
+    paren_depth: usize,
+    inside_action: bool,
+    /// The text of the last [`TokenKind::Error`].
+    pub error: String,
+    /// Comments seen so far: Go 1.23 forgot to count the lines in them.
+    pub comments: Vec<Span>,
+}
+
+impl<'s> Lexer<'s> {
+    pub(super) fn new(input: &'s [u8]) -> Self {
+        Self {
+            input,
+            pos: 0,
+            start: 0,
+            paren_depth: 0,
+            inside_action: false,
+            error: String::new(),
+            comments: Vec::new(),
+        }
+    }
+
+    pub(super) fn next_token(&mut self) -> Token {
+        if self.inside_action {
+            self.inside_action()
+        } else {
+            self.text()
+        }
+    }
+
+    fn token(&mut self, kind: TokenKind) -> Token {
+        let span = Span::new(self.start, self.pos);
+        self.start = self.pos;
+        Token {
+            kind,
+            start: span.start,
+            end: span.end,
+        }
+    }
+
+    fn fail(&mut self, message: impl Into<String>) -> Token {
+        self.error = message.into();
+        self.pos = self.start;
+        self.token(TokenKind::Error)
+    }
+
+    fn rest(&self) -> &'s [u8] {
+        self.input.get(self.pos..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.input.get(self.pos).copied()
+    }
+
+    /// Plain text up to the next action; comments vanish here.
+    fn text(&mut self) -> Token {
+        loop {
+            let Some(delim) = find_left_delim(self.input, self.pos) else {
+                self.pos = self.input.len();
+                let kind = if self.pos > self.start {
+                    TokenKind::Text
+                } else {
+                    TokenKind::Eof
+                };
+                return self.token(kind);
+            };
+            let after = &self.input[delim + 2..];
+            let trims = has_left_trim_marker(after);
+            if delim > self.start {
+                let text = &self.input[self.start..delim];
+                self.pos = self.start
+                    + if trims {
+                        text.trim_ascii_end_go().len()
+                    } else {
+                        text.len()
+                    };
+                let token = self.token(TokenKind::Text);
+                self.pos = delim;
+                self.start = delim;
+                if token.end > token.start {
+                    return token;
+                }
+            }
+            let marker = if trims { 2 } else { 0 };
+            self.pos = delim + 2;
+            if after[marker..].starts_with(b"/*") {
+                self.pos += marker;
+                self.start = self.pos;
+                if let Some(error) = self.comment() {
+                    return error;
+                }
+                continue;
+            }
+            let token = self.token(TokenKind::LeftDelim);
+            self.inside_action = true;
+            self.pos += marker;
+            self.start = self.pos;
+            self.paren_depth = 0;
+            return token;
+        }
+    }
+
+    /// Skips a comment and its closing delimiter.
+    fn comment(&mut self) -> Option<Token> {
+        let Some(length) = memmem::find(&self.input[self.pos + 2..], b"*/") else {
+            return Some(self.fail("unclosed comment"));
+        };
+        self.pos += 2 + length + 2;
+        let Some(trims) = self.at_right_delim() else {
+            return Some(self.fail("comment ends before closing delimiter"));
+        };
+        self.comments.push(Span::new(self.start, self.pos));
+        self.skip_right_delim(trims);
+        None
+    }
+
+    /// Whether a right delimiter is next and, if so, whether it trims.
+    fn at_right_delim(&self) -> Option<bool> {
+        let rest = self.rest();
+        match rest {
+            [space, b'-', b'}', b'}', ..] if is_space(*space) => Some(true),
+            [b'}', b'}', ..] => Some(false),
+            _ => None,
+        }
+    }
+
+    fn skip_right_delim(&mut self, trims: bool) {
+        self.pos += if trims { 4 } else { 2 };
+        if trims {
+            self.pos = self.input.len() - self.rest().trim_ascii_start_go().len();
+        }
+        self.start = self.pos;
+    }
+
+    fn right_delim(&mut self, trims: bool) -> Token {
+        if trims {
+            self.pos += 2;
+            self.start = self.pos;
+        }
+        self.pos += 2;
+        let token = self.token(TokenKind::RightDelim);
+        if trims {
+            self.pos = self.input.len() - self.rest().trim_ascii_start_go().len();
+            self.start = self.pos;
+        }
+        self.inside_action = false;
+        token
+    }
+
+    fn inside_action(&mut self) -> Token {
+        if let Some(trims) = self.at_right_delim() {
+            return if self.paren_depth == 0 {
+                self.right_delim(trims)
+            } else {
+                self.fail("unclosed left paren")
+            };
+        }
+        let Some(first) = self.peek() else {
+            return self.fail("unclosed action");
+        };
+        match first {
+            b' ' | b'\t' | b'\r' | b'\n' => self.space(),
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.identifier(),
+            b'.' if !matches!(self.rest().get(1), None | Some(b'0'..=b'9')) => {
+                self.pos += 1;
+                self.field_or_variable(TokenKind::Field)
+            }
+            b'.' | b'+' | b'-' | b'0'..=b'9' => self.number(),
+            b'"' => self.quoted_string(),
+            b'`' => self.raw_string(),
+            b'\'' => self.char_constant(),
+            b'$' => {
+                self.pos += 1;
+                self.field_or_variable(TokenKind::Variable)
+            }
+            _ => self.symbol(first),
+        }
+    }
+
+    fn symbol(&mut self, first: u8) -> Token {
+        let (c, length) = decode(self.rest());
+        if !first.is_ascii() && alphanumeric(c) {
+            return self.identifier();
+        }
+        self.pos += length;
+        match first {
+            b'=' => self.token(TokenKind::Assign),
+            b':' => {
+                if self.peek() != Some(b'=') {
+                    return self.fail("expected :=");
+                }
+                self.pos += 1;
+                self.token(TokenKind::Declare)
+            }
+            b'|' => self.token(TokenKind::Pipe),
+            b'(' => {
+                self.paren_depth += 1;
+                self.token(TokenKind::LeftParen)
+            }
+            b')' if self.paren_depth == 0 => self.fail("unexpected right paren"),
+            b')' => {
+                self.paren_depth -= 1;
+                self.token(TokenKind::RightParen)
+            }
+            b' '..=b'~' => self.token(TokenKind::Char),
+            _ => self.fail(format!(
+                "unrecognized character in action: {}",
+                unicode_name(c)
+            )),
+        }
+    }
+
+    /// A run of spaces, without the one that belongs to a trimming delimiter.
+    fn space(&mut self) -> Token {
+        while self.peek().is_some_and(is_space) {
+            self.pos += 1;
+        }
+        if self.rest().starts_with(b"-}}") {
+            self.pos -= 1;
+            if self.pos == self.start {
+                return self.right_delim(true);
+            }
+        }
+        self.token(TokenKind::Space)
+    }
+
+    fn skip_alphanumeric(&mut self) {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => self.pos += 1,
+                0x80.. => {
+                    let (c, length) = decode(self.rest());
+                    if !alphanumeric(c) {
+                        return;
+                    }
+                    self.pos += length;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Whether a name may end here.
+    fn at_terminator(&self) -> bool {
+        match self.rest() {
+            [] => true,
+            [first, ..] if is_space(*first) => true,
+            [b'.' | b',' | b'|' | b':' | b')' | b'(', ..] => true,
+            rest => rest.starts_with(b"}}"),
+        }
+    }
+
+    fn bad_character(&mut self) -> Token {
+        let (c, _) = decode(self.rest());
+        self.fail(format!("bad character {}", unicode_name(c)))
+    }
+
+    fn identifier(&mut self) -> Token {
+        self.skip_alphanumeric();
+        if !self.at_terminator() {
+            return self.bad_character();
+        }
+        let kind = match &self.input[self.start..self.pos] {
+            b"if" => TokenKind::If,
+            b"end" => TokenKind::End,
+            b"else" => TokenKind::Else,
+            b"with" => TokenKind::With,
+            b"range" => TokenKind::Range,
+            b"define" => TokenKind::Define,
+            b"template" => TokenKind::Template,
+            b"block" => TokenKind::Block,
+            b"break" => TokenKind::Break,
+            b"continue" => TokenKind::Continue,
+            b"nil" => TokenKind::Nil,
+            b"true" | b"false" => TokenKind::Bool,
+            _ => TokenKind::Identifier,
+        };
+        self.token(kind)
+    }
+
+    /// The dot or dollar has been read.
+    fn field_or_variable(&mut self, kind: TokenKind) -> Token {
+        if self.at_terminator() {
+            return self.token(match kind {
+                TokenKind::Variable => TokenKind::Variable,
+                _ => TokenKind::Dot,
+            });
+        }
+        self.skip_alphanumeric();
+        if !self.at_terminator() {
+            return self.bad_character();
+        }
+        self.token(kind)
+    }
+
+    /// Reads to the closing quote; a backslash takes the next character with it, a newline ends the try.
+    fn to_closing(&mut self, quote: u8) -> bool {
+        self.pos += 1;
+        while let Some(byte) = self.peek() {
+            self.pos += 1;
+            match byte {
+                b'\\' if !matches!(self.peek(), None | Some(b'\n')) => self.pos += 1,
+                b'\\' | b'\n' => return false,
+                _ if byte == quote => return true,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    fn quoted_string(&mut self) -> Token {
+        if self.to_closing(b'"') {
+            self.token(TokenKind::String)
+        } else {
+            self.fail("unterminated quoted string")
+        }
+    }
+
+    fn char_constant(&mut self) -> Token {
+        if self.to_closing(b'\'') {
+            self.token(TokenKind::CharConstant)
+        } else {
+            self.fail("unterminated character constant")
+        }
+    }
+
+    fn raw_string(&mut self) -> Token {
+        let Some(length) = memchr(b'`', &self.input[self.pos + 1..]) else {
+            return self.fail("unterminated raw quoted string");
+        };
+        self.pos += length + 2;
+        self.token(TokenKind::RawString)
+    }
+
+    fn number(&mut self) -> Token {
+        if !self.scan_number() {
+            return self.bad_number();
+        }
+        if matches!(self.peek(), Some(b'+' | b'-')) {
+            if !self.scan_number() || self.input.get(self.pos - 1) != Some(&b'i') {
+                return self.bad_number();
+            }
+            return self.token(TokenKind::Complex);
+        }
+        self.token(TokenKind::Number)
+    }
+
+    fn bad_number(&mut self) -> Token {
+        let text = quoted(&self.input[self.start..self.pos]);
+        self.fail(format!("bad number syntax: {text}"))
+    }
+
+    /// Reads what looks like a number; the parser finds out whether it is one.
+    fn scan_number(&mut self) -> bool {
+        self.accept(b"+-");
+        let mut digits: &[u8] = DECIMAL;
+        if self.accept(b"0") {
+            if self.accept(b"xX") {
+                digits = b"0123456789abcdefABCDEF_";
+            } else if self.accept(b"oO") {
+                digits = b"01234567_";
+            } else if self.accept(b"bB") {
+                digits = b"01_";
+            }
+        }
+        self.accept_run(digits);
+        if self.accept(b".") {
+            self.accept_run(digits);
+        }
+        let exponent: &[u8] = match digits.len() {
+            11 => b"eE",
+            23 => b"pP",
+            _ => b"",
+        };
+        if self.accept(exponent) {
+            self.accept(b"+-");
+            self.accept_run(DECIMAL);
+        }
+        self.accept(b"i");
+        let (c, length) = decode(self.rest());
+        if length > 0 && alphanumeric(c) {
+            self.pos += length;
+            return false;
+        }
+        true
+    }
+
+    fn accept(&mut self, set: &[u8]) -> bool {
+        let found = self.peek().is_some_and(|byte| set.contains(&byte));
+        self.pos += usize::from(found);
+        found
+    }
+
+    fn accept_run(&mut self, set: &[u8]) {
+        while self.accept(set) {}
+    }
+}
+
+const DECIMAL: &[u8] = b"0123456789_";
+
+fn find_left_delim(input: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        at += memchr(b'{', input.get(at..)?)?;
+        if input.get(at + 1) == Some(&b'{') {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
+/// Go's own idea of space in templates.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
+fn has_left_trim_marker(after_delim: &[u8]) -> bool {
+    matches!(after_delim, [b'-', space, ..] if is_space(*space))
+}
+
+trait TrimGo {
+    fn trim_ascii_start_go(&self) -> &[u8];
+    fn trim_ascii_end_go(&self) -> &[u8];
+}
+
+impl TrimGo for [u8] {
+    fn trim_ascii_start_go(&self) -> &[u8] {
+        let spaces = self.iter().take_while(|byte| is_space(**byte)).count();
+        &self[spaces..]
+    }
+
+    fn trim_ascii_end_go(&self) -> &[u8] {
+        let spaces = self.iter().rev().take_while(|byte| is_space(**byte));
+        &self[..self.len() - spaces.count()]
+    }
+}

@@ -1,0 +1,578 @@
+//! The statements of a template: text, control structures, definitions.
+
+use std::collections::HashMap;
+
+use super::constant::{Unquoted, unquote};
+use super::lexer::{Lexer, Token, TokenKind};
+use super::{ParseError, Result};
+use crate::function::Dialect;
+use crate::ir::{
+    Branch, Command, Literal, LiteralText, Operand, Parsed, Span, Statement, StatementKind,
+    Template, Variable, index,
+};
+use crate::quote::quoted;
+use crate::stack_guard::StackGuard;
+
+/// Stack that nested control structures and parentheses may take.
+const STACK_BYTES: usize = 640 * 1024;
+
+pub(super) struct Parser<'s> {
+    pub(super) source: &'s [u8],
+    pub(super) dialect: &'s Dialect,
+    lexer: Lexer<'s>,
+    pub(super) tree: Tree<'s>,
+    pub(super) parsed: Parsed,
+    /// Nodes whose parent is not complete yet.
+    pub(super) open_statements: Vec<Statement>,
+    pub(super) open_commands: Vec<Command>,
+    pub(super) open_operands: Vec<Operand>,
+    pub(super) open_variables: Vec<Variable>,
+    defined: HashMap<Box<[u8]>, usize>,
+    guard: StackGuard,
+}
+
+/// The state that each template of a file has on its own.
+pub(super) struct Tree<'s> {
+    tokens: [Token; 3],
+    peeked: usize,
+    /// Where the current action began.
+    action: Option<u32>,
+    range_depth: usize,
+    /// Every variable that was named on the left side of a pipeline, for the check that a name is known.
+    pub(super) known: Vec<&'s [u8]>,
+    /// The variables that exist when the template runs to this point; the place is the slot.
+    pub(super) live: Vec<&'s [u8]>,
+    pub(super) slots: usize,
+}
+
+impl Tree<'_> {
+    fn new() -> Self {
+        let token = Token {
+            kind: TokenKind::Eof,
+            start: 0,
+            end: 0,
+        };
+        Self {
+            tokens: [token; 3],
+            peeked: 0,
+            action: None,
+            range_depth: 0,
+            known: vec![b"$"],
+            live: vec![b"$"],
+            slots: 1,
+        }
+    }
+}
+
+/// How a list of statements ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListEnd {
+    End,
+    Else,
+}
+
+impl ListEnd {
+    fn text(self) -> &'static str {
+        match self {
+            Self::End => "{{end}}",
+            Self::Else => "{{else}}",
+        }
+    }
+}
+
+enum Parsing {
+    Statement(Statement),
+    ListEnd(ListEnd),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Control {
+    If,
+    Range,
+    With,
+}
+
+impl Control {
+    fn context(self) -> &'static str {
+        match self {
+            Self::If => "if",
+            Self::Range => "range",
+            Self::With => "with",
+        }
+    }
+}
+
+impl<'s> Parser<'s> {
+    pub(super) fn new(name: &str, source: &'s [u8], dialect: &'s Dialect) -> Self {
+        Self {
+            source,
+            dialect,
+            lexer: Lexer::new(source),
+            tree: Tree::new(),
+            parsed: Parsed {
+                name: name.into(),
+                source: Box::default(),
+                templates: Vec::new(),
+                statements: Vec::new(),
+                pipes: Vec::new(),
+                commands: Vec::new(),
+                operands: Vec::new(),
+                variables: Vec::new(),
+                names: Vec::new(),
+                numbers: Vec::new(),
+                literals: Vec::new(),
+            },
+            open_statements: Vec::new(),
+            open_commands: Vec::new(),
+            open_operands: Vec::new(),
+            open_variables: Vec::new(),
+            defined: HashMap::new(),
+            guard: StackGuard::new(STACK_BYTES),
+        }
+    }
+
+    pub(super) fn parse(mut self) -> Result<Parsed> {
+        if u32::try_from(self.source.len()).is_err() {
+            return Err(self.error("template is larger than 4 GiB"));
+        }
+        let base = self.open_statements.len();
+        while self.peek().kind != TokenKind::Eof {
+            if self.peek().kind == TokenKind::LeftDelim {
+                let delim = self.next();
+                if self.next_non_space().kind == TokenKind::Define {
+                    self.within_new_tree(Self::definition)?;
+                    continue;
+                }
+                self.backup2(delim);
+            }
+            match self.text_or_action()? {
+                Parsing::Statement(statement) => self.open_statements.push(statement),
+                Parsing::ListEnd(end) => {
+                    return Err(self.error(format!("unexpected {}", end.text())));
+                }
+            }
+        }
+        let body = self.close_statements(base);
+        let name = self.parsed.name.as_bytes().into();
+        self.add_template(name, body)?;
+        self.parsed.source = self.source.into();
+        Ok(self.parsed)
+    }
+
+    /// Runs `parse` as Go does in a tree of its own: no variables, no enclosing range, no read-ahead.
+    fn within_new_tree<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let outer = std::mem::replace(&mut self.tree, Tree::new());
+        let result = parse(self);
+        self.tree = outer;
+        result
+    }
+
+    /// `{{define "name"}} ... {{end}}`; the keyword has been read.
+    fn definition(&mut self) -> Result<()> {
+        const CONTEXT: &str = "define clause";
+        let token = self.next_non_space();
+        if !matches!(token.kind, TokenKind::String | TokenKind::RawString) {
+            return Err(self.unexpected(token, CONTEXT));
+        }
+        let name = self.template_name(token, CONTEXT)?;
+        self.expect(TokenKind::RightDelim, CONTEXT)?;
+        let (body, end) = self.item_list()?;
+        if end != ListEnd::End {
+            return Err(self.error(format!("unexpected {} in {CONTEXT}", end.text())));
+        }
+        self.add_template(name, body)
+    }
+
+    /// Of two templates with one name in one file, one must be empty.
+    fn add_template(&mut self, name: Box<[u8]>, body: Span) -> Result<()> {
+        let template = Template {
+            is_empty: self.is_empty(body),
+            slots: index(self.tree.slots),
+            name,
+            body,
+        };
+        let Some(earlier) = self.defined.get(&template.name) else {
+            let at = self.parsed.templates.len();
+            self.defined.insert(template.name.clone(), at);
+            self.parsed.templates.push(template);
+            return Ok(());
+        };
+        let Some(earlier) = self.parsed.templates.get_mut(*earlier) else {
+            return Ok(());
+        };
+        if earlier.is_empty {
+            *earlier = template;
+        } else if !template.is_empty {
+            let name = quoted(&template.name);
+            return Err(self.error(format!("template: multiple definition of template {name}")));
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self, body: Span) -> bool {
+        body.of(&self.parsed.statements).iter().all(|statement| {
+            let StatementKind::Text(span) = statement.kind else {
+                return false;
+            };
+            let text = span.of(self.source);
+            match std::str::from_utf8(text) {
+                Ok(text) => text.trim().is_empty(),
+                Err(_) => false,
+            }
+        })
+    }
+
+    fn close_statements(&mut self, base: usize) -> Span {
+        let start = self.parsed.statements.len();
+        self.parsed
+            .statements
+            .extend(self.open_statements.drain(base..));
+        Span::new(start, self.parsed.statements.len())
+    }
+
+    /// Statements up to `{{end}}` or `{{else}}`.
+    fn item_list(&mut self) -> Result<(Span, ListEnd)> {
+        self.check_depth()?;
+        let base = self.open_statements.len();
+        while self.peek_non_space().kind != TokenKind::Eof {
+            match self.text_or_action()? {
+                Parsing::Statement(statement) => self.open_statements.push(statement),
+                Parsing::ListEnd(end) => return Ok((self.close_statements(base), end)),
+            }
+        }
+        Err(self.error("unexpected EOF"))
+    }
+
+    fn text_or_action(&mut self) -> Result<Parsing> {
+        let token = self.next_non_space();
+        match token.kind {
+            TokenKind::Text => Ok(Parsing::Statement(Statement {
+                pos: token.start,
+                kind: StatementKind::Text(token.span()),
+            })),
+            TokenKind::LeftDelim => {
+                self.tree.action = Some(token.start);
+                let action = self.action()?;
+                self.tree.action = None;
+                Ok(action)
+            }
+            _ => Err(self.unexpected(token, "input")),
+        }
+    }
+
+    /// What follows a left delimiter.
+    fn action(&mut self) -> Result<Parsing> {
+        let token = self.next_non_space();
+        let statement = match token.kind {
+            TokenKind::Block => self.block()?,
+            TokenKind::Break => self.leave_range(token, "{{break}}", StatementKind::Break)?,
+            TokenKind::Continue => {
+                self.leave_range(token, "{{continue}}", StatementKind::Continue)?
+            }
+            TokenKind::Else => {
+                let after = self.peek_non_space().kind;
+                if !matches!(after, TokenKind::If | TokenKind::With) {
+                    self.expect(TokenKind::RightDelim, "else")?;
+                }
+                return Ok(Parsing::ListEnd(ListEnd::Else));
+            }
+            TokenKind::End => {
+                self.expect(TokenKind::RightDelim, "end")?;
+                return Ok(Parsing::ListEnd(ListEnd::End));
+            }
+            TokenKind::If => self.control(Control::If)?,
+            TokenKind::Range => self.control(Control::Range)?,
+            TokenKind::With => self.control(Control::With)?,
+            TokenKind::Template => self.template_call()?,
+            _ => {
+                self.backup();
+                let pos = self.peek().start;
+                let pipe = self.pipeline("command", TokenKind::RightDelim)?;
+                Statement {
+                    pos,
+                    kind: StatementKind::Action { pipe },
+                }
+            }
+        };
+        Ok(Parsing::Statement(statement))
+    }
+
+    fn leave_range(
+        &mut self,
+        keyword: Token,
+        text: &str,
+        kind: StatementKind,
+    ) -> Result<Statement> {
+        let token = self.next_non_space();
+        if token.kind != TokenKind::RightDelim {
+            return Err(self.unexpected(token, text));
+        }
+        if self.tree.range_depth == 0 {
+            return Err(self.error(format!("{text} outside {{{{range}}}}")));
+        }
+        Ok(Statement {
+            pos: keyword.start,
+            kind,
+        })
+    }
+
+    /// `if`, `range` or `with`; the keyword has been read.
+    fn control(&mut self, control: Control) -> Result<Statement> {
+        let (known, live) = (self.tree.known.len(), self.tree.live.len());
+        let pipe = self.pipeline(control.context(), TokenKind::RightDelim)?;
+        let is_range = usize::from(control == Control::Range);
+        self.tree.range_depth += is_range;
+        let (body, end) = self.item_list()?;
+        self.tree.range_depth -= is_range;
+        let otherwise = match end {
+            ListEnd::End => Span::default(),
+            ListEnd::Else => self.otherwise(control)?,
+        };
+        self.tree.known.truncate(known);
+        self.tree.live.truncate(live);
+        let branch = Branch {
+            pipe,
+            body,
+            otherwise,
+        };
+        let pos = self.parsed.pipes.get(pipe as usize).map(|pipe| pipe.pos);
+        Ok(Statement {
+            pos: pos.unwrap_or_default(),
+            kind: match control {
+                Control::If => StatementKind::If(branch),
+                Control::Range => StatementKind::Range(branch),
+                Control::With => StatementKind::With(branch),
+            },
+        })
+    }
+
+    /// The part after `else`; `else if` and `else with` are a statement of their own in it.
+    fn otherwise(&mut self, control: Control) -> Result<Span> {
+        let next = self.peek().kind;
+        let chained = matches!(
+            (control, next),
+            (Control::If, TokenKind::If) | (Control::With, TokenKind::With)
+        );
+        if chained {
+            self.check_depth()?;
+            self.next();
+            let base = self.open_statements.len();
+            let statement = self.control(control)?;
+            self.open_statements.push(statement);
+            return Ok(self.close_statements(base));
+        }
+        let (list, end) = self.item_list()?;
+        if end != ListEnd::End {
+            return Err(self.error(format!("expected end; found {}", end.text())));
+        }
+        Ok(list)
+    }
+
+    /// `{{block "name" pipeline}} ... {{end}}`; the keyword has been read.
+    fn block(&mut self) -> Result<Statement> {
+        const CONTEXT: &str = "block clause";
+        let token = self.next_non_space();
+        let name = self.template_name(token, CONTEXT)?;
+        let pipe = self.pipeline(CONTEXT, TokenKind::RightDelim)?;
+        let (body, end, slots) = self.within_new_tree(|parser| {
+            let (body, end) = parser.item_list()?;
+            Ok((body, end, parser.tree.slots))
+        })?;
+        if end != ListEnd::End {
+            return Err(self.error(format!("unexpected {} in {CONTEXT}", end.text())));
+        }
+        self.within_new_tree(|parser| {
+            parser.tree.slots = slots;
+            parser.add_template(name, body)
+        })?;
+        self.template_statement(token, Some(pipe))
+    }
+
+    /// `{{template "name" pipeline}}`; the keyword has been read.
+    fn template_call(&mut self) -> Result<Statement> {
+        const CONTEXT: &str = "template clause";
+        let token = self.next_non_space();
+        self.template_name(token, CONTEXT)?;
+        let mut pipe = None;
+        if self.next_non_space().kind != TokenKind::RightDelim {
+            self.backup();
+            pipe = Some(self.pipeline(CONTEXT, TokenKind::RightDelim)?);
+        }
+        self.template_statement(token, pipe)
+    }
+
+    fn template_statement(&mut self, name: Token, pipe: Option<u32>) -> Result<Statement> {
+        let literal = self.literal(name)?;
+        Ok(Statement {
+            pos: name.start,
+            kind: StatementKind::Template {
+                name: literal,
+                pipe,
+            },
+        })
+    }
+
+    fn template_name(&mut self, token: Token, context: &str) -> Result<Box<[u8]>> {
+        if !matches!(token.kind, TokenKind::String | TokenKind::RawString) {
+            return Err(self.unexpected(token, context));
+        }
+        let text = self.text_of(token);
+        match unquote(text) {
+            Ok(Unquoted::AsIs) => Ok(text[1..text.len() - 1].into()),
+            Ok(Unquoted::Own(name)) => Ok(name.into()),
+            Err(message) => Err(self.error(message)),
+        }
+    }
+
+    /// A string constant, entered into the file's table.
+    pub(super) fn literal(&mut self, token: Token) -> Result<u32> {
+        let text = match unquote(self.text_of(token)) {
+            Ok(Unquoted::AsIs) => LiteralText::Source(Span {
+                start: token.start + 1,
+                end: token.end - 1,
+            }),
+            Ok(Unquoted::Own(text)) => LiteralText::Own(text.into()),
+            Err(message) => return Err(self.error(message)),
+        };
+        let id = index(self.parsed.literals.len());
+        self.parsed.literals.push(Literal {
+            quoted: token.span(),
+            text,
+        });
+        Ok(id)
+    }
+}
+
+/// Tokens with look-ahead, and errors.
+impl<'s> Parser<'s> {
+    pub(super) fn next(&mut self) -> Token {
+        if self.tree.peeked > 0 {
+            self.tree.peeked -= 1;
+        } else {
+            self.tree.tokens[0] = self.lexer.next_token();
+        }
+        self.tree.tokens[self.tree.peeked]
+    }
+
+    pub(super) fn backup(&mut self) {
+        self.tree.peeked += 1;
+    }
+
+    /// Puts back `first` before the token read last.
+    pub(super) fn backup2(&mut self, first: Token) {
+        self.tree.tokens[1] = first;
+        self.tree.peeked = 2;
+    }
+
+    /// Puts back `first` and `second` before the token read last.
+    pub(super) fn backup3(&mut self, first: Token, second: Token) {
+        self.tree.tokens[1] = second;
+        self.tree.tokens[2] = first;
+        self.tree.peeked = 3;
+    }
+
+    pub(super) fn peek(&mut self) -> Token {
+        let token = self.next();
+        self.backup();
+        token
+    }
+
+    pub(super) fn next_non_space(&mut self) -> Token {
+        loop {
+            let token = self.next();
+            if token.kind != TokenKind::Space {
+                return token;
+            }
+        }
+    }
+
+    pub(super) fn peek_non_space(&mut self) -> Token {
+        let token = self.next_non_space();
+        self.backup();
+        token
+    }
+
+    fn expect(&mut self, kind: TokenKind, context: &str) -> Result<Token> {
+        let token = self.next_non_space();
+        if token.kind == kind {
+            Ok(token)
+        } else {
+            Err(self.unexpected(token, context))
+        }
+    }
+
+    pub(super) fn text_of(&self, token: Token) -> &'s [u8] {
+        token.span().of(self.source)
+    }
+
+    pub(super) fn check_depth(&self) -> Result<()> {
+        if self.guard.is_exhausted() {
+            return Err(self.error("max expression depth exceeded"));
+        }
+        Ok(())
+    }
+
+    /// An error at the token read last.
+    pub(super) fn error(&self, message: impl Into<String>) -> Box<ParseError> {
+        Box::new(ParseError {
+            name: self.parsed.name.to_string(),
+            line: self.line(self.tree.tokens[0].start),
+            message: message.into(),
+        })
+    }
+
+    pub(super) fn unexpected(&self, token: Token, context: &str) -> Box<ParseError> {
+        if token.kind != TokenKind::Error {
+            let found = self.describe(token);
+            return self.error(format!("unexpected {found} in {context}"));
+        }
+        let mut message = self.lexer.error.clone();
+        if let Some(action) = self.tree.action
+            && self.line(action) != self.line(token.start)
+        {
+            let name = &self.parsed.name;
+            let started = format!(" started at {name}:{}", self.line(action));
+            let separator = if message.ends_with(" action") {
+                ""
+            } else {
+                " in action"
+            };
+            message.push_str(separator);
+            message.push_str(&started);
+        }
+        self.error(message)
+    }
+
+    fn describe(&self, token: Token) -> String {
+        let text = self.text_of(token);
+        if token.kind == TokenKind::Eof {
+            return "EOF".into();
+        }
+        if token.kind.is_keyword() {
+            return format!("<{}>", String::from_utf8_lossy(text));
+        }
+        if text.len() <= 10 {
+            return quoted(text);
+        }
+        let start = String::from_utf8_lossy(text);
+        let start: String = start.chars().take(10).collect();
+        format!("{}...", quoted(start.as_bytes()))
+    }
+
+    fn line(&self, pos: u32) -> usize {
+        let before = Span { start: 0, end: pos };
+        let mut lines = count_lines(before.of(self.source));
+        if !self.dialect.range_over_int {
+            // Go 1.23 did not count the lines of comments.
+            let skipped = self.lexer.comments.iter().filter(|span| span.end <= pos);
+            lines -= skipped
+                .map(|span| count_lines(span.of(self.source)))
+                .sum::<usize>();
+        }
+        1 + lines
+    }
+}
+
+fn count_lines(text: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', text).count()
+}

@@ -1,0 +1,184 @@
+//! All functions that a template can name, each with a number that the parser writes into the template.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::function::{Dialect, Function};
+use crate::ir::{OperandKind, Parsed, Span};
+use crate::{builtins, functions, rendering, yaml};
+
+/// The number of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FunctionId(u16);
+
+/// How a function is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// By its body.
+    Body,
+    // By the executor, which knows more than a body:
+    And,
+    Or,
+    Len,
+    Call,
+    Include,
+    Tpl,
+    Required,
+    Fail,
+    Lookup,
+    ToYaml,
+}
+
+/// A function from text to text whose argument is a constant. It can work in the output buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextFilter {
+    Indent,
+    Nindent,
+    Quote,
+    Squote,
+    Trim,
+    TrimPrefix,
+    TrimSuffix,
+    Trunc,
+}
+
+struct Entry {
+    function: &'static Function,
+    operation: Operation,
+    filter: Option<TextFilter>,
+}
+
+struct Registry {
+    entries: Vec<Entry>,
+    by_name: HashMap<&'static [u8], u16>,
+}
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+    let mut registry = Registry {
+        entries: Vec::new(),
+        by_name: HashMap::new(),
+    };
+    // A later function hides an earlier one of the same name: Sprig's `slice` hides Go's.
+    let tables = [
+        builtins::TABLE,
+        functions::table(),
+        rendering::TABLE,
+        yaml::TABLE,
+    ];
+    for function in tables.into_iter().flatten() {
+        registry.add(function);
+    }
+    registry
+});
+
+impl Registry {
+    fn add(&mut self, function: &'static Function) {
+        let Ok(id) = u16::try_from(self.entries.len()) else {
+            return;
+        };
+        self.by_name.insert(function.name.as_bytes(), id);
+        self.entries.push(Entry {
+            function,
+            operation: operation(function.name),
+            filter: text_filter(function.name),
+        });
+    }
+}
+
+fn operation(name: &str) -> Operation {
+    match name {
+        "and" => Operation::And,
+        "or" => Operation::Or,
+        "len" => Operation::Len,
+        "call" => Operation::Call,
+        "include" => Operation::Include,
+        "tpl" => Operation::Tpl,
+        "required" => Operation::Required,
+        "fail" => Operation::Fail,
+        "lookup" => Operation::Lookup,
+        "toYaml" => Operation::ToYaml,
+        _ => Operation::Body,
+    }
+}
+
+fn text_filter(name: &str) -> Option<TextFilter> {
+    Some(match name {
+        "indent" => TextFilter::Indent,
+        "nindent" => TextFilter::Nindent,
+        "quote" => TextFilter::Quote,
+        "squote" => TextFilter::Squote,
+        "trim" => TextFilter::Trim,
+        "trimPrefix" => TextFilter::TrimPrefix,
+        "trimSuffix" => TextFilter::TrimSuffix,
+        "trunc" => TextFilter::Trunc,
+        _ => return None,
+    })
+}
+
+/// What only Helm 4 has.
+const MUST_TO_FUNCTIONS: [&[u8]; 2] = [b"mustToYaml", b"mustToToml"];
+
+impl FunctionId {
+    pub(crate) fn find(name: &[u8], dialect: &Dialect) -> Option<Self> {
+        if !dialect.must_to_functions && MUST_TO_FUNCTIONS.contains(&name) {
+            return None;
+        }
+        REGISTRY.by_name.get(name).map(|id| Self(*id))
+    }
+
+    fn entry(self) -> &'static Entry {
+        &REGISTRY.entries[usize::from(self.0)]
+    }
+
+    #[inline]
+    pub(crate) fn function(self) -> &'static Function {
+        self.entry().function
+    }
+
+    #[inline]
+    pub(crate) fn operation(self) -> Operation {
+        self.entry().operation
+    }
+
+    pub(crate) fn text_filter(self) -> Option<TextFilter> {
+        self.entry().filter
+    }
+
+    /// Whether its result can be written straight to the output.
+    pub(crate) fn writes_text(self) -> bool {
+        matches!(
+            self.operation(),
+            Operation::Include | Operation::Tpl | Operation::ToYaml
+        )
+    }
+
+    /// Whether it is a [`TextFilter`] with arguments that cannot fail.
+    pub(crate) fn changes_text(self, parsed: &Parsed, arguments: Span) -> bool {
+        let argument = match arguments.of(&parsed.operands) {
+            [] => None,
+            [one] => Some(one.kind),
+            _ => return false,
+        };
+        let number = match argument {
+            Some(OperandKind::Number(id)) => {
+                let number = parsed.numbers.get(id as usize);
+                number.and_then(|number| number.int)
+            }
+            _ => None,
+        };
+        match self.text_filter() {
+            None => false,
+            Some(TextFilter::Indent | TextFilter::Nindent) => {
+                number.is_some_and(|number| (0..=MAX_INDENT).contains(&number))
+            }
+            Some(TextFilter::Trunc) => number.is_some(),
+            Some(TextFilter::TrimPrefix | TextFilter::TrimSuffix) => {
+                matches!(argument, Some(OperandKind::Literal(_)))
+            }
+            Some(TextFilter::Quote | TextFilter::Squote | TextFilter::Trim) => argument.is_none(),
+        }
+    }
+}
+
+/// Larger indentations are left to the function itself.
+const MAX_INDENT: i64 = 200;

@@ -1,0 +1,111 @@
+//! Helm's own functions around rendering: `include`, `tpl`, `required`, `fail`, `lookup`.
+//!
+//! `include` and `tpl` are run by the executor; their bodies here are never called.
+
+use memchr::memmem;
+
+use crate::function::{Call, CallError, Function, Ty};
+use crate::registry::Operation;
+use crate::value::{Str, Value};
+
+pub(crate) static TABLE: &[Function] = &[
+    Function {
+        name: "include",
+        params: &[Ty::String, Ty::Any],
+        variadic: false,
+        result: Ty::String,
+        body: by_executor,
+    },
+    Function {
+        name: "tpl",
+        params: &[Ty::String, Ty::Any],
+        variadic: false,
+        result: Ty::String,
+        body: by_executor,
+    },
+    Function {
+        name: "required",
+        params: &[Ty::String, Ty::Any],
+        variadic: false,
+        result: Ty::Any,
+        body: required,
+    },
+    Function {
+        name: "fail",
+        params: &[Ty::String],
+        variadic: false,
+        result: Ty::String,
+        body: fail,
+    },
+    Function {
+        name: "lookup",
+        params: &[Ty::String, Ty::String, Ty::String, Ty::String],
+        variadic: false,
+        result: Ty::Map,
+        body: lookup,
+    },
+];
+
+fn by_executor(_: &mut Call<'_>, _: &[Value]) -> Result<Value, CallError> {
+    Err(CallError::returned(
+        "only the executor can render templates",
+    ))
+}
+
+fn required(_: &mut Call<'_>, args: &[Value]) -> Result<Value, CallError> {
+    match args {
+        [message, value] if is_missing(value) => Err(CallError::Failed(text(message))),
+        [_, value] => Ok(value.clone()),
+        _ => Ok(Value::Nil),
+    }
+}
+
+fn is_missing(value: &Value) -> bool {
+    match value {
+        Value::Nil => true,
+        Value::Str(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+fn fail(_: &mut Call<'_>, args: &[Value]) -> Result<Value, CallError> {
+    Err(CallError::Failed(
+        args.first().map(text).unwrap_or_default(),
+    ))
+}
+
+fn lookup(call: &mut Call<'_>, args: &[Value]) -> Result<Value, CallError> {
+    let text = |i: usize| args.get(i).map(text).unwrap_or_default();
+    call.host.lookup(&text(0), &text(1), &text(2), &text(3))
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Str(text) => text.to_text().into_owned(),
+        _ => String::new(),
+    }
+}
+
+/// What `required`, `fail` and `lookup` return while linting, when nothing must stop the run.
+pub(crate) fn lint_result(operation: Operation, args: &[Value]) -> Value {
+    match (operation, args) {
+        (Operation::Lookup, _) => Value::map(Vec::new()),
+        (Operation::Required, [_, value]) if !is_missing(value) => value.clone(),
+        _ => Value::Str(Str::default()),
+    }
+}
+
+/// Takes out each `<no value>` from `start` on.
+pub(crate) fn remove_no_value(out: &mut Vec<u8>, start: usize) {
+    const NO_VALUE: &[u8] = b"<no value>";
+    let Some(first) = memmem::find(&out[start..], NO_VALUE) else {
+        return;
+    };
+    let tail = out.split_off(start + first);
+    let mut rest = tail.as_slice();
+    while let Some(at) = memmem::find(rest, NO_VALUE) {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at + NO_VALUE.len()..];
+    }
+    out.extend_from_slice(rest);
+}

@@ -1,0 +1,245 @@
+//! Go's maps with string keys: shared, mutable, sorted.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+
+use super::{Str, Value, teardown};
+
+/// What a map is declared to be; visible through `typeOf` and to functions that want a plain map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MapType {
+    /// `map[string]interface {}`
+    Any,
+    /// `map[string]string`
+    Strings,
+    /// A named map type over `map[string]interface {}`, such as `chartutil.Values`.
+    Named(&'static str),
+}
+
+impl MapType {
+    /// The type as `%T` prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "map[string]interface {}",
+            Self::Strings => "map[string]string",
+            Self::Named(name) => name,
+        }
+    }
+}
+
+/// A shared, mutable map with string keys, kept in byte order of its keys.
+#[derive(Clone)]
+pub struct Map(Rc<MapData>);
+
+struct MapData {
+    ty: MapType,
+    /// Go's nil map: empty and read-only; `null` in JSON and YAML.
+    nil: bool,
+    storage: Storage,
+}
+
+type Entries = Vec<(Str, Value)>;
+
+enum Storage {
+    Own(RefCell<Entries>),
+    /// Another map's entries under this map's type, as after a Go conversion. That map owns its entries.
+    Shared(Map),
+}
+
+impl Drop for MapData {
+    fn drop(&mut self) {
+        if let Storage::Own(entries) = &mut self.storage {
+            let entries = entries.get_mut();
+            if entries.iter().any(|(_, value)| value.is_container()) {
+                let entries = std::mem::take(entries);
+                teardown::drop_children(entries.into_iter().map(|(_, value)| value));
+            }
+        }
+    }
+}
+
+impl Default for Map {
+    fn default() -> Self {
+        Self::new(MapType::Any)
+    }
+}
+
+impl Map {
+    pub fn new(ty: MapType) -> Self {
+        Self::from_entries(ty, Vec::new())
+    }
+
+    /// Takes entries in any order; of two with one key the last stays.
+    pub fn from_entries(ty: MapType, mut entries: Vec<(Str, Value)>) -> Self {
+        if !entries.is_sorted_by(|a, b| a.0 < b.0) {
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            entries.dedup_by(|later, earlier| {
+                let same = later.0 == earlier.0;
+                if same {
+                    std::mem::swap(later, earlier);
+                }
+                same
+            });
+        }
+        Self::owning(ty, false, entries)
+    }
+
+    /// Go's nil map, which `fromJson "null"` returns. Whoever writes must ask [`Self::is_nil`] first.
+    pub fn nil(ty: MapType) -> Self {
+        Self::owning(ty, true, Vec::new())
+    }
+
+    fn owning(ty: MapType, nil: bool, entries: Entries) -> Self {
+        Self(Rc::new(MapData {
+            ty,
+            nil,
+            storage: Storage::Own(RefCell::new(entries)),
+        }))
+    }
+
+    pub fn is_nil(&self) -> bool {
+        self.0.nil
+    }
+
+    pub fn ty(&self) -> MapType {
+        self.0.ty
+    }
+
+    /// The same map under another declared type, as a Go conversion makes it: a change through one is seen
+    /// through the other.
+    #[must_use]
+    pub fn retyped(&self, ty: MapType) -> Self {
+        if let Storage::Shared(base) = &self.0.storage {
+            return base.retyped(ty);
+        }
+        if ty == self.0.ty {
+            return self.clone();
+        }
+        Self(Rc::new(MapData {
+            ty,
+            nil: self.0.nil,
+            storage: Storage::Shared(self.clone()),
+        }))
+    }
+
+    #[inline]
+    fn storage(&self) -> &RefCell<Entries> {
+        let mut map = self;
+        loop {
+            match &map.0.storage {
+                Storage::Own(entries) => return entries,
+                Storage::Shared(base) => map = base,
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.storage().borrow().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.storage().borrow().is_empty()
+    }
+
+    #[inline]
+    pub fn get(&self, key: &[u8]) -> Option<Value> {
+        let entries = self.storage().borrow();
+        let at = position(&entries, key).ok()?;
+        Some(entries[at].1.clone())
+    }
+
+    /// Like [`Self::get`], trying the place where this key was found before.
+    #[inline]
+    pub(crate) fn get_near(&self, key: &[u8], hint: &mut u32) -> Option<Value> {
+        let entries = self.storage().borrow();
+        if let Some((k, value)) = entries.get(*hint as usize)
+            && k.as_bytes() == key
+        {
+            return Some(value.clone());
+        }
+        let at = position(&entries, key).ok()?;
+        *hint = u32::try_from(at).unwrap_or_default();
+        Some(entries[at].1.clone())
+    }
+
+    pub fn contains_key(&self, key: &[u8]) -> bool {
+        position(&self.storage().borrow(), key).is_ok()
+    }
+
+    pub fn set(&self, key: Str, value: Value) {
+        let mut entries = self.storage().borrow_mut();
+        match position(&entries, key.as_bytes()) {
+            Ok(at) => entries[at].1 = value,
+            Err(at) => entries.insert(at, (key, value)),
+        }
+    }
+
+    pub fn remove(&self, key: &[u8]) -> Option<Value> {
+        let mut entries = self.storage().borrow_mut();
+        let at = position(&entries, key).ok()?;
+        Some(entries.remove(at).1)
+    }
+
+    /// The entries in byte order of their keys, as they are now.
+    pub fn entries(&self) -> Vec<(Str, Value)> {
+        self.storage().borrow().clone()
+    }
+
+    /// Runs `read` on the entries without copying them. `read` must not change this map.
+    pub fn with_entries<R>(&self, read: impl FnOnce(&[(Str, Value)]) -> R) -> R {
+        read(&self.storage().borrow())
+    }
+
+    /// Whether both are one map, under whatever types.
+    pub fn ptr_eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.storage(), other.storage())
+    }
+}
+
+/// Where `key` is, or where it belongs.
+#[inline]
+fn position(entries: &[(Str, Value)], key: &[u8]) -> Result<usize, usize> {
+    entries.binary_search_by(|(k, _)| k.as_bytes().cmp(key))
+}
+
+impl fmt::Debug for Map {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with_entries(|entries| {
+            f.debug_map()
+                .entries(entries.iter().map(|(k, v)| (k, v)))
+                .finish()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_retyped_map_is_the_same_map() {
+        let plain = Map::new(MapType::Any);
+        let named = plain.retyped(MapType::Named("chartutil.Values"));
+        named.set("a".into(), Value::Int(1));
+        assert!(plain.contains_key(b"a") && plain.ptr_eq(&named));
+        assert_eq!(named.retyped(MapType::Any).ty(), MapType::Any);
+    }
+
+    #[test]
+    fn of_equal_keys_the_last_stays() {
+        let entries = [("b", 1), ("a", 2), ("b", 3)];
+        let entries = entries.map(|(k, n)| (k.into(), Value::Int(n))).to_vec();
+        let map = Map::from_entries(MapType::Any, entries);
+        assert_eq!(format!("{map:?}"), r#"{"a": int(2), "b": int(3)}"#);
+    }
+
+    #[test]
+    fn a_deep_nest_drops_without_overflow() {
+        let mut value = Value::Nil;
+        for _ in 0..300_000 {
+            value = Value::map(vec![("a".into(), Value::list(vec![value]))]);
+        }
+        drop(value);
+    }
+}

@@ -1,0 +1,156 @@
+//! Go's strings: immutable bytes, short ones kept in place.
+
+use std::borrow::{Borrow, Cow};
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+/// Bytes that fit beside the length; chosen so that a string, and with it a value, takes 24 bytes.
+const INLINE: usize = 22;
+
+/// An immutable byte string. Go strings need not be UTF-8: `trunc` may cut one in the middle of a character.
+#[derive(Clone)]
+pub struct Str(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Inline(u8, [u8; INLINE]),
+    Heap(Rc<[u8]>),
+}
+
+impl Str {
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Inline(len, bytes) => bytes.get(..usize::from(*len)).unwrap_or(bytes),
+            Repr::Heap(bytes) => bytes,
+        }
+    }
+
+    /// The text, with U+FFFD where the bytes are not UTF-8.
+    pub fn to_text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.as_bytes())
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Repr::Inline(len, _) => usize::from(*len),
+            Repr::Heap(bytes) => bytes.len(),
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The text in place, if it is short enough.
+    #[inline]
+    fn inline(bytes: &[u8]) -> Option<Self> {
+        let mut place = [0; INLINE];
+        place.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        let len = u8::try_from(bytes.len()).ok()?;
+        Some(Self(Repr::Inline(len, place)))
+    }
+}
+
+impl Default for Str {
+    fn default() -> Self {
+        Self(Repr::Inline(0, [0; INLINE]))
+    }
+}
+
+impl From<&[u8]> for Str {
+    #[inline]
+    fn from(bytes: &[u8]) -> Self {
+        Self::inline(bytes).unwrap_or_else(|| Self(Repr::Heap(bytes.into())))
+    }
+}
+
+impl From<&str> for Str {
+    #[inline]
+    fn from(text: &str) -> Self {
+        text.as_bytes().into()
+    }
+}
+
+impl From<String> for Str {
+    fn from(text: String) -> Self {
+        text.into_bytes().into()
+    }
+}
+
+impl From<Vec<u8>> for Str {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::inline(&bytes).unwrap_or_else(|| Self(Repr::Heap(bytes.into())))
+    }
+}
+
+impl From<Cow<'_, str>> for Str {
+    fn from(text: Cow<'_, str>) -> Self {
+        text.as_bytes().into()
+    }
+}
+
+impl PartialEq for Str {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Str {}
+
+impl PartialOrd for Str {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Str {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+impl Hash for Str {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
+    }
+}
+
+impl Borrow<[u8]> for Str {
+    fn borrow(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+impl fmt::Debug for Str {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_of_every_length_keep_their_bytes() {
+        for len in 0..=3 * INLINE {
+            let bytes: Vec<u8> = (0..=255).cycle().take(len).collect();
+            let text = Str::from(bytes.as_slice());
+            assert_eq!(text.as_bytes(), bytes, "{len} bytes");
+            assert_eq!(text, Str::from(bytes.clone()));
+            assert_eq!((text.len(), text.is_empty()), (len, len == 0));
+        }
+    }
+
+    #[test]
+    fn a_string_takes_24_bytes() {
+        assert_eq!(size_of::<Str>(), 24);
+    }
+}

@@ -1,0 +1,80 @@
+//! YAML text to values: each number becomes a `float64`, as after Go's JSON decoder.
+
+use std::borrow::Cow;
+
+use outrigger_goyaml::{Builder, Error, parse};
+
+use crate::value::{Element, List, Map, MapType, Value};
+
+/// Makes values.
+struct Values;
+
+impl Builder for Values {
+    type Value = Value;
+
+    fn null(&mut self) -> Value {
+        Value::Nil
+    }
+
+    fn bool(&mut self, value: bool) -> Value {
+        Value::Bool(value)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "so does Go's JSON decoder")]
+    fn int(&mut self, value: i64) -> Value {
+        Value::Float(value as f64)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "so does Go's JSON decoder")]
+    fn uint(&mut self, value: u64) -> Value {
+        Value::Float(value as f64)
+    }
+
+    fn float(&mut self, value: f64) -> Value {
+        Value::Float(value)
+    }
+
+    fn string(&mut self, value: Cow<'_, str>) -> Value {
+        Value::str(value)
+    }
+
+    fn list(&mut self, items: Vec<Value>) -> Value {
+        Value::list(items)
+    }
+
+    fn map(&mut self, entries: Vec<(Cow<'_, str>, Value)>) -> Value {
+        let entries = entries.into_iter().map(|(k, v)| (k.into(), v)).collect();
+        Value::map(entries)
+    }
+}
+
+/// A document that must be a map; an empty one is Go's nil map.
+pub(super) fn map(text: &[u8]) -> Result<Map, String> {
+    match parse(text, &mut Values) {
+        Ok(Value::Map(map)) => Ok(map),
+        Ok(Value::Nil) => Ok(Map::nil(MapType::Any)),
+        Ok(other) => Err(not_a(&other, "map[string]interface {}")),
+        Err(error) => Err(error.full_text()),
+    }
+}
+
+/// A document that must be a list; an empty one is Go's nil slice.
+pub(super) fn list(text: &[u8]) -> Result<List, String> {
+    match parse(text, &mut Values) {
+        Ok(Value::List(list)) => Ok(list),
+        Ok(Value::Nil) => Ok(List::nil(Element::Any)),
+        Ok(other) => Err(not_a(&other, "[]interface {}")),
+        Err(error) => Err(error.full_text()),
+    }
+}
+
+fn not_a(found: &Value, go_type: &'static str) -> String {
+    let found = match found {
+        Value::Bool(_) => "bool",
+        Value::Float(_) => "number",
+        Value::Str(_) => "string",
+        Value::List(_) => "array",
+        _ => "object",
+    };
+    Error::not_a(found, go_type).full_text()
+}

@@ -1,0 +1,155 @@
+//! Values to YAML text. The walk keeps its own stack: values may be nested deeper than the thread's stack bears,
+//! and a map may hold itself.
+
+use outrigger_goyaml::{
+    Emitter, Error, Style, from_go_bytes, natural_order, pretty_order, sort_natural,
+};
+
+use crate::value::{Element, List, Object, Str, Value};
+
+/// Appends what `toYaml` prints: nothing for a value that has no YAML form.
+pub(crate) fn append_yaml(out: &mut Vec<u8>, value: &Value) {
+    append_indented(out, value, 0);
+}
+
+/// Appends what `toYaml` prints, each line indented.
+pub(crate) fn append_indented(out: &mut Vec<u8>, value: &Value, indent: usize) {
+    let emitter = Emitter::new(out, Style::Normal, indent);
+    // The emitter has taken back what it wrote.
+    let _ = write(emitter, value, Style::Normal);
+}
+
+/// Appends what `toYamlPretty` prints.
+pub(super) fn append_pretty(out: &mut Vec<u8>, value: &Value) {
+    let emitter = Emitter::new(out, Style::Pretty, 0);
+    let _ = write(emitter, value, Style::Pretty);
+}
+
+/// The text with its final line break, or Go's error.
+pub(crate) fn marshal(value: &Value) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    let emitter = Emitter::new(&mut out, Style::Normal, 0);
+    write(emitter, value, Style::Normal)
+        .map_err(|error| format!("error marshaling into JSON: {error}"))?;
+    out.push(b'\n');
+    Ok(out)
+}
+
+/// A collection whose members are being written.
+enum Open {
+    List(List, usize),
+    Map(std::vec::IntoIter<(Str, Value)>),
+}
+
+fn write(mut emitter: Emitter<'_>, value: &Value, style: Style) -> Result<(), Error> {
+    let mut open = Vec::new();
+    begin(&mut emitter, &mut open, value.clone(), style);
+    while let Some(innermost) = open.last_mut() {
+        let next = match innermost {
+            Open::List(list, at) => {
+                let item = list.items().get(*at).cloned();
+                *at += 1;
+                item
+            }
+            Open::Map(entries) => entries.next().map(|(key, value)| {
+                emitter.key_bytes(key.as_bytes());
+                value
+            }),
+        };
+        match (next, innermost) {
+            (Some(value), _) => begin(&mut emitter, &mut open, value, style),
+            (None, Open::List(..)) => {
+                emitter.end_list();
+                open.pop();
+            }
+            (None, Open::Map(_)) => {
+                emitter.end_map();
+                open.pop();
+            }
+        }
+        if open.len() > DEEPEST {
+            break;
+        }
+    }
+    emitter.finish()
+}
+
+/// One level more than the emitter accepts: it then has its error.
+const DEEPEST: usize = 10_001;
+
+/// Writes a scalar, or the start of a collection.
+fn begin(emitter: &mut Emitter<'_>, open: &mut Vec<Open>, value: Value, style: Style) {
+    match plain(value) {
+        Value::Nil | Value::Object(_) => emitter.null(),
+        Value::Bool(value) => emitter.bool(value),
+        Value::Int(n) | Value::Int64(n) => emitter.int(n),
+        Value::Uint8(n) => emitter.uint(u64::from(n)),
+        Value::Uint64(n) => emitter.uint(n),
+        Value::Float(x) => emitter.float(x),
+        Value::Str(text) => emitter.bytes(text.as_bytes()),
+        Value::List(list) if list.is_nil() && style == Style::Normal => emitter.null(),
+        Value::List(list) if list.element() == Element::Byte && style == Style::Normal => {
+            emitter.string(&base64(&list));
+        }
+        Value::List(list) => {
+            emitter.begin_list(list.items().len());
+            open.push(Open::List(list, 0));
+        }
+        Value::Map(map) if map.is_nil() && style == Style::Normal => emitter.null(),
+        Value::Map(map) => {
+            let mut entries = map.entries();
+            sort(&mut entries, style);
+            emitter.begin_map(entries.len());
+            open.push(Open::Map(entries.into_iter()));
+        }
+    }
+}
+
+fn sort(entries: &mut Vec<(Str, Value)>, style: Style) {
+    for (key, _) in entries.iter_mut() {
+        if std::str::from_utf8(key.as_bytes()).is_err() {
+            *key = from_go_bytes(key.as_bytes()).into();
+        }
+    }
+    let order = match style {
+        Style::Normal => natural_order,
+        Style::Pretty => pretty_order,
+    };
+    sort_natural(entries, order, |(key, _)| {
+        std::str::from_utf8(key.as_bytes()).unwrap_or_default()
+    });
+}
+
+/// The value that Go's encoders see instead of an object.
+fn plain(value: Value) -> Value {
+    match value {
+        Value::Object(object) => Object::to_plain(&*object),
+        other => other,
+    }
+}
+
+/// Go's JSON encoder writes bytes as base64.
+fn base64(bytes: &List) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let bytes: Vec<u8> = bytes.items().iter().map(byte).collect();
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |i: usize| u32::from(group.get(i).copied().unwrap_or_default());
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4 {
+            let digit = (bits >> (18 - 6 * i)) as usize & 63;
+            text.push(match i > group.len() {
+                true => '=',
+                false => char::from(ALPHABET[digit]),
+            });
+        }
+    }
+    text
+}
+
+fn byte(value: &Value) -> u8 {
+    match value {
+        Value::Uint8(byte) => *byte,
+        _ => 0,
+    }
+}
