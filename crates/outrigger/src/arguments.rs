@@ -33,6 +33,9 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Render, check, package and inspect Helm charts
+    #[command(subcommand)]
+    Chart(commands::chart::Chart),
     /// Print a completion script for a shell
     Completion(commands::completion::Args),
     /// Print the version of this build

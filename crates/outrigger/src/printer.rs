@@ -38,6 +38,18 @@ impl Printer {
         }
     }
 
+    pub(crate) fn line(&self, text: &str) -> anyhow::Result<()> {
+        self.bytes(format!("{text}\n").as_bytes())
+    }
+
+    pub(crate) fn list<T: Row + Serialize>(&self, form: Output, list: &[T]) -> anyhow::Result<()> {
+        match form {
+            Output::Table => self.bytes(table(list).as_bytes()),
+            Output::Json => self.json(&list),
+            Output::Yaml => self.yaml(&list),
+        }
+    }
+
     pub(crate) fn object<T: Row + Serialize>(
         &self,
         form: Output,
