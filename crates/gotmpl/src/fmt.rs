@@ -1,70 +1,50 @@
-//! Placeholder until Go's fmt is merged.
-use crate::value::Value;
+//! Go's `fmt` over template values: what `print`, `printf`, `toString`, `quote` and plain output show.
+//!
+//! A mistake in a format string never fails; it leaves a marker in the text, such as `%!d(string=x)`.
 
-pub fn quote(bytes: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(bytes);
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out.into_bytes()
+mod directive;
+pub(crate) mod float;
+mod layout;
+mod printer;
+pub(crate) mod quote;
+pub(crate) mod unicode;
+
+#[cfg(test)]
+mod tests;
+
+use crate::value::{Kind, Value};
+use printer::Printer;
+
+/// No single formatted text grows beyond this many bytes by padding.
+const MAX_PADDED: usize = 64 << 20;
+
+/// `fmt.Sprintf`.
+pub fn sprintf(format: &[u8], args: &[Value]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(format.len() + 16 * args.len());
+    directive::print(&mut out, format, args);
+    out
 }
-pub(crate) fn decode(bytes: &[u8]) -> (char, usize) {
-    let Some(first) = bytes.first() else {
-        return ('\u{fffd}', 0);
-    };
-    if first.is_ascii() {
-        return (char::from(*first), 1);
-    }
-    let take = bytes.len().min(4);
-    let text = match std::str::from_utf8(&bytes[..take]) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or(""),
-    };
-    text.chars()
-        .next()
-        .map_or(('\u{fffd}', 1), |c| (c, c.len_utf8()))
-}
-pub(crate) fn is_print(c: char) -> bool {
-    !c.is_control()
-}
-pub(crate) fn is_letter(c: char) -> bool {
-    c.is_alphabetic()
-}
-pub(crate) fn is_digit(c: char) -> bool {
-    c.is_numeric()
-}
-pub fn write_display(out: &mut Vec<u8>, value: &Value) {
-    match value {
-        Value::Str(s) => out.extend_from_slice(s.as_bytes()),
-        Value::Nil => out.extend_from_slice(b"<nil>"),
-        Value::Int(n) | Value::Int64(n) => out.extend_from_slice(n.to_string().as_bytes()),
-        Value::Uint8(n) => out.extend_from_slice(n.to_string().as_bytes()),
-        Value::Uint64(n) => out.extend_from_slice(n.to_string().as_bytes()),
-        Value::Bool(b) => out.extend_from_slice(b.to_string().as_bytes()),
-        Value::Float(x) => out.extend_from_slice(x.to_string().as_bytes()),
-        other => out.extend_from_slice(format!("{other:?}").as_bytes()),
-    }
-}
+
+/// `fmt.Sprint`: a space between two operands when neither is a string.
 pub fn sprint(args: &[Value]) -> Vec<u8> {
     let mut out = Vec::new();
-    for arg in args {
+    let mut after_string = true;
+    for (at, arg) in args.iter().enumerate() {
+        let is_string = arg.kind() == Kind::String;
+        if at > 0 && !is_string && !after_string {
+            out.push(b' ');
+        }
         write_display(&mut out, arg);
+        after_string = is_string;
     }
     out
 }
+
+/// `fmt.Sprintln`: spaces between all operands and a newline at the end.
 pub fn sprintln(args: &[Value]) -> Vec<u8> {
     let mut out = Vec::new();
-    for (i, arg) in args.iter().enumerate() {
-        if i > 0 {
+    for (at, arg) in args.iter().enumerate() {
+        if at > 0 {
             out.push(b' ');
         }
         write_display(&mut out, arg);
@@ -72,6 +52,45 @@ pub fn sprintln(args: &[Value]) -> Vec<u8> {
     out.push(b'\n');
     out
 }
-pub fn sprintf(_format: &[u8], args: &[Value]) -> Vec<u8> {
-    sprint(args)
+
+/// Appends what `%v` prints.
+pub fn write_display(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Str(text) => out.extend_from_slice(text.as_bytes()),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Int(n) | Value::Int64(n) => write_integer(out, *n),
+        Value::Float(x) => float::write(out, *x, b'g', None),
+        other => Printer::new(out).print(other, 'v'),
+    }
+}
+
+/// What `%v` prints.
+pub fn display(value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_display(&mut out, value);
+    out
+}
+
+/// What `%v` prints, as text; bytes that are not UTF-8 become U+FFFD.
+pub(crate) fn display_text(value: &Value) -> String {
+    String::from_utf8_lossy(&display(value)).into_owned()
+}
+
+fn write_integer(out: &mut Vec<u8>, n: i64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    let mut rest = n.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if n < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
 }

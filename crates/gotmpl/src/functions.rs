@@ -1,6 +1,116 @@
-//! Placeholder until the function table is merged.
-use crate::function::Function;
+//! The functions of Sprig and Helm, each with its Go signature, in one table.
+//!
+//! Go's own builtins and the functions that need the template engine (`include`, `tpl`, `required`, `fail`,
+//! `lookup` and those for YAML) are not here.
 
+mod args;
+pub(crate) mod base64;
+mod crypto;
+mod dates;
+mod defaults;
+mod dicts;
+mod encoding;
+mod lists;
+mod merge;
+mod network;
+mod numeric;
+mod paths;
+mod random;
+mod reflection;
+mod regex;
+mod serialization;
+mod strings;
+mod toml;
+mod urls;
+mod versions;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use crate::function::{Body, Call, CallError, Dialect, Function, Ty};
+use crate::semver::Edition;
+use crate::value::Value;
+
+pub use reflection::deep_equal;
+
+/// What a body returns.
+type Outcome = Result<Value, CallError>;
+
+/// No function makes a text longer than this, however large its arguments.
+pub const MAX_TEXT: usize = 64 << 20;
+
+/// No function makes a list longer than this.
+pub const MAX_ITEMS: usize = MAX_TEXT / size_of::<Value>();
+
+/// Functions that only Helm 4 has.
+const HELM_4_ONLY: [&str; 1] = ["mustToToml"];
+
+static TABLE: LazyLock<Vec<Function>> = LazyLock::new(|| {
+    [
+        crypto::FUNCTIONS,
+        dates::FUNCTIONS,
+        defaults::FUNCTIONS,
+        dicts::FUNCTIONS,
+        encoding::FUNCTIONS,
+        lists::FUNCTIONS,
+        network::FUNCTIONS,
+        numeric::FUNCTIONS,
+        paths::FUNCTIONS,
+        random::FUNCTIONS,
+        reflection::FUNCTIONS,
+        regex::FUNCTIONS,
+        serialization::FUNCTIONS,
+        strings::FUNCTIONS,
+        urls::FUNCTIONS,
+        versions::FUNCTIONS,
+    ]
+    .concat()
+});
+
+/// Every function of this module; [`exists_in`] says which of them a dialect knows.
 pub fn table() -> &'static [Function] {
-    &[]
+    &TABLE
+}
+
+/// Whether a template of this dialect can call the function.
+pub fn exists_in(function: &Function, dialect: &Dialect) -> bool {
+    dialect.must_to_functions || !HELM_4_ONLY.contains(&function.name)
+}
+
+/// A function with a fixed number of arguments.
+const fn fixed(name: &'static str, params: &'static [Ty], result: Ty, body: Body) -> Function {
+    Function {
+        name,
+        params,
+        variadic: false,
+        result,
+        body,
+    }
+}
+
+/// A function whose last parameter may come any number of times.
+const fn variadic(name: &'static str, params: &'static [Ty], result: Ty, body: Body) -> Function {
+    Function {
+        name,
+        params,
+        variadic: true,
+        result,
+        body,
+    }
+}
+
+/// The error of a function whose result would be too large.
+fn too_large() -> CallError {
+    CallError::returned(format!("result is larger than {} MiB", MAX_TEXT >> 20))
+}
+
+/// The semver library of the Helm that the dialect stands for.
+fn edition(call: &Call<'_>) -> Edition {
+    if call.dialect.must_to_functions {
+        Edition::V3_5
+    } else {
+        Edition::V3_3
+    }
 }

@@ -167,12 +167,11 @@ pub(crate) enum OperandKind {
     Pipe(u32),
 }
 
-/// A number constant, with every Go type that can hold it.
+/// A number constant, with the Go types that can hold it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number {
     pub text: Span,
     pub int: Option<i64>,
-    pub uint: Option<u64>,
     pub float: Option<f64>,
 }
 

@@ -127,6 +127,11 @@ pub trait Object: Any {
     /// What `%v` prints.
     fn display(&self) -> String;
 
+    /// Whether `reflect.DeepEqual` finds the same value in another object of the same type.
+    fn deep_equals(&self, other: &dyn Object) -> bool {
+        self.display() == other.display()
+    }
+
     fn as_any(&self) -> &dyn Any;
 }
 

@@ -4,7 +4,7 @@ use super::evaluate::after_first;
 use super::{Frame, Got, Result, Run};
 use crate::function::{Signature, Ty};
 use crate::ir::{Node, OperandKind, Span, print};
-use crate::value::{Element, List, Map, MapType, Str, Value};
+use crate::value::{Element, List, Map, MapType, Value};
 
 impl Run<'_> {
     /// Pushes the arguments of a call; the answer is where they begin. `last` is the value piped in.
@@ -196,9 +196,4 @@ fn zero(ty: Ty) -> Option<Value> {
         Ty::Named(name) => name.starts_with(['*', '[']).then_some(Value::Nil),
         Ty::Bool | Ty::Int | Ty::Int64 | Ty::Float64 | Ty::String => None,
     }
-}
-
-/// The zero of a type as a result, for functions that fail softly.
-pub(super) fn empty_text() -> Value {
-    Value::Str(Str::default())
 }

@@ -98,7 +98,7 @@ impl Run<'_> {
                 self.out.insert(start, b'\n');
             }
             Some(TextFilter::Quote) => {
-                let quoted = crate::fmt::quote(&self.out[start..]);
+                let quoted = crate::fmt::quote::quote(&self.out[start..], false);
                 self.out.truncate(start);
                 self.out.extend_from_slice(&quoted);
             }

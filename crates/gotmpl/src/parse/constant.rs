@@ -115,7 +115,6 @@ pub(super) fn char_constant(token: &[u8], span: Span) -> Result<Number, String> 
     Ok(Number {
         text: span,
         int: Some(i64::from(code)),
-        uint: Some(u64::from(code)),
         float: Some(f64::from(code)),
     })
 }
@@ -124,11 +123,8 @@ pub(super) fn char_constant(token: &[u8], span: Span) -> Result<Number, String> 
 pub(super) fn number(token: &[u8], span: Span) -> Result<Number, String> {
     let illegal = || format!("illegal number syntax: {}", quoted(token));
     let text = std::str::from_utf8(token).map_err(|_| illegal())?;
-    let mut uint = parse_uint(text);
+    let uint = parse_uint(text);
     let int = parse_int(text);
-    if int == Some(0) {
-        uint = Some(0);
-    }
     #[expect(
         clippy::cast_precision_loss,
         reason = "Go converts the constant the same way"
@@ -138,7 +134,6 @@ pub(super) fn number(token: &[u8], span: Span) -> Result<Number, String> {
         return Ok(Number {
             text: span,
             int,
-            uint,
             float,
         });
     }
@@ -148,16 +143,20 @@ pub(super) fn number(token: &[u8], span: Span) -> Result<Number, String> {
     }
     Ok(Number {
         text: span,
-        int: integral(float, -TWO_63, TWO_63, |x| x as i64),
-        uint: integral(float, 0.0, 2.0 * TWO_63, |x| x as u64),
+        int: integral(float),
         float: Some(float),
     })
 }
 
 const TWO_63: f64 = 9_223_372_036_854_775_808.0;
 
-fn integral<T>(float: f64, low: f64, end: f64, convert: impl Fn(f64) -> T) -> Option<T> {
-    (float >= low && float < end && float.fract() == 0.0).then(|| convert(float))
+fn integral(float: f64) -> Option<i64> {
+    let fits = (-TWO_63..TWO_63).contains(&float) && float.fract() == 0.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the value is whole and in range"
+    )]
+    fits.then_some(float as i64)
 }
 
 /// `strconv.ParseUint` with base 0.

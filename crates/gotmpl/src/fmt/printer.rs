@@ -1,0 +1,272 @@
+//! One value under one verb: which verbs a type knows, and how collections show their elements.
+
+use super::layout::Layout;
+use crate::value::{Contents, Element, Kind, List, Map, Value};
+
+/// Deeper nesting prints as `...`; a map can contain itself.
+const MAX_DEPTH: usize = 500;
+
+pub(super) struct Printer<'o> {
+    pub(super) out: &'o mut Vec<u8>,
+    pub(super) layout: Layout,
+    depth: usize,
+}
+
+impl<'o> Printer<'o> {
+    pub(super) fn new(out: &'o mut Vec<u8>) -> Self {
+        Self {
+            out,
+            layout: Layout::default(),
+            depth: 0,
+        }
+    }
+
+    pub(super) fn write(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    pub(super) fn print(&mut self, value: &Value, verb: char) {
+        match (value, verb) {
+            (Value::Nil, 'T' | 'v') => self.layout.pad(self.out, b"<nil>"),
+            (Value::Nil, _) => self.bad_verb(value, verb),
+            (_, 'T') => self.layout.string(self.out, value.type_name().as_bytes()),
+            (_, 'p') => self.pointer(value, verb),
+            (Value::List(list), 'v' | 'd') if list.element() == Element::Byte => {
+                self.list(list, verb, "[]byte");
+            }
+            _ => self.value(value, verb),
+        }
+    }
+
+    fn value(&mut self, value: &Value, verb: char) {
+        match value {
+            Value::Nil => self.write("<nil>"),
+            Value::Bool(b) if matches!(verb, 't' | 'v') => {
+                self.layout
+                    .pad(self.out, if *b { b"true" } else { b"false" });
+            }
+            Value::Int(n) | Value::Int64(n) if is_integer_verb(verb) => self.signed(*n, verb),
+            Value::Uint8(n) if is_integer_verb(verb) => self.unsigned(u64::from(*n), verb),
+            Value::Uint64(n) if is_integer_verb(verb) => self.unsigned(*n, verb),
+            Value::Float(x) if is_float_verb(verb) => self.float(*x, verb),
+            Value::Str(text) if is_string_verb(verb) => self.string(text.as_bytes(), verb),
+            Value::List(list) => self.list(list, verb, &value.type_name()),
+            Value::Map(map) => self.map(map, verb, &value.type_name()),
+            Value::Object(_) => self.object(value, verb),
+            _ => self.bad_verb(value, verb),
+        }
+    }
+
+    /// `%!d(string=x)`: the verb does not suit the type.
+    fn bad_verb(&mut self, value: &Value, verb: char) {
+        self.write("%!");
+        super::unicode::push(self.out, verb);
+        self.write("(");
+        if value.is_nil() {
+            self.write("<nil>");
+        } else {
+            self.write(&value.type_name());
+            self.write("=");
+            self.print(value, 'v');
+        }
+        self.write(")");
+    }
+
+    fn signed(&mut self, n: i64, verb: char) {
+        let bits = n.cast_unsigned();
+        match verb {
+            'c' => self.layout.character(self.out, bits),
+            'q' => self.layout.quoted_character(self.out, bits),
+            'U' => self.layout.code_point(self.out, bits),
+            _ => self.layout.integer(self.out, n.unsigned_abs(), n < 0, verb),
+        }
+    }
+
+    fn unsigned(&mut self, n: u64, verb: char) {
+        match verb {
+            'c' => self.layout.character(self.out, n),
+            'q' => self.layout.quoted_character(self.out, n),
+            'U' => self.layout.code_point(self.out, n),
+            'v' if self.layout.go_syntax => {
+                let layout = Layout {
+                    sharp: true,
+                    ..self.layout
+                };
+                layout.integer(self.out, n, false, 'x');
+            }
+            _ => self.layout.integer(self.out, n, false, verb),
+        }
+    }
+
+    fn float(&mut self, x: f64, verb: char) {
+        let (format, default) = match verb {
+            'v' | 'g' => (b'g', None),
+            'G' => (b'G', None),
+            'b' => (b'b', None),
+            'x' => (b'x', None),
+            'X' => (b'X', None),
+            'e' => (b'e', Some(6)),
+            'E' => (b'E', Some(6)),
+            _ => (b'f', Some(6)),
+        };
+        self.layout.float(self.out, x, format, default);
+    }
+
+    fn string(&mut self, text: &[u8], verb: char) {
+        match verb {
+            'v' if self.layout.go_syntax => self.layout.quoted(self.out, text),
+            'x' => self.layout.hex_string(self.out, text, false),
+            'X' => self.layout.hex_string(self.out, text, true),
+            'q' => self.layout.quoted(self.out, text),
+            _ => self.layout.string(self.out, text),
+        }
+    }
+
+    fn list(&mut self, list: &List, verb: char, type_name: &str) {
+        if list.element() == Element::Byte && matches!(verb, 's' | 'q' | 'x' | 'X') {
+            let bytes: Vec<u8> = list.items().iter().filter_map(byte_of).collect();
+            self.string(&bytes, verb);
+            return;
+        }
+        if !self.open(type_name, list.is_nil()) {
+            return;
+        }
+        for (at, item) in list.items().iter().enumerate() {
+            self.separate(at);
+            self.element(item, verb);
+        }
+        self.close();
+    }
+
+    fn map(&mut self, map: &Map, verb: char, type_name: &str) {
+        if !self.layout.go_syntax {
+            self.write("map");
+        }
+        if !self.open(type_name, map.is_nil()) {
+            return;
+        }
+        map.with_entries(|entries| {
+            for (at, (key, value)) in entries.iter().enumerate() {
+                self.separate(at);
+                self.element(&Value::Str(key.clone()), verb);
+                self.write(":");
+                self.element(value, verb);
+            }
+        });
+        self.close();
+    }
+
+    /// Starts a collection; false if there is nothing more to print.
+    fn open(&mut self, type_name: &str, is_nil: bool) -> bool {
+        if self.depth >= MAX_DEPTH {
+            self.write("...");
+            return false;
+        }
+        if self.layout.go_syntax {
+            self.write(type_name);
+            if is_nil {
+                self.write("(nil)");
+                return false;
+            }
+            self.write("{");
+        } else {
+            self.write("[");
+        }
+        self.depth += 1;
+        true
+    }
+
+    fn close(&mut self) {
+        self.depth -= 1;
+        self.write(if self.layout.go_syntax { "}" } else { "]" });
+    }
+
+    fn separate(&mut self, at: usize) {
+        if at > 0 {
+            self.write(if self.layout.go_syntax { ", " } else { " " });
+        }
+    }
+
+    fn element(&mut self, value: &Value, verb: char) {
+        if value.is_nil() && self.layout.go_syntax {
+            self.write("interface {}(nil)");
+        } else {
+            self.value(value, verb);
+        }
+    }
+
+    fn object(&mut self, value: &Value, verb: char) {
+        let Value::Object(object) = value else {
+            return;
+        };
+        if let Some(scalar) = object.scalar()
+            && (self.layout.go_syntax || !is_string_verb(verb))
+        {
+            if knows_verb(&scalar, verb) {
+                self.value(&scalar, verb);
+            } else {
+                self.bad_verb(value, verb);
+            }
+            return;
+        }
+        match object.contents() {
+            _ if matches!(verb, 'v' | 's') => {
+                self.layout.string(self.out, object.display().as_bytes());
+            }
+            Contents::List(list) => self.list(&list, verb, object.type_name()),
+            Contents::Map(map) => self.map(&map, verb, object.type_name()),
+            Contents::None if is_string_verb(verb) => {
+                self.string(object.display().as_bytes(), verb)
+            }
+            Contents::None => self.bad_verb(value, verb),
+        }
+    }
+
+    /// An address. The real one differs from run to run in Go, so any will do.
+    fn pointer(&mut self, value: &Value, verb: char) {
+        let is_pointer = matches!(value.kind(), Kind::Slice | Kind::Map | Kind::Ptr);
+        if is_pointer {
+            let layout = Layout {
+                sharp: !self.layout.sharp,
+                ..self.layout
+            };
+            layout.integer(self.out, 0xc0_0000_0000, false, 'x');
+        } else {
+            self.bad_verb(value, verb);
+        }
+    }
+}
+
+fn knows_verb(value: &Value, verb: char) -> bool {
+    match value {
+        Value::Bool(_) => matches!(verb, 't' | 'v'),
+        Value::Float(_) => is_float_verb(verb),
+        Value::Str(_) => is_string_verb(verb),
+        _ => is_integer_verb(verb),
+    }
+}
+
+fn is_integer_verb(verb: char) -> bool {
+    matches!(
+        verb,
+        'v' | 'd' | 'b' | 'o' | 'O' | 'x' | 'X' | 'c' | 'q' | 'U'
+    )
+}
+
+fn is_float_verb(verb: char) -> bool {
+    matches!(
+        verb,
+        'v' | 'b' | 'g' | 'G' | 'x' | 'X' | 'f' | 'F' | 'e' | 'E'
+    )
+}
+
+fn is_string_verb(verb: char) -> bool {
+    matches!(verb, 'v' | 's' | 'x' | 'X' | 'q')
+}
+
+fn byte_of(value: &Value) -> Option<u8> {
+    match value {
+        Value::Uint8(byte) => Some(*byte),
+        _ => None,
+    }
+}

@@ -1,0 +1,1 @@
+//! Formats against what Go prints.

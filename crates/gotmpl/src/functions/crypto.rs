@@ -1,0 +1,3 @@
+//! crypto
+use crate::function::Function;
+pub(super) const FUNCTIONS: &[Function] = &[];

@@ -1,0 +1,271 @@
+//! Times, durations, months and weekdays as templates see them.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use super::layout::{MONTHS, WEEKDAYS};
+use super::moment::Moment;
+use super::zone::Zone;
+use super::{duration, layout};
+use crate::function::CallError;
+use crate::functions::Outcome;
+use crate::value::{Kind, Object, Value};
+
+/// `time.Time`
+#[derive(Debug)]
+pub(super) struct TimeObject(Moment);
+
+impl TimeObject {
+    pub(super) fn value(moment: Moment) -> Value {
+        Value::Object(Rc::new(Self(moment)))
+    }
+
+    pub(super) fn moment_of(value: &Value) -> Option<Moment> {
+        match value {
+            Value::Object(object) => object.as_any().downcast_ref::<Self>().map(|time| time.0.clone()),
+            _ => None,
+        }
+    }
+
+    fn compare(&self, name: &str, other: &Moment) -> Value {
+        let (own, other) = (self.0.total_nanos(), other.total_nanos());
+        match name {
+            "Before" => Value::Bool(own < other),
+            "After" => Value::Bool(own > other),
+            "Equal" => Value::Bool(own == other),
+            _ => Value::Int(own.cmp(&other) as i64),
+        }
+    }
+}
+
+const TIME_METHODS: [&str; 10] =
+    ["Format", "Add", "AddDate", "Sub", "Before", "After", "Equal", "Compare", "Truncate", "Round"];
+
+impl Object for TimeObject {
+    fn type_name(&self) -> &'static str {
+        "time.Time"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Struct
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        let civil = self.0.civil();
+        let per_second = |unit: i128| {
+            let count = self.0.total_nanos().div_euclid(unit);
+            Value::Int64(i64::try_from(count).unwrap_or(0))
+        };
+        Some(match name {
+            "Year" => Value::Int(civil.year),
+            "Month" => NamedInt::value("time.Month", &MONTHS, civil.month, civil.month - 1),
+            "Day" => Value::Int(civil.day),
+            "Hour" => Value::Int(civil.hour),
+            "Minute" => Value::Int(civil.minute),
+            "Second" => Value::Int(civil.second),
+            "Nanosecond" => Value::Int(i64::from(self.0.nanos)),
+            "YearDay" => Value::Int(civil.year_day),
+            "Weekday" => NamedInt::value("time.Weekday", &WEEKDAYS, civil.weekday, civil.weekday),
+            "Unix" => Value::Int64(self.0.seconds),
+            "UnixMilli" => per_second(1_000_000),
+            "UnixMicro" => per_second(1000),
+            "UnixNano" => per_second(1),
+            "UTC" => Self::value(self.0.in_zone(Zone::Utc)),
+            "IsZero" => Value::Bool(self.0.is_zero()),
+            "String" => Value::str(self.display()),
+            "Location" => Value::str(self.0.zone.name()),
+            _ => return None,
+        })
+    }
+
+    fn has_method(&self, name: &str) -> bool {
+        TIME_METHODS.contains(&name)
+    }
+
+    fn call_method(&self, name: &str, args: &[Value]) -> Outcome {
+        match (name, args) {
+            ("Format", [Value::Str(format)]) => Ok(Value::str(layout::format(&self.0, format.as_bytes()))),
+            ("AddDate", [Value::Int(years), Value::Int(months), Value::Int(days)]) => {
+                let civil = self.0.civil();
+                let limit = |n: &i64| (*n).clamp(-1_000_000, 1_000_000);
+                let date = (civil.year + limit(years), civil.month + limit(months), civil.day + limit(days));
+                let seconds = (civil.hour * 60 + civil.minute) * 60 + civil.second;
+                Ok(Self::value(Moment::from_civil(date, seconds, self.0.nanos, self.0.zone.clone())))
+            }
+            ("Add" | "Truncate" | "Round", [length]) => {
+                let nanos = DurationObject::nanos_of(length).ok_or_else(|| wrong_type("time.Duration", length))?;
+                Ok(Self::value(match name {
+                    "Add" => self.0.plus(nanos),
+                    _ => shortened(&self.0, nanos, name == "Round"),
+                }))
+            }
+            ("Sub" | "Before" | "After" | "Equal" | "Compare", [other]) => {
+                let other = Self::moment_of(other).ok_or_else(|| wrong_type("time.Time", other))?;
+                Ok(match name {
+                    "Sub" => DurationObject::value(self.0.since(&other)),
+                    _ => self.compare(name, &other),
+                })
+            }
+            _ => Err(CallError::NoSuchMethod),
+        }
+    }
+
+    fn to_plain(&self) -> Value {
+        Value::str(layout::format(&self.0, b"2006-01-02T15:04:05.999999999Z07:00"))
+    }
+
+    fn display(&self) -> String {
+        self.0.display()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+fn wrong_type(wanted: &str, found: &Value) -> CallError {
+    CallError::returned(format!(
+        "wrong type for value; expected {wanted}; got {}",
+        found.type_name()
+    ))
+}
+
+/// The moment cut to a multiple of `unit` since the year 1.
+fn shortened(moment: &Moment, unit: i64, round: bool) -> Moment {
+    let mut shortened = moment.in_zone(moment.zone.clone());
+    if unit > 0 {
+        let unit = i128::from(unit);
+        let since_zero = moment.total_nanos() - Moment::zero().total_nanos();
+        let rest = since_zero.rem_euclid(unit);
+        let up = round && rest * 2 >= unit;
+        let change = if up { unit - rest } else { -rest };
+        shortened = Moment::from_nanos(moment.total_nanos() + change, moment.zone.clone());
+    }
+    shortened
+}
+
+/// `time.Duration`
+#[derive(Debug)]
+pub(super) struct DurationObject(i64);
+
+impl DurationObject {
+    fn value(nanos: i64) -> Value {
+        Value::Object(Rc::new(Self(nanos)))
+    }
+
+    fn nanos_of(value: &Value) -> Option<i64> {
+        match value {
+            Value::Object(object) => object.as_any().downcast_ref::<Self>().map(|length| length.0),
+            Value::Int(nanos) => Some(*nanos),
+            _ => None,
+        }
+    }
+}
+
+impl Object for DurationObject {
+    fn type_name(&self) -> &'static str {
+        "time.Duration"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Int64
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        #[expect(clippy::cast_precision_loss, reason = "Go converts the same way")]
+        let parts = |unit: i64| Value::Float((self.0 / unit) as f64 + (self.0 % unit) as f64 / unit as f64);
+        Some(match name {
+            "Hours" => parts(3_600_000_000_000),
+            "Minutes" => parts(60_000_000_000),
+            "Seconds" => parts(1_000_000_000),
+            "Milliseconds" => Value::Int64(self.0 / 1_000_000),
+            "Microseconds" => Value::Int64(self.0 / 1000),
+            "Nanoseconds" => Value::Int64(self.0),
+            "Abs" => Self::value(self.0.saturating_abs()),
+            "String" => Value::str(self.display()),
+            _ => return None,
+        })
+    }
+
+    fn has_method(&self, name: &str) -> bool {
+        matches!(name, "Round" | "Truncate")
+    }
+
+    fn call_method(&self, name: &str, args: &[Value]) -> Outcome {
+        let [unit] = args else {
+            return Err(CallError::NoSuchMethod);
+        };
+        let unit = Self::nanos_of(unit).ok_or_else(|| wrong_type("time.Duration", unit))?;
+        Ok(Self::value(match name {
+            "Round" => duration::rounded(self.0, unit),
+            "Truncate" if unit > 0 => self.0 - self.0 % unit,
+            "Truncate" => self.0,
+            _ => return Err(CallError::NoSuchMethod),
+        }))
+    }
+
+    fn scalar(&self) -> Option<Value> {
+        Some(Value::Int64(self.0))
+    }
+
+    fn to_plain(&self) -> Value {
+        Value::Int64(self.0)
+    }
+
+    fn display(&self) -> String {
+        duration::text(self.0)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// `time.Month` and `time.Weekday`: numbers that print as names.
+#[derive(Debug)]
+struct NamedInt {
+    type_name: &'static str,
+    name: &'static str,
+    number: i64,
+}
+
+impl NamedInt {
+    fn value(type_name: &'static str, names: &[&'static str], number: i64, at: i64) -> Value {
+        let name = usize::try_from(at).ok().and_then(|at| names.get(at)).unwrap_or(&"");
+        Value::Object(Rc::new(Self {
+            type_name,
+            name,
+            number,
+        }))
+    }
+}
+
+impl Object for NamedInt {
+    fn type_name(&self) -> &str {
+        self.type_name
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Int
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        (name == "String").then(|| Value::str(self.name))
+    }
+
+    fn scalar(&self) -> Option<Value> {
+        Some(Value::Int(self.number))
+    }
+
+    fn to_plain(&self) -> Value {
+        Value::Int(self.number)
+    }
+
+    fn display(&self) -> String {
+        self.name.to_owned()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,220 @@
+//! Functions on lists. None changes its list; what they return is a new one.
+
+use std::borrow::Cow;
+
+use super::args::{any, int, rest};
+use super::numeric::to_int64;
+use super::reflection::deep_equal;
+use super::{MAX_ITEMS, Outcome, fixed, too_large, variadic};
+use crate::function::{Call, CallError, Function, Ty};
+use crate::value::{Contents, Element, List, Value};
+
+const ANY: Ty = Ty::Any;
+const LIST: Ty = Ty::List;
+const LISTS: Ty = Ty::Named("[][]interface {}");
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    variadic("list", &[ANY], LIST, list),
+    variadic("tuple", &[ANY], LIST, list),
+    fixed("append", &[ANY, ANY], LIST, push),
+    fixed("push", &[ANY, ANY], LIST, push),
+    fixed("mustAppend", &[ANY, ANY], LIST, push),
+    fixed("mustPush", &[ANY, ANY], LIST, push),
+    fixed("prepend", &[ANY, ANY], LIST, prepend),
+    fixed("mustPrepend", &[ANY, ANY], LIST, prepend),
+    fixed("first", &[ANY], ANY, first),
+    fixed("mustFirst", &[ANY], ANY, first),
+    fixed("last", &[ANY], ANY, last),
+    fixed("mustLast", &[ANY], ANY, last),
+    fixed("rest", &[ANY], LIST, tail),
+    fixed("mustRest", &[ANY], LIST, tail),
+    fixed("initial", &[ANY], LIST, initial),
+    fixed("mustInitial", &[ANY], LIST, initial),
+    fixed("reverse", &[ANY], LIST, reverse),
+    fixed("mustReverse", &[ANY], LIST, reverse),
+    fixed("compact", &[ANY], LIST, compact),
+    fixed("mustCompact", &[ANY], LIST, compact),
+    fixed("uniq", &[ANY], LIST, uniq),
+    fixed("mustUniq", &[ANY], LIST, uniq),
+    variadic("without", &[ANY, ANY], LIST, without),
+    variadic("mustWithout", &[ANY, ANY], LIST, without),
+    fixed("has", &[ANY, ANY], Ty::Bool, has),
+    fixed("mustHas", &[ANY, ANY], Ty::Bool, has),
+    variadic("slice", &[ANY, ANY], ANY, slice),
+    variadic("mustSlice", &[ANY, ANY], ANY, slice),
+    variadic("concat", &[ANY], ANY, concat),
+    fixed("chunk", &[Ty::Int, ANY], LISTS, chunk),
+    fixed("mustChunk", &[Ty::Int, ANY], LISTS, chunk),
+];
+
+/// The items of anything that is a slice; the error names the kind of what is none.
+fn items_of<'v>(value: &'v Value, refusal: &str) -> Result<Cow<'v, [Value]>, CallError> {
+    match value {
+        Value::List(list) => Ok(Cow::Borrowed(list.items())),
+        Value::Nil => Err(nil_dereference()),
+        Value::Object(object) => match object.contents() {
+            Contents::List(list) => Ok(Cow::Owned(list.items().to_vec())),
+            _ => Err(CallError::returned(format!(
+                "{refusal} {}",
+                value.kind().name()
+            ))),
+        },
+        other => Err(CallError::returned(format!(
+            "{refusal} {}",
+            other.kind().name()
+        ))),
+    }
+}
+
+/// What Go says when it asks nothing for its type.
+pub(super) fn nil_dereference() -> CallError {
+    CallError::returned("runtime error: invalid memory address or nil pointer dereference")
+}
+
+fn bounded(items: Vec<Value>) -> Outcome {
+    if items.len() > MAX_ITEMS {
+        return Err(too_large());
+    }
+    Ok(Value::list(items))
+}
+
+fn list(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    Ok(if args.is_empty() {
+        Value::List(List::new(Element::Any, Vec::new()))
+    } else {
+        Value::list(args.to_vec())
+    })
+}
+
+fn push(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let items = items_of(any(args, 0), "Cannot push on type")?;
+    let mut all = Vec::with_capacity(items.len() + 1);
+    all.extend_from_slice(&items);
+    all.push(any(args, 1).clone());
+    bounded(all)
+}
+
+fn prepend(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let items = items_of(any(args, 0), "Cannot prepend on type")?;
+    let mut all = Vec::with_capacity(items.len() + 1);
+    all.push(any(args, 1).clone());
+    all.extend_from_slice(&items);
+    bounded(all)
+}
+
+fn first(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let items = items_of(any(args, 0), "Cannot find first on type")?;
+    Ok(items.first().cloned().unwrap_or_default())
+}
+
+fn last(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let items = items_of(any(args, 0), "Cannot find last on type")?;
+    Ok(items.last().cloned().unwrap_or_default())
+}
+
+fn tail(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let items = items_of(any(args, 0), "Cannot find rest on type")?;
+    Ok(match items.split_first() {
+        Some((_, rest)) => Value::list(rest.to_vec()),
+        None => Value::List(List::nil(Element::Any)),
+    })
+}
+
+fn initial(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let items = items_of(any(args, 0), "Cannot find initial on type")?;
+    Ok(match items.split_last() {
+        Some((_, rest)) => Value::list(rest.to_vec()),
+        None => Value::List(List::nil(Element::Any)),
+    })
+}
+
+fn reverse(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let items = items_of(any(args, 0), "Cannot find reverse on type")?;
+    Ok(Value::list(items.iter().rev().cloned().collect()))
+}
+
+fn compact(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let items = items_of(any(args, 0), "Cannot compact on type")?;
+    let kept = items.iter().filter(|item| !super::defaults::is_empty(item));
+    Ok(Value::list(kept.cloned().collect()))
+}
+
+fn uniq(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let items = items_of(any(args, 0), "Cannot find uniq on type")?;
+    let mut kept: Vec<Value> = Vec::new();
+    for item in items.iter() {
+        if !kept.iter().any(|other| deep_equal(item, other)) {
+            kept.push(item.clone());
+        }
+    }
+    Ok(Value::list(kept))
+}
+
+fn without(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let items = items_of(any(args, 0), "Cannot find without on type")?;
+    let omitted = rest(args, 1);
+    let kept = items
+        .iter()
+        .filter(|item| !omitted.iter().any(|other| deep_equal(item, other)));
+    Ok(Value::list(kept.cloned().collect()))
+}
+
+fn has(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    if any(args, 1).is_nil() {
+        return Ok(Value::Bool(false));
+    }
+    let items = items_of(any(args, 1), "Cannot find has on type")?;
+    let needle = any(args, 0);
+    Ok(Value::Bool(
+        items.iter().any(|item| deep_equal(needle, item)),
+    ))
+}
+
+/// `list[start:end]`; the part keeps the type of the list.
+fn slice(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let list = any(args, 0);
+    let items = items_of(list, "list should be type of slice or array but")?;
+    if items.is_empty() {
+        return Ok(Value::Nil);
+    }
+    let bound = |at: usize, default: usize| match args.get(at) {
+        Some(value) => usize::try_from(to_int64(value)).ok(),
+        None => Some(default),
+    };
+    let part = bound(1, 0)
+        .zip(bound(2, items.len()))
+        .and_then(|(start, end)| items.get(start..end))
+        .ok_or_else(|| CallError::returned("reflect.Value.Slice: slice index out of bounds"))?;
+    let element = match list {
+        Value::List(list) => list.element(),
+        _ => Element::Any,
+    };
+    Ok(Value::List(List::new(element, part.to_vec())))
+}
+
+fn concat(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let mut all = Vec::new();
+    for list in args {
+        let refusal = |_| match list.kind().name() {
+            "invalid" => nil_dereference(),
+            kind => CallError::returned(format!("Cannot concat type {kind} as list")),
+        };
+        all.extend_from_slice(&items_of(list, "").map_err(refusal)?);
+    }
+    if all.is_empty() {
+        return Ok(Value::List(List::nil(Element::Any)));
+    }
+    bounded(all)
+}
+
+fn chunk(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let items = items_of(any(args, 1), "Cannot chunk type")?;
+    let size = usize::try_from(int(args, 0)).unwrap_or(0);
+    if size == 0 {
+        return Err(CallError::returned(
+            "runtime error: makeslice: len out of range",
+        ));
+    }
+    let chunks = items.chunks(size).map(|chunk| Value::list(chunk.to_vec()));
+    Ok(Value::List(List::new(Element::List, chunks.collect())))
+}

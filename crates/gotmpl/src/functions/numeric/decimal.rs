@@ -1,0 +1,115 @@
+//! Exact decimal numbers for `addf` and its kin, by the rules of shopspring/decimal.
+
+use num_bigint::{BigInt, Sign};
+
+use crate::fmt;
+use crate::function::CallError;
+use crate::value::Value;
+
+/// Digits behind the point that a quotient keeps.
+const DIVISION_PRECISION: i64 = 16;
+
+/// `value * 10^exponent`
+#[derive(Debug, Clone)]
+pub(super) struct Decimal {
+    value: BigInt,
+    exponent: i64,
+}
+
+fn ten_to(power: i64) -> BigInt {
+    BigInt::from(10).pow(u32::try_from(power).unwrap_or(0))
+}
+
+impl Decimal {
+    /// The shortest decimal that reads back as `x`.
+    pub(super) fn from_float(x: f64) -> Result<Self, CallError> {
+        if !x.is_finite() {
+            let shown = fmt::display_text(&Value::Float(x));
+            return Err(CallError::returned(format!(
+                "Cannot create a Decimal from {shown}"
+            )));
+        }
+        let text = format!("{x:e}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let value = format!("{whole}{fraction}").parse().unwrap_or_default();
+        let places = i64::try_from(fraction.len()).unwrap_or(0);
+        let exponent = exponent.parse::<i64>().unwrap_or(0) - places;
+        Ok(Self { value, exponent })
+    }
+
+    /// The nearest float.
+    pub(super) fn to_float(&self) -> f64 {
+        format!("{}e{}", self.value, self.exponent)
+            .parse()
+            .unwrap_or(0.0)
+    }
+
+    /// Both values under the smaller exponent.
+    fn aligned(&self, other: &Self) -> (BigInt, BigInt, i64) {
+        let exponent = self.exponent.min(other.exponent);
+        let scaled = |d: &Self| &d.value * ten_to(d.exponent - exponent);
+        (scaled(self), scaled(other), exponent)
+    }
+
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "all four operations have one type"
+    )]
+    pub(super) fn add(&self, other: &Self) -> Result<Self, CallError> {
+        let (a, b, exponent) = self.aligned(other);
+        Ok(Self {
+            value: a + b,
+            exponent,
+        })
+    }
+
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "all four operations have one type"
+    )]
+    pub(super) fn sub(&self, other: &Self) -> Result<Self, CallError> {
+        let (a, b, exponent) = self.aligned(other);
+        Ok(Self {
+            value: a - b,
+            exponent,
+        })
+    }
+
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "all four operations have one type"
+    )]
+    pub(super) fn mul(&self, other: &Self) -> Result<Self, CallError> {
+        Ok(Self {
+            value: &self.value * &other.value,
+            exponent: self.exponent + other.exponent,
+        })
+    }
+
+    /// Sixteen digits behind the point, half away from zero.
+    pub(super) fn div(&self, other: &Self) -> Result<Self, CallError> {
+        if other.value.sign() == Sign::NoSign {
+            return Err(CallError::returned("decimal division by 0"));
+        }
+        let shift = self.exponent - other.exponent + DIVISION_PRECISION;
+        let (dividend, divisor) = if shift < 0 {
+            (self.value.clone(), &other.value * ten_to(-shift))
+        } else {
+            (&self.value * ten_to(shift), other.value.clone())
+        };
+        let quotient = &dividend / &divisor;
+        let remainder = &dividend - &quotient * &divisor;
+        let is_half_or_more = remainder.magnitude() * 2_u32 >= *divisor.magnitude();
+        let is_negative = (self.value.sign() == Sign::Minus) != (other.value.sign() == Sign::Minus);
+        let step = match (is_half_or_more, is_negative) {
+            (false, _) => 0,
+            (true, true) => -1,
+            (true, false) => 1,
+        };
+        Ok(Self {
+            value: quotient + step,
+            exponent: -DIVISION_PRECISION,
+        })
+    }
+}

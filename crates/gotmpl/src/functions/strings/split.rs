@@ -1,0 +1,116 @@
+//! Text taken apart and put together.
+
+use memchr::memmem;
+
+use super::string_list;
+use crate::fmt::unicode;
+use crate::function::Call;
+use crate::functions::args::{any, bytes, int, strval, to_str};
+use crate::functions::{MAX_TEXT, Outcome, too_large};
+use crate::value::{Contents, Element, List, Map, MapType, Str, Value};
+
+/// Sprig's list of texts for any value: nil elements are dropped, a single value is a list of one.
+pub(in crate::functions) fn strings_of(value: &Value) -> List {
+    let texts = |items: &[Value]| {
+        let kept = items.iter().filter(|item| !item.is_nil());
+        List::new(
+            Element::String,
+            kept.map(|item| Value::Str(to_str(item))).collect(),
+        )
+    };
+    match value {
+        Value::Nil => texts(&[]),
+        Value::List(list) if list.element() == Element::String => list.clone(),
+        Value::List(list) => texts(list.items()),
+        Value::Object(object) => match object.contents() {
+            Contents::List(list) => texts(list.items()),
+            _ => texts(std::slice::from_ref(value)),
+        },
+        other => texts(std::slice::from_ref(other)),
+    }
+}
+
+pub(super) fn join(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let separator = bytes(args, 0);
+    let mut out = Vec::new();
+    for (at, item) in strings_of(any(args, 1)).items().iter().enumerate() {
+        if at > 0 {
+            out.extend_from_slice(separator);
+        }
+        out.extend_from_slice(&strval(item));
+        if out.len() > MAX_TEXT {
+            return Err(too_large());
+        }
+    }
+    Ok(Value::str(out))
+}
+
+pub(super) fn sort_alpha(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let mut items = strings_of(any(args, 0)).items().to_vec();
+    if items.is_empty() && any(args, 0).is_nil() {
+        items.push(Value::str("<nil>"));
+    }
+    items.sort_by(|a, b| strval(a).cmp(&strval(b)));
+    Ok(string_list(items))
+}
+
+pub(super) fn split(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    Ok(numbered(&pieces(bytes(args, 1), bytes(args, 0), -1)))
+}
+
+pub(super) fn splitn(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    Ok(numbered(&pieces(
+        bytes(args, 2),
+        bytes(args, 0),
+        int(args, 1),
+    )))
+}
+
+pub(super) fn split_list(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let pieces = pieces(bytes(args, 1), bytes(args, 0), -1);
+    Ok(string_list(pieces.into_iter().map(Value::str).collect()))
+}
+
+/// A map with the keys `_0`, `_1`, ...
+fn numbered(pieces: &[&[u8]]) -> Value {
+    let entries = pieces
+        .iter()
+        .enumerate()
+        .map(|(at, piece)| (Str::from(format!("_{at}")), Value::str(*piece)))
+        .collect();
+    Value::Map(Map::from_entries(MapType::Strings, entries))
+}
+
+/// `strings.SplitN`: at most `limit` pieces if it is positive, none if it is zero.
+fn pieces<'t>(text: &'t [u8], separator: &[u8], limit: i64) -> Vec<&'t [u8]> {
+    if limit == 0 {
+        return Vec::new();
+    }
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if separator.is_empty() {
+        return characters(text, limit);
+    }
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for at in memmem::find_iter(text, separator).take(limit - 1) {
+        pieces.push(&text[from..at]);
+        from = at + separator.len();
+    }
+    pieces.push(&text[from..]);
+    pieces
+}
+
+fn characters(text: &[u8], limit: usize) -> Vec<&[u8]> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((_, length)) = unicode::decode(rest) {
+        if pieces.len() + 1 == limit {
+            pieces.push(rest);
+            break;
+        }
+        let (first, behind) = rest.split_at(length);
+        pieces.push(first);
+        rest = behind;
+    }
+    pieces
+}

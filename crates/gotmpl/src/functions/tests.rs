@@ -1,0 +1,129 @@
+//! Every function against what the real Helm 3.17.3 and 4.2.4 printed.
+//!
+//! A case file holds templates, each followed by what Helm made of it: `= "text"`, or `! "error"`. `3` and `4`
+//! before the mark mean that the two Helms differ; `b` behind it that the text is base64, because it is no UTF-8.
+
+mod evaluate;
+mod host;
+mod properties;
+
+use crate::function::Dialect;
+use crate::json;
+use crate::value::Value;
+use evaluate::Evaluator;
+use host::FixedHost;
+
+/// The values that the templates were rendered with.
+const VALUES: &str = include_str!("tests/cases/values.json");
+
+pub(super) const HELM_3: Dialect = Dialect {
+    range_over_int: false,
+    must_to_functions: false,
+};
+pub(super) const HELM_4: Dialect = Dialect {
+    range_over_int: true,
+    must_to_functions: true,
+};
+
+/// What Helm printed, or the error that it reported.
+type Expected = Result<Vec<u8>, String>;
+
+struct Case<'t> {
+    template: &'t str,
+    helm_3: Expected,
+    helm_4: Expected,
+}
+
+fn read_cases(text: &str) -> Vec<Case<'_>> {
+    let mut lines = text.lines().peekable();
+    let mut cases = Vec::new();
+    while let Some(template) = lines.next() {
+        let first = lines.next().expect("an expectation follows each template");
+        let (helm_3, helm_4) = match first.strip_prefix('3') {
+            Some(line) => {
+                let second = lines.next().and_then(|line| line.strip_prefix('4'));
+                (
+                    read_expected(line),
+                    read_expected(second.expect("Helm 4 follows Helm 3")),
+                )
+            }
+            None => (read_expected(first), read_expected(first)),
+        };
+        cases.push(Case {
+            template,
+            helm_3,
+            helm_4,
+        });
+    }
+    cases
+}
+
+fn read_expected(line: &str) -> Expected {
+    let (mark, text) = line.split_once(' ').expect("a mark and a text");
+    if mark == "=b" {
+        return Ok(super::base64::decode(text.as_bytes()).expect("base64"));
+    }
+    let Ok(Value::Str(text)) = json::decode(text.as_bytes()) else {
+        panic!("no JSON string: {line}");
+    };
+    match mark {
+        "=" => Ok(text.as_bytes().to_vec()),
+        "!" => Err(text.to_text().into_owned()),
+        _ => panic!("unknown mark: {line}"),
+    }
+}
+
+#[track_caller]
+fn check(text: &str) {
+    let host = FixedHost::default();
+    let mut wrong = Vec::new();
+    let cases = read_cases(text);
+    for case in &cases {
+        for (dialect, expected) in [(&HELM_3, &case.helm_3), (&HELM_4, &case.helm_4)] {
+            let found = Evaluator::new(&host, dialect, VALUES).render(case.template);
+            if found != *expected {
+                let helm = if dialect.must_to_functions { 4 } else { 3 };
+                let show = |result: &Expected| match result {
+                    Ok(text) => format!("= {:?}", String::from_utf8_lossy(text)),
+                    Err(error) => format!("! {error:?}"),
+                };
+                wrong.push(format!(
+                    "{} (Helm {helm})\n  helm {}\n  ours {}",
+                    case.template,
+                    show(expected),
+                    show(&found)
+                ));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {} differ:\n{}",
+        wrong.len(),
+        2 * cases.len(),
+        wrong.join("\n")
+    );
+}
+
+macro_rules! families {
+    ($($name:ident: $file:literal,)*) => {$(
+        #[test]
+        fn $name() {
+            check(include_str!(concat!("tests/cases/", $file)));
+        }
+    )*};
+}
+
+families! {
+    urls_agree_with_helm: "urls.txt",
+    dates_agree_with_helm: "dates.txt",
+    regular_expressions_agree_with_helm: "regex.txt",
+    encodings_and_paths_agree_with_helm: "paths.txt",
+    formats_agree_with_helm: "fmt.txt",
+    functions_on_lists_agree_with_helm: "lists.txt",
+    functions_on_maps_agree_with_helm: "dicts.txt",
+    functions_on_numbers_and_types_agree_with_helm: "numeric.txt",
+    functions_on_strings_agree_with_helm: "strings.txt",
+    functions_on_versions_agree_with_helm: "versions.txt",
+    json_agrees_with_helm: "json.txt",
+}

@@ -1,0 +1,195 @@
+//! Semantic versions in templates.
+
+use std::any::Any;
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use super::args::text;
+use super::{Outcome, edition, fixed};
+use crate::function::{Call, CallError, Function, Ty};
+use crate::semver::{Constraint, Edition, Version};
+use crate::value::{Element, Kind, List, Object, Value};
+
+const STR: Ty = Ty::String;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    fixed("semver", &[STR], Ty::Named("*semver.Version"), semver),
+    fixed("semverCompare", &[STR, STR], Ty::Bool, semver_compare),
+];
+
+fn semver(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let edition = edition(call);
+    let version = Version::parse_in(&text(args, 0), edition)
+        .map_err(|error| CallError::returned(error.message(edition)))?;
+    Ok(VersionObject::pointer(version, edition))
+}
+
+fn semver_compare(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let edition = edition(call);
+    let constraint = Constraint::parse_in(&text(args, 0), edition).map_err(CallError::Returned)?;
+    let version = Version::parse_in(&text(args, 1), edition)
+        .map_err(|error| CallError::returned(error.message(edition)))?;
+    Ok(Value::Bool(constraint.check(&version)))
+}
+
+/// A version as templates see it.
+#[derive(Debug)]
+struct VersionObject {
+    version: Version,
+    edition: Edition,
+    /// Increments return a plain struct, which lacks the methods of the pointer.
+    is_pointer: bool,
+}
+
+impl VersionObject {
+    fn pointer(version: Version, edition: Edition) -> Value {
+        Value::Object(Rc::new(Self {
+            version,
+            edition,
+            is_pointer: true,
+        }))
+    }
+
+    fn plain(&self, version: Version) -> Value {
+        Value::Object(Rc::new(Self {
+            version,
+            edition: self.edition,
+            is_pointer: false,
+        }))
+    }
+
+    fn incremented(&self, next: Option<Version>, part: &str) -> Outcome {
+        next.map(|version| self.plain(version)).ok_or_else(|| {
+            CallError::returned(format!("{part} version increment would overflow uint64"))
+        })
+    }
+
+    fn compare(&self, name: &str, args: &[Value]) -> Outcome {
+        let [Value::Object(other)] = args else {
+            return Err(wrong_type(args));
+        };
+        let Some(other) = other
+            .as_any()
+            .downcast_ref::<Self>()
+            .filter(|other| other.is_pointer)
+        else {
+            return Err(wrong_type(args));
+        };
+        let order = self.version.compare(&other.version);
+        Ok(match name {
+            "Compare" => Value::Int(order as i64),
+            "Equal" => Value::Bool(order == Ordering::Equal),
+            "LessThan" => Value::Bool(order == Ordering::Less),
+            "LessThanEqual" => Value::Bool(order != Ordering::Greater),
+            "GreaterThan" => Value::Bool(order == Ordering::Greater),
+            _ => Value::Bool(order != Ordering::Less),
+        })
+    }
+
+    fn changed(&self, name: &str, args: &[Value]) -> Outcome {
+        let [Value::Str(part)] = args else {
+            return Err(wrong_type(args));
+        };
+        let part = part.to_text();
+        let next = if name == "SetPrerelease" {
+            self.version.with_prerelease(&part, self.edition)
+        } else {
+            self.version.with_metadata(&part, self.edition)
+        };
+        next.map(|version| self.plain(version))
+            .map_err(|error| CallError::returned(error.message(self.edition)))
+    }
+}
+
+fn wrong_type(args: &[Value]) -> CallError {
+    let found = args
+        .first()
+        .map_or_else(|| "nothing".to_owned(), Value::type_name);
+    CallError::returned(format!(
+        "wrong type for value; expected *semver.Version; got {found}"
+    ))
+}
+
+const POINTER_METHODS: [&str; 6] = [
+    "Compare",
+    "Equal",
+    "LessThan",
+    "LessThanEqual",
+    "GreaterThan",
+    "GreaterThanEqual",
+];
+const VALUE_METHODS: [&str; 2] = ["SetPrerelease", "SetMetadata"];
+
+impl Object for VersionObject {
+    fn type_name(&self) -> &'static str {
+        if self.is_pointer {
+            "*semver.Version"
+        } else {
+            "semver.Version"
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        if self.is_pointer {
+            Kind::Ptr
+        } else {
+            Kind::Struct
+        }
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        let version = &self.version;
+        Some(match name {
+            "Major" => Value::Uint64(version.major),
+            "Minor" => Value::Uint64(version.minor),
+            "Patch" => Value::Uint64(version.patch),
+            "Prerelease" => Value::str(version.prerelease()),
+            "Metadata" => Value::str(version.metadata()),
+            "String" | "Value" => Value::str(version.to_string()),
+            "Original" if self.is_pointer => Value::str(version.original()),
+            "IncMajor" | "IncMinor" | "IncPatch" => self.call_method(name, &[]).ok()?,
+            "MarshalText" => byte_list(version.to_string().as_bytes()),
+            "MarshalJSON" => byte_list(format!("\"{version}\"").as_bytes()),
+            _ => return None,
+        })
+    }
+
+    fn has_method(&self, name: &str) -> bool {
+        name.starts_with("Inc")
+            || VALUE_METHODS.contains(&name)
+            || (self.is_pointer && POINTER_METHODS.contains(&name))
+    }
+
+    fn call_method(&self, name: &str, args: &[Value]) -> Outcome {
+        match name {
+            "IncMajor" => self.incremented(self.version.next_major(), "major"),
+            "IncMinor" => self.incremented(self.version.next_minor(), "minor"),
+            "IncPatch" => self.incremented(self.version.next_patch(), "patch"),
+            name if VALUE_METHODS.contains(&name) => self.changed(name, args),
+            name if self.is_pointer && POINTER_METHODS.contains(&name) => self.compare(name, args),
+            _ => Err(CallError::NoSuchMethod),
+        }
+    }
+
+    fn to_plain(&self) -> Value {
+        Value::str(self.version.to_string())
+    }
+
+    fn display(&self) -> String {
+        self.version.to_string()
+    }
+
+    fn deep_equals(&self, other: &dyn Object) -> bool {
+        let other = other.as_any().downcast_ref::<Self>();
+        other.is_some_and(|other| self.version == other.version)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+fn byte_list(bytes: &[u8]) -> Value {
+    let items = bytes.iter().map(|byte| Value::Uint8(*byte)).collect();
+    Value::List(List::new(Element::Byte, items))
+}

@@ -1,0 +1,11 @@
+//! JSON exactly as Go's `encoding/json` writes and reads it, with Go's error texts.
+
+mod decode;
+mod encode;
+
+#[cfg(test)]
+mod tests;
+
+pub use decode::decode;
+pub(crate) use decode::{decode_list, decode_map};
+pub use encode::{encode, encode_pretty};

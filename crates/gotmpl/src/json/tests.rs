@@ -1,0 +1,1 @@
+//! JSON against what Go prints and reports.

@@ -1,0 +1,1 @@
+//! Versions and ranges against the library that Helm uses.
