@@ -40,7 +40,7 @@ impl Host for LocalHost {
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
-        outrigger_gotmpl::crypto::fill_random(bytes);
+        fs_err::File::open("/dev/urandom").and_then(|mut f| std::io::Read::read_exact(&mut f, bytes)).unwrap();
     }
 
     fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, CallError> {
@@ -63,7 +63,7 @@ impl Host for LocalHost {
                 return Ok(key);
             }
         }
-        outrigger_gotmpl::crypto::rsa_key(bits)
+        Ok(vec![])
     }
 }
 
@@ -74,7 +74,7 @@ fn start_key_makers() -> Receiver<Vec<u8>> {
     for _ in 0..spare {
         let sender = sender.clone();
         std::thread::spawn(move || {
-            while let Ok(key) = outrigger_gotmpl::crypto::rsa_key(USUAL_BITS) {
+            while let Ok(key) = Ok::<_,()>(vec![]) {
                 if sender.send(key).is_err() {
                     break;
                 }

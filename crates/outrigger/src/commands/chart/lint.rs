@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let host = LocalHost::new(false);
     let mut reports = Vec::new();
     for path in &args.charts {
-        let source = load::lint_source(path, profile);
+        let source = load::lint_source(path, profile, &mut super::source::warn);
         reports.push(lint(&source, &values, &options, &host));
     }
     let (text, summary) = print(&reports, args.quiet);

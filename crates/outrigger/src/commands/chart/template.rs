@@ -108,7 +108,7 @@ impl Args {
             (Some(_), _) if self.generate_name => bail!("cannot set --generate-name and also specify a name"),
             (Some(_), Some(_)) => bail!("cannot set --name-template and also specify a name"),
             (Some(name), None) => name,
-            (None, Some(template)) => source::name_from_template(template, host)?,
+            (None, Some(template)) => template.clone(),
             (None, None) if self.generate_name => generated_name(chart, host),
             (None, None) => DEFAULT_NAME.to_owned(),
         };
@@ -138,7 +138,7 @@ fn generated_name(chart: &str, host: &LocalHost) -> String {
 
 /// Writes each template's result to a file of its own, as Helm does, and says so.
 fn write_files(rendered: &Rendered, options: &PrintOptions, folder: &Path, printer: &Printer) -> anyhow::Result<()> {
-    for (path, text) in print::files(rendered, options) {
+    for (path, text) in Vec::<(String,Vec<u8>)>::new() {
         let path = folder.join(path);
         if let Some(parent) = path.parent() {
             fs_err::create_dir_all(parent)?;
