@@ -228,19 +228,22 @@ impl Tables<'_> {
         }
     }
 
-    /// Lets each null of the target blot out the source's value, and deletes it where its work is done: always in
-    /// Helm 3, in Helm 4 only where there was a value to blot out. Gives the deleted keys.
+    /// Deletes the nulls of the target whose work is done: in Helm 3 wherever the source has the key, in Helm 4
+    /// wherever the source has a value, which the null blots out for good. Gives the deleted keys.
     fn settle_nulls(&self, target: &Map, source: &Map, keep_nulls: bool) -> Vec<Str> {
         let nulls: Vec<Str> = target.with_entries(|entries| {
             let nulls = entries.iter().filter(|(_, value)| value.is_nil());
             nulls.map(|(key, _)| key.clone()).collect()
         });
-        let always = !self.profile.rules().strips_null_defaults;
+        let blots_out = self.profile.rules().strips_null_defaults;
         let mut deleted = Vec::new();
         for key in nulls {
             let below = source.get(key.as_bytes());
-            source.set(key.clone(), Value::Nil);
-            if !keep_nulls && (always || below.is_some_and(|below| !below.is_nil())) {
+            let is_done = below.as_ref().is_some_and(|below| !blots_out || !below.is_nil());
+            if blots_out {
+                source.set(key.clone(), Value::Nil);
+            }
+            if is_done && !keep_nulls {
                 target.remove(key.as_bytes());
                 deleted.push(key);
             }

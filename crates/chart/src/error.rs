@@ -60,6 +60,9 @@ impl Error {
 pub enum TemplateError {
     #[error("{}", .0.helm_text())]
     Parse(ParseError),
+    /// A `--name-template`, in Go's own words.
+    #[error("{0}")]
+    Name(ParseError),
     /// In the words of the Helm that is imitated.
     #[error("{0}")]
     Exec(String),

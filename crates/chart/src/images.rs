@@ -36,6 +36,17 @@ pub enum Origin {
     Argument,
 }
 
+impl Origin {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Container => "container",
+            Self::Volume => "volume",
+            Self::Field => "field",
+            Self::Argument => "argument",
+        }
+    }
+}
+
 /// Objects nest at most this deep.
 const MAX_DEPTH: usize = 128;
 

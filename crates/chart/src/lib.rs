@@ -5,6 +5,7 @@
 
 pub mod capabilities;
 pub mod chart;
+pub mod charts_folder;
 mod coalesce;
 mod context;
 mod decode;
@@ -33,6 +34,7 @@ pub mod plain;
 pub mod print;
 pub mod profile;
 pub mod render;
+pub mod resolve;
 pub mod schema;
 pub mod show;
 mod tree;

@@ -1,5 +1,7 @@
 //! What `helm template` prints, byte for byte.
 
+use std::borrow::Cow;
+
 use crate::chart::Crd;
 use crate::manifest::{hook::Hook, split};
 use crate::path_match;
@@ -56,6 +58,44 @@ pub fn release_manifest(rendered: &Rendered, include_crds: bool) -> String {
         push(&mut out, &manifest.path, &manifest.content);
     }
     out
+}
+
+/// What `--output-dir` leaves below the folder: one entry per file, in the order in which Helm writes them.
+pub fn files(rendered: &Rendered, options: &PrintOptions) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    for (path, content) in writes(rendered, options) {
+        let at = files.iter().position(|(known, _)| *known == path);
+        let at = at.unwrap_or_else(|| {
+            files.push((path.to_owned(), Vec::new()));
+            files.len() - 1
+        });
+        let mut text = String::new();
+        push(&mut text, path, &content);
+        files[at].1.extend_from_slice(text.as_bytes());
+    }
+    files
+}
+
+/// The paths for which Helm prints `wrote FOLDER/PATH`: one for each object, not for each file.
+pub fn written_paths(rendered: &Rendered, options: &PrintOptions) -> Vec<String> {
+    let writes = writes(rendered, options);
+    writes.into_iter().map(|(path, _)| path.to_owned()).collect()
+}
+
+fn writes<'r>(rendered: &'r Rendered, options: &PrintOptions) -> Vec<(&'r str, Cow<'r, str>)> {
+    let mut writes = Vec::new();
+    if options.include_crds {
+        let crds = rendered.crds.iter();
+        writes.extend(crds.map(|crd| (crd.path.as_str(), String::from_utf8_lossy(&crd.data))));
+    }
+    let manifests = rendered.manifests.iter();
+    writes.extend(manifests.map(|m| (m.path.as_str(), Cow::Borrowed(m.content.as_str()))));
+    if !options.no_hooks {
+        let is_shown = |hook: &&Hook| !(options.skip_tests && hook.is_test());
+        let hooks = rendered.hooks.iter().filter(is_shown);
+        writes.extend(hooks.map(|h| (h.path.as_str(), Cow::Borrowed(h.manifest.as_str()))));
+    }
+    writes
 }
 
 fn push(out: &mut String, path: &str, content: &str) {

@@ -91,6 +91,8 @@ pub struct Rules {
     pub hook_log_policies: bool,
 
     // Package and show.
+    /// Ends the error about a lock that does not fit.
+    pub out_of_sync_hint: &'static str,
     pub gzip_extra: &'static [u8],
     /// How lint names an annotation that has no effect.
     pub list_annotation_word: &'static str,
@@ -124,6 +126,7 @@ const HELM3: Rules = Rules {
     splits_at_line_start_only: false,
     orders_webhooks: false,
     hook_log_policies: false,
+    out_of_sync_hint: "",
     gzip_extra: b"+aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo=",
     list_annotation_word: "Annotation",
     separates_shown_crds: false,
@@ -155,6 +158,7 @@ const HELM4: Rules = Rules {
     splits_at_line_start_only: true,
     orders_webhooks: true,
     hook_log_policies: true,
+    out_of_sync_hint: " with 'helm dependency update'",
     gzip_extra: b"rr\x28\x00aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo=",
     list_annotation_word: "annotation",
     separates_shown_crds: true,

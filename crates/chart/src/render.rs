@@ -1,6 +1,6 @@
 //! From a chart and values to manifests: the whole way of `helm template`.
 
-mod release_name;
+pub mod release_name;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

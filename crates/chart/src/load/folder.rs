@@ -10,6 +10,7 @@ use super::archive::{self, MAX_FILE};
 use super::ignore::{self, Rules};
 use super::{Error as LoadError, Sink, content_type, detect_api_version, from_files};
 use crate::chart::{Chart, File};
+use crate::charts_folder;
 use crate::go_io;
 use crate::lint::{Entry, Source};
 use crate::profile::Profile;
@@ -117,6 +118,32 @@ fn load_folder(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, L
     walk.folder(&root, "", 0)?;
     let files = walk.files;
     from_files(files, profile, warn)
+}
+
+/// What `charts/` of a chart's folder holds, in byte order.
+pub fn charts_folder(path: &Path, profile: Profile) -> Vec<charts_folder::Entry> {
+    let folder = path.join("charts");
+    let mut names: Vec<_> = fs_err::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
+    names.sort_unstable();
+    let mut entries = Vec::new();
+    for name in names {
+        let file_name = name.to_string_lossy().into_owned();
+        let path = folder.join(&name);
+        let is_folder = path.is_dir();
+        if is_folder || file_name.ends_with(".tgz") {
+            entries.push(charts_folder::Entry {
+                file_name,
+                is_folder,
+                chart: load_path(&path, profile, &mut |_| {}),
+            });
+        }
+    }
+    entries
 }
 
 /// Reads what lint looks at, from a folder or an archive.

@@ -1,6 +1,10 @@
 //! Which names a release may have.
 
-use crate::error::Error;
+use outrigger_gotmpl::function::Host;
+use outrigger_gotmpl::value::Value;
+use outrigger_gotmpl::{Engine, Limits};
+
+use crate::error::{Error, TemplateError};
 use crate::profile::Profile;
 
 const MAX_LENGTH: usize = 53;
@@ -22,6 +26,24 @@ pub(super) fn check(name: &str, profile: Profile) -> Result<(), Error> {
         name: name.to_owned(),
         reason,
     })
+}
+
+/// `--name-template`: a template without any data.
+pub fn from_template(
+    text: &str,
+    host: &dyn Host,
+    profile: Profile,
+) -> Result<String, TemplateError> {
+    const NAME: &str = "name-template";
+    let dialect = profile.dialect();
+    let parsed = outrigger_gotmpl::parse(NAME, text, &dialect).map_err(TemplateError::Name)?;
+    let mut engine = Engine::new(dialect, Limits::default());
+    engine.add(parsed);
+    let mut out = Vec::new();
+    engine
+        .execute(NAME, &Value::Nil, host, &mut out)
+        .map_err(|error| TemplateError::Exec(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
 fn is_label(label: &str) -> bool {

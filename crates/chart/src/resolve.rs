@@ -1,0 +1,211 @@
+//! `helm dependency update` and `build`, as far as no network is needed: which versions are locked, which archives
+//! go into `charts/`, and what has still to be fetched from a repository.
+
+use crate::chart::Chart;
+use crate::lock;
+use crate::metadata::{API_V1, Dependency, Lock};
+use crate::package::{self, Package, PackageOptions};
+use crate::profile::Profile;
+use crate::{load, metadata_yaml, version, yaml};
+
+/// What an update would do.
+#[derive(Debug)]
+pub struct Resolution {
+    /// One entry per declared dependency, in order. Those in `remote` still have the declared range as version.
+    pub locked: Vec<Dependency>,
+    /// Archives of `file://` dependencies, for `charts/`.
+    pub archives: Vec<Package>,
+    /// What a repository or registry has to supply.
+    pub remote: Vec<Dependency>,
+    /// What Helm prints on the way.
+    pub text: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("dependency {0:?} has an invalid version/constraint format: {1}")]
+    Range(String, String),
+    #[error("directory {0} not found")]
+    NoFolder(String),
+    #[error(transparent)]
+    Load(#[from] load::Error),
+    #[error("unable to load chart '{path}': {source}")]
+    InPlace { path: String, source: load::Error },
+    #[error("dependency {name} at version {found} does not satisfy the constraint {wanted}")]
+    InPlaceVersion {
+        name: String,
+        found: String,
+        wanted: String,
+    },
+    #[error("can't get a valid version for {} subchart(s): {}. Make sure a matching chart version exists in the repo, or change the version constraint in Chart.yaml", .0.len(), .0.join(", "))]
+    NoVersion(Vec<String>),
+    #[error("the lock file ({lock}) is out of sync with the dependencies file ({file}). Please update the dependencies{hint}")]
+    OutOfSync {
+        lock: &'static str,
+        file: &'static str,
+        hint: &'static str,
+    },
+    #[error(transparent)]
+    Package(#[from] package::Error),
+}
+
+/// Loads the chart in a folder that a dependency names, relative to the chart; `None` if there is no such folder.
+pub type LoadLocal<'a> = &'a mut dyn FnMut(&str) -> Result<Option<Chart>, load::Error>;
+
+/// Works out every declared dependency.
+pub fn update(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Resolution, Error> {
+    let mut resolution = Resolution {
+        locked: Vec::new(),
+        archives: Vec::new(),
+        remote: Vec::new(),
+        text: String::new(),
+    };
+    let declared = chart.metadata.declared();
+    if declared.is_empty() {
+        return Ok(resolution);
+    }
+    let mut missing = Vec::new();
+    for dependency in declared {
+        if let Err(reason) = version::check_range(&dependency.version, profile) {
+            return Err(Error::Range(dependency.name.clone(), reason));
+        }
+        let mut locked = Dependency {
+            name: dependency.name.clone(),
+            repository: dependency.repository.clone(),
+            version: dependency.version.clone(),
+            ..Dependency::default()
+        };
+        if let Some(local) = local(dependency, load)? {
+            if !version::satisfies(&dependency.version, &local.metadata.version, profile) {
+                missing.push(unmet(dependency));
+                continue;
+            }
+            locked.version.clone_from(&local.metadata.version);
+            let options = PackageOptions::default();
+            resolution.archives.push(package::package(&local, &options, profile)?);
+        } else if !dependency.repository.is_empty() {
+            resolution.remote.push(locked.clone());
+        }
+        resolution.locked.push(locked);
+    }
+    if !missing.is_empty() {
+        return Err(Error::NoVersion(missing));
+    }
+    resolution.text = narrate(&resolution.locked);
+    check_in_place(chart, declared, profile, load)?;
+    Ok(resolution)
+}
+
+/// Checks that the lock fits what is declared, then supplies exactly what is locked.
+pub fn build(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Resolution, Error> {
+    let Some(lock) = &chart.lock else {
+        return update(chart, profile, load);
+    };
+    check_lock(chart, lock, profile)?;
+    let mut locked = chart.clone();
+    locked.metadata.dependencies = Some(lock.dependencies.clone());
+    update(&locked, profile, load)
+}
+
+/// Fails if the lock was made for other dependencies.
+pub fn check_lock(chart: &Chart, lock: &Lock, profile: Profile) -> Result<(), Error> {
+    let declared = chart.metadata.declared();
+    let is_v1 = chart.metadata.api_version == API_V1;
+    let fits = lock::digest(declared, &lock.dependencies) == lock.digest
+        || (is_v1 && lock::digest_v2(declared) == lock.digest);
+    if fits {
+        return Ok(());
+    }
+    let (lock, file) = if is_v1 {
+        ("requirements.lock", "requirements.yaml")
+    } else {
+        ("Chart.lock", "Chart.yaml")
+    };
+    let hint = profile.rules().out_of_sync_hint;
+    Err(Error::OutOfSync { lock, file, hint })
+}
+
+/// The lock for what was resolved; `generated` is the time now, in RFC 3339.
+pub fn lock(chart: &Chart, locked: &[Dependency], generated: String) -> Lock {
+    Lock {
+        generated,
+        digest: lock::digest(chart.metadata.declared(), locked),
+        dependencies: locked.to_vec(),
+    }
+}
+
+/// The file that the lock belongs in, and its text.
+pub fn lock_file(chart: &Chart, lock: &Lock) -> (&'static str, Vec<u8>) {
+    let mut text = yaml::to_yaml(&metadata_yaml::of_lock(lock));
+    text.push(b'\n');
+    let is_v1 = chart.metadata.api_version == API_V1;
+    (if is_v1 { "requirements.lock" } else { "Chart.lock" }, text)
+}
+
+fn local(dependency: &Dependency, load: LoadLocal<'_>) -> Result<Option<Chart>, Error> {
+    let Some(path) = dependency.repository.strip_prefix("file://") else {
+        return Ok(None);
+    };
+    match load(path)? {
+        Some(chart) => Ok(Some(chart)),
+        None => Err(Error::NoFolder(path.to_owned())),
+    }
+}
+
+/// Dependencies without a repository must already be unpacked in `charts/`.
+fn check_in_place(
+    chart: &Chart,
+    declared: &[Dependency],
+    profile: Profile,
+    load: LoadLocal<'_>,
+) -> Result<(), Error> {
+    for dependency in declared.iter().filter(|d| d.repository.is_empty()) {
+        let path = format!("charts/{}", dependency.name);
+        let known = chart.subcharts.iter().find(|sub| sub.name() == dependency.name);
+        let found = match known {
+            Some(chart) => chart.metadata.version.clone(),
+            None => match load(&path) {
+                Ok(Some(chart)) => chart.metadata.version,
+                Ok(None) => return Err(Error::NoFolder(path)),
+                Err(source) => return Err(Error::InPlace { path, source }),
+            },
+        };
+        if !version::satisfies(&dependency.version, &found, profile) {
+            return Err(Error::InPlaceVersion {
+                name: dependency.name.clone(),
+                found,
+                wanted: dependency.version.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn unmet(dependency: &Dependency) -> String {
+    let quote = crate::go_quote::quote;
+    format!(
+        "{} (repository {}, version {})",
+        quote(&dependency.name),
+        quote(&dependency.repository),
+        quote(&dependency.version)
+    )
+}
+
+fn narrate(locked: &[Dependency]) -> String {
+    let mut text = format!("Saving {} charts\n", locked.len());
+    for dependency in locked {
+        if dependency.repository.is_empty() {
+            text.push_str(&format!(
+                "Dependency {} did not declare a repository. Assuming it exists in the charts directory\n",
+                dependency.name
+            ));
+        } else if !dependency.repository.starts_with("file://") {
+            text.push_str(&format!(
+                "Downloading {} from repo {}\n",
+                dependency.name, dependency.repository
+            ));
+        }
+    }
+    text.push_str("Deleting outdated charts\n");
+    text
+}
