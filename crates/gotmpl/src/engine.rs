@@ -122,7 +122,7 @@ impl Engine {
         let scratch;
         (*out, scratch) = run.finish();
         self.scratch.replace(scratch);
-        result.map_err(|error| *error)
+        result
     }
 
     /// Like [`Self::execute`], but without the `<no value>` that Go prints for missing values: so does Helm.

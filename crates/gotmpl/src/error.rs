@@ -7,7 +7,10 @@ use std::fmt;
 /// Its text is what Go's text/template says: `template: FILE:LINE:COLUMN: executing "NAME" at <NODE>: MESSAGE`,
 /// nested where a template was included by another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExecError {
+pub struct ExecError(Box<Chain>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Chain {
     /// What stands before the message; the outermost comes last. Each is a Go error that wraps the next.
     wraps: Vec<String>,
     message: String,
@@ -21,31 +24,31 @@ const WARN_END: &str = "HELM_ERR_END";
 
 impl ExecError {
     /// An error that no template position belongs to.
-    pub(crate) fn plain(message: impl Into<String>) -> Box<Self> {
-        Box::new(Self {
+    pub(crate) fn plain(message: impl Into<String>) -> Self {
+        Self(Box::new(Chain {
             wraps: Vec::new(),
             message: message.into(),
             message_is_error: true,
-        })
+        }))
     }
 
     /// The message of `required` or `fail`.
-    pub(crate) fn warning(message: &str) -> Box<Self> {
+    pub(crate) fn warning(message: &str) -> Self {
         Self::plain(format!("{WARN_START}{message}{WARN_END}"))
     }
 
     /// A message about a node. `place` is all that stands before it.
-    pub(crate) fn at(place: String, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self {
+    pub(crate) fn at(place: String, message: impl Into<String>) -> Self {
+        Self(Box::new(Chain {
             wraps: vec![place],
             message: message.into(),
             message_is_error: false,
-        })
+        }))
     }
 
     /// Puts `prefix` before the error, as Go's `%w` does.
-    pub(crate) fn wrap(mut self: Box<Self>, prefix: String) -> Box<Self> {
-        self.wraps.push(prefix);
+    pub(crate) fn wrap(mut self, prefix: String) -> Self {
+        self.0.wraps.push(prefix);
         self
     }
 
@@ -61,7 +64,7 @@ impl ExecError {
         if let Some(warning) = warning_text(&text) {
             return warning;
         }
-        if self.wraps.is_empty() {
+        if self.0.wraps.is_empty() {
             return text;
         }
         let mut trace = Vec::new();
@@ -80,12 +83,12 @@ impl ExecError {
     /// Where in the text each wrapped error begins, outermost first.
     fn starts(&self) -> Vec<usize> {
         let mut start = 0;
-        let mut starts = Vec::with_capacity(self.wraps.len() + 1);
-        for wrap in self.wraps.iter().rev() {
+        let mut starts = Vec::with_capacity(self.0.wraps.len() + 1);
+        for wrap in self.0.wraps.iter().rev() {
             starts.push(start);
             start += wrap.len();
         }
-        if self.message_is_error {
+        if self.0.message_is_error {
             starts.push(start);
         }
         starts
@@ -94,10 +97,10 @@ impl ExecError {
 
 impl fmt::Display for ExecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for wrap in self.wraps.iter().rev() {
+        for wrap in self.0.wraps.iter().rev() {
             f.write_str(wrap)?;
         }
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::value::{Str, Value};
 
 pub(crate) use call::length_of;
 
-type Result<T> = std::result::Result<T, Box<ExecError>>;
+type Result<T> = std::result::Result<T, ExecError>;
 
 /// How often the host is asked whether to go on.
 const STEPS_BETWEEN_QUESTIONS: u64 = 4096;
@@ -113,6 +113,32 @@ impl<'f> Frame<'f> {
     fn parsed(&self) -> &'f Parsed {
         &self.file.parsed
     }
+
+    /// An error about the current node.
+    #[cold]
+    fn error(&self, message: impl Into<String>) -> ExecError {
+        ExecError::at(self.place(), message)
+    }
+
+    /// `error calling NAME: ...`, about the whole call.
+    #[cold]
+    fn call_failed(&mut self, name: &str, node: Node, error: ExecError) -> ExecError {
+        self.at = Some(node);
+        let place = self.place();
+        error.wrap(format!("{place}error calling {name}: "))
+    }
+
+    /// All that Go puts before the message of an error in a template.
+    fn place(&self) -> String {
+        let name = quoted(&self.template.name);
+        let Some(node) = self.at else {
+            let name = String::from_utf8_lossy(&self.template.name);
+            return format!("template: {name}: ");
+        };
+        let location = self.parsed().location(node);
+        let node = print::print(self.parsed(), node);
+        format!("template: {location}: executing {name} at <{node}>: ")
+    }
 }
 
 impl<'e> Run<'e> {
@@ -157,12 +183,6 @@ impl<'e> Run<'e> {
         &self.engine.limits
     }
 
-    /// An error about the frame's node.
-    #[cold]
-    fn error(&self, frame: &Frame<'_>, message: impl Into<String>) -> Box<ExecError> {
-        ExecError::at(place(frame), message)
-    }
-
     /// Counts a statement or call.
     #[inline]
     fn step(&mut self, frame: &Frame<'_>) -> Result<()> {
@@ -176,10 +196,10 @@ impl<'e> Run<'e> {
     fn check_limits(&self, frame: &Frame<'_>) -> Result<()> {
         if self.steps > self.limits().steps {
             let steps = self.limits().steps;
-            return Err(self.error(frame, format!("exceeded maximum of {steps} steps")));
+            return Err(frame.error(format!("exceeded maximum of {steps} steps")));
         }
         if self.host.interrupted() {
-            return Err(self.error(frame, "interrupted"));
+            return Err(frame.error("interrupted"));
         }
         self.check_output(frame)
     }
@@ -188,7 +208,7 @@ impl<'e> Run<'e> {
     fn check_output(&self, frame: &Frame<'_>) -> Result<()> {
         if self.out.len() > self.limits().output_bytes {
             let bytes = self.limits().output_bytes;
-            return Err(self.error(frame, format!("exceeded maximum output of {bytes} bytes")));
+            return Err(frame.error(format!("exceeded maximum output of {bytes} bytes")));
         }
         Ok(())
     }
@@ -198,7 +218,7 @@ impl<'e> Run<'e> {
     fn check_depth(&self, frame: &Frame<'_>) -> Result<()> {
         if self.guard.is_exhausted() {
             let depth = self.template_depth;
-            return Err(self.error(frame, format!("exceeded maximum template depth ({depth})")));
+            return Err(frame.error(format!("exceeded maximum template depth ({depth})")));
         }
         Ok(())
     }
@@ -216,20 +236,8 @@ impl<'e> Run<'e> {
         }
         self.large_bytes = self.large_bytes.saturating_add(size);
         if size > self.limits().value_bytes || self.large_bytes > self.limits().total_bytes {
-            return Err(self.error(frame, "exceeded maximum size of values"));
+            return Err(frame.error("exceeded maximum size of values"));
         }
         Ok(())
     }
-}
-
-/// All that Go puts before the message of an error in a template.
-fn place(frame: &Frame<'_>) -> String {
-    let name = quoted(&frame.template.name);
-    let Some(node) = frame.at else {
-        let name = String::from_utf8_lossy(&frame.template.name);
-        return format!("template: {name}: ");
-    };
-    let location = frame.parsed().location(node);
-    let node = print::print(frame.parsed(), node);
-    format!("template: {location}: executing {name} at <{node}>: ")
 }

@@ -19,7 +19,6 @@ pub fn parse(
     parser::Parser::new(name, source.as_ref(), dialect)
         .parse()
         .map(Arc::new)
-        .map_err(|error| *error)
 }
 
 /// Why a text is not a template. Its text is Go's: `template: NAME:LINE: MESSAGE`.
@@ -41,4 +40,4 @@ impl ParseError {
     }
 }
 
-type Result<T, E = Box<ParseError>> = std::result::Result<T, E>;
+type Result<T, E = ParseError> = std::result::Result<T, E>;

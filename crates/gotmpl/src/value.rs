@@ -247,7 +247,7 @@ impl Value {
 }
 
 /// A map may hold itself; a copy must end.
-const DEEPEST_COPY: u32 = 1000;
+const DEEPEST_COPY: u32 = 200;
 
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

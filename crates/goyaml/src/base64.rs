@@ -9,7 +9,7 @@ pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
         .copied()
         .filter(|byte| !matches!(byte, b'\n' | b'\r'))
         .collect();
-    if digits.len() % 4 != 0 {
+    if !digits.len().is_multiple_of(4) {
         return None;
     }
     let mut out = Vec::with_capacity(digits.len() / 4 * 3);

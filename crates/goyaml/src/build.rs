@@ -25,7 +25,7 @@ enum Open<'a> {
     Map(usize, Option<Cow<'a, str>>),
 }
 
-impl<'a, 'b, B: Builder> Build<'a, 'b, B> {
+impl<'b, B: Builder> Build<'_, 'b, B> {
     pub(crate) fn new(builder: &'b mut B) -> Self {
         Self {
             builder,

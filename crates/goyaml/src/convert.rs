@@ -13,7 +13,7 @@ use crate::resolve::Resolved;
 /// Whether the value at a place will be written as text, which any number has.
 pub(crate) type BecomesText<'f> = &'f dyn Fn(usize) -> bool;
 
-impl<'a> Document<'a> {
+impl Document<'_> {
     /// The errors of the conversion, in Go's order of steps.
     pub(crate) fn check(&self, becomes_text: BecomesText<'_>) -> Result<(), Error> {
         let depth = self.check_keys()?;

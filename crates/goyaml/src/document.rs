@@ -9,9 +9,8 @@ use std::collections::{HashMap, HashSet};
 use crate::base64;
 use crate::describe::describe;
 use crate::error::Error;
-use crate::event::{Event, Events, ReadLine, Scalar};
+use crate::event::{Event, Events, Scalar};
 use crate::resolve::{Resolved, TAG_PREFIX, resolve, resolve_as};
-use crate::scanner::Scanner;
 
 #[derive(Debug)]
 enum Node<'a> {
@@ -42,10 +41,7 @@ pub(crate) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    pub(crate) fn read<const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Self, Error>
-    where
-        Scanner<'a, EXACT>: ReadLine<'a>,
-    {
+    pub(crate) fn read<const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Self, Error> {
         if matches!(events.next()?, Event::StreamEnd) {
             return Ok(Self {
                 values: vec![Decoded::Scalar(Resolved::Null, Cow::Borrowed(""))],
@@ -63,10 +59,7 @@ impl<'a> Document<'a> {
 }
 
 /// Reads one document; its first node is the root.
-fn load<'a, const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Vec<Node<'a>>, Error>
-where
-    Scanner<'a, EXACT>: ReadLine<'a>,
-{
+fn load<'a, const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Vec<Node<'a>>, Error> {
     let mut nodes: Vec<Node<'a>> = Vec::new();
     let mut anchors: HashMap<&'a str, usize> = HashMap::new();
     let mut open: Vec<usize> = Vec::new();
@@ -109,7 +102,7 @@ where
 }
 
 /// What is left to do when the value that is being decoded is there.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 enum Pending {
     List {
         node: usize,

@@ -113,24 +113,18 @@ impl<'o> Emitter<'o> {
     /// specials fail.
     pub fn float(&mut self, value: f64) {
         self.begin_node();
-        let text = match self.style {
-            Style::Pretty => match format_general(value).as_str() {
-                "+Inf" => ".inf".to_owned(),
-                "-Inf" => "-.inf".to_owned(),
-                "NaN" => ".nan".to_owned(),
-                text => text.to_owned(),
-            },
-            Style::Normal => match format_json(value) {
-                Some(json) => through_yaml(value, json),
-                None => {
-                    self.fail(Error::UnsupportedNumber(match value {
-                        f64::INFINITY => "+Inf",
-                        f64::NEG_INFINITY => "-Inf",
-                        _ => "NaN",
-                    }));
-                    return;
-                }
-            },
+        let text = match (self.style, format_json(value)) {
+            (Style::Normal, Some(json)) => through_yaml(value, json),
+            (Style::Normal, None) => {
+                self.fail(Error::UnsupportedNumber(match value {
+                    f64::INFINITY => "+Inf",
+                    f64::NEG_INFINITY => "-Inf",
+                    _ => "NaN",
+                }));
+                return;
+            }
+            (Style::Pretty, Some(_)) => format_general(value),
+            (Style::Pretty, None) => special_name(value).to_owned(),
         };
         self.write_plain_word(&text);
     }
@@ -324,6 +318,14 @@ impl<'o> Emitter<'o> {
                 Cow::Borrowed("")
             }
         }
+    }
+}
+
+fn special_name(value: f64) -> &'static str {
+    match value {
+        f64::INFINITY => ".inf",
+        f64::NEG_INFINITY => "-.inf",
+        _ => ".nan",
     }
 }
 

@@ -1,9 +1,12 @@
 //! Tokens to events: the grammar of go-yaml v2 as a machine that keeps its own stack.
 
+mod block;
+mod flow;
+
 use std::borrow::Cow;
 
 use crate::error::Error;
-use crate::scanner::{Entry, Scanner, TokenKind};
+use crate::scanner::{Scanner, TokenKind};
 use crate::source::Source;
 
 /// What a document consists of, in reading order.
@@ -103,10 +106,10 @@ pub(crate) struct Events<'a, const EXACT: bool> {
 
 type Outcome<'a> = Result<Event<'a>, Error>;
 
-impl<'a, const EXACT: bool> Events<'a, EXACT>
-where
-    Scanner<'a, EXACT>: ReadLine<'a>,
-{
+/// An anchor and a tag.
+type Properties<'a> = (Option<&'a str>, Option<Cow<'a, [u8]>>);
+
+impl<'a, const EXACT: bool> Events<'a, EXACT> {
     pub(crate) fn new(source: &'a Source<'_>) -> Self {
         Self {
             scanner: Scanner::new(source),
@@ -205,14 +208,9 @@ where
         self.node(allowed)
     }
 
-    fn empty_then(&mut self, state: State) -> Outcome<'a> {
+    fn empty_then(&mut self, state: State) -> Event<'a> {
         self.state = state;
-        Ok(Event::Scalar(Scalar {
-            text: Cow::Borrowed(""),
-            anchor: None,
-            tag: None,
-            implicit: true,
-        }))
+        plain_scalar("")
     }
 
     fn document_start(&mut self, implicit: bool) -> Outcome<'a> {
@@ -286,8 +284,7 @@ where
             | Next::DocumentEnd
             | Next::StreamEnd => {
                 self.pop_state();
-                let state = self.state;
-                self.empty_then(state)
+                Ok(plain_scalar(""))
             }
             _ => self.node(Allowed::Block),
         }
@@ -310,7 +307,7 @@ where
             next = self.peek()?;
         }
         match next {
-            Next::Scalar => self.scalar(anchor, tag),
+            Next::Scalar => Ok(self.scalar(anchor, tag)),
             Next::Alias if anchor.is_none() && tag.is_none() => {
                 self.pop_state();
                 match self.scanner.take().map(|token| token.kind) {
@@ -351,26 +348,26 @@ where
         }
     }
 
-    fn scalar(&mut self, anchor: Option<&'a str>, tag: Option<Cow<'a, [u8]>>) -> Outcome<'a> {
+    fn scalar(&mut self, anchor: Option<&'a str>, tag: Option<Cow<'a, [u8]>>) -> Event<'a> {
         self.pop_state();
         let Some(TokenKind::Scalar { text, plain }) = self.scanner.take().map(|token| token.kind)
         else {
-            return Ok(Event::StreamEnd);
+            return Event::StreamEnd;
         };
         let implicit = match tag.as_deref() {
             None => plain,
             Some(tag) => tag == b"!",
         };
-        Ok(Event::Scalar(Scalar {
+        Event::Scalar(Scalar {
             text,
             anchor,
             tag,
             implicit,
-        }))
+        })
     }
 
     /// An anchor and a tag in either order, one of them may be missing.
-    fn properties(&mut self) -> Result<(Option<&'a str>, Option<Cow<'a, [u8]>>), Error> {
+    fn properties(&mut self) -> Result<Properties<'a>, Error> {
         let mut anchor = None;
         let mut tag = None;
         let mut problem_line = 0;
@@ -415,204 +412,23 @@ where
         let tag = [prefix, &*suffix].concat();
         (!tag.is_empty()).then_some(Cow::Owned(tag))
     }
-
-    fn block_sequence_entry(&mut self) -> Outcome<'a> {
-        match self.peek()? {
-            Next::BlockEntry => {
-                self.scanner.take();
-                match self.peek()? {
-                    Next::BlockEntry | Next::BlockEnd => self.empty_then(State::BlockSequenceEntry),
-                    _ => self.node_then(Allowed::Block, State::BlockSequenceEntry),
-                }
-            }
-            Next::BlockEnd => {
-                self.scanner.take();
-                self.pop_state();
-                Ok(Event::SequenceEnd)
-            }
-            _ => Err(self.error("did not find expected '-' indicator")),
-        }
-    }
-
-    fn indentless_sequence_entry(&mut self) -> Outcome<'a> {
-        if self.peek()? != Next::BlockEntry {
-            self.pop_state();
-            return Ok(Event::SequenceEnd);
-        }
-        self.scanner.take();
-        match self.peek()? {
-            Next::BlockEntry | Next::Key | Next::Value | Next::BlockEnd => {
-                self.empty_then(State::IndentlessSequenceEntry)
-            }
-            _ => self.node_then(Allowed::Block, State::IndentlessSequenceEntry),
-        }
-    }
-
-    fn block_mapping_key(&mut self) -> Outcome<'a> {
-        if let Some(key) = self.scanner.read_line_key() {
-            self.state = State::BlockMappingValueContent;
-            return Ok(plain_scalar(key));
-        }
-        match self.peek()? {
-            Next::Key => {
-                self.scanner.take();
-                match self.peek()? {
-                    Next::Key | Next::Value | Next::BlockEnd => {
-                        self.empty_then(State::BlockMappingValue)
-                    }
-                    _ => self.node_then(Allowed::BlockOrIndentless, State::BlockMappingValue),
-                }
-            }
-            Next::BlockEnd => {
-                self.scanner.take();
-                self.pop_state();
-                Ok(Event::MappingEnd)
-            }
-            _ => Err(self.error("did not find expected key")),
-        }
-    }
-
-    fn block_mapping_value(&mut self) -> Outcome<'a> {
-        if self.peek()? != Next::Value {
-            return self.empty_then(State::BlockMappingKey);
-        }
-        self.scanner.take();
-        self.block_mapping_value_node()
-    }
-
-    fn block_mapping_value_content(&mut self) -> Outcome<'a> {
-        if let Entry::Scalar(text) = self.scanner.read_line_value() {
-            self.state = State::BlockMappingKey;
-            return Ok(plain_scalar(text));
-        }
-        self.block_mapping_value_node()
-    }
-
-    fn block_mapping_value_node(&mut self) -> Outcome<'a> {
-        match self.peek()? {
-            Next::Key | Next::Value | Next::BlockEnd => self.empty_then(State::BlockMappingKey),
-            _ => self.node_then(Allowed::BlockOrIndentless, State::BlockMappingKey),
-        }
-    }
-
-    fn flow_sequence_entry(&mut self, first: bool) -> Outcome<'a> {
-        let mut next = self.peek()?;
-        if next != Next::FlowSequenceEnd && !first {
-            if next != Next::FlowEntry {
-                return Err(self.error("did not find expected ',' or ']'"));
-            }
-            self.scanner.take();
-            next = self.peek()?;
-        }
-        match next {
-            Next::FlowSequenceEnd => {
-                self.scanner.take();
-                self.pop_state();
-                Ok(Event::SequenceEnd)
-            }
-            Next::Key => {
-                self.scanner.take();
-                self.state = State::FlowSequenceEntryMappingKey;
-                Ok(Event::MappingStart(None))
-            }
-            _ => self.node_then(Allowed::Flow, State::FlowSequenceEntry),
-        }
-    }
-
-    fn flow_sequence_entry_mapping_key(&mut self) -> Outcome<'a> {
-        match self.peek()? {
-            Next::Value | Next::FlowEntry | Next::FlowSequenceEnd => {
-                // go-yaml swallows the token here.
-                self.scanner.take();
-                self.empty_then(State::FlowSequenceEntryMappingValue)
-            }
-            _ => self.node_then(Allowed::Flow, State::FlowSequenceEntryMappingValue),
-        }
-    }
-
-    fn flow_sequence_entry_mapping_value(&mut self) -> Outcome<'a> {
-        if self.peek()? == Next::Value {
-            self.scanner.take();
-            let next = self.peek()?;
-            if !matches!(next, Next::FlowEntry | Next::FlowSequenceEnd) {
-                return self.node_then(Allowed::Flow, State::FlowSequenceEntryMappingEnd);
-            }
-        }
-        self.empty_then(State::FlowSequenceEntryMappingEnd)
-    }
-
-    fn flow_mapping_key(&mut self, first: bool) -> Outcome<'a> {
-        let mut next = self.peek()?;
-        if next != Next::FlowMappingEnd && !first {
-            if next != Next::FlowEntry {
-                return Err(self.error("did not find expected ',' or '}'"));
-            }
-            self.scanner.take();
-            next = self.peek()?;
-        }
-        match next {
-            Next::FlowMappingEnd => {
-                self.scanner.take();
-                self.pop_state();
-                Ok(Event::MappingEnd)
-            }
-            Next::Key => {
-                self.scanner.take();
-                match self.peek()? {
-                    Next::Value | Next::FlowEntry | Next::FlowMappingEnd => {
-                        self.empty_then(State::FlowMappingValue)
-                    }
-                    _ => self.node_then(Allowed::Flow, State::FlowMappingValue),
-                }
-            }
-            _ => self.node_then(Allowed::Flow, State::FlowMappingEmptyValue),
-        }
-    }
-
-    fn flow_mapping_value(&mut self, empty: bool) -> Outcome<'a> {
-        if self.peek()? == Next::Value && !empty {
-            self.scanner.take();
-            let next = self.peek()?;
-            if !matches!(next, Next::FlowEntry | Next::FlowMappingEnd) {
-                return self.node_then(Allowed::Flow, State::FlowMappingKey);
-            }
-        }
-        self.empty_then(State::FlowMappingKey)
-    }
 }
 
-/// Reading whole lines; only scanners of simple texts can.
-pub(crate) trait ReadLine<'a> {
-    fn read_line_key(&mut self) -> Option<&'a str>;
-    fn read_line_value(&mut self) -> Entry<'a>;
-}
-
-impl<'a> ReadLine<'a> for Scanner<'a, false> {
-    fn read_line_key(&mut self) -> Option<&'a str> {
-        self.read_key()
-    }
-
-    fn read_line_value(&mut self) -> Entry<'a> {
-        self.read_value()
-    }
-}
-
-impl<'a> ReadLine<'a> for Scanner<'a, true> {
-    fn read_line_key(&mut self) -> Option<&'a str> {
-        None
-    }
-
-    fn read_line_value(&mut self) -> Entry<'a> {
-        Entry::Other
-    }
-}
-
-fn plain_scalar(text: &str) -> Event<'_> {
+fn plain_scalar<'a>(text: impl Into<Cow<'a, str>>) -> Event<'a> {
     Event::Scalar(Scalar {
-        text: Cow::Borrowed(text),
+        text: text.into(),
         anchor: None,
         tag: None,
         implicit: true,
+    })
+}
+
+fn quoted_scalar(text: Cow<'_, str>) -> Event<'_> {
+    Event::Scalar(Scalar {
+        text,
+        anchor: None,
+        tag: None,
+        implicit: false,
     })
 }
 

@@ -7,10 +7,9 @@
 use std::borrow::Cow;
 
 use crate::error::Error;
-use crate::event::{Event, Events, ReadLine, Scalar};
+use crate::event::{Event, Events, Scalar};
 use crate::number::format_as_text;
 use crate::resolve::{Resolved, resolve};
-use crate::scanner::Scanner;
 
 /// Go's JSON decoder goes no deeper.
 pub(crate) const MAX_JSON_DEPTH: usize = 10_000;
@@ -53,10 +52,7 @@ enum Place {
 pub(crate) fn walk<'a, S: Sink<'a>, const EXACT: bool>(
     events: &mut Events<'a, EXACT>,
     sink: &mut S,
-) -> Result<Progress, Error>
-where
-    Scanner<'a, EXACT>: ReadLine<'a>,
-{
+) -> Result<Progress, Error> {
     if matches!(events.next()?, Event::StreamEnd) {
         sink.scalar(Cow::Borrowed(""), Resolved::Null);
         return Ok(Progress::Done);

@@ -76,12 +76,12 @@ pub(crate) fn resolve(text: &str) -> Resolved {
 /// The type of a scalar with a tag of the YAML type library; `wanted` is the tag without its prefix.
 pub(crate) fn resolve_as(wanted: &str, text: &str) -> Result<Resolved, Error> {
     let wanted = match wanted {
-        "str" => return Ok(Resolved::Text),
         "bool" => "!!bool",
         "int" => "!!int",
         "float" => "!!float",
         "null" => "!!null",
         "timestamp" => "!!timestamp",
+        // Any text is right for `!!str` and for tags of other kinds.
         _ => return Ok(Resolved::Text),
     };
     let is_number = text

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::source::Source;
 use reader::Reader;
 
-pub(crate) use line::Entry;
+pub(crate) use line::{Content, ItemLine, KeyLine};
 
 /// How deep block collections and flow collections may be nested, each.
 const MAX_DEPTH: usize = 10_000;
@@ -81,6 +81,10 @@ struct SimpleKey {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they change independently of each other"
+)]
 pub(crate) struct Scanner<'a, const EXACT: bool> {
     text: &'a str,
     bytes: &'a [u8],
@@ -144,10 +148,6 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         self.ready = false;
         self.taken += 1;
         self.tokens.pop_front()
-    }
-
-    pub(crate) fn has_tokens(&self) -> bool {
-        !self.tokens.is_empty()
     }
 
     fn fetch_more(&mut self) -> Result<(), Error> {

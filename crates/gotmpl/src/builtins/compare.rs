@@ -183,7 +183,8 @@ fn is_less_or_equal(dialect: &Dialect, a: &Value, b: &Value) -> Truth {
 fn incompatible(dialect: &Dialect, a: &Value, b: &Value) -> CallError {
     let mut message = String::from("incompatible types for comparison");
     if dialect.range_over_int {
-        message.push_str(&format!(": {} and {}", a.type_name(), b.type_name()));
+        let (a, b) = (a.type_name(), b.type_name());
+        message = format!("{message}: {a} and {b}");
     }
     CallError::Returned(message)
 }

@@ -23,21 +23,27 @@ impl Run<'_> {
             let (want, got) = (params.len() - 1, operands.len());
             let message =
                 format!("wrong number of args for {name}: want at least {want} got {got}");
-            return Err(self.error(frame, message));
+            return Err(frame.error(message));
         }
         if !variadic && count != params.len() {
             let want = params.len();
             let message = format!("wrong number of args for {name}: want {want} got {count}");
-            return Err(self.error(frame, message));
+            return Err(frame.error(message));
         }
         let base = self.arguments.len();
-        let param = |i: usize| params.get(i).or(params.last()).copied().unwrap_or(Ty::Any);
+        let param = |i: usize| {
+            params
+                .get(i)
+                .or_else(|| params.last())
+                .copied()
+                .unwrap_or(Ty::Any)
+        };
         for (i, operand) in operands.indexes().enumerate() {
             let value = self.argument(frame, dot, param(i), operand)?;
             self.arguments.push(value);
         }
         if let Some(last) = last {
-            let value = self.validate(frame, Got::concrete(last), param(operands.len()))?;
+            let value = frame.validate(Got::concrete(last), param(operands.len()))?;
             self.arguments.push(value);
         }
         Ok(base)
@@ -55,14 +61,14 @@ impl Run<'_> {
         match frame.operand(operand) {
             OperandKind::Nil => match zero(ty) {
                 Some(value) => Ok(value),
-                None => Err(self.error(frame, format!("cannot assign nil to {}", ty.name()))),
+                None => Err(frame.error(format!("cannot assign nil to {}", ty.name()))),
             },
             kind @ (OperandKind::Bool(_) | OperandKind::Number(_) | OperandKind::Literal(_)) => {
-                self.constant_argument(frame, ty, kind)
+                frame.constant_argument(ty, kind)
             }
             kind => {
                 let value = self.operand(frame, dot, operand, kind)?;
-                self.validate(frame, value, ty)
+                frame.validate(value, ty)
             }
         }
     }
@@ -77,15 +83,13 @@ impl Run<'_> {
     ) -> Result<Got> {
         match kind {
             OperandKind::Dot => Ok(dot.clone()),
-            OperandKind::Field { names } => {
-                self.field_chain(frame, dot, dot.clone(), names, None, None)
-            }
+            OperandKind::Field { names } => self.field_chain(frame, dot, dot, names, None, None),
             OperandKind::Variable { slot, names } => {
                 let value = self.variable(frame, slot, names)?;
                 if names.len() == 1 {
                     return Ok(value);
                 }
-                self.field_chain(frame, dot, value, after_first(names), None, None)
+                self.field_chain(frame, dot, &value, after_first(names), None, None)
             }
             OperandKind::Pipe(pipe) => self.pipeline(frame, dot, pipe).map(Got::concrete),
             OperandKind::Function(function) => {
@@ -94,23 +98,25 @@ impl Run<'_> {
             }
             OperandKind::Chain { inner, names } => {
                 let receiver = self.chain_receiver(frame, dot, operand, inner)?;
-                self.field_chain(frame, dot, receiver, names, None, None)
+                self.field_chain(frame, dot, &receiver, names, None, None)
             }
             OperandKind::Nil => Ok(Got::default()),
-            constant => self.constant(frame, constant).map(Got::concrete),
+            constant => frame.constant(constant).map(Got::concrete),
         }
     }
+}
 
+impl Frame<'_> {
     /// A constant takes the parameter's type if it can.
-    fn constant_argument(&self, frame: &Frame<'_>, ty: Ty, kind: OperandKind) -> Result<Value> {
+    fn constant_argument(&self, ty: Ty, kind: OperandKind) -> Result<Value> {
         let number = match kind {
-            OperandKind::Number(id) => frame.parsed().numbers.get(id as usize),
+            OperandKind::Number(id) => self.parsed().numbers.get(id as usize),
             _ => None,
         };
         let expected = match (ty, kind) {
-            (Ty::Any | Ty::Reflect, _) => return self.constant(frame, kind),
+            (Ty::Any | Ty::Reflect, _) => return self.constant(kind),
             (Ty::Bool, OperandKind::Bool(value)) => return Ok(Value::Bool(value)),
-            (Ty::String, OperandKind::Literal(id)) => return Ok(frame.file.literal(id)),
+            (Ty::String, OperandKind::Literal(id)) => return Ok(self.file.literal(id)),
             (Ty::Int, _) if let Some(n) = number.and_then(|n| n.int) => return Ok(Value::Int(n)),
             (Ty::Int64, _) if let Some(n) = number.and_then(|n| n.int) => {
                 return Ok(Value::Int64(n));
@@ -124,23 +130,20 @@ impl Run<'_> {
             (Ty::Float64, _) => "float",
             _ => "",
         };
-        let found = match frame.at {
-            Some(node) => print::print(frame.parsed(), node),
+        let found = match self.at {
+            Some(node) => print::print(self.parsed(), node),
             None => String::new(),
         };
-        Err(self.error(
-            frame,
-            if expected.is_empty() {
-                format!("can't handle {found} for arg of type {}", ty.name())
-            } else {
-                format!("expected {expected}; found {found}")
-            },
-        ))
+        Err(self.error(if expected.is_empty() {
+            format!("can't handle {found} for arg of type {}", ty.name())
+        } else {
+            format!("expected {expected}; found {found}")
+        }))
     }
 
     /// The value as that type, if Go would assign it.
     #[inline]
-    pub(super) fn validate(&self, frame: &Frame<'_>, got: Got, ty: Ty) -> Result<Value> {
+    pub(super) fn validate(&self, got: Got, ty: Ty) -> Result<Value> {
         match (&got.value, ty) {
             (_, Ty::Any | Ty::Reflect)
             | (Value::Str(_), Ty::String)
@@ -151,7 +154,7 @@ impl Run<'_> {
             (Value::Map(map), Ty::Map) => match map.ty() {
                 MapType::Any => Ok(got.value),
                 MapType::Named(_) => Ok(Value::Map(map.retyped(MapType::Any))),
-                MapType::Strings => Err(self.wrong_type(frame, &got, ty)),
+                MapType::Strings => Err(self.wrong_type(&got, ty)),
             },
             (Value::List(list), Ty::List) if list.element() == Element::Any => Ok(got.value),
             (Value::List(list), Ty::Strings) if list.element() == Element::String => Ok(got.value),
@@ -160,24 +163,23 @@ impl Run<'_> {
             }
             (Value::Nil, _) if !got.is_interface => zero(ty).ok_or_else(|| {
                 let expected = ty.name();
-                self.error(frame, format!("invalid value; expected {expected}"))
+                self.error(format!("invalid value; expected {expected}"))
             }),
-            _ => Err(self.wrong_type(frame, &got, ty)),
+            _ => Err(self.wrong_type(&got, ty)),
         }
     }
 
     #[cold]
-    fn wrong_type(&self, frame: &Frame<'_>, got: &Got, ty: Ty) -> Box<crate::ExecError> {
+    fn wrong_type(&self, got: &Got, ty: Ty) -> crate::ExecError {
         let found = if got.value.is_nil() {
             got.type_name()
         } else {
             got.value.type_name()
         };
         let expected = ty.name();
-        self.error(
-            frame,
-            format!("wrong type for value; expected {expected}; got {found}"),
-        )
+        self.error(format!(
+            "wrong type for value; expected {expected}; got {found}"
+        ))
     }
 }
 

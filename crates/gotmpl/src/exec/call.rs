@@ -38,26 +38,12 @@ impl Run<'_> {
             self.arguments.truncate(base);
             result
         };
-        let value = result.map_err(|error| self.call_failed(frame, function.name, node, error))?;
+        let value = result.map_err(|error| frame.call_failed(function.name, node, error))?;
         self.check_size(frame, &value)?;
         Ok(Got {
             value,
             is_interface: function.result == Ty::Any,
         })
-    }
-
-    /// `error calling NAME: ...`, about the whole call.
-    #[cold]
-    pub(super) fn call_failed(
-        &self,
-        frame: &mut Frame<'_>,
-        name: &str,
-        node: Node,
-        error: Box<ExecError>,
-    ) -> Box<ExecError> {
-        frame.at = Some(node);
-        let place = super::place(frame);
-        error.wrap(format!("{place}error calling {name}: "))
     }
 
     /// Runs a function on the arguments from `base` on. An error has no place yet.
@@ -104,7 +90,7 @@ impl Run<'_> {
         if operands.is_empty() && last.is_none() {
             let name = function.name;
             let message = format!("wrong number of args for {name}: want at least 1 got 0");
-            return Err(self.error(frame, message));
+            return Err(frame.error(message));
         }
         let decides = id.operation() == Operation::Or;
         let mut value = Got::default();
@@ -140,7 +126,7 @@ impl Run<'_> {
     }
 
     /// No value in a chart is a function, so `call` always fails.
-    fn call_of(&self, frame: &Frame<'_>, operands: Span, base: usize) -> Box<ExecError> {
+    fn call_of(&self, frame: &Frame<'_>, operands: Span, base: usize) -> ExecError {
         let callee = self.arguments.get(base).unwrap_or(&Value::Nil);
         if callee.is_nil() {
             return ExecError::plain("call of nil");
@@ -196,7 +182,7 @@ pub(crate) fn length_of(item: &Value) -> std::result::Result<Value, String> {
 }
 
 impl ExecError {
-    pub(crate) fn from_call(error: CallError) -> Box<Self> {
+    pub(crate) fn from_call(error: CallError) -> Self {
         match error {
             CallError::Failed(message) => Self::warning(&message),
             other => Self::plain(other.to_string()),

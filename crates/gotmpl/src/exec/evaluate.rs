@@ -1,6 +1,7 @@
 //! Pipelines and commands.
 
 use super::{Frame, Got, Result, Run};
+use crate::error::ExecError;
 use crate::ir::{Command, Node, Number, Operand, OperandKind, Slot, Span, Variable, print};
 use crate::value::{Str, Value};
 
@@ -15,6 +16,47 @@ impl<'f> Frame<'f> {
     pub(super) fn operand(&self, id: u32) -> OperandKind {
         let operand = self.parsed().operands.get(id as usize);
         operand.map_or(OperandKind::Nil, |operand: &Operand| operand.kind)
+    }
+
+    #[cold]
+    fn undefined(&self, name: Span) -> ExecError {
+        let name = String::from_utf8_lossy(self.parsed().text(name));
+        self.error(format!("undefined variable: {name}"))
+    }
+
+    /// Only functions and methods take arguments.
+    fn refuse_arguments(&self, operands: Span, last: Option<&Value>) -> Result<()> {
+        if operands.len() <= 1 && last.is_none() {
+            return Ok(());
+        }
+        let first = print::print(self.parsed(), Node::Operand(operands.start));
+        Err(self.error(format!("can't give argument to non-function {first}")))
+    }
+
+    /// The value of a constant where no type is asked for.
+    pub(super) fn constant(&self, kind: OperandKind) -> Result<Value> {
+        match kind {
+            OperandKind::Bool(value) => Ok(Value::Bool(value)),
+            OperandKind::Literal(id) => Ok(self.file.literal(id)),
+            OperandKind::Number(id) => match self.parsed().numbers.get(id as usize) {
+                Some(number) => self.ideal_number(number),
+                None => Ok(Value::Nil),
+            },
+            _ => Ok(Value::Nil),
+        }
+    }
+
+    fn ideal_number(&self, number: &Number) -> Result<Value> {
+        let text = self.parsed().text(number.text);
+        if let Some(float) = number.float
+            && is_float_syntax(text)
+        {
+            return Ok(Value::Float(float));
+        }
+        number.int.map(Value::Int).ok_or_else(|| {
+            let text = String::from_utf8_lossy(text);
+            self.error(format!("{text} overflows int"))
+        })
     }
 }
 
@@ -65,12 +107,7 @@ impl Run<'_> {
             *place = value;
             return Ok(());
         }
-        Err(self.undefined(frame, variable.name))
-    }
-
-    fn undefined(&self, frame: &Frame<'_>, name: Span) -> Box<crate::ExecError> {
-        let name = String::from_utf8_lossy(frame.parsed().text(name));
-        self.error(frame, format!("undefined variable: {name}"))
+        Err(frame.undefined(variable.name))
     }
 
     /// `last` is the result of the command before it, which becomes the last argument.
@@ -86,11 +123,11 @@ impl Run<'_> {
         match frame.operand(first) {
             OperandKind::Field { names } => {
                 frame.at = Some(Node::Operand(first));
-                self.field_chain(frame, dot, dot.clone(), names, Some(command.operands), last)
+                self.field_chain(frame, dot, dot, names, Some(command.operands), last)
             }
             OperandKind::Chain { inner, names } => {
                 let receiver = self.chain_receiver(frame, dot, first, inner)?;
-                self.field_chain(frame, dot, receiver, names, Some(command.operands), last)
+                self.field_chain(frame, dot, &receiver, names, Some(command.operands), last)
             }
             OperandKind::Function(function) => {
                 frame.at = Some(Node::Operand(first));
@@ -101,46 +138,29 @@ impl Run<'_> {
                 self.call(frame, dot, function, Node::Command(id), arguments, last)
             }
             OperandKind::Pipe(pipe) => {
-                self.refuse_arguments(frame, command.operands, last.as_ref())?;
+                frame.refuse_arguments(command.operands, last.as_ref())?;
                 self.pipeline(frame, dot, pipe).map(Got::concrete)
             }
             OperandKind::Variable { slot, names } => {
                 frame.at = Some(Node::Operand(first));
                 let value = self.variable(frame, slot, names)?;
                 if names.len() == 1 {
-                    self.refuse_arguments(frame, command.operands, last.as_ref())?;
+                    frame.refuse_arguments(command.operands, last.as_ref())?;
                     return Ok(value);
                 }
                 let names = after_first(names);
-                self.field_chain(frame, dot, value, names, Some(command.operands), last)
+                self.field_chain(frame, dot, &value, names, Some(command.operands), last)
             }
             constant => {
                 frame.at = Some(Node::Operand(first));
-                self.refuse_arguments(frame, command.operands, last.as_ref())?;
+                frame.refuse_arguments(command.operands, last.as_ref())?;
                 match constant {
-                    OperandKind::Nil => Err(self.error(frame, "nil is not a command")),
+                    OperandKind::Nil => Err(frame.error("nil is not a command")),
                     OperandKind::Dot => Ok(dot.clone()),
-                    _ => self.constant(frame, constant).map(Got::concrete),
+                    _ => frame.constant(constant).map(Got::concrete),
                 }
             }
         }
-    }
-
-    /// Only functions and methods take arguments.
-    fn refuse_arguments(
-        &self,
-        frame: &Frame<'_>,
-        operands: Span,
-        last: Option<&Value>,
-    ) -> Result<()> {
-        if operands.len() <= 1 && last.is_none() {
-            return Ok(());
-        }
-        let first = print::print(frame.parsed(), Node::Operand(operands.start));
-        Err(self.error(
-            frame,
-            format!("can't give argument to non-function {first}"),
-        ))
     }
 
     pub(super) fn variable(&self, frame: &Frame<'_>, slot: Slot, names: Span) -> Result<Got> {
@@ -149,7 +169,7 @@ impl Run<'_> {
             return Ok(value.clone());
         }
         let name = names.of(&frame.parsed().names).first().copied();
-        Err(self.undefined(frame, name.unwrap_or_default()))
+        Err(frame.undefined(name.unwrap_or_default()))
     }
 
     /// What stands before the first dot of a chain such as `(index .list 0).name`.
@@ -173,32 +193,6 @@ impl Run<'_> {
             }
             _ => Ok(Got::default()),
         }
-    }
-
-    /// The value of a constant where no type is asked for.
-    pub(super) fn constant(&self, frame: &Frame<'_>, kind: OperandKind) -> Result<Value> {
-        match kind {
-            OperandKind::Bool(value) => Ok(Value::Bool(value)),
-            OperandKind::Literal(id) => Ok(frame.file.literal(id)),
-            OperandKind::Number(id) => match frame.parsed().numbers.get(id as usize) {
-                Some(number) => self.ideal_number(frame, number),
-                None => Ok(Value::Nil),
-            },
-            _ => Ok(Value::Nil),
-        }
-    }
-
-    fn ideal_number(&self, frame: &Frame<'_>, number: &Number) -> Result<Value> {
-        let text = frame.parsed().text(number.text);
-        if let Some(float) = number.float
-            && is_float_syntax(text)
-        {
-            return Ok(Value::Float(float));
-        }
-        number.int.map(Value::Int).ok_or_else(|| {
-            let text = String::from_utf8_lossy(text);
-            self.error(frame, format!("{text} overflows int"))
-        })
     }
 }
 

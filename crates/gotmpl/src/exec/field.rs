@@ -1,6 +1,6 @@
 //! Fields, map keys and methods: `.a.b.c` with or without arguments.
 
-use super::{Frame, Got, Result, Run};
+use super::{Frame, Got, Result, Run, values_type};
 use crate::error::ExecError;
 use crate::function::{CallError, Signature, Ty};
 use crate::ir::{Node, Span};
@@ -19,11 +19,19 @@ impl Run<'_> {
         &mut self,
         frame: &mut Frame<'_>,
         dot: &Got,
-        mut receiver: Got,
+        receiver: &Got,
         names: Span,
         operands: Option<Span>,
         last: Option<Value>,
     ) -> Result<Got> {
+        let has_no_arguments = last.is_none() && operands.is_none_or(|span| span.len() == 1);
+        if has_no_arguments
+            && !self.engine.strict
+            && let Some(found) = frame.plain_chain(&receiver.value, names)
+        {
+            return Ok(found);
+        }
+        let mut receiver = receiver.clone();
         let mut operands = operands.unwrap_or_default();
         if !operands.is_empty() {
             operands.start += 1;
@@ -35,55 +43,45 @@ impl Run<'_> {
             } else {
                 None
             };
-            receiver = self.field(frame, dot, receiver, name, given)?;
+            receiver = self.field(frame, dot, &receiver, name, given)?;
         }
         Ok(receiver)
     }
 
-    #[inline]
     fn field(
         &mut self,
         frame: &mut Frame<'_>,
         dot: &Got,
-        receiver: Got,
+        receiver: &Got,
         name_id: u32,
         given: Option<Given>,
     ) -> Result<Got> {
         let has_arguments = given
             .as_ref()
             .is_some_and(|given| !given.operands.is_empty() || given.last.is_some());
-        if let Value::Map(map) = &receiver.value
-            && !has_arguments
-            && !matches!(map.ty(), MapType::Named(_))
-        {
-            return self.entry(frame, map, name_id);
-        }
-        let name = name_of(frame, name_id);
+        let name = frame.name(name_id);
         match &receiver.value {
             Value::Nil if !receiver.is_interface => {
                 if self.engine.strict {
                     let name = quoted(name.as_bytes());
-                    return Err(self.error(frame, format!("nil data; no entry for key {name}")));
+                    return Err(frame.error(format!("nil data; no entry for key {name}")));
                 }
                 Ok(Got::default())
             }
-            Value::Nil => Err(self.error(
-                frame,
-                format!("nil pointer evaluating interface {{}}.{name}"),
-            )),
+            Value::Nil => Err(frame.error(format!("nil pointer evaluating interface {{}}.{name}"))),
             Value::Map(map) => {
                 if matches!(map.ty(), MapType::Named(_))
-                    && let Some(method) = super::values_type::method(name)
+                    && let Some(method) = values_type::method(name.as_bytes())
                 {
                     let map = map.clone();
                     let arguments =
                         self.method_arguments(frame, dot, name, Some(method.signature), given)?;
                     let result = (method.body)(&map, &arguments);
-                    return self.method_result(frame, name, result);
+                    return frame.method_result(name, result);
                 }
                 if has_arguments {
                     let message = format!("{name} is not a method but has arguments");
-                    return Err(self.error(frame, message));
+                    return Err(frame.error(message));
                 }
                 self.entry(frame, map, name_id)
             }
@@ -92,40 +90,22 @@ impl Run<'_> {
                 let type_name = receiver.type_name();
                 self.object_field(frame, dot, &*object, &type_name, name_id, given)
             }
-            _ => Err(self.no_field(frame, name, &receiver.type_name())),
+            _ => Err(frame.no_field(name, &receiver.type_name())),
         }
     }
 
-    fn no_field(&self, frame: &Frame<'_>, name: &str, type_name: &str) -> Box<ExecError> {
-        self.error(
-            frame,
-            format!("can't evaluate field {name} in type {type_name}"),
-        )
-    }
-
     /// A key of a map. A missing one is the zero of the map's element type.
-    #[inline]
     fn entry(&self, frame: &Frame<'_>, map: &Map, name_id: u32) -> Result<Got> {
-        let name = name_of(frame, name_id).as_bytes();
-        let found = match frame.file.hint(name_id) {
-            Some(hint) => {
-                let mut place = hint.get();
-                let found = map.get_near(name, &mut place);
-                hint.set(place);
-                found
-            }
-            None => map.get(name),
-        };
         let is_strings = map.ty() == MapType::Strings;
-        if let Some(value) = found {
+        if let Some(value) = frame.find_key(map, name_id) {
             return Ok(Got {
                 value,
                 is_interface: !is_strings,
             });
         }
         if self.engine.strict {
-            let name = quoted(name);
-            return Err(self.error(frame, format!("map has no entry for key {name}")));
+            let name = quoted(frame.name_bytes(name_id));
+            return Err(frame.error(format!("map has no entry for key {name}")));
         }
         Ok(if is_strings {
             Got::concrete(Value::Str(Str::default()))
@@ -143,12 +123,12 @@ impl Run<'_> {
         name_id: u32,
         given: Option<Given>,
     ) -> Result<Got> {
-        let name = name_of(frame, name_id);
+        let name = frame.name(name_id);
         if object.has_method(name) {
             let signature = object.signature(name);
             let arguments = self.method_arguments(frame, dot, name, signature, given)?;
             let result = object.call_method(name, &arguments);
-            return self.method_result(frame, name, result);
+            return frame.method_result(name, result);
         }
         let has_arguments = given
             .as_ref()
@@ -156,18 +136,18 @@ impl Run<'_> {
         if let Some(value) = object.field(name) {
             if has_arguments {
                 let message = format!("{name} has arguments but cannot be invoked as function");
-                return Err(self.error(frame, message));
+                return Err(frame.error(message));
             }
             return Ok(Got::concrete(value));
         }
         if let Contents::Map(map) = object.contents() {
             if has_arguments {
                 let message = format!("{name} is not a method but has arguments");
-                return Err(self.error(frame, message));
+                return Err(frame.error(message));
             }
             return self.entry(frame, &map, name_id);
         }
-        Err(self.no_field(frame, name, type_name))
+        Err(frame.no_field(name, type_name))
     }
 
     /// Evaluates a method's arguments, by its signature if it has one.
@@ -191,10 +171,16 @@ impl Run<'_> {
         frame.at = node;
         Ok(self.arguments.drain(base..).collect())
     }
+}
+
+impl<'f> Frame<'f> {
+    #[cold]
+    fn no_field(&self, name: &str, type_name: &str) -> ExecError {
+        self.error(format!("can't evaluate field {name} in type {type_name}"))
+    }
 
     fn method_result(
         &mut self,
-        frame: &mut Frame<'_>,
         name: &str,
         result: std::result::Result<Value, CallError>,
     ) -> Result<Got> {
@@ -203,17 +189,59 @@ impl Run<'_> {
             Err(error) => error,
         };
         if error == CallError::NoSuchMethod {
-            return Err(self.no_field(frame, name, "interface {}"));
+            return Err(self.no_field(name, "interface {}"));
         }
-        let node = frame.at.unwrap_or(Node::Operand(0));
-        Err(self.call_failed(frame, name, node, ExecError::from_call(error)))
+        let node = self.at.unwrap_or(Node::Operand(0));
+        Err(self.call_failed(name, node, ExecError::from_call(error)))
     }
-}
 
-/// The text of a name. Names consist of letters and digits, so they are UTF-8.
-#[inline]
-fn name_of<'f>(frame: &Frame<'f>, id: u32) -> &'f str {
-    let parsed = frame.parsed();
-    let span = parsed.names.get(id as usize).copied().unwrap_or_default();
-    std::str::from_utf8(parsed.text(span)).unwrap_or_default()
+    #[inline]
+    fn name_bytes(&self, id: u32) -> &'f [u8] {
+        let parsed = self.parsed();
+        let span = parsed.names.get(id as usize).copied().unwrap_or_default();
+        parsed.text(span)
+    }
+
+    /// The text of a name. Names consist of letters and digits, so they are UTF-8.
+    fn name(&self, id: u32) -> &'f str {
+        std::str::from_utf8(self.name_bytes(id)).unwrap_or_default()
+    }
+
+    /// Looks for a key, first where it was found the last time.
+    #[inline]
+    fn find_key(&self, map: &Map, name: u32) -> Option<Value> {
+        let key = self.name_bytes(name);
+        let Some(hint) = self.file.hint(name) else {
+            return map.get(key);
+        };
+        let mut place = hint.get();
+        let found = map.get_near(key, &mut place);
+        hint.set(place);
+        found
+    }
+
+    /// The common case: every name is a key of a map, only the last may be missing.
+    #[inline]
+    fn plain_chain(&self, receiver: &Value, names: Span) -> Option<Got> {
+        let Value::Map(map) = receiver else {
+            return None;
+        };
+        let (mut holder, mut name) = (map.clone(), names.start);
+        loop {
+            match holder.ty() {
+                MapType::Any => {}
+                MapType::Named(_) if values_type::method(self.name_bytes(name)).is_none() => {}
+                _ => return None,
+            }
+            let found = self.find_key(&holder, name);
+            name += 1;
+            match found {
+                found if name == names.end => {
+                    return Some(Got::interface(found.unwrap_or_default()));
+                }
+                Some(Value::Map(map)) => holder = map,
+                _ => return None,
+            }
+        }
+    }
 }

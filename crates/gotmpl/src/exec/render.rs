@@ -28,7 +28,7 @@ impl<'e> Run<'e> {
         let Some(found) = self.find(name) else {
             return Err(no_template(name));
         };
-        self.run_found(&found, Got::concrete(data.clone()))
+        self.run_found(&found, &Got::concrete(data.clone()))
     }
 
     fn find(&self, name: &[u8]) -> Option<Found<'e>> {
@@ -57,14 +57,14 @@ impl<'e> Run<'e> {
         shared.or(empty)
     }
 
-    fn run_found(&mut self, found: &Found<'_>, data: Got) -> Result<()> {
+    fn run_found(&mut self, found: &Found<'_>, data: &Got) -> Result<()> {
         match found {
             Found::Shared { file, template, .. } => self.run_template(file, *template, data),
             Found::Local { file, template } => self.run_template(file, *template, data),
         }
     }
 
-    fn run_template(&mut self, file: &File, template: u32, data: Got) -> Result<()> {
+    fn run_template(&mut self, file: &File, template: u32, data: &Got) -> Result<()> {
         let Some(template) = file.parsed.templates.get(template as usize) else {
             return Ok(());
         };
@@ -79,7 +79,7 @@ impl<'e> Run<'e> {
             at: None,
         };
         self.template_depth += 1;
-        self.walk(&mut frame, &data, template.body)?;
+        self.walk(&mut frame, data, template.body)?;
         self.template_depth -= 1;
         self.slots.truncate(slots);
         Ok(())
@@ -96,18 +96,18 @@ impl<'e> Run<'e> {
         let name = frame.parsed().literal(name);
         let Some(found) = self.find(name) else {
             let name = quoted(name);
-            return Err(self.error(frame, format!("template {name} not defined")));
+            return Err(frame.error(format!("template {name} not defined")));
         };
         self.check_depth(frame)?;
         if self.template_depth > self.limits().template_depth {
             let depth = self.limits().template_depth;
-            return Err(self.error(frame, format!("exceeded maximum template depth ({depth})")));
+            return Err(frame.error(format!("exceeded maximum template depth ({depth})")));
         }
         let data = match pipe {
             Some(pipe) => self.pipeline(frame, dot, pipe)?,
             None => Value::Nil,
         };
-        self.run_found(&found, Got::concrete(data))
+        self.run_found(&found, &Got::concrete(data))
     }
 
     /// Writes what `include` or `tpl` yields for the arguments from `base` on. An error has no place yet.
@@ -136,7 +136,7 @@ impl<'e> Run<'e> {
             )));
         }
         *open += 1;
-        self.run_found(&found, Got::concrete(data))?;
+        self.run_found(&found, &Got::concrete(data))?;
         let open = self.open_count(&found, name);
         *open = open.saturating_sub(1);
         Ok(())
@@ -167,7 +167,7 @@ impl<'e> Run<'e> {
             return Ok(());
         };
         self.tpl_files.push(Rc::clone(&file));
-        self.run_template(&file, main, Got::concrete(data))
+        self.run_template(&file, main, &Got::concrete(data))
             .map_err(|error| {
                 let text = quoted(text.as_bytes());
                 error.wrap(format!("error during tpl function execution for {text}: "))
@@ -178,7 +178,7 @@ impl<'e> Run<'e> {
     }
 }
 
-fn no_template(name: &[u8]) -> Box<ExecError> {
+fn no_template(name: &[u8]) -> ExecError {
     let name = quoted(name);
     ExecError::plain(format!(
         "template: no template {name} associated with template \"{TPL_NAME}\""

@@ -16,6 +16,7 @@ impl Run<'_> {
         dot: &Got,
         commands: Span,
     ) -> Result<()> {
+        self.check_depth(frame)?;
         let start = self.out.len();
         let list = commands.of(&frame.parsed().commands);
         let Some((first, mut filters)) = list.split_first() else {
@@ -79,8 +80,8 @@ impl Run<'_> {
             operation => self.write_text(operation, base),
         };
         self.arguments.truncate(base);
-        result.map_err(|error: Box<ExecError>| {
-            self.call_failed(frame, function.name, Node::Command(command_id), error)
+        result.map_err(|error: ExecError| {
+            frame.call_failed(function.name, Node::Command(command_id), error)
         })
     }
 
@@ -107,18 +108,14 @@ impl Run<'_> {
                 self.out.push(b'\'');
             }
             Some(TextFilter::Trim) => trim(&mut self.out, start),
-            Some(TextFilter::TrimPrefix) => {
-                if self.out[start..].starts_with(literal) {
-                    self.out.drain(start..start + literal.len());
-                }
+            Some(TextFilter::TrimPrefix) if self.out[start..].starts_with(literal) => {
+                self.out.drain(start..start + literal.len());
             }
-            Some(TextFilter::TrimSuffix) => {
-                if self.out[start..].ends_with(literal) {
-                    self.out.truncate(self.out.len() - literal.len());
-                }
+            Some(TextFilter::TrimSuffix) if self.out[start..].ends_with(literal) => {
+                self.out.truncate(self.out.len() - literal.len());
             }
             Some(TextFilter::Trunc) => trunc(&mut self.out, start, number),
-            None => {}
+            Some(TextFilter::TrimPrefix | TextFilter::TrimSuffix) | None => {}
         }
     }
 

@@ -10,12 +10,13 @@ pub(super) struct Method {
 }
 
 /// The method of that name. A method hides a key.
-pub(super) fn method(name: &str) -> Option<Method> {
+#[inline]
+pub(super) fn method(name: &[u8]) -> Option<Method> {
     let (params, body): (&'static [Ty], _) = match name {
-        "AsMap" => (&[], as_map as fn(&Map, &[Value]) -> _),
-        "YAML" => (&[], yaml as _),
-        "Table" => (&[Ty::String], table as _),
-        "PathValue" => (&[Ty::String], path_value as _),
+        b"AsMap" => (&[], as_map as fn(&Map, &[Value]) -> _),
+        b"YAML" => (&[], yaml as _),
+        b"Table" => (&[Ty::String], table as _),
+        b"PathValue" => (&[Ty::String], path_value as _),
         _ => return None,
     };
     Some(Method {
@@ -77,13 +78,11 @@ fn path(args: &[Value]) -> String {
 fn find_table<'p>(values: &Map, path: impl Iterator<Item = &'p str>) -> Result<Map, CallError> {
     let mut table = values.clone();
     for name in path {
-        table = match table.get(name.as_bytes()) {
-            Some(Value::Map(inner)) => inner,
-            _ => {
-                let name = quoted(name.as_bytes());
-                return Err(CallError::returned(format!("{name} is not a table")));
-            }
+        let Some(Value::Map(inner)) = table.get(name.as_bytes()) else {
+            let name = quoted(name.as_bytes());
+            return Err(CallError::returned(format!("{name} is not a table")));
         };
+        table = inner;
     }
     Ok(table)
 }

@@ -110,7 +110,7 @@ impl Run<'_> {
         }
     }
 
-    fn iterable(&mut self, frame: &Frame<'_>, value: Value, branch: Branch) -> Result<Iterable> {
+    fn iterable(&self, frame: &Frame<'_>, value: Value, branch: Branch) -> Result<Iterable> {
         let value = match value {
             Value::Object(object) => match object.contents() {
                 Contents::List(list) => Value::List(list),
@@ -131,13 +131,13 @@ impl Run<'_> {
                         "can't use {} to iterate over more than one variable",
                         display(&value)
                     );
-                    return Err(self.error(frame, message));
+                    return Err(frame.error(message));
                 }
                 Ok(Iterable::Count(value))
             }
             other => {
                 let message = format!("range can't iterate over {}", display(&other));
-                Err(self.error(frame, message))
+                Err(frame.error(message))
             }
         }
     }

@@ -16,7 +16,7 @@ use moment::Moment;
 use object::TimeObject;
 use zone::Zone;
 
-pub(super) use moment::{civil_from_days, days_from_civil};
+pub(super) use moment::civil_from_days;
 
 const ANY: Ty = Ty::Any;
 const STR: Ty = Ty::String;

@@ -10,16 +10,10 @@ const BOOL: Ty = Ty::Bool;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     variadic("default", &[ANY, ANY], ANY, default),
-    fixed("empty", &[ANY], BOOL, |_, args| {
-        Ok(Value::Bool(is_empty(any(args, 0))))
-    }),
+    fixed("empty", &[ANY], BOOL, |_, args| Ok(Value::Bool(is_empty(any(args, 0))))),
     variadic("coalesce", &[ANY], ANY, coalesce),
-    variadic("all", &[ANY], BOOL, |_, args| {
-        Ok(Value::Bool(!args.iter().any(is_empty)))
-    }),
-    variadic("any", &[ANY], BOOL, |_, args| {
-        Ok(Value::Bool(!args.iter().all(is_empty)))
-    }),
+    variadic("all", &[ANY], BOOL, |_, args| Ok(Value::Bool(!args.iter().any(is_empty)))),
+    variadic("any", &[ANY], BOOL, |_, args| Ok(Value::Bool(!args.iter().all(is_empty)))),
     fixed("ternary", &[ANY, ANY, BOOL], ANY, |_, args| {
         Ok(any(args, usize::from(!bool(args, 2))).clone())
     }),
@@ -42,9 +36,5 @@ fn default(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 }
 
 fn coalesce(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    Ok(args
-        .iter()
-        .find(|value| !is_empty(value))
-        .cloned()
-        .unwrap_or_default())
+    Ok(args.iter().find(|value| !is_empty(value)).cloned().unwrap_or_default())
 }

@@ -13,16 +13,12 @@ const STR: Ty = Ty::String;
 const MAX_DEPTH: usize = 1000;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    fixed("typeOf", &[ANY], STR, |_, args| {
-        Ok(Value::str(any(args, 0).type_name()))
-    }),
+    fixed("typeOf", &[ANY], STR, |_, args| Ok(Value::str(any(args, 0).type_name()))),
     fixed("typeIs", &[STR, ANY], BOOL, |_, args| {
         Ok(Value::Bool(text(args, 0) == any(args, 1).type_name()))
     }),
     fixed("typeIsLike", &[STR, ANY], BOOL, type_is_like),
-    fixed("kindOf", &[ANY], STR, |_, args| {
-        Ok(Value::str(any(args, 0).kind().name()))
-    }),
+    fixed("kindOf", &[ANY], STR, |_, args| Ok(Value::str(any(args, 0).kind().name()))),
     fixed("kindIs", &[STR, ANY], BOOL, |_, args| {
         Ok(Value::Bool(text(args, 0) == any(args, 1).kind().name()))
     }),
@@ -73,10 +69,7 @@ fn equal_lists(a: &List, b: &List, depth: usize) -> bool {
     }
     a.ptr_eq(b)
         || (a.items().len() == b.items().len()
-            && a.items()
-                .iter()
-                .zip(b.items())
-                .all(|(a, b)| equal(a, b, depth + 1)))
+            && a.items().iter().zip(b.items()).all(|(a, b)| equal(a, b, depth + 1)))
 }
 
 fn equal_maps(a: &Map, b: &Map, depth: usize) -> bool {
@@ -89,9 +82,7 @@ fn equal_maps(a: &Map, b: &Map, depth: usize) -> bool {
     a.with_entries(|a| {
         b.with_entries(|b| {
             a.len() == b.len()
-                && a.iter()
-                    .zip(b)
-                    .all(|((ka, va), (kb, vb))| ka == kb && equal(va, vb, depth + 1))
+                && a.iter().zip(b).all(|((ka, va), (kb, vb))| ka == kb && equal(va, vb, depth + 1))
         })
     })
 }

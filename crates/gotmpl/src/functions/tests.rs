@@ -4,7 +4,7 @@
 //! before the mark mean that the two Helms differ; `b` behind it that the text is base64, because it is no UTF-8.
 
 mod evaluate;
-mod host;
+pub(super) mod host;
 mod properties;
 
 use crate::function::Dialect;
@@ -42,18 +42,11 @@ fn read_cases(text: &str) -> Vec<Case<'_>> {
         let (helm_3, helm_4) = match first.strip_prefix('3') {
             Some(line) => {
                 let second = lines.next().and_then(|line| line.strip_prefix('4'));
-                (
-                    read_expected(line),
-                    read_expected(second.expect("Helm 4 follows Helm 3")),
-                )
+                (read_expected(line), read_expected(second.expect("Helm 4 follows Helm 3")))
             }
             None => (read_expected(first), read_expected(first)),
         };
-        cases.push(Case {
-            template,
-            helm_3,
-            helm_4,
-        });
+        cases.push(Case { template, helm_3, helm_4 });
     }
     cases
 }
@@ -115,6 +108,7 @@ macro_rules! families {
 }
 
 families! {
+    keys_and_passwords_agree_with_helm: "crypto.txt",
     urls_agree_with_helm: "urls.txt",
     dates_agree_with_helm: "dates.txt",
     regular_expressions_agree_with_helm: "regex.txt",

@@ -59,20 +59,15 @@ impl VersionObject {
     }
 
     fn incremented(&self, next: Option<Version>, part: &str) -> Outcome {
-        next.map(|version| self.plain(version)).ok_or_else(|| {
-            CallError::returned(format!("{part} version increment would overflow uint64"))
-        })
+        next.map(|version| self.plain(version))
+            .ok_or_else(|| CallError::returned(format!("{part} version increment would overflow uint64")))
     }
 
     fn compare(&self, name: &str, args: &[Value]) -> Outcome {
         let [Value::Object(other)] = args else {
             return Err(wrong_type(args));
         };
-        let Some(other) = other
-            .as_any()
-            .downcast_ref::<Self>()
-            .filter(|other| other.is_pointer)
-        else {
+        let Some(other) = other.as_any().downcast_ref::<Self>().filter(|other| other.is_pointer) else {
             return Err(wrong_type(args));
         };
         let order = self.version.compare(&other.version);
@@ -102,39 +97,21 @@ impl VersionObject {
 }
 
 fn wrong_type(args: &[Value]) -> CallError {
-    let found = args
-        .first()
-        .map_or_else(|| "nothing".to_owned(), Value::type_name);
-    CallError::returned(format!(
-        "wrong type for value; expected *semver.Version; got {found}"
-    ))
+    let found = args.first().map_or_else(|| "nothing".to_owned(), Value::type_name);
+    CallError::returned(format!("wrong type for value; expected *semver.Version; got {found}"))
 }
 
-const POINTER_METHODS: [&str; 6] = [
-    "Compare",
-    "Equal",
-    "LessThan",
-    "LessThanEqual",
-    "GreaterThan",
-    "GreaterThanEqual",
-];
+const POINTER_METHODS: [&str; 6] =
+    ["Compare", "Equal", "LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual"];
 const VALUE_METHODS: [&str; 2] = ["SetPrerelease", "SetMetadata"];
 
 impl Object for VersionObject {
     fn type_name(&self) -> &'static str {
-        if self.is_pointer {
-            "*semver.Version"
-        } else {
-            "semver.Version"
-        }
+        if self.is_pointer { "*semver.Version" } else { "semver.Version" }
     }
 
     fn kind(&self) -> Kind {
-        if self.is_pointer {
-            Kind::Ptr
-        } else {
-            Kind::Struct
-        }
+        if self.is_pointer { Kind::Ptr } else { Kind::Struct }
     }
 
     fn field(&self, name: &str) -> Option<Value> {

@@ -181,8 +181,7 @@ impl Decoder<'_> {
         for expected in word.bytes() {
             if self.peek() != Some(expected) {
                 let expected = char::from(expected);
-                return Err(self
-                    .unexpected_in_token(&format!("in literal {word} (expecting '{expected}')")));
+                return Err(self.unexpected_in_token(&format!("in literal {word} (expecting '{expected}')")));
             }
             self.at += 1;
         }
@@ -214,8 +213,7 @@ impl Decoder<'_> {
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Value::Float(number)),
             _ => {
-                let error =
-                    format!("json: cannot unmarshal number {text} into Go value of type float64");
+                let error = format!("json: cannot unmarshal number {text} into Go value of type float64");
                 self.number_error.get_or_insert(error);
                 Ok(Value::Nil)
             }

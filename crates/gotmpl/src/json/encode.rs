@@ -25,11 +25,7 @@ struct Encoder {
 }
 
 impl Encoder {
-    fn run(
-        value: &Value,
-        escape_html: bool,
-        indent: Option<&'static str>,
-    ) -> Result<Vec<u8>, String> {
+    fn run(value: &Value, escape_html: bool, indent: Option<&'static str>) -> Result<Vec<u8>, String> {
         let mut encoder = Self {
             out: Vec::with_capacity(128),
             escape_html,

@@ -129,7 +129,7 @@ pub(super) fn number(token: &[u8], span: Span) -> Result<Number, String> {
         clippy::cast_precision_loss,
         reason = "Go converts the constant the same way"
     )]
-    let float = int.map(|n| n as f64).or(uint.map(|n| n as f64));
+    let float = int.map(|n| n as f64).or_else(|| uint.map(|n| n as f64));
     if float.is_some() {
         return Ok(Number {
             text: span,
@@ -200,7 +200,10 @@ fn parse_float(text: &str) -> Option<f64> {
     }
     let text: String = text.chars().filter(|c| *c != '_').collect();
     let unsigned = text.trim_start_matches(['+', '-']);
-    let float = match unsigned.strip_prefix("0x").or(unsigned.strip_prefix("0X")) {
+    let float = match unsigned
+        .strip_prefix("0x")
+        .or_else(|| unsigned.strip_prefix("0X"))
+    {
         Some(digits) => {
             let value = parse_hex_float(digits)?;
             if text.starts_with('-') { -value } else { value }

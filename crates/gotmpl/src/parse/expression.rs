@@ -220,7 +220,7 @@ impl Parser<'_> {
         }))
     }
 
-    fn field_after_constant(&mut self, term: Operand) -> Box<super::ParseError> {
+    fn field_after_constant(&self, term: Operand) -> super::ParseError {
         let parsed = &self.parsed;
         let text = match term.kind {
             OperandKind::Bool(true) => b"true",
@@ -292,14 +292,14 @@ impl Parser<'_> {
         }))
     }
 
-    fn function(&mut self, token: Token) -> Result<OperandKind> {
+    fn function(&self, token: Token) -> Result<OperandKind> {
         let name = self.text_of(token);
         FunctionId::find(name, self.dialect)
             .map(OperandKind::Function)
             .ok_or_else(|| self.error(format!("function {} not defined", quoted(name))))
     }
 
-    fn use_variable(&mut self, token: Token) -> Result<Slot> {
+    fn use_variable(&self, token: Token) -> Result<Slot> {
         let name = self.text_of(token);
         if !self.tree.known.contains(&name) {
             return Err(self.error(format!("undefined variable {}", quoted(name))));

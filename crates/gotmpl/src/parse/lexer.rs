@@ -331,9 +331,8 @@ impl<'s> Lexer<'s> {
     /// Whether a name may end here.
     fn at_terminator(&self) -> bool {
         match self.rest() {
-            [] => true,
+            [] | [b'.' | b',' | b'|' | b':' | b')' | b'(', ..] => true,
             [first, ..] if is_space(*first) => true,
-            [b'.' | b',' | b'|' | b':' | b')' | b'(', ..] => true,
             rest => rest.starts_with(b"}}"),
         }
     }
@@ -382,7 +381,7 @@ impl<'s> Lexer<'s> {
     }
 
     /// Reads to the closing quote; a backslash takes the next character with it, a newline ends the try.
-    fn to_closing(&mut self, quote: u8) -> bool {
+    fn reaches_closing(&mut self, quote: u8) -> bool {
         self.pos += 1;
         while let Some(byte) = self.peek() {
             self.pos += 1;
@@ -397,7 +396,7 @@ impl<'s> Lexer<'s> {
     }
 
     fn quoted_string(&mut self) -> Token {
-        if self.to_closing(b'"') {
+        if self.reaches_closing(b'"') {
             self.token(TokenKind::String)
         } else {
             self.fail("unterminated quoted string")
@@ -405,7 +404,7 @@ impl<'s> Lexer<'s> {
     }
 
     fn char_constant(&mut self) -> Token {
-        if self.to_closing(b'\'') {
+        if self.reaches_closing(b'\'') {
             self.token(TokenKind::CharConstant)
         } else {
             self.fail("unterminated character constant")

@@ -412,7 +412,7 @@ impl<'s> Parser<'s> {
         })
     }
 
-    fn template_name(&mut self, token: Token, context: &str) -> Result<Box<[u8]>> {
+    fn template_name(&self, token: Token, context: &str) -> Result<Box<[u8]>> {
         if !matches!(token.kind, TokenKind::String | TokenKind::RawString) {
             return Err(self.unexpected(token, context));
         }
@@ -513,15 +513,15 @@ impl<'s> Parser<'s> {
     }
 
     /// An error at the token read last.
-    pub(super) fn error(&self, message: impl Into<String>) -> Box<ParseError> {
-        Box::new(ParseError {
+    pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
+        ParseError {
             name: self.parsed.name.to_string(),
             line: self.line(self.tree.tokens[0].start),
             message: message.into(),
-        })
+        }
     }
 
-    pub(super) fn unexpected(&self, token: Token, context: &str) -> Box<ParseError> {
+    pub(super) fn unexpected(&self, token: Token, context: &str) -> ParseError {
         if token.kind != TokenKind::Error {
             let found = self.describe(token);
             return self.error(format!("unexpected {found} in {context}"));

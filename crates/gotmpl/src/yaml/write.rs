@@ -138,9 +138,10 @@ fn base64(bytes: &List) -> String {
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for i in 0..4 {
             let digit = (bits >> (18 - 6 * i)) as usize & 63;
-            text.push(match i > group.len() {
-                true => '=',
-                false => char::from(ALPHABET[digit]),
+            text.push(if i > group.len() {
+                '='
+            } else {
+                char::from(ALPHABET[digit])
             });
         }
     }

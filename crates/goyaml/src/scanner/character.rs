@@ -28,9 +28,8 @@ impl<const EXACT: bool> Scanner<'_, EXACT> {
         }
         let rest = self.bytes.get(self.position + offset..).unwrap_or_default();
         match rest {
-            [b'\r', b'\n', ..] => 2,
+            [b'\r', b'\n', ..] | [0xC2, 0x85, ..] => 2,
             [b'\r' | b'\n', ..] => 1,
-            [0xC2, 0x85, ..] => 2,
             [0xE2, 0x80, 0xA8 | 0xA9, ..] => 3,
             _ => 0,
         }

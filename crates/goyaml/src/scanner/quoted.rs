@@ -33,7 +33,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
     }
 
     /// The common case: no escape and no line break.
-    fn scan_quoted_in_line(&mut self, quote: u8) -> Option<&'a str> {
+    pub(super) fn scan_quoted_in_line(&mut self, quote: u8) -> Option<&'a str> {
         let rest = &self.bytes[self.position..];
         let length = if quote == b'"' {
             memchr::memchr3(b'"', b'\\', b'\n', rest)?

@@ -33,22 +33,18 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         self.base = position;
-        loop {
-            match self.ends.split_first() {
-                Some((&end, rest)) => {
-                    self.read = end;
-                    self.ends = rest;
-                }
-                None => {
-                    if let Some(problem) = self.fault {
-                        return Err(Error::Encoding(problem));
-                    }
-                    self.end_marks += 1;
-                    return Ok(());
-                }
-            }
+        while let Some((&end, rest)) = self.ends.split_first() {
+            self.read = end;
+            self.ends = rest;
             if self.has(text, position, count) {
                 return Ok(());
+            }
+        }
+        match self.fault {
+            Some(problem) => Err(Error::Encoding(problem)),
+            None => {
+                self.end_marks += 1;
+                Ok(())
             }
         }
     }

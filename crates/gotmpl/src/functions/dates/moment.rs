@@ -136,7 +136,7 @@ impl Moment {
 }
 
 /// Days since 1970 of a date in the proleptic Gregorian calendar.
-pub(in crate::functions) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     // Years start in March here, so that the leap day is the last of its year.
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

@@ -155,8 +155,7 @@ impl<'p> Translator<'p> {
             return Err(error("invalid named capture", rest));
         };
         let name = &rest[name_start..end];
-        let is_valid =
-            !name.is_empty() && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric());
+        let is_valid = !name.is_empty() && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric());
         if !is_valid {
             return Err(error("invalid named capture", &rest[..=end]));
         }
@@ -184,8 +183,7 @@ impl<'p> Translator<'p> {
                     return if c == ':' {
                         self.open_group(written)
                     } else {
-                        self.out
-                            .push_str(if written == "(?)" { "" } else { written });
+                        self.out.push_str(if written == "(?)" { "" } else { written });
                         Ok(())
                     };
                 }
@@ -214,10 +212,7 @@ impl<'p> Translator<'p> {
         let lazy = self.rest().starts_with('?');
         self.at += usize::from(lazy);
         if let Some(last) = self.last_repeat {
-            return Err(error(
-                "invalid nested repetition operator",
-                &self.pattern[last..self.at],
-            ));
+            return Err(error("invalid nested repetition operator", &self.pattern[last..self.at]));
         }
         if !self.has_atom {
             return Err(error(

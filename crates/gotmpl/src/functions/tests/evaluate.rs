@@ -22,11 +22,7 @@ impl<'h> Evaluator<'h> {
         let Ok(Value::Map(map)) = json::decode(values.as_bytes()) else {
             panic!("the values are no JSON object");
         };
-        let name = if dialect.must_to_functions {
-            "common.Values"
-        } else {
-            "chartutil.Values"
-        };
+        let name = if dialect.must_to_functions { "common.Values" } else { "chartutil.Values" };
         Self {
             host,
             dialect,
@@ -51,10 +47,7 @@ impl<'h> Evaluator<'h> {
 
     fn action(&mut self, out: &mut Vec<u8>, action: &str) -> Result<(), String> {
         let tokens = tokenize(action);
-        let mut reader = Reader {
-            tokens: &tokens,
-            at: 0,
-        };
+        let mut reader = Reader { tokens: &tokens, at: 0 };
         if let [Token::Word(name), Token::Word(assign), ..] = &tokens[..]
             && assign == ":="
         {
@@ -103,10 +96,7 @@ impl<'h> Evaluator<'h> {
         while !reader.at_end() {
             args.push(self.operand(reader)?);
         }
-        self.call(
-            &Callee::Method(field(value, object), method.to_owned()),
-            &args,
-        )
+        self.call(&Callee::Method(field(value, object), method.to_owned()), &args)
     }
 
     /// A function or a method with arguments, if `word` names one.
@@ -122,9 +112,9 @@ impl<'h> Evaluator<'h> {
 
     fn call(&mut self, callee: &Callee, args: &[Value]) -> Result<Value, String> {
         match callee {
-            Callee::Method(Value::Object(object), name) => object
-                .call_method(name, args)
-                .map_err(|error| error.to_string()),
+            Callee::Method(Value::Object(object), name) => {
+                object.call_method(name, args).map_err(|error| error.to_string())
+            }
             Callee::Method(other, name) => panic!("no method {name} on {other:?}"),
             Callee::Function(name) => self.function(name, args),
         }
@@ -133,20 +123,16 @@ impl<'h> Evaluator<'h> {
     fn function(&mut self, name: &str, args: &[Value]) -> Result<Value, String> {
         let builtin = match name {
             "printf" => {
-                let Value::Str(format) = &args[0] else {
-                    panic!("a format")
-                };
+                let Value::Str(format) = &args[0] else { panic!("a format") };
                 Some(Value::str(fmt::sprintf(format.as_bytes(), &args[1..])))
             }
             "print" => Some(Value::str(fmt::sprint(args))),
             "println" => Some(Value::str(fmt::sprintln(args))),
-            "len" => Some(Value::Int(
-                i64::try_from(match &args[0] {
-                    Value::Str(text) => text.len(),
-                    other => panic!("length of {other:?}"),
-                })
-                .expect("a length"),
-            )),
+            "eq" => Some(Value::Bool(crate::functions::deep_equal(&args[0], &args[1]))),
+            "len" => Some(Value::Int(i64::try_from(match &args[0] {
+                Value::Str(text) => text.len(),
+                other => panic!("length of {other:?}"),
+            }).expect("a length"))),
             "index" => Some(match (&args[0], &args[1]) {
                 (Value::Map(map), Value::Str(key)) => map.get(key.as_bytes()).unwrap_or_default(),
                 (Value::List(list), Value::Int(at)) => {
@@ -195,9 +181,7 @@ impl<'h> Evaluator<'h> {
             "nil" => Value::Nil,
             "'x'" => Value::Int(120),
             word if word.starts_with(['$', '.']) => self.path(word),
-            word if word.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+') => {
-                number(word)
-            }
+            word if word.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+') => number(word),
             word => return self.function(word, &[]),
         })
     }
@@ -226,9 +210,7 @@ fn field(mut value: Value, path: &str) -> Value {
     for name in path.split('.').filter(|name| !name.is_empty()) {
         value = match value {
             Value::Map(map) => map.get(name.as_bytes()).unwrap_or_default(),
-            Value::Object(object) => object
-                .field(name)
-                .unwrap_or_else(|| panic!("no field {name}")),
+            Value::Object(object) => object.field(name).unwrap_or_else(|| panic!("no field {name}")),
             other => panic!("no field {name} on {other:?}"),
         };
     }

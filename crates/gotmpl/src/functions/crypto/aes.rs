@@ -1,0 +1,86 @@
+//! AES in cipher block chaining mode; the key is the password, cut or padded to 32 bytes.
+
+use aws_lc_rs::cipher::{AES_256, DecryptingKey, DecryptionContext, EncryptingKey, UnboundCipherKey};
+
+use crate::function::{Call, CallError};
+use crate::functions::args::bytes;
+use crate::functions::{MAX_TEXT, Outcome, base64, too_large};
+use crate::value::Value;
+
+const BLOCK: usize = 16;
+
+fn unbound_key(password: &[u8]) -> Result<UnboundCipherKey, CallError> {
+    let mut key = [0; 32];
+    let used = password.len().min(key.len());
+    key[..used].copy_from_slice(&password[..used]);
+    UnboundCipherKey::new(&AES_256, &key).map_err(|_| refused())
+}
+
+fn refused() -> CallError {
+    CallError::returned("the cipher refused its input")
+}
+
+pub(super) fn encrypt(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let text = bytes(args, 1);
+    if text.is_empty() {
+        return Ok(Value::str(""));
+    }
+    if text.len() > MAX_TEXT / 2 {
+        return Err(too_large());
+    }
+    let key = EncryptingKey::ecb(unbound_key(bytes(args, 0))?).map_err(|_| refused())?;
+    let mut previous = [0; BLOCK];
+    call.host.fill_random(&mut previous);
+    let padding = BLOCK - text.len() % BLOCK;
+    let mut padded = text.to_vec();
+    padded.resize(text.len() + padding, u8::try_from(padding).unwrap_or(0));
+    let mut out = previous.to_vec();
+    for block in padded.chunks_exact_mut(BLOCK) {
+        for (byte, other) in block.iter_mut().zip(previous) {
+            *byte ^= other;
+        }
+        key.encrypt(block).map_err(|_| refused())?;
+        previous.copy_from_slice(block);
+        out.extend_from_slice(block);
+    }
+    Ok(Value::str(base64::encode(&out)))
+}
+
+/// Go's code checks nothing, so wrong input fails in the words of the runtime, or gives nonsense.
+pub(super) fn decrypt(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let encoded = bytes(args, 1);
+    if encoded.is_empty() {
+        return Ok(Value::str(""));
+    }
+    let bytes_in = base64::decode(encoded)
+        .map_err(|at| CallError::returned(format!("illegal base64 data at input byte {at}")))?;
+    let Some((iv, body)) = bytes_in.split_at_checked(BLOCK) else {
+        let capacity = encoded.len() / 4 * 3;
+        return Err(CallError::returned(format!(
+            "runtime error: slice bounds out of range [:16] with capacity {capacity}"
+        )));
+    };
+    if body.len() % BLOCK != 0 {
+        return Err(CallError::returned("crypto/cipher: input not full blocks"));
+    }
+    let key = DecryptingKey::ecb(unbound_key(bytes(args, 0))?).map_err(|_| refused())?;
+    let mut out = Vec::with_capacity(body.len());
+    let mut previous = iv;
+    for block in body.chunks_exact(BLOCK) {
+        let mut plain = block.to_vec();
+        key.decrypt(&mut plain, DecryptionContext::None).map_err(|_| refused())?;
+        out.extend(plain.iter().zip(previous).map(|(byte, other)| byte ^ other));
+        previous = block;
+    }
+    let Some(padding) = out.last().copied() else {
+        return Err(CallError::returned("runtime error: index out of range [-1]"));
+    };
+    let Some(length) = out.len().checked_sub(usize::from(padding)) else {
+        let missing = usize::from(padding) - out.len();
+        return Err(CallError::returned(format!(
+            "runtime error: slice bounds out of range [:-{missing}]"
+        )));
+    };
+    out.truncate(length);
+    Ok(Value::str(out))
+}

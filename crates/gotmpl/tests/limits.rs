@@ -1,0 +1,190 @@
+//! Templates that would never end, or eat all memory, end in a clear error.
+
+mod host;
+
+use outrigger_gotmpl::function::{CallError, Dialect, Host};
+use outrigger_gotmpl::value::Value;
+use outrigger_gotmpl::{Engine, Limits, parse};
+
+use host::Quiet;
+
+fn small() -> Limits {
+    Limits {
+        output_bytes: 1 << 20,
+        value_bytes: 1 << 20,
+        total_bytes: 64 << 20,
+        steps: 1_000_000,
+        ..Limits::default()
+    }
+}
+
+/// Runs on a thread with that much stack, most of which the template may take.
+fn run_with_stack(template: &'static str, limits: &Limits, stack: usize) -> Result<String, String> {
+    let limits = Limits {
+        stack_bytes: stack / 2,
+        ..limits.clone()
+    };
+    let thread = std::thread::Builder::new().stack_size(stack);
+    let run = thread.spawn(move || run(template, limits, &Quiet));
+    let joined = run.map_err(|error| error.to_string())?.join();
+    joined.unwrap_or_else(|_| Err("panic".into()))
+}
+
+fn run(template: &str, limits: Limits, host: &dyn Host) -> Result<String, String> {
+    let dialect = Dialect::HELM_4;
+    let parsed = parse("t", template, &dialect).map_err(|error| error.to_string())?;
+    let mut engine = Engine::new(dialect, limits);
+    engine.add(parsed);
+    let mut out = Vec::new();
+    engine
+        .execute("t", &Value::map(Vec::new()), host, &mut out)
+        .map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
+#[track_caller]
+fn check_error(template: &'static str, expected: &str) {
+    let error = run_with_stack(template, &small(), 2 << 20).expect_err(template);
+    assert!(error.ends_with(expected), "{template}: {error:.2000}");
+}
+
+#[test]
+fn endless_recursion_ends() {
+    let depth_error = |template| {
+        let error = run_with_stack(template, &small(), 2 << 20).expect_err(template);
+        let message = "exceeded maximum template depth (";
+        assert!(error.contains(message), "{template}: {error:.2000}");
+    };
+    depth_error(r#"{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}"#);
+    depth_error(
+        r#"{{ define "a" }}{{ include "b" . }}{{ end }}{{ define "b" }}{{ include "a" . }}{{ end }}{{ include "a" . }}"#,
+    );
+    depth_error(
+        r#"{{ define "a" }}{{ if true }}{{ with 1 }}{{ range list 1 }}{{ $x := include "a" . | len }}{{ end }}{{ end }}{{ end }}{{ end }}{{ include "a" . }}"#,
+    );
+    depth_error(r#"{{ $t := "{{ tpl .t . }}" }}{{ tpl $t (dict "t" $t) }}"#);
+    depth_error(r#"{{ tpl "{{ template \"gotpl\" . }}" . }}"#);
+}
+
+#[test]
+fn a_template_may_include_itself_a_thousand_times() {
+    let template = r#"{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}"#;
+    let error = run_with_stack(template, &small(), 256 << 20).expect_err("it never ends");
+    let message = "rendering template has a nested reference name: a: unable to execute template";
+    assert!(error.ends_with(message), "{error:.2000}");
+    assert_eq!(error.matches("error calling include").count(), 1002);
+}
+
+#[test]
+fn endless_loops_end() {
+    check_error(
+        "{{ range 1000000000 }}{{ end }}",
+        "exceeded maximum of 1000000 steps",
+    );
+    check_error(
+        "{{ range 10000 }}{{ range 10000 }}{{ $x := . }}{{ end }}{{ end }}",
+        "exceeded maximum of 1000000 steps",
+    );
+}
+
+#[test]
+fn endless_output_ends() {
+    check_error(
+        "{{ range 1000000000 }}0123456789{{ print . }}{{ end }}",
+        "exceeded maximum output of 1048576 bytes",
+    );
+    check_error(
+        r#"{{ define "a" }}{{ range 1000000000 }}0123456789{{ end }}{{ end }}{{ $x := include "a" . }}"#,
+        "exceeded maximum output of 1048576 bytes",
+    );
+}
+
+#[test]
+fn values_that_double_end() {
+    check_error(
+        r#"{{ $x := "0123456789" }}{{ range 100 }}{{ $x = print $x $x }}{{ end }}"#,
+        "exceeded maximum size of values",
+    );
+    check_error(
+        "{{ $x := list 1 }}{{ range 100 }}{{ $x = concat $x $x }}{{ end }}",
+        "exceeded maximum size of values",
+    );
+    check_error(
+        r#"{{ $x := "0123456789" | repeat 10000 }}{{ $d := dict }}{{ range $i := 10000 }}{{ $_ := set $d (toString $i) (print $x $i) }}{{ end }}"#,
+        "exceeded maximum size of values",
+    );
+}
+
+#[test]
+fn values_that_hold_themselves_print_nothing_or_end() {
+    for template in [
+        r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ toYaml $d }}"#,
+        r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ toYamlPretty $d | len }}"#,
+        r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ toJson $d }}"#,
+        r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ $d | quote | len }}"#,
+        r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ deepCopy $d | len }}"#,
+        r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ deepEqual $d (deepCopy $d) }}"#,
+        r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ merge (dict) $d | len }}"#,
+        r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ $d }}"#,
+        r#"{{ $d := dict }}{{ range 100000 }}{{ $d = dict "d" $d }}{{ end }}{{ toYaml $d | len }}"#,
+        r"{{ $d := dict }}{{ range 100000 }}{{ $d = list $d }}{{ end }}{{ print $d | len }}",
+    ] {
+        // Any answer will do, as long as there is one. Functions go a thousand levels deep into values.
+        let _ = run_with_stack(template, &small(), 16 << 20);
+    }
+}
+
+#[test]
+fn a_parse_that_nests_too_deep_ends() {
+    let deep = |open: &str, close: &str, count: usize| {
+        format!("{}{}", open.repeat(count), close.repeat(count))
+    };
+    for template in [
+        format!("{{{{ {} }}}}", deep("(", ")", 100_000)),
+        format!("{{{{ {} }}}}", deep("(print ", ")", 100_000)),
+        deep("{{ if true }}", "{{ end }}", 100_000),
+        format!(
+            "{{{{ if 0 }}}}{}{{{{ end }}}}",
+            "{{ else if 0 }}".repeat(100_000)
+        ),
+    ] {
+        let error = parse("t", template, &Dialect::HELM_4).expect_err("it is too deep");
+        assert!(error.message.contains("max expression depth"), "{error}");
+    }
+}
+
+/// Says stop when asked for the third time.
+#[derive(Debug)]
+struct Impatient(std::cell::Cell<u32>);
+
+impl Host for Impatient {
+    fn now(&self) -> i128 {
+        0
+    }
+
+    fn fill_random(&self, _: &mut [u8]) {}
+
+    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, CallError> {
+        Ok(Value::Nil)
+    }
+
+    fn host_by_name(&self, _: &str) -> String {
+        String::new()
+    }
+
+    fn rsa_key(&self, _: usize) -> Result<Vec<u8>, CallError> {
+        Err(CallError::returned("no keys here"))
+    }
+
+    fn interrupted(&self) -> bool {
+        self.0.set(self.0.get() + 1);
+        self.0.get() >= 3
+    }
+}
+
+#[test]
+fn the_host_can_stop_a_run() {
+    let host = Impatient(std::cell::Cell::new(0));
+    let error = run("{{ range 1000000000 }}{{ end }}", Limits::default(), &host);
+    assert!(error.expect_err("it is stopped").ends_with("interrupted"));
+}
