@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use crate::printer::Printer;
 
+mod dependency;
 mod host;
 mod images;
 mod lint;
@@ -25,6 +26,9 @@ pub(crate) enum Chart {
     Show(show::What),
     /// Make an archive of a chart folder
     Package(package::Args),
+    /// List or fetch the charts that a chart needs
+    #[command(subcommand, visible_alias = "dep")]
+    Dependency(dependency::Verb),
     /// List the images that a chart would run, and where they are named
     Images(images::Args),
 }
@@ -35,6 +39,7 @@ pub(crate) fn run(chart: Chart, printer: &Printer) -> anyhow::Result<ExitCode> {
         Chart::Lint(args) => lint::run(&args, printer),
         Chart::Show(what) => show::run(&what, printer),
         Chart::Package(args) => package::run(&args, printer),
+        Chart::Dependency(verb) => dependency::run(&verb, printer),
         Chart::Images(args) => images::run(&args, printer),
     }
 }

@@ -48,7 +48,7 @@ struct Image {
 impl From<ImageUse> for Image {
     fn from(image: ImageUse) -> Self {
         Self {
-            found: "x",
+            found: image.origin.name(),
             image: image.image,
             kind: image.kind,
             name: image.name,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
+use outrigger_chart::render::release_name;
 use outrigger_chart::{KubeVersion, PrintOptions, RenderOptions, Rendered, print, print_template, render};
 
 use super::host::LocalHost;
@@ -108,7 +109,7 @@ impl Args {
             (Some(_), _) if self.generate_name => bail!("cannot set --generate-name and also specify a name"),
             (Some(_), Some(_)) => bail!("cannot set --name-template and also specify a name"),
             (Some(name), None) => name,
-            (None, Some(template)) => template.clone(),
+            (None, Some(template)) => release_name::from_template(template, host, self.compat.profile()).map_err(plainly)?,
             (None, None) if self.generate_name => generated_name(chart, host),
             (None, None) => DEFAULT_NAME.to_owned(),
         };
@@ -138,7 +139,7 @@ fn generated_name(chart: &str, host: &LocalHost) -> String {
 
 /// Writes each template's result to a file of its own, as Helm does, and says so.
 fn write_files(rendered: &Rendered, options: &PrintOptions, folder: &Path, printer: &Printer) -> anyhow::Result<()> {
-    for (path, text) in Vec::<(String,Vec<u8>)>::new() {
+    for (path, text) in print::files(rendered, options) {
         let path = folder.join(path);
         if let Some(parent) = path.parent() {
             fs_err::create_dir_all(parent)?;
