@@ -7,7 +7,10 @@ pub(crate) fn is_email(text: &str) -> bool {
     };
     let is_atom = |c: char| c.is_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c);
     let is_quoted = name.len() > 2 && name.starts_with('"') && name.ends_with('"');
-    let is_name = is_quoted || name.split('.').all(|part| !part.is_empty() && part.chars().all(is_atom));
+    let is_name = is_quoted
+        || name
+            .split('.')
+            .all(|part| !part.is_empty() && part.chars().all(is_atom));
     is_name && is_domain(domain) && domain.contains('.')
 }
 
@@ -31,7 +34,9 @@ pub(crate) fn is_url(text: &str) -> bool {
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let authority = &rest[..end];
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
     if host.starts_with('[') {
         return host.ends_with(']') || host.contains("]:");
     }
@@ -46,7 +51,9 @@ pub(crate) fn is_request_url(text: &str) -> bool {
         return false;
     };
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     let is_clean = !text.chars().any(|c| c.is_control());
     let authority = rest.strip_prefix("//").map(|rest| {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -62,7 +69,9 @@ fn is_domain(text: &str) -> bool {
         !label.is_empty()
             && label.starts_with(is_edge)
             && label.ends_with(is_edge)
-            && label.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_')
+            && label
+                .chars()
+                .all(|c| c.is_alphanumeric() || c == '-' || c == '_')
     };
     let text = text.strip_suffix('.').unwrap_or(text);
     !text.is_empty() && text.split('.').all(is_label)

@@ -103,7 +103,9 @@ fn parse_generic(text: &str) -> Result<KubeVersion, String> {
     }
     if parts[0].starts_with('0') && parts[0] != "0" {
         let part = crate::go_quote::quote(parts[0]);
-        return Err(format!("illegal zero-prefixed version component {part} in {quoted}"));
+        return Err(format!(
+            "illegal zero-prefixed version component {part} in {quoted}"
+        ));
     }
     let mut numbers = Vec::new();
     for part in parts {

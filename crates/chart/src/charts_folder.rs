@@ -78,7 +78,10 @@ fn status(
     if let Some(archive) = archive {
         return archive_status(archive, dependency, profile);
     }
-    let unpacked = parent.subcharts.iter().rfind(|chart| chart.name() == dependency.name);
+    let unpacked = parent
+        .subcharts
+        .iter()
+        .rfind(|chart| chart.name() == dependency.name);
     unpacked.map_or("missing", |chart| {
         wrong_version(chart, dependency, profile).unwrap_or("unpacked")
     })
@@ -112,7 +115,10 @@ fn table(rows: &[[String; 4]]) -> String {
         }
         None => cell.to_owned(),
     };
-    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|c| cut(c)).collect()).collect();
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|c| cut(c)).collect())
+        .collect();
     let width = |column: usize| {
         let widths = rows.iter().map(|row| row[column].chars().count());
         widths.max().unwrap_or(0)

@@ -43,7 +43,13 @@ pub(crate) fn merge(
 }
 
 /// Adds to `target` what `source` has and `target` has not. Both may be changed.
-pub(crate) fn tables(target: &Map, source: &Map, keep_nulls: bool, profile: Profile, warn: Sink<'_>) {
+pub(crate) fn tables(
+    target: &Map,
+    source: &Map,
+    keep_nulls: bool,
+    profile: Profile,
+    warn: Sink<'_>,
+) {
     let mut tables = Tables { profile, warn };
     tables.coalesce(target, source, "", keep_nulls);
 }
@@ -239,7 +245,9 @@ impl Tables<'_> {
         let mut deleted = Vec::new();
         for key in nulls {
             let below = source.get(key.as_bytes());
-            let is_done = below.as_ref().is_some_and(|below| !blots_out || !below.is_nil());
+            let is_done = below
+                .as_ref()
+                .is_some_and(|below| !blots_out || !below.is_nil());
             if blots_out {
                 source.set(key.clone(), Value::Nil);
             }

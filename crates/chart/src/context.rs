@@ -73,7 +73,10 @@ impl Builder<'_, '_> {
         let context = Map::default();
         let entries = [
             ("Chart", metadata::of(self.tree, id, self.profile)),
-            ("Files", Value::Object(Rc::new(FilesObject::new(&node.chart.files)))),
+            (
+                "Files",
+                Value::Object(Rc::new(FilesObject::new(&node.chart.files))),
+            ),
             ("Release", self.release.clone()),
             ("Capabilities", self.capabilities.clone()),
             ("Values", Value::Map(values)),

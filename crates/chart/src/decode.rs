@@ -9,7 +9,9 @@ use crate::profile::Profile;
 
 /// The first type error of a document, in Go's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go {place} of type {wanted}")]
+#[error(
+    "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go {place} of type {wanted}"
+)]
 pub struct TypeError {
     found: &'static str,
     place: String,

@@ -3,11 +3,11 @@
 
 use outrigger_gotmpl::value::{Map, Str, Value};
 
+use crate::chart::Chart;
 use crate::coalesce::{self, Error as CoalesceError};
 use crate::go_text;
 use crate::load::Sink;
 use crate::metadata::Dependency;
-use crate::chart::Chart;
 use crate::plain::Plain;
 use crate::profile::Profile;
 use crate::tree::{NodeId, RequirementId, Tree};

@@ -122,7 +122,12 @@ impl Object for FilesObject {
         let entries = self
             .files
             .iter()
-            .map(|(name, data)| (Str::from(name.as_str()), Value::str(STANDARD.encode(data.as_slice()))))
+            .map(|(name, data)| {
+                (
+                    Str::from(name.as_str()),
+                    Value::str(STANDARD.encode(data.as_slice())),
+                )
+            })
             .collect();
         Value::Map(Map::from_entries(MapType::Strings, entries))
     }

@@ -82,13 +82,20 @@ fn object_images(object: &Plain, source: &str, uses: &mut BTreeSet<ImageUse>, de
         }
         return;
     }
-    if matches!(kind.as_str(), "ConfigMap" | "Secret" | "CustomResourceDefinition") {
+    if matches!(
+        kind.as_str(),
+        "ConfigMap" | "Secret" | "CustomResourceDefinition"
+    ) {
         return;
     }
     let mut finder = Finder {
         is_custom: is_custom(&text(object.get("apiVersion"))),
         kind,
-        name: text(object.get("metadata").and_then(|metadata| metadata.get("name"))),
+        name: text(
+            object
+                .get("metadata")
+                .and_then(|metadata| metadata.get("name")),
+        ),
         source,
         uses,
     };
@@ -173,7 +180,10 @@ impl Finder<'_> {
             self.push(image, format!("{path}.image"), Origin::Container);
         }
         for list in ["args", "command"] {
-            let items = container.get(list).and_then(Plain::as_list).unwrap_or_default();
+            let items = container
+                .get(list)
+                .and_then(Plain::as_list)
+                .unwrap_or_default();
             for (at, item) in items.iter().enumerate() {
                 let Some(text) = item.as_str() else { continue };
                 let value = text.split_once('=').map_or(text, |(_, value)| value);
@@ -182,7 +192,10 @@ impl Finder<'_> {
                 }
             }
         }
-        let variables = container.get("env").and_then(Plain::as_list).unwrap_or_default();
+        let variables = container
+            .get("env")
+            .and_then(Plain::as_list)
+            .unwrap_or_default();
         for (at, variable) in variables.iter().enumerate() {
             let value = variable.get("value").and_then(Plain::as_str);
             if let Some(value) = value.filter(|value| is_full_reference(value)) {

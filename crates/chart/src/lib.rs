@@ -3,6 +3,7 @@
 //! Everything is pure except [`load::load_path`], which reads a folder or an archive. A [`Profile`] says which Helm
 //! the result must be identical to. Errors print Helm's own text, as it stands after `Error: `.
 
+mod address;
 pub mod capabilities;
 pub mod chart;
 pub mod charts_folder;
@@ -20,9 +21,8 @@ mod go_path;
 mod go_quote;
 mod go_text;
 pub mod images;
-mod address;
-pub mod lint;
 mod json;
+pub mod lint;
 pub mod load;
 pub mod lock;
 pub mod manifest;

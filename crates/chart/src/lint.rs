@@ -94,7 +94,11 @@ pub fn lint(source: &Source, values: &Map, options: &LintOptions, host: &dyn Hos
     let mut linter = Linter::default();
     match &source.chart_yaml {
         Entry::File(data) => chart_file::check(&mut linter, data, options.profile),
-        _ => linter.push(Severity::Error, "Chart.yaml", "should be a file, not a directory".to_owned()),
+        _ => linter.push(
+            Severity::Error,
+            "Chart.yaml",
+            "should be a file, not a directory".to_owned(),
+        ),
     }
     check_values(&mut linter, source, values, options);
     check_templates(&mut linter, source, values, options, host);
@@ -127,7 +131,10 @@ fn check_values(linter: &mut Linter, source: &Source, values: &Map, options: &Li
             return linter.push(Severity::Info, FILE, "file does not exist".to_owned());
         }
         Entry::Folder => {
-            let text = format!("unable to parse YAML: read {}/{FILE}: is a directory", source.path);
+            let text = format!(
+                "unable to parse YAML: read {}/{FILE}: is a directory",
+                source.path
+            );
             return linter.push(Severity::Error, FILE, text);
         }
         Entry::File(data) => data,
@@ -147,7 +154,13 @@ fn check_values(linter: &mut Linter, source: &Source, values: &Map, options: &Li
     }
     let mut quiet = |_: String| {};
     let merged = Map::default();
-    coalesce::tables(&merged, &coalesce::copy_map(values), false, options.profile, &mut quiet);
+    coalesce::tables(
+        &merged,
+        &coalesce::copy_map(values),
+        false,
+        options.profile,
+        &mut quiet,
+    );
     coalesce::tables(&merged, &defaults, false, options.profile, &mut quiet);
     if let Err(message) = schema::single(&merged, schema, options.profile) {
         linter.push(Severity::Error, FILE, message);
@@ -171,10 +184,18 @@ fn check_templates(
     let is_four = options.profile == Profile::Helm4;
     match source.templates {
         Entry::Missing if is_four => {
-            return linter.push(Severity::Warning, FOLDER, "directory does not exist".to_owned());
+            return linter.push(
+                Severity::Warning,
+                FOLDER,
+                "directory does not exist".to_owned(),
+            );
         }
         Entry::File(_) => {
-            let severity = if is_four { Severity::Error } else { Severity::Warning };
+            let severity = if is_four {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
             return linter.push(severity, FOLDER, "not a directory".to_owned());
         }
         Entry::Missing | Entry::Folder => {}
@@ -189,10 +210,19 @@ fn check_dependencies(linter: &mut Linter, source: &Source) {
     let chart = match &source.chart {
         Ok(chart) => chart,
         Err(error) => {
-            return linter.push(Severity::Error, "", format!("unable to load chart\n\t{error}"));
+            return linter.push(
+                Severity::Error,
+                "",
+                format!("unable to load chart\n\t{error}"),
+            );
         }
     };
-    let declared: Vec<&str> = chart.metadata.declared().iter().map(|d| d.name.as_str()).collect();
+    let declared: Vec<&str> = chart
+        .metadata
+        .declared()
+        .iter()
+        .map(|d| d.name.as_str())
+        .collect();
     let present: Vec<&str> = chart.subcharts.iter().map(Chart::name).collect();
     let without = |names: &[&str], known: &[&str]| -> Vec<String> {
         let missing = names.iter().filter(|name| !known.contains(name));
@@ -200,12 +230,18 @@ fn check_dependencies(linter: &mut Linter, source: &Source) {
     };
     let undeclared = without(&present, &declared);
     if !undeclared.is_empty() {
-        let text = format!("chart metadata is missing these dependencies: {}", undeclared.join(","));
+        let text = format!(
+            "chart metadata is missing these dependencies: {}",
+            undeclared.join(",")
+        );
         linter.push(Severity::Error, &source.path, text);
     }
     let absent = without(&declared, &present);
     if !absent.is_empty() {
-        let text = format!("chart directory is missing these dependencies: {}", absent.join(","));
+        let text = format!(
+            "chart directory is missing these dependencies: {}",
+            absent.join(",")
+        );
         linter.push(Severity::Warning, &source.path, text);
     }
 }
@@ -262,7 +298,11 @@ impl Report {
         } else {
             Severity::Error
         };
-        self.failure.is_some() || self.messages.iter().any(|message| message.severity >= tolerated)
+        self.failure.is_some()
+            || self
+                .messages
+                .iter()
+                .any(|message| message.severity >= tolerated)
     }
 
     fn has_warnings(&self) -> bool {
@@ -288,13 +328,20 @@ pub fn print(reports: &[Report], quiet: bool) -> (String, Result<String, String>
         }
         for message in &report.messages {
             if !quiet || message.severity > Severity::Info {
-                let Message { severity, path, text } = message;
+                let Message {
+                    severity,
+                    path,
+                    text,
+                } = message;
                 let _ = writeln!(out, "[{}] {path}: {text}", severity.name());
             }
         }
         out.push('\n');
     }
-    let summary = format!("{} chart(s) linted, {failed} chart(s) failed", reports.len());
+    let summary = format!(
+        "{} chart(s) linted, {failed} chart(s) failed",
+        reports.len()
+    );
     if failed > 0 {
         return (out, Err(summary));
     }

@@ -98,11 +98,16 @@ fn detect_api_version(chart_yaml: &[u8], profile: Profile) -> Result<(), Error> 
     let node = read(chart_yaml, "Chart.yaml")?;
     let mut decoder = crate::decode::Decoder::default();
     let mut api_version = String::new();
-    decoder.object(&node, "chartBase", "loader.chartBase", |decoder, key, value| {
-        if key.eq_ignore_ascii_case("apiVersion") {
-            decoder.string("apiVersion", value, &mut api_version);
-        }
-    });
+    decoder.object(
+        &node,
+        "chartBase",
+        "loader.chartBase",
+        |decoder, key, value| {
+            if key.eq_ignore_ascii_case("apiVersion") {
+                decoder.string("apiVersion", value, &mut api_version);
+            }
+        },
+    );
     decoder.finish(()).map_err(|source| Error::Field {
         file: "Chart.yaml",
         source,
@@ -141,7 +146,10 @@ impl Loader<'_> {
         }
         let mut nested: BTreeMap<String, Vec<File>> = BTreeMap::new();
         for file in files {
-            has_metadata |= matches!(file.name.as_str(), "requirements.yaml" | "requirements.lock");
+            has_metadata |= matches!(
+                file.name.as_str(),
+                "requirements.yaml" | "requirements.lock"
+            );
             self.place(&mut chart, &mut nested, file)?;
         }
         if !has_metadata {
@@ -196,7 +204,10 @@ impl Loader<'_> {
                 let name = name["charts/".len()..].to_owned();
                 let chart_name = name.split('/').next().unwrap_or_default().to_owned();
                 let data = file.data;
-                nested.entry(chart_name).or_default().push(File { name, data });
+                nested
+                    .entry(chart_name)
+                    .or_default()
+                    .push(File { name, data });
             }
             _ => chart.files.push(file),
         }

@@ -67,7 +67,11 @@ fn push(json: &mut String, dependency: &Dependency) {
         field("enabled", "true".to_owned());
     }
     if !dependency.import_values.is_empty() {
-        let values: Vec<String> = dependency.import_values.iter().map(go_json::plain).collect();
+        let values: Vec<String> = dependency
+            .import_values
+            .iter()
+            .map(go_json::plain)
+            .collect();
         field("import-values", format!("[{}]", values.join(",")));
     }
     if !dependency.alias.is_empty() {

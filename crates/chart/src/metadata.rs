@@ -108,9 +108,13 @@ impl Metadata {
             "maintainers" => {
                 let mut items = Vec::new();
                 let go_type = format!("[]*{package}.Maintainer");
-                decoder.list("maintainers", node, &go_type, &mut items, |decoder, item| {
-                    Maintainer::decode(decoder, item, package)
-                });
+                decoder.list(
+                    "maintainers",
+                    node,
+                    &go_type,
+                    &mut items,
+                    |decoder, item| Maintainer::decode(decoder, item, package),
+                );
                 self.maintainers = self.without_nulls("maintainers", items);
             }
             "icon" => decoder.string("icon", node, &mut self.icon),
@@ -121,12 +125,16 @@ impl Metadata {
             "deprecated" => decoder.bool("deprecated", node, &mut self.deprecated),
             "annotations" => decoder.string_map("annotations", node, &mut self.annotations),
             "kubeversion" => decoder.string("kubeVersion", node, &mut self.kube_version),
- "dependencies" => {
+            "dependencies" => {
                 let mut items = Vec::new();
                 let go_type = format!("[]*{package}.Dependency");
-                decoder.list("dependencies", node, &go_type, &mut items, |decoder, item| {
-                    Dependency::decode(decoder, item, package)
-                });
+                decoder.list(
+                    "dependencies",
+                    node,
+                    &go_type,
+                    &mut items,
+                    |decoder, item| Dependency::decode(decoder, item, package),
+                );
                 let items = self.without_nulls("dependencies", items);
                 self.dependencies = (*node != Plain::Null).then_some(items);
             }
@@ -212,9 +220,23 @@ impl Metadata {
     /// The first key that no field goes by, in the order in which Go looks at them.
     pub(crate) fn unknown_field(node: &Plain) -> Option<String> {
         const FIELDS: &[&str] = &[
-            "name", "home", "sources", "version", "description", "keywords", "maintainers", "icon",
-            "apiVersion", "condition", "tags", "appVersion", "deprecated", "annotations",
-            "kubeVersion", "dependencies", "type",
+            "name",
+            "home",
+            "sources",
+            "version",
+            "description",
+            "keywords",
+            "maintainers",
+            "icon",
+            "apiVersion",
+            "condition",
+            "tags",
+            "appVersion",
+            "deprecated",
+            "annotations",
+            "kubeVersion",
+            "dependencies",
+            "type",
         ];
         let Plain::Map(entries) = node else {
             return None;
@@ -226,8 +248,14 @@ impl Metadata {
             let fields: &[&str] = match key.to_ascii_lowercase().as_str() {
                 "maintainers" => &["name", "email", "url"],
                 "dependencies" => &[
-                    "name", "version", "repository", "condition", "tags", "enabled",
-                    "import-values", "alias",
+                    "name",
+                    "version",
+                    "repository",
+                    "condition",
+                    "tags",
+                    "enabled",
+                    "import-values",
+                    "alias",
                 ],
                 _ => return None,
             };
@@ -253,14 +281,17 @@ impl Maintainer {
         }
         let mut maintainer = Self::default();
         let go_type = format!("{package}.Maintainer");
-        decoder.object(node, "Maintainer", &go_type, |decoder, key, value| {
-            match key.to_ascii_lowercase().as_str() {
+        decoder.object(
+            node,
+            "Maintainer",
+            &go_type,
+            |decoder, key, value| match key.to_ascii_lowercase().as_str() {
                 "name" => decoder.string("name", value, &mut maintainer.name),
                 "email" => decoder.string("email", value, &mut maintainer.email),
                 "url" => decoder.string("url", value, &mut maintainer.url),
                 _ => {}
-            }
-        });
+            },
+        );
         Some(maintainer)
     }
 }

@@ -15,7 +15,10 @@ pub(crate) fn of_metadata(metadata: &Metadata, with_dependencies: bool) -> Value
     fields.text("version", &metadata.version);
     fields.text("description", &metadata.description);
     fields.texts("keywords", &metadata.keywords);
-    fields.list("maintainers", metadata.maintainers.iter().map(of_maintainer));
+    fields.list(
+        "maintainers",
+        metadata.maintainers.iter().map(of_maintainer),
+    );
     fields.text("icon", &metadata.icon);
     fields.text("apiVersion", &metadata.api_version);
     fields.text("condition", &metadata.condition);
@@ -26,12 +29,16 @@ pub(crate) fn of_metadata(metadata: &Metadata, with_dependencies: bool) -> Value
     }
     if !metadata.annotations.is_empty() {
         let entries = metadata.annotations.iter();
-        let entries = entries.map(|(key, value)| (Str::from(key.as_str()), Value::str(value.as_str())));
+        let entries =
+            entries.map(|(key, value)| (Str::from(key.as_str()), Value::str(value.as_str())));
         fields.push("annotations", Value::map(entries.collect()));
     }
     fields.text("kubeVersion", &metadata.kube_version);
     if with_dependencies {
-        fields.list("dependencies", metadata.declared().iter().map(of_dependency));
+        fields.list(
+            "dependencies",
+            metadata.declared().iter().map(of_dependency),
+        );
     }
     fields.text("type", &metadata.chart_type);
     fields.finish()
@@ -55,7 +62,10 @@ pub(crate) fn of_dependency(dependency: &Dependency) -> Value {
     if dependency.enabled {
         fields.push("enabled", Value::Bool(true));
     }
-    fields.list("import-values", dependency.import_values.iter().map(Plain::to_value));
+    fields.list(
+        "import-values",
+        dependency.import_values.iter().map(Plain::to_value),
+    );
     fields.text("alias", &dependency.alias);
     fields.finish()
 }

@@ -26,7 +26,9 @@ impl Plain {
         let Self::Map(entries) = self else {
             return None;
         };
-        let at = entries.binary_search_by(|(k, _)| k.as_str().cmp(key)).ok()?;
+        let at = entries
+            .binary_search_by(|(k, _)| k.as_str().cmp(key))
+            .ok()?;
         Some(&entries[at].1)
     }
 
@@ -49,9 +51,15 @@ impl Plain {
         match self {
             Self::Null => Value::Nil,
             Self::Bool(b) => Value::Bool(*b),
-            #[expect(clippy::cast_precision_loss, reason = "Go decodes every JSON number to float64")]
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "Go decodes every JSON number to float64"
+            )]
             Self::Int(n) => Value::Float(*n as f64),
-            #[expect(clippy::cast_precision_loss, reason = "Go decodes every JSON number to float64")]
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "Go decodes every JSON number to float64"
+            )]
             Self::Uint(n) => Value::Float(*n as f64),
             Self::Float(x) => Value::Float(*x),
             Self::Str(text) => Value::str(text.as_str()),

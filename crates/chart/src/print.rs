@@ -32,7 +32,9 @@ pub fn print_template(
     options: &PrintOptions,
     profile: Profile,
 ) -> Result<Vec<u8>, NotFound> {
-    let mut out = release_manifest(rendered, options.include_crds).trim().to_owned();
+    let mut out = release_manifest(rendered, options.include_crds)
+        .trim()
+        .to_owned();
     out.push('\n');
     if !options.no_hooks {
         let is_shown = |hook: &&Hook| !(options.skip_tests && hook.is_test());
@@ -79,7 +81,10 @@ pub fn files(rendered: &Rendered, options: &PrintOptions) -> Vec<(String, Vec<u8
 /// The paths for which Helm prints `wrote FOLDER/PATH`: one for each object, not for each file.
 pub fn written_paths(rendered: &Rendered, options: &PrintOptions) -> Vec<String> {
     let writes = writes(rendered, options);
-    writes.into_iter().map(|(path, _)| path.to_owned()).collect()
+    writes
+        .into_iter()
+        .map(|(path, _)| path.to_owned())
+        .collect()
 }
 
 fn writes<'r>(rendered: &'r Rendered, options: &PrintOptions) -> Vec<(&'r str, Cow<'r, str>)> {

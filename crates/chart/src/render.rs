@@ -5,9 +5,9 @@ pub mod release_name;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use outrigger_gotmpl::{Engine, Limits};
 use outrigger_gotmpl::function::Host;
 use outrigger_gotmpl::value::Map;
+use outrigger_gotmpl::{Engine, Limits};
 
 use crate::capabilities::Capabilities;
 use crate::chart::{Chart, Crd, crd_files};
@@ -72,7 +72,10 @@ pub struct Rendered {
 
 impl Rendered {
     pub(crate) fn size_hint(&self) -> usize {
-        let manifests = self.manifests.iter().map(|m| m.content.len() + m.path.len() + 20);
+        let manifests = self
+            .manifests
+            .iter()
+            .map(|m| m.content.len() + m.path.len() + 20);
         manifests.sum()
     }
 }
@@ -107,7 +110,11 @@ pub fn render(
 }
 
 /// Refuses libraries and charts whose dependencies are not there.
-fn check_installable(chart: &Chart, profile: Profile, warn: &mut dyn FnMut(String)) -> Result<(), Error> {
+fn check_installable(
+    chart: &Chart,
+    profile: Profile,
+    warn: &mut dyn FnMut(String),
+) -> Result<(), Error> {
     match chart.metadata.chart_type.as_str() {
         "" | "application" => {}
         other => return Err(Error::NotInstallable(other.to_owned())),
@@ -146,7 +153,13 @@ pub(crate) fn render_files(
 ) -> Result<BTreeMap<String, Vec<u8>>, TemplateError> {
     let profile = options.profile;
     let dialect = profile.dialect();
-    let templates = context::templates(tree, values, &options.release, &options.capabilities, profile);
+    let templates = context::templates(
+        tree,
+        values,
+        &options.release,
+        &options.capabilities,
+        profile,
+    );
     let order = execution_order(&templates);
     let mut engine = Engine::new(dialect.clone(), options.limits.clone()).lint(options.lint);
     for &(name, template) in &order {
@@ -188,7 +201,11 @@ fn take_notes(
     sub_notes: bool,
 ) -> Option<String> {
     let own = format!("{root}/templates/{NOTES}");
-    let names: Vec<String> = files.keys().filter(|name| name.ends_with(NOTES)).cloned().collect();
+    let names: Vec<String> = files
+        .keys()
+        .filter(|name| name.ends_with(NOTES))
+        .cloned()
+        .collect();
     let mut notes: Option<String> = None;
     for name in names {
         let text = files.remove(&name).unwrap_or_default();

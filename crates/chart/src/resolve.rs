@@ -39,7 +39,9 @@ pub enum Error {
     },
     #[error("can't get a valid version for {} subchart(s): {}. Make sure a matching chart version exists in the repo, or change the version constraint in Chart.yaml", .0.len(), .0.join(", "))]
     NoVersion(Vec<String>),
-    #[error("the lock file ({lock}) is out of sync with the dependencies file ({file}). Please update the dependencies{hint}")]
+    #[error(
+        "the lock file ({lock}) is out of sync with the dependencies file ({file}). Please update the dependencies{hint}"
+    )]
     OutOfSync {
         lock: &'static str,
         file: &'static str,
@@ -82,7 +84,9 @@ pub fn update(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Re
             }
             locked.version.clone_from(&local.metadata.version);
             let options = PackageOptions::default();
-            resolution.archives.push(package::package(&local, &options, profile)?);
+            resolution
+                .archives
+                .push(package::package(&local, &options, profile)?);
         } else if !dependency.repository.is_empty() {
             resolution.remote.push(locked.clone());
         }
@@ -139,7 +143,14 @@ pub fn lock_file(chart: &Chart, lock: &Lock) -> (&'static str, Vec<u8>) {
     let mut text = yaml::to_yaml(&metadata_yaml::of_lock(lock));
     text.push(b'\n');
     let is_v1 = chart.metadata.api_version == API_V1;
-    (if is_v1 { "requirements.lock" } else { "Chart.lock" }, text)
+    (
+        if is_v1 {
+            "requirements.lock"
+        } else {
+            "Chart.lock"
+        },
+        text,
+    )
 }
 
 fn local(dependency: &Dependency, load: LoadLocal<'_>) -> Result<Option<Chart>, Error> {
@@ -161,7 +172,10 @@ fn check_in_place(
 ) -> Result<(), Error> {
     for dependency in declared.iter().filter(|d| d.repository.is_empty()) {
         let path = format!("charts/{}", dependency.name);
-        let known = chart.subcharts.iter().find(|sub| sub.name() == dependency.name);
+        let known = chart
+            .subcharts
+            .iter()
+            .find(|sub| sub.name() == dependency.name);
         let found = match known {
             Some(chart) => chart.metadata.version.clone(),
             None => match load(&path) {

@@ -24,7 +24,11 @@ pub fn show(chart: &Chart, part: Part, profile: Profile) -> String {
     let shows = |wanted| part == wanted || part == Part::All;
     if shows(Part::Chart) {
         let metadata = metadata_yaml::of_metadata(&chart.metadata, true);
-        let _ = writeln!(out, "{}\n", String::from_utf8_lossy(&yaml::to_yaml(&metadata)));
+        let _ = writeln!(
+            out,
+            "{}\n",
+            String::from_utf8_lossy(&yaml::to_yaml(&metadata))
+        );
     }
     if shows(Part::Values)
         && chart.values.is_some()

@@ -69,7 +69,11 @@ impl<'c> Tree<'c> {
             parent,
             children: Vec::new(),
             requirements,
-            values: chart.values.as_ref().map(crate::plain::Plain::to_map).unwrap_or_default(),
+            values: chart
+                .values
+                .as_ref()
+                .map(crate::plain::Plain::to_map)
+                .unwrap_or_default(),
         });
         for subchart in &chart.subcharts {
             let child = self.plant(subchart, Some(id));

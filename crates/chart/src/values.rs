@@ -100,8 +100,8 @@ impl ValuesOptions {
 fn set_json(base: &Map, text: &str, profile: Profile) -> Result<Map, Error> {
     let trimmed = text.trim();
     if profile.rules().set_json_takes_objects && trimmed.starts_with('{') {
-        let parsed: serde_json::Value = serde_json::from_str(trimmed)
-            .map_err(|_| Error::JsonObject(text.to_owned()))?;
+        let parsed: serde_json::Value =
+            serde_json::from_str(trimmed).map_err(|_| Error::JsonObject(text.to_owned()))?;
         let Value::Map(values) = crate::json::to_value(&parsed) else {
             return Err(Error::JsonObject(text.to_owned()));
         };

@@ -22,7 +22,8 @@ impl CapabilitiesObject {
     pub(crate) fn new(capabilities: &Capabilities, profile: Profile) -> Self {
         let rules = profile.rules();
         let package = rules.capabilities_package;
-        let Value::List(list) = Value::strings(capabilities.api_versions.iter().map(String::as_str))
+        let Value::List(list) =
+            Value::strings(capabilities.api_versions.iter().map(String::as_str))
         else {
             unreachable!("a list of strings is a list")
         };

@@ -76,7 +76,11 @@ fn fields(
         field("Version", "version", text(&metadata.version)),
         field("Description", "description", text(&metadata.description)),
         field("Keywords", "keywords", list(&metadata.keywords)),
-        field("Maintainers", "maintainers", Value::list(maintainers.collect())),
+        field(
+            "Maintainers",
+            "maintainers",
+            Value::list(maintainers.collect()),
+        ),
         field("Icon", "icon", text(&metadata.icon)),
         field("APIVersion", "apiVersion", text(&metadata.api_version)),
         field("Condition", "condition", text(&metadata.condition)),
@@ -85,7 +89,11 @@ fn fields(
         field("Deprecated", "deprecated", Value::Bool(metadata.deprecated)),
         field("Annotations", "annotations", annotations(metadata)),
         field("KubeVersion", "kubeVersion", text(&metadata.kube_version)),
-        field("Dependencies", "dependencies", Value::list(dependencies.collect())),
+        field(
+            "Dependencies",
+            "dependencies",
+            Value::list(dependencies.collect()),
+        ),
         field("Type", "type", text(&metadata.chart_type)),
     ]
 }
@@ -114,13 +122,25 @@ fn dependency(requirement: &Requirement, as_maps: bool) -> Vec<Field> {
     let declared = &requirement.dependency;
     let imports = match &requirement.imports {
         Some(paths) => paths.iter().map(import_paths).collect(),
-        None => declared.import_values.iter().map(crate::plain::Plain::to_value).collect(),
+        None => declared
+            .import_values
+            .iter()
+            .map(crate::plain::Plain::to_value)
+            .collect(),
     };
     vec![
         field("Name", "name", Value::str(requirement.name.as_str())),
         field("Version", "version", Value::str(declared.version.as_str())),
-        field("Repository", "repository", Value::str(declared.repository.as_str())),
-        field("Condition", "condition", Value::str(declared.condition.as_str())),
+        field(
+            "Repository",
+            "repository",
+            Value::str(declared.repository.as_str()),
+        ),
+        field(
+            "Condition",
+            "condition",
+            Value::str(declared.condition.as_str()),
+        ),
         field("Tags", "tags", strings(&declared.tags, as_maps)),
         field("Enabled", "enabled", Value::Bool(requirement.enabled)),
         field("ImportValues", "import-values", Value::list(imports)),

@@ -16,10 +16,26 @@ fn containers_are_found_in_any_kind() {
     check(
         "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: x}\nspec:\n  jobTemplate:\n    spec:\n      template:\n        spec:\n          initContainers: [{image: busybox}]\n          containers: [{image: 'quay.io/a/b:1'}]\n          ephemeralContainers: [{image: debug:2}]\n          volumes: [{name: v, image: {reference: 'r.io/data:3'}}]\n",
         &[
-            ("busybox", "spec.jobTemplate.spec.template.spec.initContainers[0].image", Origin::Container),
-            ("debug:2", "spec.jobTemplate.spec.template.spec.ephemeralContainers[0].image", Origin::Container),
-            ("quay.io/a/b:1", "spec.jobTemplate.spec.template.spec.containers[0].image", Origin::Container),
-            ("r.io/data:3", "spec.jobTemplate.spec.template.spec.volumes[0].image.reference", Origin::Volume),
+            (
+                "busybox",
+                "spec.jobTemplate.spec.template.spec.initContainers[0].image",
+                Origin::Container,
+            ),
+            (
+                "debug:2",
+                "spec.jobTemplate.spec.template.spec.ephemeralContainers[0].image",
+                Origin::Container,
+            ),
+            (
+                "quay.io/a/b:1",
+                "spec.jobTemplate.spec.template.spec.containers[0].image",
+                Origin::Container,
+            ),
+            (
+                "r.io/data:3",
+                "spec.jobTemplate.spec.template.spec.volumes[0].image.reference",
+                Origin::Volume,
+            ),
         ],
     );
 }
@@ -31,7 +47,11 @@ fn custom_resources_name_images_in_fields() {
         &[
             ("extra:1", "spec.containers[0].image", Origin::Container),
             ("ghcr.io/a/b:1.5", "spec.sidecar.image", Origin::Field),
-            ("quay.io/prometheus/prometheus:v3", "spec.image", Origin::Field),
+            (
+                "quay.io/prometheus/prometheus:v3",
+                "spec.image",
+                Origin::Field,
+            ),
         ],
     );
 }
@@ -41,16 +61,29 @@ fn arguments_and_variables_count_when_they_are_full_references() {
     check(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec:\n  containers:\n  - image: op:1\n    args: ['--reloader=quay.io/op/reloader:v1', '--listen=0.0.0.0:80', '--url=https://a.b/c:1']\n    env: [{name: RELATED_IMAGE, value: 'docker.io/a/b@sha256:00'}, {name: HOST, value: 'a.svc:80'}]\n",
         &[
-            ("docker.io/a/b@sha256:00", "spec.containers[0].env[0].value", Origin::Argument),
+            (
+                "docker.io/a/b@sha256:00",
+                "spec.containers[0].env[0].value",
+                Origin::Argument,
+            ),
             ("op:1", "spec.containers[0].image", Origin::Container),
-            ("quay.io/op/reloader:v1", "spec.containers[0].args[0]", Origin::Argument),
+            (
+                "quay.io/op/reloader:v1",
+                "spec.containers[0].args[0]",
+                Origin::Argument,
+            ),
         ],
     );
 }
 
 #[test]
 fn data_is_not_searched() {
-    check("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {image: 'a/b:1'}\n", &[]);
-    check("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: y}, spec: {containers: [{image: a}]}}]\n",
-        &[("a", "spec.containers[0].image", Origin::Container)]);
+    check(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {image: 'a/b:1'}\n",
+        &[],
+    );
+    check(
+        "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: y}, spec: {containers: [{image: a}]}}]\n",
+        &[("a", "spec.containers[0].image", Origin::Container)],
+    );
 }

@@ -13,7 +13,11 @@ pub(super) fn check(linter: &mut Linter, data: &[u8], profile: Profile) {
     let (node, metadata) = match read(data, profile) {
         Ok(read) => read,
         Err(message) => {
-            linter.push(Severity::Error, FILE, format!("unable to parse YAML\n\t{message}"));
+            linter.push(
+                Severity::Error,
+                FILE,
+                format!("unable to parse YAML\n\t{message}"),
+            );
             return;
         }
     };
@@ -94,7 +98,9 @@ fn not_text(node: &Plain, key: &str) -> Option<String> {
         Plain::Str(_) => return None,
         other => other.to_value().type_name(),
     };
-    Some(format!("{key} should be of type string but it's of type {found}"))
+    Some(format!(
+        "{key} should be of type string but it's of type {found}"
+    ))
 }
 
 fn chart_version(metadata: &Metadata, profile: Profile) -> Option<String> {
@@ -102,7 +108,10 @@ fn chart_version(metadata: &Metadata, profile: Profile) -> Option<String> {
         return Some("version is required".to_owned());
     }
     if !version::is_valid(&metadata.version, profile) {
-        return Some(format!("version '{}' is not a valid SemVer", metadata.version));
+        return Some(format!(
+            "version '{}' is not a valid SemVer",
+            metadata.version
+        ));
     }
     let reason = version::why_not(">0.0.0-0", &metadata.version, profile)?;
     Some(format!("version {reason}"))
@@ -117,9 +126,15 @@ fn maintainers(metadata: &Metadata, profile: Profile) -> Option<String> {
         if name.is_empty() {
             Some("each maintainer requires a name".to_owned())
         } else if !maintainer.email.is_empty() && !address::is_email(&maintainer.email) {
-            Some(format!("invalid email '{}' for maintainer '{name}'", maintainer.email))
+            Some(format!(
+                "invalid email '{}' for maintainer '{name}'",
+                maintainer.email
+            ))
         } else if !maintainer.url.is_empty() && !address::is_url(&maintainer.url) {
-            Some(format!("invalid url '{}' for maintainer '{name}'", maintainer.url))
+            Some(format!(
+                "invalid url '{}' for maintainer '{name}'",
+                maintainer.url
+            ))
         } else {
             None
         }
@@ -127,7 +142,10 @@ fn maintainers(metadata: &Metadata, profile: Profile) -> Option<String> {
 }
 
 fn sources(metadata: &Metadata) -> Option<String> {
-    let bad = metadata.sources.iter().find(|source| !address::is_request_url(source))?;
+    let bad = metadata
+        .sources
+        .iter()
+        .find(|source| !address::is_request_url(source))?;
     Some(format!("invalid source URL '{bad}'"))
 }
 

@@ -57,7 +57,9 @@ pub(super) fn check(
     };
     for template in &chart.templates {
         let text = rendered.get(&go_path::join(chart.name(), &template.name));
-        let text = text.map_or_else(String::new, |text| String::from_utf8_lossy(text).into_owned());
+        let text = text.map_or_else(String::new, |text| {
+            String::from_utf8_lossy(text).into_owned()
+        });
         source(linter, &template.name, &template.data, profile);
         if is_manifest(&template.name, profile)
             && !text.trim().is_empty()
@@ -104,7 +106,9 @@ fn is_manifest(name: &str, profile: Profile) -> bool {
     let extension = go_path::extension(name);
     match profile {
         Profile::Helm3 => extension == ".yaml",
-        Profile::Helm4 => [".yaml", ".yml"].iter().any(|known| extension.eq_ignore_ascii_case(known)),
+        Profile::Helm4 => [".yaml", ".yml"]
+            .iter()
+            .any(|known| extension.eq_ignore_ascii_case(known)),
     }
 }
 
@@ -119,7 +123,9 @@ fn manifest(
     let first = text.lines().find(|line| !line.trim().is_empty());
     if let Some(line) = first.filter(|line| line.starts_with([' ', '\t'])) {
         let line = crate::go_quote::quote(line);
-        let text = format!("document starts with an illegal indent: {line}, which may cause parsing problems");
+        let text = format!(
+            "document starts with an illegal indent: {line}, which may cause parsing problems"
+        );
         linter.push(Severity::Warning, name, text);
     }
     for document in objects(text.as_bytes()) {
@@ -127,7 +133,11 @@ fn manifest(
             Ok(Some(object)) => object,
             Ok(None) => continue,
             Err(message) => {
-                linter.push(Severity::Error, name, format!("unable to parse YAML: {message}"));
+                linter.push(
+                    Severity::Error,
+                    name,
+                    format!("unable to parse YAML: {message}"),
+                );
                 return false;
             }
         };
@@ -135,7 +145,9 @@ fn manifest(
             linter.push(Severity::Warning, name, complaint);
         }
         let kube = &render.capabilities.kube_version;
-        if let Some(warning) = deprecation::warning(&object.api_version, &object.kind, kube, profile) {
+        if let Some(warning) =
+            deprecation::warning(&object.api_version, &object.kind, kube, profile)
+        {
             linter.push(Severity::Warning, name, warning);
         }
         if let Some(complaint) = selector(&object, text) {
@@ -143,7 +155,8 @@ fn manifest(
         }
         if object.kind == "List" && annotates_items(text) {
             let annotation = profile.rules().list_annotation_word;
-            let text = format!("{annotation} 'helm.sh/resource-policy' within List objects are ignored");
+            let text =
+                format!("{annotation} 'helm.sh/resource-policy' within List objects are ignored");
             linter.push(Severity::Error, name, text);
         }
     }
@@ -168,19 +181,29 @@ pub(super) fn objects(text: &[u8]) -> impl Iterator<Item = Result<Option<Object>
         }
         let mut object = Object::default();
         let mut decoder = Decoder::default();
-        decoder.object(&node, "K8sYamlStruct", "rules.K8sYamlStruct", |decoder, key, value| {
-            match key.to_ascii_lowercase().as_str() {
+        decoder.object(
+            &node,
+            "K8sYamlStruct",
+            "rules.K8sYamlStruct",
+            |decoder, key, value| match key.to_ascii_lowercase().as_str() {
                 "apiversion" => decoder.string("apiVersion", value, &mut object.api_version),
                 "kind" => decoder.string("Kind", value, &mut object.kind),
-                "metadata" => decoder.object(value, "k8sYamlMetadata", "rules.k8sYamlMetadata", |decoder, key, value| {
-                    if key.eq_ignore_ascii_case("name") {
-                        decoder.string("Name", value, &mut object.name);
-                    }
-                }),
+                "metadata" => decoder.object(
+                    value,
+                    "k8sYamlMetadata",
+                    "rules.k8sYamlMetadata",
+                    |decoder, key, value| {
+                        if key.eq_ignore_ascii_case("name") {
+                            decoder.string("Name", value, &mut object.name);
+                        }
+                    },
+                ),
                 _ => {}
-            }
-        });
-        decoder.finish(Some(object)).map_err(|error| error.to_string())
+            },
+        );
+        decoder
+            .finish(Some(object))
+            .map_err(|error| error.to_string())
     })
 }
 
@@ -192,7 +215,10 @@ fn selector(object: &Object, text: &str) -> Option<String> {
     let has = text.contains("matchLabels") || text.contains("matchExpressions");
     (needs && !has).then(|| {
         let name = crate::go_quote::quote(&object.name);
-        format!("a {} must contain matchLabels or matchExpressions, and {name} does not", object.kind)
+        format!(
+            "a {} must contain matchLabels or matchExpressions, and {name} does not",
+            object.kind
+        )
     })
 }
 
@@ -200,9 +226,14 @@ fn annotates_items(text: &str) -> bool {
     let Ok(node) = yaml::read(text.as_bytes()) else {
         return false;
     };
-    let items = node.get("items").and_then(Plain::as_list).unwrap_or_default();
+    let items = node
+        .get("items")
+        .and_then(Plain::as_list)
+        .unwrap_or_default();
     items.iter().any(|item| {
-        let annotations = item.get("metadata").and_then(|metadata| metadata.get("annotations"));
+        let annotations = item
+            .get("metadata")
+            .and_then(|metadata| metadata.get("annotations"));
         annotations.is_some_and(|annotations| annotations.get("helm.sh/resource-policy").is_some())
     })
 }

@@ -83,7 +83,10 @@ pub(super) fn read_within(
         if kind.is_pax_global_extensions() || kind.is_pax_local_extensions() {
             continue;
         }
-        if !matches!(kind, EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse) {
+        if !matches!(
+            kind,
+            EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse
+        ) {
             return Err(Error::NotAFile(path));
         }
         let name = chart_path(&path)?;

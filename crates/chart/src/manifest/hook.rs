@@ -94,7 +94,8 @@ pub(crate) fn classify(path: &str, content: &str, head: &Head, profile: Profile)
         return Class::Unknown;
     };
     let policies = |annotation| -> Vec<String> {
-        head.annotation(annotation).map_or_else(Vec::new, |names| list(names).collect())
+        head.annotation(annotation)
+            .map_or_else(Vec::new, |names| list(names).collect())
     };
     Class::Hook(Hook {
         name: head.name.clone(),
@@ -103,7 +104,10 @@ pub(crate) fn classify(path: &str, content: &str, head: &Head, profile: Profile)
         path: path.to_owned(),
         manifest: content.to_owned(),
         events,
-        weight: head.annotation(WEIGHT).and_then(|text| text.parse().ok()).unwrap_or(0),
+        weight: head
+            .annotation(WEIGHT)
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0),
         delete_policies: policies(DELETE_POLICY),
         output_log_policies: if profile.rules().hook_log_policies {
             policies(OUTPUT_LOG_POLICY)

@@ -107,23 +107,47 @@ mod tests {
     #[test]
     fn removal_goes_backwards_with_services_early() {
         let mut kinds = vec![
-            "Namespace", "Service", "Pod", "Ingress", "CronJob", "Zebra", "APIService", "IngressClass",
-            "ValidatingWebhookConfiguration", "Ant",
+            "Namespace",
+            "Service",
+            "Pod",
+            "Ingress",
+            "CronJob",
+            "Zebra",
+            "APIService",
+            "IngressClass",
+            "ValidatingWebhookConfiguration",
+            "Ant",
         ];
         kinds.sort_by(|a, b| KindOrder::uninstall(Profile::Helm4).compare(a, b));
         assert_eq!(
             kinds,
             [
-                "ValidatingWebhookConfiguration", "APIService", "Ingress", "IngressClass", "Service",
-                "CronJob", "Pod", "Namespace", "Ant", "Zebra",
+                "ValidatingWebhookConfiguration",
+                "APIService",
+                "Ingress",
+                "IngressClass",
+                "Service",
+                "CronJob",
+                "Pod",
+                "Namespace",
+                "Ant",
+                "Zebra",
             ]
         );
         kinds.sort_by(|a, b| KindOrder::install(Profile::Helm3).compare(a, b));
         assert_eq!(
             kinds,
             [
-                "Namespace", "Service", "Pod", "CronJob", "IngressClass", "Ingress", "APIService", "Ant",
-                "ValidatingWebhookConfiguration", "Zebra",
+                "Namespace",
+                "Service",
+                "Pod",
+                "CronJob",
+                "IngressClass",
+                "Ingress",
+                "APIService",
+                "Ant",
+                "ValidatingWebhookConfiguration",
+                "Zebra",
             ]
         );
     }

@@ -74,11 +74,27 @@ mod tests {
     #[test]
     fn files_split_as_in_each_helm() {
         check("a: 1\n", &["a: 1"], &["a: 1\n"]);
-        check("\n\n---\na: 1\n---\nb: 2\n\n", &["a: 1", "b: 2"], &["a: 1\n", "b: 2\n\n"]);
-        check("a: 1\n---\n---\nb: 2\n", &["a: 1", "---\nb: 2"], &["a: 1\n", "b: 2\n"]);
+        check(
+            "\n\n---\na: 1\n---\nb: 2\n\n",
+            &["a: 1", "b: 2"],
+            &["a: 1\n", "b: 2\n\n"],
+        );
+        check(
+            "a: 1\n---\n---\nb: 2\n",
+            &["a: 1", "---\nb: 2"],
+            &["a: 1\n", "b: 2\n"],
+        );
         check("---foo\na: 1", &["foo\na: 1"], &["foo\na: 1"]);
-        check("a: 1\n  \n--- # x\nb: 2\n", &["a: 1", "# x\nb: 2"], &["a: 1\n  \n", "# x\nb: 2\n"]);
-        check("a: |\n  ---\n  b\n", &["a: |\n  ---\n  b"], &["a: |\n  ---\n  b\n"]);
+        check(
+            "a: 1\n  \n--- # x\nb: 2\n",
+            &["a: 1", "# x\nb: 2"],
+            &["a: 1\n  \n", "# x\nb: 2\n"],
+        );
+        check(
+            "a: |\n  ---\n  b\n",
+            &["a: |\n  ---\n  b"],
+            &["a: |\n  ---\n  b\n"],
+        );
         check("---\n---\n", &["---"], &[]);
         check("----\na: 1", &["-\na: 1"], &["-\na: 1"]);
         check("  \n", &[], &[]);

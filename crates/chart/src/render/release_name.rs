@@ -8,8 +8,7 @@ use crate::error::{Error, TemplateError};
 use crate::profile::Profile;
 
 const MAX_LENGTH: usize = 53;
-const PATTERN: &str =
-    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+const PATTERN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 
 pub(super) fn check(name: &str, profile: Profile) -> Result<(), Error> {
     let reason = if name.is_empty() {

@@ -482,7 +482,9 @@ fn find_id<'s>(schema: &'s Json, id: &str, depth: usize) -> Option<&'s Json> {
             if own.and_then(Json::as_str) == Some(id) {
                 return Some(schema);
             }
-            entries.values().find_map(|below| find_id(below, id, depth + 1))
+            entries
+                .values()
+                .find_map(|below| find_id(below, id, depth + 1))
         }
         Json::Array(items) => items.iter().find_map(|below| find_id(below, id, depth + 1)),
         _ => None,
@@ -535,7 +537,10 @@ fn number(schema: &Map<String, Json>, value: &Json, place: &Place<'_>, outcome: 
     // Draft 4 has booleans that sharpen the other bound.
     let is_sharp = |name: &str| schema.get(name) == Some(&Json::Bool(true));
     let mut fail = |text: &str, bound: f64| {
-        outcome.fail(place, format!("Must be {text} {}", go_float::shortest(bound)));
+        outcome.fail(
+            place,
+            format!("Must be {text} {}", go_float::shortest(bound)),
+        );
     };
     if let Some(step) = bound("multipleOf").filter(|step| !is_multiple(x, *step)) {
         fail("a multiple of", step);

@@ -110,7 +110,9 @@ fn describe(out: &mut String, kind: &ErrorKind<'_, '_>) {
         ),
         ErrorKind::MinContains { got, want } => contained("min", got, *want),
         ErrorKind::MaxContains { got, want } => contained("max", got, *want),
-        ErrorKind::UniqueItems { got: [first, second] } => format!(
+        ErrorKind::UniqueItems {
+            got: [first, second],
+        } => format!(
             "items at {} and {} are equal",
             grouped(*first),
             grouped(*second)
@@ -173,7 +175,11 @@ fn contained(side: &str, got: &[usize], want: usize) -> String {
 }
 
 fn numbers(keyword: &str, got: &Number, want: &Number) -> String {
-    format!("{keyword}: got {}, want {}", localized(got), localized(want))
+    format!(
+        "{keyword}: got {}, want {}",
+        localized(got),
+        localized(want)
+    )
 }
 
 /// A whole number with commas, as the English printer of Go writes it.
@@ -231,7 +237,11 @@ pub(super) fn compile(error: &CompileError) -> String {
     match error {
         CompileError::ValidationError { url, src } => {
             let details = validation(src);
-            format!("{} is not valid against metaschema: {}", go_quote::quote(url), details.trim_end())
+            format!(
+                "{} is not valid against metaschema: {}",
+                go_quote::quote(url),
+                details.trim_end()
+            )
         }
         CompileError::LoadUrlError { url, src } => {
             format!("failing loading {}: {src}", go_quote::quote(url))

@@ -334,7 +334,8 @@ impl Parser<'_, '_> {
     }
 
     fn json(&self) -> Step<(Value, usize)> {
-        let mut stream = serde_json::Deserializer::from_str(self.rest).into_iter::<serde_json::Value>();
+        let mut stream =
+            serde_json::Deserializer::from_str(self.rest).into_iter::<serde_json::Value>();
         match stream.next() {
             Some(Ok(value)) => Ok((crate::json::to_value(&value), stream.byte_offset())),
             Some(Err(error)) => Err(Stop::Failed(error.to_string())),

@@ -52,7 +52,10 @@ fn set_flags_give_what_both_helms_give() {
             let expected = case[name].as_str().unwrap();
             let found = outcome(&options, profile);
             if found != expected {
-                failures.push(format!("{name} {}\n  helm: {expected}\n  ours: {found}", case["args"]));
+                failures.push(format!(
+                    "{name} {}\n  helm: {expected}\n  ours: {found}",
+                    case["args"]
+                ));
             }
         }
     }
@@ -68,6 +71,10 @@ fn bare_numbers_are_integers_and_json_numbers_are_floats() {
         ..ValuesOptions::default()
     };
     let values = options.merge(Profile::Helm4, &mut read_file).unwrap();
-    let types: Vec<String> = values.entries().iter().map(|(_, v)| v.type_name()).collect();
+    let types: Vec<String> = values
+        .entries()
+        .iter()
+        .map(|(_, v)| v.type_name())
+        .collect();
     assert_eq!(types, ["int64", "bool", "float64", "string"]);
 }
