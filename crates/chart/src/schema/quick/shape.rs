@@ -81,7 +81,15 @@ fn schema_is_plain(schema: &Value, depth: usize) -> bool {
 fn is_silent_beside_reference(keyword: &str) -> bool {
     matches!(
         keyword,
-        "$comment" | "$ref" | "default" | "description" | "examples" | "title"
+        "$comment"
+            | "$defs"
+            | "$ref"
+            | "$schema"
+            | "default"
+            | "definitions"
+            | "description"
+            | "examples"
+            | "title"
     )
 }
 
