@@ -37,7 +37,7 @@ pub fn list(chart: &Chart, path: &str, entries: &[Entry], profile: Profile) -> S
     let mut out = table(&rows);
     out.push_str("\n\n");
     for entry in entries {
-        let shown = crate::go_quote::quote(&format!("{folder}/{}", entry.file_name));
+        let shown = outrigger_gotmpl::go::quote(&format!("{folder}/{}", entry.file_name));
         let _ = match &entry.chart {
             Err(_) => writeln!(out, "WARNING: {shown} is not a chart."),
             Ok(chart) if declared.iter().any(|known| known.name == chart.name()) => Ok(()),

@@ -5,10 +5,10 @@
 
 use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 
-use crate::go_text;
 use crate::load::Sink;
 use crate::profile::Profile;
 use crate::tree::{NodeId, Tree};
+use outrigger_gotmpl::go;
 
 const GLOBAL: &[u8] = b"global";
 
@@ -93,7 +93,7 @@ impl<'t, 'c, 'w> Coalescer<'t, 'c, 'w> {
                 Some(other) => {
                     return Err(Error {
                         name: name.clone(),
-                        shown: go_text::not_bool(&other),
+                        shown: not_a_bool(&other),
                     });
                 }
             };
@@ -170,7 +170,7 @@ impl<'t, 'c, 'w> Coalescer<'t, 'c, 'w> {
                     target_globals.set(key, Value::Map(table));
                 }
                 (Value::Map(_), Some(_)) => {
-                    let key = crate::go_quote::quote(&key.to_text());
+                    let key = outrigger_gotmpl::go::quote(&key.to_text());
                     (self.tables.warn)(format!(
                         "Conflict: cannot merge map onto non-map for {key}. Skipping."
                     ));
@@ -217,14 +217,14 @@ impl Tables<'_> {
                 }
                 (Some(_), below @ Value::Map(_)) => {
                     let path = join(prefix, &key.to_text());
-                    let shown = go_text::display(&below);
+                    let shown = go::display(&below);
                     (self.warn)(format!(
                         "warning: cannot overwrite table with non table for {path} ({shown})"
                     ));
                 }
                 (Some(Value::Map(_)), below) if !below.is_nil() => {
                     let path = join(prefix, &key.to_text());
-                    let shown = go_text::display(&below);
+                    let shown = go::display(&below);
                     (self.warn)(format!(
                         "warning: destination for {path} is a table. Ignoring non-table value ({shown})"
                     ));
@@ -285,4 +285,10 @@ fn join(prefix: &str, name: &str) -> String {
     } else {
         format!("{prefix}.{name}")
     }
+}
+
+/// `%t`, which says what it got if that is not a boolean.
+fn not_a_bool(value: &Value) -> String {
+    let text = outrigger_gotmpl::fmt::sprintf(b"%t", std::slice::from_ref(value));
+    String::from_utf8_lossy(&text).into_owned()
 }

@@ -3,7 +3,6 @@
 //! Go keeps the first type error and decodes on; so does [`Decoder`]. Keys match fields without regard to case.
 //! A field of type string takes numbers and booleans as their text, as the YAML layer of Helm converts them.
 
-use crate::go_float;
 use crate::plain::Plain;
 use crate::profile::Profile;
 
@@ -120,7 +119,7 @@ impl Decoder {
             Plain::Bool(value) => Some(value.to_string()),
             Plain::Int(n) => Some(n.to_string()),
             Plain::Uint(n) => Some(n.to_string()),
-            Plain::Float(x) => Some(go_float::shortest(*x)),
+            Plain::Float(x) => Some(outrigger_goyaml::format_as_text(*x)),
             other => {
                 self.mismatch(other, "string");
                 None

@@ -5,13 +5,13 @@ use outrigger_gotmpl::value::{Map, Str, Value};
 
 use crate::chart::Chart;
 use crate::coalesce::{self, Error as CoalesceError};
-use crate::go_text;
 use crate::load::Sink;
 use crate::metadata::Dependency;
 use crate::plain::Plain;
 use crate::profile::Profile;
 use crate::tree::{NodeId, RequirementId, Tree};
 use crate::version;
+use outrigger_gotmpl::go;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -254,7 +254,7 @@ impl Processor<'_, '_, '_> {
         let name = &self.tree.requirement(id).name;
         let Some(found) = table(values, &format!("{name}.{child}")) else {
             let key = child.rsplit('.').next().unwrap_or(child);
-            let key = crate::go_quote::quote(key);
+            let key = outrigger_gotmpl::go::quote(key);
             (self.warn)(format!(
                 "Warning: ImportValues missing table from chart {name}: {key} is not a table"
             ));
@@ -284,7 +284,7 @@ impl Processor<'_, '_, '_> {
                     Some(Plain::Str(path)) => Ok(path.clone()),
                     other if self.profile.rules().import_paths_are_printed => {
                         let value = other.map(Plain::to_value).unwrap_or_default();
-                        Ok(go_text::display(&value))
+                        Ok(go::display(&value))
                     }
                     _ => Err(Error::ImportPath(self.tree.requirement(id).name.clone())),
                 };

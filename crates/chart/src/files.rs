@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use outrigger_gotmpl::function::{CallError, Signature, Ty};
+use outrigger_gotmpl::go;
 use outrigger_gotmpl::value::{Contents, Element, Kind, List, Map, MapType, Object, Str, Value};
 
 use crate::chart::File;
@@ -80,7 +79,7 @@ impl Object for FilesObject {
     fn field(&self, name: &str) -> Option<Value> {
         match name {
             "AsConfig" => Some(self.as_yaml(|data| Value::str(data))),
-            "AsSecrets" => Some(self.as_yaml(|data| Value::str(STANDARD.encode(data)))),
+            "AsSecrets" => Some(self.as_yaml(|data| Value::str(go::base64(data)))),
             // A file whose name happens to be an identifier.
             name => self.files.get(name).map(|data| bytes(data)),
         }
@@ -122,19 +121,23 @@ impl Object for FilesObject {
         let entries = self
             .files
             .iter()
+<<<<<<< HEAD
             .map(|(name, data)| {
                 (
                     Str::from(name.as_str()),
                     Value::str(STANDARD.encode(data.as_slice())),
                 )
             })
+=======
+            .map(|(name, data)| (Str::from(name.as_str()), Value::str(go::base64(data))))
+>>>>>>> chart
             .collect();
         Value::Map(Map::from_entries(MapType::Strings, entries))
     }
 
     fn display(&self) -> String {
         match self.contents() {
-            Contents::Map(map) => crate::go_text::display(&Value::Map(map)),
+            Contents::Map(map) => outrigger_gotmpl::go::display(&Value::Map(map)),
             Contents::None | Contents::List(_) => String::new(),
         }
     }

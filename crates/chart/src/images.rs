@@ -235,7 +235,7 @@ fn assemble(parts: &Plain) -> Option<String> {
         let found = names.iter().find_map(|name| match parts.get(name) {
             Some(Plain::Str(text)) => Some(text.clone()),
             Some(Plain::Int(number)) => Some(number.to_string()),
-            Some(Plain::Float(number)) => Some(crate::go_float::shortest(*number)),
+            Some(Plain::Float(number)) => Some(outrigger_goyaml::format_general(*number)),
             _ => None,
         });
         found.filter(|text| !text.is_empty())

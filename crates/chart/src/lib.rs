@@ -14,14 +14,14 @@ pub mod dependencies;
 pub mod error;
 mod files;
 mod glob;
-mod go_float;
 mod go_io;
 mod go_json;
 mod go_path;
-mod go_quote;
-mod go_text;
 pub mod images;
+<<<<<<< HEAD
 mod json;
+=======
+>>>>>>> chart
 pub mod lint;
 pub mod load;
 pub mod lock;

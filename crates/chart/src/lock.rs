@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use sha2::{Digest, Sha256};
-
 use crate::go_json;
 use crate::metadata::Dependency;
 
@@ -26,11 +24,7 @@ pub fn digest_v2(declared: &[Dependency]) -> String {
 }
 
 fn sha256(text: &str) -> String {
-    let mut out = String::from("sha256:");
-    for byte in Sha256::digest(text.as_bytes()) {
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
+    format!("sha256:{}", outrigger_gotmpl::go::sha256(text.as_bytes()))
 }
 
 fn push_list(json: &mut String, dependencies: &[Dependency]) {

@@ -1,5 +1,7 @@
 //! `Chart.yaml` and `Chart.lock`, typed, with the checks that Helm makes when it loads a chart.
 
+use outrigger_gotmpl::go;
+
 use crate::decode::{Decoder, TypeError};
 use crate::plain::Plain;
 use crate::profile::Profile;
@@ -392,18 +394,9 @@ fn sanitize(text: &mut String) {
     *text = text
         .chars()
         .filter_map(|c| match c {
-            c if c.is_whitespace() => Some(' '),
-            c if is_printable(c) => Some(c),
+            c if go::is_space(c) => Some(' '),
+            c if go::is_printable(c) => Some(c),
             _ => None,
         })
         .collect();
-}
-
-/// Go's `unicode.IsPrint`, near enough: no controls, no format characters, no private use, nothing unassigned.
-pub(crate) fn is_printable(c: char) -> bool {
-    let code = u32::from(c);
-    !c.is_control()
-        && !matches!(code, 0xad | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x180e | 0x200b..=0x200f
-            | 0x202a..=0x202e | 0x2060..=0x206f | 0xe000..=0xf8ff | 0xfeff | 0xfff0..=0xfffb
-            | 0xfffe..=0xffff | 0xe0000..=0x10_ffff)
 }

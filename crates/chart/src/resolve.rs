@@ -196,7 +196,7 @@ fn check_in_place(
 }
 
 fn unmet(dependency: &Dependency) -> String {
-    let quote = crate::go_quote::quote;
+    let quote = outrigger_gotmpl::go::quote;
     format!(
         "{} (repository {}, version {})",
         quote(&dependency.name),

@@ -10,7 +10,6 @@ use std::fmt::Write;
 use outrigger_gotmpl::value::{Map, Value};
 use serde_json::Value as Json;
 
-use crate::json;
 use crate::profile::Profile;
 use crate::tree::{NodeId, Tree};
 
@@ -55,7 +54,7 @@ fn chart(tree: &Tree<'_>, id: NodeId, values: &Map, profile: Profile, report: &m
 
 /// Checks one map against one schema; the error is the message.
 pub(crate) fn single(values: &Map, schema: &[u8], profile: Profile) -> Result<(), String> {
-    let instance = json::from_value(&Value::Map(values.clone()));
+    let instance = json_of(&Value::Map(values.clone()));
     let schema: Json = serde_json::from_slice(schema).map_err(|error| go_json_error(&error))?;
     if quick::accepts(&schema, &instance) {
         return Ok(());
@@ -102,4 +101,39 @@ fn go_json_error(error: &serde_json::Error) -> String {
     } else {
         error.to_string()
     }
+}
+
+/// The JSON tree of a template value; integral floats become integers, as they are printed without a point.
+fn json_of(value: &Value) -> Json {
+    match value {
+        Value::Bool(b) => Json::Bool(*b),
+        Value::Int(n) | Value::Int64(n) => Json::from(*n),
+        Value::Uint8(n) => Json::from(*n),
+        Value::Float(x) => from_float(*x),
+        Value::Str(text) => Json::String(text.to_text().into_owned()),
+        Value::List(list) => Json::Array(list.items().iter().map(json_of).collect()),
+        Value::Map(map) => map.with_entries(|entries| {
+            Json::Object(
+                entries
+                    .iter()
+                    .map(|(key, value)| (key.to_text().into_owned(), json_of(value)))
+                    .collect(),
+            )
+        }),
+        Value::Object(object) => json_of(&object.to_plain()),
+        _ => Json::Null,
+    }
+}
+
+fn from_float(x: f64) -> Json {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::float_cmp,
+        clippy::cast_precision_loss,
+        reason = "only taken when the integer says exactly the same"
+    )]
+    if x.abs() < 9_007_199_254_740_992.0 && (x as i64) as f64 == x {
+        return Json::from(x as i64);
+    }
+    Json::from(x)
 }

@@ -43,5 +43,5 @@ pub(crate) fn text(bytes: &[u8]) -> Result<std::borrow::Cow<'_, str>, HeadError>
 
 /// `toYaml`: without the last line break.
 pub(crate) fn to_yaml(value: &Value) -> Vec<u8> {
-    Err::<Vec<u8>, String>(format!("{value:?}")).unwrap_or_default()
+    outrigger_gotmpl::go::yaml(value)
 }

@@ -58,16 +58,16 @@ pub struct Parsed {
     pub(crate) name: Box<str>,
     pub(crate) source: Box<[u8]>,
     /// What the file defines; the file itself comes last.
-    pub(crate) templates: Vec<Template>,
-    pub(crate) statements: Vec<Statement>,
-    pub(crate) pipes: Vec<Pipe>,
-    pub(crate) commands: Vec<Command>,
-    pub(crate) operands: Vec<Operand>,
-    pub(crate) variables: Vec<Variable>,
+    pub(crate) templates: Box<[Template]>,
+    pub(crate) statements: Box<[Statement]>,
+    pub(crate) pipes: Box<[Pipe]>,
+    pub(crate) commands: Box<[Command]>,
+    pub(crate) operands: Box<[Operand]>,
+    pub(crate) variables: Box<[Variable]>,
     /// Names of fields and of used variables, each occurrence on its own.
-    pub(crate) names: Vec<Span>,
-    pub(crate) numbers: Vec<Number>,
-    pub(crate) literals: Vec<Literal>,
+    pub(crate) names: Box<[Span]>,
+    pub(crate) numbers: Box<[Number]>,
+    pub(crate) literals: Box<[Literal]>,
 }
 
 #[derive(Debug)]

@@ -10,6 +10,7 @@ mod exec;
 pub mod fmt;
 pub mod function;
 pub mod functions;
+pub mod go;
 mod ir;
 pub mod json;
 mod parse;

@@ -3,6 +3,7 @@
 mod constant;
 mod expression;
 mod lexer;
+mod nodes;
 mod parser;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub fn parse(
     parser::Parser::new(name, source.as_ref(), dialect)
         .parse()
         .map(Arc::new)
+        .map_err(|failure| *failure.0)
 }
 
 /// Why a text is not a template. Its text is Go's: `template: NAME:LINE: MESSAGE`.
@@ -40,4 +42,8 @@ impl ParseError {
     }
 }
 
-type Result<T, E = ParseError> = std::result::Result<T, E>;
+/// A parse error on its way out, kept small because every step may return it.
+#[derive(Debug)]
+struct Failure(Box<ParseError>);
+
+type Result<T, E = Failure> = std::result::Result<T, E>;

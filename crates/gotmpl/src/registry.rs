@@ -1,10 +1,9 @@
 //! All functions that a template can name, each with a number that the parser writes into the template.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::function::{Dialect, Function};
-use crate::ir::{OperandKind, Parsed, Span};
+use crate::ir::{Number, Operand, OperandKind};
 use crate::{builtins, functions, rendering, yaml};
 
 /// The number of a function.
@@ -50,13 +49,17 @@ struct Entry {
 
 struct Registry {
     entries: Vec<Entry>,
-    by_name: HashMap<&'static [u8], u16>,
+    /// Numbers by the hash of the name, with free places between; `None` ends a search.
+    by_hash: Vec<Option<u16>>,
 }
+
+/// Several times the number of functions, so that searches are short. A power of two.
+const PLACES: usize = 2048;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     let mut registry = Registry {
         entries: Vec::new(),
-        by_name: HashMap::new(),
+        by_hash: vec![None; PLACES],
     };
     // A later function hides an earlier one of the same name: Sprig's `slice` hides Go's.
     let tables = [
@@ -73,16 +76,39 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
 
 impl Registry {
     fn add(&mut self, function: &'static Function) {
-        let Ok(id) = u16::try_from(self.entries.len()) else {
+        let id = self.entries.len();
+        let Ok(id) = u16::try_from(id) else {
             return;
         };
-        self.by_name.insert(function.name.as_bytes(), id);
+        assert!(self.entries.len() < PLACES / 2, "the table is large enough");
+        let place = self.place(function.name.as_bytes());
+        self.by_hash[place] = Some(id);
         self.entries.push(Entry {
             function,
             operation: operation(function.name),
             filter: text_filter(function.name),
         });
     }
+}
+
+impl Registry {
+    /// Where the name is, or would be.
+    fn place(&self, name: &[u8]) -> usize {
+        let mut place = hash(name) % PLACES;
+        while let Some(id) = self.by_hash[place]
+            && self.entries[usize::from(id)].function.name.as_bytes() != name
+        {
+            place = (place + 1) % PLACES;
+        }
+        place
+    }
+}
+
+/// FNV-1a.
+fn hash(name: &[u8]) -> usize {
+    name.iter().fold(0x811c_9dc5, |hash: usize, byte| {
+        (hash ^ usize::from(*byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 fn operation(name: &str) -> Operation {
@@ -123,7 +149,8 @@ impl FunctionId {
         if !dialect.must_to_functions && MUST_TO_FUNCTIONS.contains(&name) {
             return None;
         }
-        REGISTRY.by_name.get(name).map(|id| Self(*id))
+        let place = REGISTRY.place(name);
+        REGISTRY.by_hash[place].map(Self)
     }
 
     fn entry(self) -> &'static Entry {
@@ -153,15 +180,15 @@ impl FunctionId {
     }
 
     /// Whether it is a [`TextFilter`] with arguments that cannot fail.
-    pub(crate) fn changes_text(self, parsed: &Parsed, arguments: Span) -> bool {
-        let argument = match arguments.of(&parsed.operands) {
+    pub(crate) fn changes_text(self, arguments: &[Operand], numbers: &[Number]) -> bool {
+        let argument = match arguments {
             [] => None,
             [one] => Some(one.kind),
             _ => return false,
         };
         let number = match argument {
             Some(OperandKind::Number(id)) => {
-                let number = parsed.numbers.get(id as usize);
+                let number = numbers.get(id as usize);
                 number.and_then(|number| number.int)
             }
             _ => None,

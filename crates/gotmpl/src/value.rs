@@ -127,6 +127,11 @@ pub trait Object: Any {
     /// What `%v` prints.
     fn display(&self) -> String;
 
+    /// What `{{ . }}` prints where that is not what `%v` prints: a `String` method that only the pointer has.
+    fn printed(&self) -> Option<String> {
+        None
+    }
+
     /// Whether `reflect.DeepEqual` finds the same value in another object of the same type.
     fn deep_equals(&self, other: &dyn Object) -> bool {
         self.display() == other.display()

@@ -119,6 +119,10 @@ impl Object for KubeVersionObject {
         ])
     }
 
+    fn printed(&self) -> Option<String> {
+        Some(self.version.normalized.clone())
+    }
+
     fn display(&self) -> String {
         let KubeVersion {
             version,
@@ -186,7 +190,7 @@ impl Object for VersionSet {
     }
 
     fn display(&self) -> String {
-        crate::go_text::display(&self.to_plain())
+        outrigger_gotmpl::go::display(&self.to_plain())
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use outrigger_gotmpl::value::{Kind, Map, MapType, Object, Str, Value};
 
-use crate::go_text;
 use crate::metadata::{Maintainer, Metadata};
 use crate::profile::Profile;
 use crate::tree::{NodeId, Requirement, Tree};
+use outrigger_gotmpl::go;
 
 /// The chart's metadata as its templates see it, after dependencies were settled.
 pub(super) fn of(tree: &Tree<'_>, id: NodeId, profile: Profile) -> Value {
@@ -30,7 +30,7 @@ pub(super) fn of(tree: &Tree<'_>, id: NodeId, profile: Profile) -> Value {
         is_pointer: false,
         fields: fields.clone(),
     };
-    let display = format!("{{{} {}}}", metadata.display(), go_text::display(&is_root));
+    let display = format!("{{{} {}}}", metadata.display(), go::display(&is_root));
     fields.push(field("IsRoot", "IsRoot", is_root));
     Value::Object(Rc::new(ChartStruct {
         fields: Struct {
@@ -238,7 +238,7 @@ impl Object for Struct {
         let shown: Vec<String> = self
             .fields
             .iter()
-            .map(|field| go_text::display(&field.value))
+            .map(|field| go::display(&field.value))
             .collect();
         let sign = if self.is_pointer { "&" } else { "" };
         format!("{sign}{{{}}}", shown.join(" "))

@@ -69,7 +69,7 @@ fn strictly(node: &Plain) -> Option<String> {
     let unknown = Metadata::unknown_field(node)?;
     Some(format!(
         "error unmarshaling JSON: while decoding JSON: json: unknown field {}",
-        crate::go_quote::quote(&unknown)
+        outrigger_gotmpl::go::quote(&unknown)
     ))
 }
 
@@ -78,7 +78,7 @@ fn name(metadata: &Metadata) -> Option<String> {
         return Some("name is required".to_owned());
     }
     (go_path::base(&metadata.name) != metadata.name).then(|| {
-        let name = crate::go_quote::quote(&metadata.name);
+        let name = outrigger_gotmpl::go::quote(&metadata.name);
         format!("chart name {name} is invalid")
     })
 }

@@ -14,11 +14,11 @@ use crate::profile::Profile;
 pub const MAX_TOTAL: u64 = 100 * 1024 * 1024;
 /// One file, expanded.
 pub const MAX_FILE: u64 = 5 * 1024 * 1024;
-/// Headers and padding come on top of the files; this much raw tar is read at most.
-const MAX_STREAM: u64 = 2 * MAX_TOTAL;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    #[error("EOF")]
+    NoBytes,
     #[error("gzip: invalid header")]
     Header,
     #[error("{}", crate::go_io::describe(.0))]
@@ -47,11 +47,18 @@ pub enum Error {
 
 /// How many bytes may still be expanded.
 #[derive(Debug)]
-pub struct Budget(u64);
+pub(super) struct Budget {
+    files: u64,
+    /// Headers and padding come on top of the files.
+    stream: u64,
+}
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(MAX_TOTAL)
+        Self {
+            files: MAX_TOTAL,
+            stream: 2 * MAX_TOTAL,
+        }
     }
 }
 
@@ -65,12 +72,15 @@ pub(super) fn read_within(
     profile: Profile,
     budget: &mut Budget,
 ) -> Result<Vec<File>, Error> {
+    if archive.is_empty() {
+        return Err(Error::NoBytes);
+    }
     if archive.len() >= 3 && !archive.starts_with(&[0x1f, 0x8b, 0x08]) {
         return Err(Error::Header);
     }
     let limit_name = profile.rules().total_limit_name;
     let too_large = || Error::TooLarge { limit_name };
-    let stream = MultiGzDecoder::new(archive).take(MAX_STREAM);
+    let stream = MultiGzDecoder::new(archive).take(budget.stream);
     let mut tar = Archive::new(stream);
     let mut files = Vec::new();
     for entry in tar.entries().map_err(Error::Read)? {
@@ -91,7 +101,7 @@ pub(super) fn read_within(
         }
         let name = chart_path(&path)?;
         let size = entry.size();
-        if size > budget.0 {
+        if size > budget.files {
             return Err(too_large());
         }
         if size > MAX_FILE {
@@ -100,11 +110,11 @@ pub(super) fn read_within(
         let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         let read = entry
             .by_ref()
-            .take(budget.0)
+            .take(budget.files)
             .read_to_end(&mut data)
             .map_err(Error::Read)? as u64;
-        budget.0 -= read;
-        if read < size || budget.0 == 0 {
+        budget.files -= read;
+        if read < size || budget.files == 0 {
             return Err(too_large());
         }
         strip_byte_order_mark(&mut data);
@@ -144,5 +154,57 @@ fn chart_path(path: &str) -> Result<String, Error> {
 pub(super) fn strip_byte_order_mark(data: &mut Vec<u8>) {
     if data.starts_with(b"\xef\xbb\xbf") {
         data.drain(..3);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use tar::{Builder, Header};
+
+    use super::*;
+
+    fn entry(name: &[u8], kind: EntryType, size: u64) -> Header {
+        let mut header = Header::new_gnu();
+        header.as_mut_bytes()[..name.len()].copy_from_slice(name);
+        header.set_entry_type(kind);
+        header.set_size(size);
+        header.set_cksum();
+        header
+    }
+
+    #[test]
+    fn files_that_are_too_large_together_are_refused() {
+        let mut tar = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        for name in [b"c/a", b"c/b", b"c/d"] {
+            tar.append(&entry(name, EntryType::Regular, 4), &b"data"[..])
+                .unwrap();
+        }
+        let bytes = tar.into_inner().unwrap().finish().unwrap();
+        for (files, is_refused) in [(11, true), (12, true), (13, false)] {
+            let mut budget = Budget {
+                files,
+                stream: 1 << 20,
+            };
+            let result = read_within(&bytes, Profile::Helm4, &mut budget);
+            assert_eq!(result.is_err(), is_refused, "{files}");
+        }
+    }
+
+    #[test]
+    fn a_name_without_end_stops_at_the_limit_of_the_stream() {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        let header = entry(b"././@LongLink", EntryType::GNULongName, 8 << 30);
+        gzip.write_all(header.as_bytes()).unwrap();
+        gzip.write_all(&[b'x'; 1 << 16]).unwrap();
+        let bytes = gzip.finish().unwrap();
+        let mut budget = Budget {
+            files: 1 << 20,
+            stream: 1 << 15,
+        };
+        assert!(read_within(&bytes, Profile::Helm4, &mut budget).is_err());
     }
 }

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use serde_json::{Map, Value as Json};
 
 use super::draft7_format;
-use crate::go_float;
 
 /// References may lead into each other this deep.
 const MAX_DEPTH: usize = 256;
@@ -539,7 +538,11 @@ fn number(schema: &Map<String, Json>, value: &Json, place: &Place<'_>, outcome: 
     let mut fail = |text: &str, bound: f64| {
         outcome.fail(
             place,
+<<<<<<< HEAD
             format!("Must be {text} {}", go_float::shortest(bound)),
+=======
+            format!("Must be {text} {}", outrigger_goyaml::format_general(bound)),
+>>>>>>> chart
         );
     };
     if let Some(step) = bound("multipleOf").filter(|step| !is_multiple(x, *step)) {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use boon::{CompileError, ErrorKind, InstanceToken, ValidationError};
 use serde_json::{Number, Value as Json};
 
-use crate::go_quote;
+use outrigger_gotmpl::go;
 
 /// All errors as an indented list, with a final line break.
 pub(super) fn validation(error: &ValidationError<'_, '_>) -> String {
@@ -71,7 +71,7 @@ fn describe(out: &mut String, kind: &ErrorKind<'_, '_>) {
             kw_loc2,
         } => format!(
             "both {kw_loc1} and {kw_loc2} resolve to {} causing reference cycle",
-            go_quote::quote(url)
+            go::quote(url)
         ),
         ErrorKind::FalseSchema => "false schema".to_owned(),
         ErrorKind::Type { got, want } => {
@@ -226,7 +226,7 @@ fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 /// Single quotes around what Go's `%q` would print.
 fn quote(text: &str) -> String {
-    let quoted = go_quote::quote(text);
+    let quoted = go::quote(text);
     let inner = &quoted[1..quoted.len() - 1];
     let inner = inner.replace("\\\"", "\"").replace('\'', "\\'");
     format!("'{inner}'")
@@ -239,21 +239,25 @@ pub(super) fn compile(error: &CompileError) -> String {
             let details = validation(src);
             format!(
                 "{} is not valid against metaschema: {}",
+<<<<<<< HEAD
                 go_quote::quote(url),
+=======
+                go::quote(url),
+>>>>>>> chart
                 details.trim_end()
             )
         }
         CompileError::LoadUrlError { url, src } => {
-            format!("failing loading {}: {src}", go_quote::quote(url))
+            format!("failing loading {}: {src}", go::quote(url))
         }
         CompileError::UnsupportedUrlScheme { url } => {
-            format!("no URLLoader registered for {}", go_quote::quote(url))
+            format!("no URLLoader registered for {}", go::quote(url))
         }
         CompileError::JsonPointerNotFound(location) => {
-            format!("json-pointer in {} not found", go_quote::quote(location))
+            format!("json-pointer in {} not found", go::quote(location))
         }
         CompileError::InvalidRegex { url, regex, src } => {
-            let (regex, url) = (go_quote::quote(regex), go_quote::quote(url));
+            let (regex, url) = (go::quote(regex), go::quote(url));
             format!("invalid regex {regex} at {url}: {src}")
         }
         other => other.to_string(),

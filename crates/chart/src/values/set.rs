@@ -4,7 +4,10 @@
 
 use std::fmt::{self, Write};
 
+use outrigger_gotmpl::json;
 use outrigger_gotmpl::value::{Element, List, Map, Str, Value};
+
+use serde::de::IgnoredAny;
 
 use super::ReadFile;
 use crate::profile::Profile;
@@ -334,10 +337,18 @@ impl Parser<'_, '_> {
     }
 
     fn json(&self) -> Step<(Value, usize)> {
+<<<<<<< HEAD
         let mut stream =
             serde_json::Deserializer::from_str(self.rest).into_iter::<serde_json::Value>();
+=======
+        let mut stream = serde_json::Deserializer::from_str(self.rest).into_iter::<IgnoredAny>();
+>>>>>>> chart
         match stream.next() {
-            Some(Ok(value)) => Ok((crate::json::to_value(&value), stream.byte_offset())),
+            Some(Ok(_)) => {
+                let length = stream.byte_offset();
+                let value = json::decode(&self.rest.as_bytes()[..length]).map_err(Stop::Failed)?;
+                Ok((value, length))
+            }
             Some(Err(error)) => Err(Stop::Failed(error.to_string())),
             None => Err(Stop::End),
         }
@@ -428,7 +439,7 @@ fn fail<T>(message: impl fmt::Display) -> Step<T> {
 
 /// Go's `%q` of a string.
 fn quoted(text: &str) -> String {
-    crate::go_quote::quote(text)
+    outrigger_gotmpl::go::quote(text)
 }
 
 /// Go's `%q` of a list of characters.
@@ -438,7 +449,7 @@ fn quoted_runes(text: &str) -> String {
         if at > 0 {
             out.push(' ');
         }
-        let _ = write!(out, "{}", crate::go_quote::quote_char(c));
+        let _ = write!(out, "{}", outrigger_gotmpl::go::quote_char(c));
     }
     out.push(']');
     out

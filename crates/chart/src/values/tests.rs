@@ -32,11 +32,8 @@ fn read_file(name: &str) -> Result<Vec<u8>, String> {
 fn outcome(options: &ValuesOptions, profile: Profile) -> String {
     match options.merge(profile, &mut read_file) {
         Ok(values) => {
-            let text = crate::json::from_value(&Value::Map(values)).to_string();
-            let escaped = [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026")]
-                .iter()
-                .fold(text, |text, (c, escape)| text.replace(*c, escape));
-            format!("V {escaped}")
+            let text = json::encode(&Value::Map(values), true).unwrap();
+            format!("V {}", String::from_utf8(text).unwrap())
         }
         Err(error) => format!("E {error}"),
     }

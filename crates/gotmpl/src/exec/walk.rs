@@ -68,6 +68,9 @@ impl Run<'_> {
         match value {
             Value::Str(text) => self.out.extend_from_slice(text.as_bytes()),
             Value::Nil => self.out.extend_from_slice(b"<no value>"),
+            Value::Object(object) if let Some(text) = object.printed() => {
+                self.out.extend_from_slice(text.as_bytes());
+            }
             other => crate::fmt::write_display(&mut self.out, other),
         }
     }

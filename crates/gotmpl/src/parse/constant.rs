@@ -25,7 +25,7 @@ pub(super) fn unquote(token: &[u8]) -> Result<Unquoted, &'static str> {
             Unquoted::AsIs
         });
     }
-    if !inner.contains(&b'\\') && std::str::from_utf8(inner).is_ok() {
+    if inner.iter().all(|byte| byte.is_ascii() && *byte != b'\\') {
         return Ok(Unquoted::AsIs);
     }
     let mut rest = inner;

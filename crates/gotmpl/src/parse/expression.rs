@@ -1,9 +1,9 @@
 //! Pipelines, commands and operands.
 
-use super::Result;
 use super::constant;
 use super::lexer::{Token, TokenKind};
 use super::parser::Parser;
+use super::{Failure, Result};
 use crate::ir::{Command, Operand, OperandKind, Pipe, Slot, Span, Variable, index};
 use crate::quote::quoted;
 use crate::registry::FunctionId;
@@ -13,9 +13,9 @@ impl Parser<'_> {
     pub(super) fn pipeline(&mut self, context: &str, end: TokenKind) -> Result<u32> {
         self.check_depth()?;
         let pos = self.peek_non_space().start;
-        let first_variable = self.open_variables.len();
+        let first_variable = self.nodes.open_variables.len();
         let assigns = self.declarations(context)?;
-        let base = self.open_commands.len();
+        let base = self.nodes.open_commands.len();
         loop {
             let token = self.next_non_space();
             if token.kind == end {
@@ -26,14 +26,14 @@ impl Parser<'_> {
             }
             self.backup();
             let command = self.command()?;
-            self.open_commands.push(command);
+            self.nodes.open_commands.push(command);
         }
         self.check_pipeline(base, context)?;
-        let start = self.parsed.commands.len();
-        self.parsed
+        let start = self.nodes.commands.len();
+        self.nodes
             .commands
-            .extend(self.open_commands.drain(base..));
-        let commands = Span::new(start, self.parsed.commands.len());
+            .extend(self.nodes.open_commands.drain(base..));
+        let commands = Span::new(start, self.nodes.commands.len());
         let variables = self.declare(first_variable, assigns);
         let pipe = Pipe {
             pos,
@@ -42,8 +42,8 @@ impl Parser<'_> {
             assigns,
             is_text_chain: self.is_text_chain(commands),
         };
-        self.parsed.pipes.push(pipe);
-        Ok(index(self.parsed.pipes.len() - 1))
+        self.nodes.pipes.push(pipe);
+        Ok(index(self.nodes.pipes.len() - 1))
     }
 
     /// Reads `$x :=`, `$x =` or, in a range, `$i, $x :=`. The variables wait in `open_variables`.
@@ -93,7 +93,7 @@ impl Parser<'_> {
     fn name_variable(&mut self, token: Token) {
         let name = self.text_of(token);
         self.tree.known.push(name);
-        self.open_variables.push(Variable {
+        self.nodes.open_variables.push(Variable {
             name: token.span(),
             slot: None,
         });
@@ -102,9 +102,9 @@ impl Parser<'_> {
     /// Gives the waiting variables their slots. They live from here on: the pipeline itself still saw the
     /// earlier ones of the same name.
     fn declare(&mut self, first: usize, assigns: bool) -> Span {
-        let start = self.parsed.variables.len();
-        for at in first..self.open_variables.len() {
-            let mut variable = self.open_variables[at];
+        let start = self.nodes.variables.len();
+        for at in first..self.nodes.open_variables.len() {
+            let mut variable = self.nodes.open_variables[at];
             let name = variable.name.of(self.source);
             variable.slot = if assigns {
                 self.slot_of(name)
@@ -112,11 +112,11 @@ impl Parser<'_> {
                 self.tree.live.push(name);
                 u16::try_from(self.tree.live.len() - 1).ok()
             };
-            self.parsed.variables.push(variable);
+            self.nodes.variables.push(variable);
         }
-        self.open_variables.truncate(first);
+        self.nodes.open_variables.truncate(first);
         self.tree.slots = self.tree.slots.max(self.tree.live.len());
-        Span::new(start, self.parsed.variables.len())
+        Span::new(start, self.nodes.variables.len())
     }
 
     fn slot_of(&self, name: &[u8]) -> Slot {
@@ -125,12 +125,12 @@ impl Parser<'_> {
     }
 
     fn check_pipeline(&self, base: usize, context: &str) -> Result<()> {
-        let commands = &self.open_commands[base..];
+        let commands = &self.nodes.open_commands[base..];
         if commands.is_empty() {
             return Err(self.error(format!("missing value for {context}")));
         }
         for (stage, command) in commands.iter().enumerate().skip(1) {
-            let first = command.operands.of(&self.parsed.operands).first();
+            let first = command.operands.of(&self.nodes.operands).first();
             if matches!(
                 first.map(|operand| operand.kind),
                 Some(
@@ -151,11 +151,11 @@ impl Parser<'_> {
     /// Operands separated by spaces, up to a pipe character or the end of the pipeline.
     fn command(&mut self) -> Result<Command> {
         let pos = self.peek_non_space().start;
-        let base = self.open_operands.len();
+        let base = self.nodes.open_operands.len();
         loop {
             self.peek_non_space();
             if let Some(operand) = self.operand()? {
-                self.open_operands.push(operand);
+                self.nodes.open_operands.push(operand);
             }
             let token = self.next();
             match token.kind {
@@ -168,22 +168,22 @@ impl Parser<'_> {
                 _ => return Err(self.unexpected(token, "operand")),
             }
         }
-        if self.open_operands.len() == base {
+        if self.nodes.open_operands.len() == base {
             return Err(self.error("empty command"));
         }
-        let start = self.parsed.operands.len();
-        self.parsed
+        let start = self.nodes.operands.len();
+        self.nodes
             .operands
-            .extend(self.open_operands.drain(base..));
+            .extend(self.nodes.open_operands.drain(base..));
         Ok(Command {
             pos,
-            operands: Span::new(start, self.parsed.operands.len()),
+            operands: Span::new(start, self.nodes.operands.len()),
         })
     }
 
     /// A term, possibly followed by fields.
     fn operand(&mut self) -> Result<Option<Operand>> {
-        let first_name = self.parsed.names.len();
+        let first_name = self.nodes.names.len();
         let Some(term) = self.term()? else {
             return Ok(None);
         };
@@ -191,12 +191,12 @@ impl Parser<'_> {
         if next.kind != TokenKind::Field {
             return Ok(Some(term));
         }
-        let chain_start = self.parsed.names.len();
+        let chain_start = self.nodes.names.len();
         while self.peek().kind == TokenKind::Field {
             let field = self.next();
             self.name_field(field);
         }
-        let end = self.parsed.names.len();
+        let end = self.nodes.names.len();
         let kind = match term.kind {
             OperandKind::Field { .. } => OperandKind::Field {
                 names: Span::new(first_name, end),
@@ -206,9 +206,9 @@ impl Parser<'_> {
                 names: Span::new(first_name, end),
             },
             OperandKind::Function(_) | OperandKind::Pipe(_) | OperandKind::Chain { .. } => {
-                self.parsed.operands.push(term);
+                self.nodes.operands.push(term);
                 OperandKind::Chain {
-                    inner: index(self.parsed.operands.len() - 1),
+                    inner: index(self.nodes.operands.len() - 1),
                     names: Span::new(chain_start, end),
                 }
             }
@@ -220,17 +220,17 @@ impl Parser<'_> {
         }))
     }
 
-    fn field_after_constant(&self, term: Operand) -> super::ParseError {
-        let parsed = &self.parsed;
+    fn field_after_constant(&self, term: Operand) -> Failure {
+        let nodes = &self.nodes;
         let text = match term.kind {
             OperandKind::Bool(true) => b"true",
             OperandKind::Bool(false) => b"false".as_slice(),
             OperandKind::Nil => b"nil",
-            OperandKind::Number(id) => parsed
+            OperandKind::Number(id) => nodes
                 .numbers
                 .get(id as usize)
                 .map_or(b"".as_slice(), |number| number.text.of(self.source)),
-            OperandKind::Literal(id) => parsed
+            OperandKind::Literal(id) => nodes
                 .literals
                 .get(id as usize)
                 .map_or(b"".as_slice(), |literal| literal.quoted.of(self.source)),
@@ -240,7 +240,7 @@ impl Parser<'_> {
     }
 
     fn name_field(&mut self, token: Token) {
-        self.parsed.names.push(Span {
+        self.nodes.names.push(Span {
             start: token.start + 1,
             end: token.end,
         });
@@ -248,14 +248,14 @@ impl Parser<'_> {
 
     fn term(&mut self) -> Result<Option<Operand>> {
         let token = self.next_non_space();
-        let first_name = self.parsed.names.len();
+        let first_name = self.nodes.names.len();
         let kind = match token.kind {
             TokenKind::Identifier => self.function(token)?,
             TokenKind::Dot => OperandKind::Dot,
             TokenKind::Nil => OperandKind::Nil,
             TokenKind::Variable => {
                 let slot = self.use_variable(token)?;
-                self.parsed.names.push(token.span());
+                self.nodes.names.push(token.span());
                 OperandKind::Variable {
                     slot,
                     names: Span::new(first_name, first_name + 1),
@@ -283,7 +283,7 @@ impl Parser<'_> {
         };
         // Go gives a parenthesized pipeline the place of its first token inside.
         let pos = match kind {
-            OperandKind::Pipe(id) => self.parsed.pipes.get(id as usize).map(|pipe| pipe.pos),
+            OperandKind::Pipe(id) => self.nodes.pipes.get(id as usize).map(|pipe| pipe.pos),
             _ => None,
         };
         Ok(Some(Operand {
@@ -315,13 +315,13 @@ impl Parser<'_> {
             constant::number(text, span)
         };
         let number = number.map_err(|message| self.error(message))?;
-        self.parsed.numbers.push(number);
-        Ok(OperandKind::Number(index(self.parsed.numbers.len() - 1)))
+        self.nodes.numbers.push(number);
+        Ok(OperandKind::Number(index(self.nodes.numbers.len() - 1)))
     }
 
     fn is_text_chain(&self, commands: Span) -> bool {
-        let functions = commands.of(&self.parsed.commands).iter().map(|command| {
-            match command.operands.of(&self.parsed.operands).first()?.kind {
+        let functions = commands.of(&self.nodes.commands).iter().map(|command| {
+            match command.operands.of(&self.nodes.operands).first()?.kind {
                 OperandKind::Function(id) => Some((id, command.operands)),
                 _ => None,
             }
@@ -337,7 +337,7 @@ impl Parser<'_> {
                     start: operands.start + 1,
                     end: operands.end,
                 };
-                id.changes_text(&self.parsed, arguments)
+                id.changes_text(arguments.of(&self.nodes.operands), &self.nodes.numbers)
             }
         })
     }

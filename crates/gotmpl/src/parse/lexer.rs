@@ -236,18 +236,20 @@ impl<'s> Lexer<'s> {
     }
 
     fn inside_action(&mut self) -> Token {
-        if let Some(trims) = self.at_right_delim() {
-            return if self.paren_depth == 0 {
-                self.right_delim(trims)
-            } else {
-                self.fail("unclosed left paren")
-            };
-        }
         let Some(first) = self.peek() else {
             return self.fail("unclosed action");
         };
         match first {
-            b' ' | b'\t' | b'\r' | b'\n' => self.space(),
+            b' ' | b'\t' | b'\r' | b'\n' | b'}' => {
+                if let Some(trims) = self.at_right_delim() {
+                    return self.end_of_action(trims);
+                }
+                if first == b'}' {
+                    self.symbol(first)
+                } else {
+                    self.space()
+                }
+            }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.identifier(),
             b'.' if !matches!(self.rest().get(1), None | Some(b'0'..=b'9')) => {
                 self.pos += 1;
@@ -262,6 +264,14 @@ impl<'s> Lexer<'s> {
                 self.field_or_variable(TokenKind::Variable)
             }
             _ => self.symbol(first),
+        }
+    }
+
+    fn end_of_action(&mut self, trims: bool) -> Token {
+        if self.paren_depth == 0 {
+            self.right_delim(trims)
+        } else {
+            self.fail("unclosed left paren")
         }
     }
 
@@ -313,10 +323,11 @@ impl<'s> Lexer<'s> {
     }
 
     fn skip_alphanumeric(&mut self) {
-        while let Some(byte) = self.peek() {
-            match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => self.pos += 1,
-                0x80.. => {
+        loop {
+            let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+            self.pos += self.rest().iter().take_while(is_name).count();
+            match self.peek() {
+                Some(0x80..) => {
                     let (c, length) = decode(self.rest());
                     if !alphanumeric(c) {
                         return;
@@ -330,10 +341,12 @@ impl<'s> Lexer<'s> {
 
     /// Whether a name may end here.
     fn at_terminator(&self) -> bool {
-        match self.rest() {
-            [] | [b'.' | b',' | b'|' | b':' | b')' | b'(', ..] => true,
-            [first, ..] if is_space(*first) => true,
-            rest => rest.starts_with(b"}}"),
+        match self.peek() {
+            None | Some(b'.' | b',' | b'|' | b':' | b')' | b'(' | b' ' | b'\t' | b'\r' | b'\n') => {
+                true
+            }
+            Some(b'}') => self.input.get(self.pos + 1) == Some(&b'}'),
+            _ => false,
         }
     }
 

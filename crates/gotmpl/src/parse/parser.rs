@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::constant::{Unquoted, unquote};
 use super::lexer::{Lexer, Token, TokenKind};
-use super::{ParseError, Result};
+use super::nodes::Nodes;
+use super::{Failure, ParseError, Result};
 use crate::function::Dialect;
 use crate::ir::{
-    Branch, Command, Literal, LiteralText, Operand, Parsed, Span, Statement, StatementKind,
-    Template, Variable, index,
+    Branch, Literal, LiteralText, Parsed, Span, Statement, StatementKind, Template, index,
 };
 use crate::quote::quoted;
 use crate::stack_guard::StackGuard;
@@ -21,12 +21,9 @@ pub(super) struct Parser<'s> {
     pub(super) dialect: &'s Dialect,
     lexer: Lexer<'s>,
     pub(super) tree: Tree<'s>,
-    pub(super) parsed: Parsed,
-    /// Nodes whose parent is not complete yet.
-    pub(super) open_statements: Vec<Statement>,
-    pub(super) open_commands: Vec<Command>,
-    pub(super) open_operands: Vec<Operand>,
-    pub(super) open_variables: Vec<Variable>,
+    name: Box<str>,
+    templates: Vec<Template>,
+    pub(super) nodes: Nodes,
     defined: HashMap<Box<[u8]>, usize>,
     guard: StackGuard,
 }
@@ -109,23 +106,9 @@ impl<'s> Parser<'s> {
             dialect,
             lexer: Lexer::new(source),
             tree: Tree::new(),
-            parsed: Parsed {
-                name: name.into(),
-                source: Box::default(),
-                templates: Vec::new(),
-                statements: Vec::new(),
-                pipes: Vec::new(),
-                commands: Vec::new(),
-                operands: Vec::new(),
-                variables: Vec::new(),
-                names: Vec::new(),
-                numbers: Vec::new(),
-                literals: Vec::new(),
-            },
-            open_statements: Vec::new(),
-            open_commands: Vec::new(),
-            open_operands: Vec::new(),
-            open_variables: Vec::new(),
+            name: name.into(),
+            templates: Vec::new(),
+            nodes: Nodes::take(),
             defined: HashMap::new(),
             guard: StackGuard::new(STACK_BYTES),
         }
@@ -135,7 +118,7 @@ impl<'s> Parser<'s> {
         if u32::try_from(self.source.len()).is_err() {
             return Err(self.error("template is larger than 4 GiB"));
         }
-        let base = self.open_statements.len();
+        let base = self.nodes.open_statements.len();
         while self.peek().kind != TokenKind::Eof {
             if self.peek().kind == TokenKind::LeftDelim {
                 let delim = self.next();
@@ -146,17 +129,17 @@ impl<'s> Parser<'s> {
                 self.backup2(delim);
             }
             match self.text_or_action()? {
-                Parsing::Statement(statement) => self.open_statements.push(statement),
+                Parsing::Statement(statement) => self.nodes.open_statements.push(statement),
                 Parsing::ListEnd(end) => {
                     return Err(self.error(format!("unexpected {}", end.text())));
                 }
             }
         }
         let body = self.close_statements(base);
-        let name = self.parsed.name.as_bytes().into();
+        let name = self.name.as_bytes().into();
         self.add_template(name, body)?;
-        self.parsed.source = self.source.into();
-        Ok(self.parsed)
+        let source = self.source.into();
+        Ok(self.nodes.finish(self.name, source, self.templates))
     }
 
     /// Runs `parse` as Go does in a tree of its own: no variables, no enclosing range, no read-ahead.
@@ -192,12 +175,12 @@ impl<'s> Parser<'s> {
             body,
         };
         let Some(earlier) = self.defined.get(&template.name) else {
-            let at = self.parsed.templates.len();
+            let at = self.templates.len();
             self.defined.insert(template.name.clone(), at);
-            self.parsed.templates.push(template);
+            self.templates.push(template);
             return Ok(());
         };
-        let Some(earlier) = self.parsed.templates.get_mut(*earlier) else {
+        let Some(earlier) = self.templates.get_mut(*earlier) else {
             return Ok(());
         };
         if earlier.is_empty {
@@ -210,7 +193,7 @@ impl<'s> Parser<'s> {
     }
 
     fn is_empty(&self, body: Span) -> bool {
-        body.of(&self.parsed.statements).iter().all(|statement| {
+        body.of(&self.nodes.statements).iter().all(|statement| {
             let StatementKind::Text(span) = statement.kind else {
                 return false;
             };
@@ -223,20 +206,20 @@ impl<'s> Parser<'s> {
     }
 
     fn close_statements(&mut self, base: usize) -> Span {
-        let start = self.parsed.statements.len();
-        self.parsed
+        let start = self.nodes.statements.len();
+        self.nodes
             .statements
-            .extend(self.open_statements.drain(base..));
-        Span::new(start, self.parsed.statements.len())
+            .extend(self.nodes.open_statements.drain(base..));
+        Span::new(start, self.nodes.statements.len())
     }
 
     /// Statements up to `{{end}}` or `{{else}}`.
     fn item_list(&mut self) -> Result<(Span, ListEnd)> {
         self.check_depth()?;
-        let base = self.open_statements.len();
+        let base = self.nodes.open_statements.len();
         while self.peek_non_space().kind != TokenKind::Eof {
             match self.text_or_action()? {
-                Parsing::Statement(statement) => self.open_statements.push(statement),
+                Parsing::Statement(statement) => self.nodes.open_statements.push(statement),
                 Parsing::ListEnd(end) => return Ok((self.close_statements(base), end)),
             }
         }
@@ -335,7 +318,7 @@ impl<'s> Parser<'s> {
             body,
             otherwise,
         };
-        let pos = self.parsed.pipes.get(pipe as usize).map(|pipe| pipe.pos);
+        let pos = self.nodes.pipes.get(pipe as usize).map(|pipe| pipe.pos);
         Ok(Statement {
             pos: pos.unwrap_or_default(),
             kind: match control {
@@ -356,9 +339,9 @@ impl<'s> Parser<'s> {
         if chained {
             self.check_depth()?;
             self.next();
-            let base = self.open_statements.len();
+            let base = self.nodes.open_statements.len();
             let statement = self.control(control)?;
-            self.open_statements.push(statement);
+            self.nodes.open_statements.push(statement);
             return Ok(self.close_statements(base));
         }
         let (list, end) = self.item_list()?;
@@ -434,8 +417,8 @@ impl<'s> Parser<'s> {
             Ok(Unquoted::Own(text)) => LiteralText::Own(text.into()),
             Err(message) => return Err(self.error(message)),
         };
-        let id = index(self.parsed.literals.len());
-        self.parsed.literals.push(Literal {
+        let id = index(self.nodes.literals.len());
+        self.nodes.literals.push(Literal {
             quoted: token.span(),
             text,
         });
@@ -513,15 +496,15 @@ impl<'s> Parser<'s> {
     }
 
     /// An error at the token read last.
-    pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
-        ParseError {
-            name: self.parsed.name.to_string(),
+    pub(super) fn error(&self, message: impl Into<String>) -> Failure {
+        Failure(Box::new(ParseError {
+            name: self.name.to_string(),
             line: self.line(self.tree.tokens[0].start),
             message: message.into(),
-        }
+        }))
     }
 
-    pub(super) fn unexpected(&self, token: Token, context: &str) -> ParseError {
+    pub(super) fn unexpected(&self, token: Token, context: &str) -> Failure {
         if token.kind != TokenKind::Error {
             let found = self.describe(token);
             return self.error(format!("unexpected {found} in {context}"));
@@ -530,7 +513,7 @@ impl<'s> Parser<'s> {
         if let Some(action) = self.tree.action
             && self.line(action) != self.line(token.start)
         {
-            let name = &self.parsed.name;
+            let name = &self.name;
             let started = format!(" started at {name}:{}", self.line(action));
             let separator = if message.ends_with(" action") {
                 ""

@@ -1,0 +1,1 @@
+{{ define "name" }}top-a{{ end }}{{ define "x" }}a{{ end }}

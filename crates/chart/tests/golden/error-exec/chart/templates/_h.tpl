@@ -1,0 +1,1 @@
+{{ define "inner" }}{{ .Values.a.b.c }}{{ end }}

@@ -1,0 +1,81 @@
+//! The arrays that a parse fills. They are used again by the next parse on the same thread, so that they need not
+//! grow each time; a finished parse gets copies that fit.
+
+use std::cell::RefCell;
+
+use crate::ir::{
+    Command, Literal, Number, Operand, Parsed, Pipe, Span, Statement, Template, Variable,
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    pub statements: Vec<Statement>,
+    pub pipes: Vec<Pipe>,
+    pub commands: Vec<Command>,
+    pub operands: Vec<Operand>,
+    pub variables: Vec<Variable>,
+    pub names: Vec<Span>,
+    pub numbers: Vec<Number>,
+    pub literals: Vec<Literal>,
+    // Nodes whose parent is not complete yet:
+    pub open_statements: Vec<Statement>,
+    pub open_commands: Vec<Command>,
+    pub open_operands: Vec<Operand>,
+    pub open_variables: Vec<Variable>,
+}
+
+thread_local! {
+    static SPARE: RefCell<Nodes> = RefCell::default();
+}
+
+/// What is kept for the next parse at most.
+const LARGEST_SPARE: usize = 100_000;
+
+impl Nodes {
+    /// Empty arrays, with room if this thread has parsed before.
+    pub(super) fn take() -> Self {
+        SPARE.take()
+    }
+
+    /// Copies the nodes and leaves the arrays for the next parse.
+    pub(super) fn finish(
+        mut self,
+        name: Box<str>,
+        source: Box<[u8]>,
+        templates: Vec<Template>,
+    ) -> Parsed {
+        let parsed = Parsed {
+            name,
+            source,
+            templates: templates.into(),
+            statements: self.statements.as_slice().into(),
+            pipes: self.pipes.as_slice().into(),
+            commands: self.commands.as_slice().into(),
+            operands: self.operands.as_slice().into(),
+            variables: self.variables.as_slice().into(),
+            names: self.names.as_slice().into(),
+            numbers: self.numbers.as_slice().into(),
+            literals: self.literals.drain(..).collect(),
+        };
+        if self.operands.capacity() <= LARGEST_SPARE {
+            self.clear();
+            SPARE.set(self);
+        }
+        parsed
+    }
+
+    fn clear(&mut self) {
+        self.statements.clear();
+        self.pipes.clear();
+        self.commands.clear();
+        self.operands.clear();
+        self.variables.clear();
+        self.names.clear();
+        self.numbers.clear();
+        self.literals.clear();
+        self.open_statements.clear();
+        self.open_commands.clear();
+        self.open_operands.clear();
+        self.open_variables.clear();
+    }
+}
