@@ -3,6 +3,8 @@
 //! Go's own builtins and the functions that need the template engine (`include`, `tpl`, `required`, `fail`,
 //! `lookup` and those for YAML) are not here.
 
+#![expect(clippy::unnecessary_wraps, reason = "all bodies have the type `Body`")]
+
 mod args;
 pub(crate) mod base64;
 mod crypto;

@@ -208,7 +208,7 @@ impl Value {
             Self::List(list) => !list.items().is_empty(),
             Self::Map(map) => !map.is_empty(),
             Self::Object(object) => match object.contents() {
-                Contents::None => true,
+                Contents::None => object.scalar().is_none_or(|scalar| scalar.is_true()),
                 Contents::List(list) => !list.items().is_empty(),
                 Contents::Map(map) => !map.is_empty(),
             },

@@ -124,6 +124,13 @@ impl Frame<'_> {
             (Ty::Float64, _) if let Some(x) = number.and_then(|n| n.float) => {
                 return Ok(Value::Float(x));
             }
+            // The one unsigned parameter there is, of `derivePassword`.
+            (Ty::Named("uint32"), _)
+                if let Some(n) = number.and_then(|n| n.int?.try_into().ok()) =>
+            {
+                return Ok(Value::Uint64(n));
+            }
+            (Ty::Named("uint32"), _) => "unsigned integer",
             (Ty::Bool, _) => "bool",
             (Ty::String, _) => "string",
             (Ty::Int | Ty::Int64, _) => "integer",

@@ -187,7 +187,9 @@ impl Reader<'_> {
             Value::Uint64(n) => i64::try_from(*n).ok()?,
             _ => return None,
         };
-        (-MAX_NUMBER..=MAX_NUMBER).contains(&number).then_some(number)
+        (-MAX_NUMBER..=MAX_NUMBER)
+            .contains(&number)
+            .then_some(number)
     }
 
     /// An explicit argument index such as `[3]`, if one stands here.

@@ -52,7 +52,10 @@ fn write_small_integer(out: &mut Vec<u8>, x: f64, format: u8, precision: Option<
     if !fits || (x == 0.0 && x.is_sign_negative()) {
         return false;
     }
-    #[expect(clippy::cast_possible_truncation, reason = "a whole number below a million")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a whole number below a million"
+    )]
     super::write_integer(out, x as i64);
     true
 }
@@ -146,7 +149,11 @@ impl Decimal {
             out.extend_from_slice(known);
             out.resize(out.len() + places - known.len(), b'0');
         }
-        let exponent = if self.digits.is_empty() { 0 } else { self.point - 1 };
+        let exponent = if self.digits.is_empty() {
+            0
+        } else {
+            self.point - 1
+        };
         out.push(letter);
         out.push(if exponent < 0 { b'-' } else { b'+' });
         out.extend_from_slice(format!("{:02}", exponent.unsigned_abs()).as_bytes());

@@ -4,7 +4,10 @@ use super::{MAX_PADDED, float, quote, unicode};
 
 /// What stands between `%` and the verb.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "five independent flags of the format language")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "five independent flags of the format language"
+)]
 pub(super) struct Layout {
     pub(super) plus: bool,
     pub(super) minus: bool,
@@ -34,7 +37,11 @@ impl Layout {
     }
 
     fn pad_without_zeros(self, out: &mut Vec<u8>, text: &[u8]) {
-        Self { zero: false, ..self }.pad(out, text);
+        Self {
+            zero: false,
+            ..self
+        }
+        .pad(out, text);
     }
 
     fn write_padding(&self, out: &mut Vec<u8>, count: usize) {
@@ -83,7 +90,11 @@ impl Layout {
             if self.sharp && (self.space || at == 0) {
                 encoded.extend_from_slice(prefix);
             }
-            let pair = if upper { format!("{byte:02X}") } else { format!("{byte:02x}") };
+            let pair = if upper {
+                format!("{byte:02X}")
+            } else {
+                format!("{byte:02x}")
+            };
             encoded.extend_from_slice(pair.as_bytes());
         }
         self.pad(out, &encoded);
@@ -117,11 +128,17 @@ impl Layout {
         let signed = negative || self.plus || self.space;
         let digits_wanted = match (self.precision, self.width) {
             (Some(0), _) if magnitude == 0 => {
-                Self { zero: false, ..*self }.write_padding(out, self.width.unwrap_or(0));
+                Self {
+                    zero: false,
+                    ..*self
+                }
+                .write_padding(out, self.width.unwrap_or(0));
                 return;
             }
             (Some(precision), _) => precision,
-            (None, Some(width)) if self.zero && !self.minus => width - usize::from(signed && width > 0),
+            (None, Some(width)) if self.zero && !self.minus => {
+                width - usize::from(signed && width > 0)
+            }
             _ => 0,
         };
         let digits = match verb {
@@ -165,7 +182,11 @@ impl Layout {
             Some(b'-' | b'+') => number.remove(0),
             _ => b'+',
         };
-        let sign = if self.space && sign == b'+' && !self.plus { b' ' } else { sign };
+        let sign = if self.space && sign == b'+' && !self.plus {
+            b' '
+        } else {
+            sign
+        };
         let shows_sign = self.plus || sign != b'+';
         if !x.is_finite() {
             // Infinity keeps its sign; NaN shows one only on demand.

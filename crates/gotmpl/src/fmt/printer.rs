@@ -1,10 +1,8 @@
 //! One value under one verb: which verbs a type knows, and how collections show their elements.
 
+use super::MAX_DEPTH;
 use super::layout::Layout;
 use crate::value::{Contents, Element, Kind, List, Map, Value};
-
-/// Deeper nesting prints as `...`; a map can contain itself.
-const MAX_DEPTH: usize = 500;
 
 pub(super) struct Printer<'o> {
     pub(super) out: &'o mut Vec<u8>,
@@ -42,7 +40,8 @@ impl<'o> Printer<'o> {
         match value {
             Value::Nil => self.write("<nil>"),
             Value::Bool(b) if matches!(verb, 't' | 'v') => {
-                self.layout.pad(self.out, if *b { b"true" } else { b"false" });
+                self.layout
+                    .pad(self.out, if *b { b"true" } else { b"false" });
             }
             Value::Int(n) | Value::Int64(n) if is_integer_verb(verb) => self.signed(*n, verb),
             Value::Uint8(n) if is_integer_verb(verb) => self.unsigned(u64::from(*n), verb),
@@ -214,7 +213,9 @@ impl<'o> Printer<'o> {
             }
             Contents::List(list) => self.list(&list, verb, object.type_name()),
             Contents::Map(map) => self.map(&map, verb, object.type_name()),
-            Contents::None if is_string_verb(verb) => self.string(object.display().as_bytes(), verb),
+            Contents::None if is_string_verb(verb) => {
+                self.string(object.display().as_bytes(), verb);
+            }
             Contents::None => self.bad_verb(value, verb),
         }
     }
@@ -244,11 +245,17 @@ fn knows_verb(value: &Value, verb: char) -> bool {
 }
 
 fn is_integer_verb(verb: char) -> bool {
-    matches!(verb, 'v' | 'd' | 'b' | 'o' | 'O' | 'x' | 'X' | 'c' | 'q' | 'U')
+    matches!(
+        verb,
+        'v' | 'd' | 'b' | 'o' | 'O' | 'x' | 'X' | 'c' | 'q' | 'U'
+    )
 }
 
 fn is_float_verb(verb: char) -> bool {
-    matches!(verb, 'v' | 'b' | 'g' | 'G' | 'x' | 'X' | 'f' | 'F' | 'e' | 'E')
+    matches!(
+        verb,
+        'v' | 'b' | 'g' | 'G' | 'x' | 'X' | 'f' | 'F' | 'e' | 'E'
+    )
 }
 
 fn is_string_verb(verb: char) -> bool {

@@ -42,10 +42,25 @@ pub(super) const FUNCTIONS: &[Function] = &[
         password::derive,
     ),
     fixed("genPrivateKey", &[STR], STR, generate_private_key),
-    fixed("buildCustomCert", &[STR, STR], CERTIFICATE, generate::build_custom),
+    fixed(
+        "buildCustomCert",
+        &[STR, STR],
+        CERTIFICATE,
+        generate::build_custom,
+    ),
     fixed("genCA", &[STR, INT], CERTIFICATE, generate::authority),
-    fixed("genCAWithKey", &[STR, INT, STR], CERTIFICATE, generate::authority_with_key),
-    fixed("genSelfSignedCert", &[STR, LIST, LIST, INT], CERTIFICATE, generate::self_signed),
+    fixed(
+        "genCAWithKey",
+        &[STR, INT, STR],
+        CERTIFICATE,
+        generate::authority_with_key,
+    ),
+    fixed(
+        "genSelfSignedCert",
+        &[STR, LIST, LIST, INT],
+        CERTIFICATE,
+        generate::self_signed,
+    ),
     fixed(
         "genSelfSignedCertWithKey",
         &[STR, LIST, LIST, INT, STR],

@@ -8,9 +8,9 @@ mod parse;
 mod zone;
 
 use super::args::{any, bytes, text};
-use super::numeric::parse_int;
+use super::numeric::{IntError, parse_int};
 use super::{Outcome, fixed};
-use crate::function::{Call, CallError, Function, Ty};
+use crate::function::{Call, CallError, Function, Host, Ty};
 use crate::value::Value;
 use moment::Moment;
 use object::TimeObject;
@@ -32,7 +32,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     fixed("dateInZone", &[STR, ANY, STR], STR, date_in_zone),
     fixed("date_in_zone", &[STR, ANY, STR], STR, date_in_zone),
-    fixed("htmlDate", &[ANY], STR, |call, args| Ok(formatted(call, b"2006-01-02", any(args, 0), "Local"))),
+    fixed("htmlDate", &[ANY], STR, |call, args| {
+        Ok(formatted(call, b"2006-01-02", any(args, 0), "Local"))
+    }),
     fixed("htmlDateInZone", &[ANY, STR], STR, |call, args| {
         Ok(formatted(call, b"2006-01-02", any(args, 0), &text(args, 1)))
     }),
@@ -54,6 +56,66 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::str(time_argument(call, args, 0).seconds.to_string()))
     }),
 ];
+
+/// Whether the value is a `time.Time`.
+pub(super) fn is_time(value: &Value) -> bool {
+    TimeObject::moment_of(value).is_some()
+}
+
+/// The zones that mark TOML dates without one, with the layout of each.
+const TOML_ZONES: [(&str, &[u8]); 3] = [
+    ("datetime-local", b"2006-01-02T15:04:05.999999999"),
+    ("date-local", b"2006-01-02"),
+    ("time-local", b"15:04:05.999999999"),
+];
+
+/// A `time.Time` as it stands in a TOML document.
+pub(super) fn toml_text(value: &Value) -> String {
+    let moment = TimeObject::moment_of(value).unwrap_or_else(Moment::zero);
+    let local = TOML_ZONES
+        .iter()
+        .find(|(zone, _)| *zone == moment.zone.name());
+    let layout = local.map_or(
+        &b"2006-01-02T15:04:05.999999999Z07:00"[..],
+        |(_, layout)| layout,
+    );
+    String::from_utf8_lossy(&layout::format(&moment, layout)).into_owned()
+}
+
+/// The `time.Time` of a TOML document; newer releases allow a time without seconds.
+pub(super) fn from_toml(text: &str, optional_seconds: bool, host: &dyn Host) -> Option<Value> {
+    let local = Zone::local(host);
+    let without_zone = |name: &str| Zone::Fixed {
+        name: name.into(),
+        offset: 0,
+    };
+    let [date_time, date, time] = TOML_ZONES.map(|(zone, _)| without_zone(zone));
+    let with_seconds: [(&[u8], &Zone); 4] = [
+        (b"2006-01-02T15:04:05.999999999Z07:00", &local),
+        (b"2006-01-02T15:04:05.999999999", &date_time),
+        (b"2006-01-02", &date),
+        (b"15:04:05.999999999", &time),
+    ];
+    let without_seconds: [(&[u8], &Zone); 3] = [
+        (b"2006-01-02T15:04Z07:00", &local),
+        (b"2006-01-02T15:04", &date_time),
+        (b"15:04", &time),
+    ];
+    let without_seconds = without_seconds.iter().filter(|_| optional_seconds);
+    let (layout, moment) =
+        with_seconds
+            .iter()
+            .chain(without_seconds)
+            .find_map(|(layout, zone)| {
+                Some((layout, parse::parse(layout, text.as_bytes(), zone).ok()?))
+            })?;
+    // Go accepts numbers without their leading zero, TOML does not.
+    let fixed = layout.iter().take_while(|b| **b != b'.' && **b != b'Z');
+    let in_place = fixed
+        .zip(text.as_bytes())
+        .all(|(wanted, found)| wanted.is_ascii_digit() || wanted == found);
+    in_place.then(|| TimeObject::value(moment))
+}
 
 fn now(call: &Call<'_>) -> Moment {
     Moment::from_nanos(call.host.now(), Zone::local(call.host)).with_monotonic()
@@ -79,11 +141,19 @@ fn moment_of(call: &Call<'_>, value: &Value) -> Moment {
 
 fn formatted(call: &Call<'_>, layout: &[u8], value: &Value, zone: &str) -> Value {
     let zone = Zone::load(zone, call.host).unwrap_or(Zone::Utc);
-    Value::str(layout::format(&moment_of(call, value).in_zone(zone), layout))
+    Value::str(layout::format(
+        &moment_of(call, value).in_zone(zone),
+        layout,
+    ))
 }
 
 fn date_in_zone(call: &mut Call<'_>, args: &[Value]) -> Outcome {
-    Ok(formatted(call, bytes(args, 0), any(args, 1), &text(args, 2)))
+    Ok(formatted(
+        call,
+        bytes(args, 0),
+        any(args, 1),
+        &text(args, 2),
+    ))
 }
 
 fn date_modify(call: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -101,12 +171,14 @@ fn must_date_modify(call: &mut Call<'_>, args: &[Value]) -> Outcome {
 
 fn ago(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     let elapsed = now(call).since(&moment_of(call, any(args, 0)));
-    Ok(Value::str(duration::text(duration::rounded(elapsed, SECOND))))
+    Ok(Value::str(duration::text(duration::rounded(
+        elapsed, SECOND,
+    ))))
 }
 
 fn duration_text(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let seconds = match any(args, 0) {
-        Value::Str(text) => parse_int(text.as_bytes(), 10).unwrap_or_else(|error| error.nearest()),
+        Value::Str(text) => parse_int(text.as_bytes(), 10).unwrap_or_else(IntError::nearest),
         Value::Int64(seconds) => *seconds,
         _ => 0,
     };

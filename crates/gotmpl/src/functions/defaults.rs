@@ -10,10 +10,16 @@ const BOOL: Ty = Ty::Bool;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     variadic("default", &[ANY, ANY], ANY, default),
-    fixed("empty", &[ANY], BOOL, |_, args| Ok(Value::Bool(is_empty(any(args, 0))))),
+    fixed("empty", &[ANY], BOOL, |_, args| {
+        Ok(Value::Bool(is_empty(any(args, 0))))
+    }),
     variadic("coalesce", &[ANY], ANY, coalesce),
-    variadic("all", &[ANY], BOOL, |_, args| Ok(Value::Bool(!args.iter().any(is_empty)))),
-    variadic("any", &[ANY], BOOL, |_, args| Ok(Value::Bool(!args.iter().all(is_empty)))),
+    variadic("all", &[ANY], BOOL, |_, args| {
+        Ok(Value::Bool(!args.iter().any(is_empty)))
+    }),
+    variadic("any", &[ANY], BOOL, |_, args| {
+        Ok(Value::Bool(!args.iter().all(is_empty)))
+    }),
     fixed("ternary", &[ANY, ANY, BOOL], ANY, |_, args| {
         Ok(any(args, usize::from(!bool(args, 2))).clone())
     }),
@@ -21,13 +27,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// Whether Sprig takes the value for not set: nil, false, zero, or nothing in it. A struct is never empty.
 pub(super) fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Object(object) => match object.scalar() {
-            Some(scalar) => is_empty(&scalar),
-            None => !value.is_true(),
-        },
-        other => !other.is_true(),
-    }
+    !value.is_true()
 }
 
 fn default(_: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -36,5 +36,9 @@ fn default(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 }
 
 fn coalesce(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    Ok(args.iter().find(|value| !is_empty(value)).cloned().unwrap_or_default())
+    Ok(args
+        .iter()
+        .find(|value| !is_empty(value))
+        .cloned()
+        .unwrap_or_default())
 }

@@ -3,6 +3,7 @@
 use super::args::{any, bytes, map, rest, string, strval, to_str};
 use super::merge::merge_into;
 use super::{Outcome, fixed, variadic};
+use crate::fmt::MAX_DEPTH;
 use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{Element, List, Map, MapType, Str, Value};
 
@@ -10,18 +11,19 @@ const ANY: Ty = Ty::Any;
 const MAP: Ty = Ty::Map;
 const STR: Ty = Ty::String;
 
-/// A deeper structure can only be one that contains itself.
-const MAX_DEPTH: usize = 1000;
-
 pub(super) const FUNCTIONS: &[Function] = &[
     variadic("dict", &[ANY], MAP, dict),
     fixed("get", &[MAP, STR], ANY, |_, args| {
-        Ok(read(args, 0).and_then(|map| map.get(bytes(args, 1))).unwrap_or_else(|| Value::str("")))
+        Ok(read(args, 0)
+            .and_then(|map| map.get(bytes(args, 1)))
+            .unwrap_or_else(|| Value::str("")))
     }),
     fixed("set", &[MAP, STR, ANY], MAP, set),
     fixed("unset", &[MAP, STR], MAP, unset),
     fixed("hasKey", &[MAP, STR], Ty::Bool, |_, args| {
-        Ok(Value::Bool(read(args, 0).is_some_and(|map| map.contains_key(bytes(args, 1)))))
+        Ok(Value::Bool(
+            read(args, 0).is_some_and(|map| map.contains_key(bytes(args, 1))),
+        ))
     }),
     variadic("pluck", &[STR, MAP], Ty::List, pluck),
     variadic("keys", &[MAP], Ty::Strings, keys),
@@ -29,9 +31,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     variadic("pick", &[MAP, STR], MAP, pick),
     variadic("omit", &[MAP, STR], MAP, omit),
     variadic("merge", &[MAP, MAP], ANY, |_, args| merged(args, false)),
-    variadic("mergeOverwrite", &[MAP, MAP], ANY, |_, args| merged(args, true)),
+    variadic("mergeOverwrite", &[MAP, MAP], ANY, |_, args| {
+        merged(args, true)
+    }),
     variadic("mustMerge", &[MAP, MAP], ANY, |_, args| merged(args, false)),
-    variadic("mustMergeOverwrite", &[MAP, MAP], ANY, |_, args| merged(args, true)),
+    variadic("mustMergeOverwrite", &[MAP, MAP], ANY, |_, args| {
+        merged(args, true)
+    }),
     fixed("deepCopy", &[ANY], ANY, copy),
     fixed("mustDeepCopy", &[ANY], ANY, copy),
     variadic("dig", &[ANY], ANY, dig),
@@ -81,7 +87,9 @@ fn keys(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let mut keys = Vec::new();
     for at in 0..args.len() {
         if let Some(map) = read(args, at) {
-            map.with_entries(|entries| keys.extend(entries.iter().map(|(key, _)| Value::Str(key.clone()))));
+            map.with_entries(|entries| {
+                keys.extend(entries.iter().map(|(key, _)| Value::Str(key.clone())));
+            });
         }
     }
     Ok(Value::List(List::new(Element::String, keys)))
@@ -127,7 +135,9 @@ fn merged(args: &[Value], overwrite: bool) -> Outcome {
 fn copy(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let value = any(args, 0);
     if value.is_nil() {
-        return Err(CallError::returned("reflect: call of reflect.Value.Type on zero Value"));
+        return Err(CallError::returned(
+            "reflect: call of reflect.Value.Type on zero Value",
+        ));
     }
     deep_copy(value, 0)
 }
@@ -196,5 +206,7 @@ fn conversion(value: &Value, wanted: &str) -> CallError {
         Value::Nil => "nil".to_owned(),
         other => other.type_name(),
     };
-    CallError::returned(format!("interface conversion: interface {{}} is {found}, not {wanted}"))
+    CallError::returned(format!(
+        "interface conversion: interface {{}} is {found}, not {wanted}"
+    ))
 }

@@ -10,14 +10,26 @@ use crate::value::Value;
 const STR: Ty = Ty::String;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    fixed("b64enc", &[STR], STR, |_, args| Ok(Value::str(base64::encode(bytes(args, 0))))),
+    fixed("b64enc", &[STR], STR, |_, args| {
+        Ok(Value::str(base64::encode(bytes(args, 0))))
+    }),
     fixed("b64dec", &[STR], STR, decode_base64),
-    fixed("b32enc", &[STR], STR, |_, args| Ok(Value::str(encode_base32(bytes(args, 0))))),
+    fixed("b32enc", &[STR], STR, |_, args| {
+        Ok(Value::str(encode_base32(bytes(args, 0))))
+    }),
     fixed("b32dec", &[STR], STR, decode_base32),
-    fixed("sha1sum", &[STR], STR, |_, args| Ok(hex_digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, args))),
-    fixed("sha256sum", &[STR], STR, |_, args| Ok(hex_digest(&digest::SHA256, args))),
-    fixed("sha512sum", &[STR], STR, |_, args| Ok(hex_digest(&digest::SHA512, args))),
-    fixed("adler32sum", &[STR], STR, |_, args| Ok(Value::str(adler32(bytes(args, 0)).to_string()))),
+    fixed("sha1sum", &[STR], STR, |_, args| {
+        Ok(hex_digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, args))
+    }),
+    fixed("sha256sum", &[STR], STR, |_, args| {
+        Ok(hex_digest(&digest::SHA256, args))
+    }),
+    fixed("sha512sum", &[STR], STR, |_, args| {
+        Ok(hex_digest(&digest::SHA512, args))
+    }),
+    fixed("adler32sum", &[STR], STR, |_, args| {
+        Ok(Value::str(adler32(bytes(args, 0)).to_string()))
+    }),
 ];
 
 /// A mistake in the input is told in the result.
@@ -33,7 +45,11 @@ fn hex_digest(algorithm: &'static digest::Algorithm, args: &[Value]) -> Value {
     let mut out = Vec::with_capacity(2 * digest.as_ref().len());
     for byte in digest.as_ref() {
         for half in [byte >> 4, byte & 15] {
-            out.push(if half < 10 { b'0' + half } else { b'a' + half - 10 });
+            out.push(if half < 10 {
+                b'0' + half
+            } else {
+                b'a' + half - 10
+            });
         }
     }
     Value::str(out)
@@ -71,7 +87,11 @@ fn encode_base32(text: &[u8]) -> Vec<u8> {
 }
 
 fn decode_base32(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let text: Vec<u8> = bytes(args, 0).iter().copied().filter(|b| !matches!(b, b'\r' | b'\n')).collect();
+    let text: Vec<u8> = bytes(args, 0)
+        .iter()
+        .copied()
+        .filter(|b| !matches!(b, b'\r' | b'\n'))
+        .collect();
     Ok(match base32_bytes(&text) {
         Ok(decoded) => Value::str(decoded),
         Err(at) => Value::str(format!("illegal base32 data at input byte {at}")),
@@ -95,7 +115,10 @@ fn base32_bytes(text: &[u8]) -> Result<Vec<u8>, usize> {
                 padded = true;
                 break;
             }
-            let digit = BASE32.iter().position(|letter| *letter == byte).ok_or(at - 1)?;
+            let digit = BASE32
+                .iter()
+                .position(|letter| *letter == byte)
+                .ok_or(at - 1)?;
             bits = bits << 5 | u64::try_from(digit).unwrap_or(0);
             count += 1;
         }

@@ -54,9 +54,15 @@ fn items_of<'v>(value: &'v Value, refusal: &str) -> Result<Cow<'v, [Value]>, Cal
         Value::Nil => Err(nil_dereference()),
         Value::Object(object) => match object.contents() {
             Contents::List(list) => Ok(Cow::Owned(list.items().to_vec())),
-            _ => Err(CallError::returned(format!("{refusal} {}", value.kind().name()))),
+            _ => Err(CallError::returned(format!(
+                "{refusal} {}",
+                value.kind().name()
+            ))),
         },
-        other => Err(CallError::returned(format!("{refusal} {}", other.kind().name()))),
+        other => Err(CallError::returned(format!(
+            "{refusal} {}",
+            other.kind().name()
+        ))),
     }
 }
 
@@ -159,7 +165,9 @@ fn has(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     }
     let items = items_of(any(args, 1), "Cannot find has on type")?;
     let needle = any(args, 0);
-    Ok(Value::Bool(items.iter().any(|item| deep_equal(needle, item))))
+    Ok(Value::Bool(
+        items.iter().any(|item| deep_equal(needle, item)),
+    ))
 }
 
 /// `list[start:end]`; the part keeps the type of the list.
@@ -203,7 +211,9 @@ fn chunk(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let items = items_of(any(args, 1), "Cannot chunk type")?;
     let size = usize::try_from(int(args, 0)).unwrap_or(0);
     if size == 0 {
-        return Err(CallError::returned("runtime error: makeslice: len out of range"));
+        return Err(CallError::returned(
+            "runtime error: makeslice: len out of range",
+        ));
     }
     let chunks = items.chunks(size).map(|chunk| Value::list(chunk.to_vec()));
     Ok(Value::List(List::new(Element::List, chunks.collect())))

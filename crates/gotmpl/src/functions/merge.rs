@@ -3,11 +3,9 @@
 //! Maps merge deeply and in place; a map that only the source has is shared with it, not copied.
 
 use super::defaults::is_empty;
+use crate::fmt::MAX_DEPTH;
 use crate::function::CallError;
 use crate::value::{Map, MapType, Value};
-
-/// A deeper structure can only be one that contains itself.
-const MAX_DEPTH: usize = 1000;
 
 /// Fills `target` from `source`: only what is missing or empty, or everything with `overwrite`.
 pub(super) fn merge_into(target: &Map, source: &Map, overwrite: bool) -> Result<(), CallError> {

@@ -10,7 +10,7 @@ use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{Element, Kind, List, Value};
 use decimal::Decimal;
 
-pub(super) use parse::{parse_float, parse_int};
+pub(super) use parse::{IntError, parse_float, parse_int};
 
 const ANY: Ty = Ty::Any;
 const FLOAT: Ty = Ty::Float64;
@@ -20,11 +20,19 @@ const INTS: Ty = Ty::Named("[]int");
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("atoi", &[Ty::String], INT, |_, args| {
-        Ok(Value::Int(parse_int(bytes(args, 0), 10).unwrap_or_else(|error| error.nearest())))
+        Ok(Value::Int(
+            parse_int(bytes(args, 0), 10).unwrap_or_else(IntError::nearest),
+        ))
     }),
-    fixed("int64", &[ANY], INT64, |_, args| Ok(Value::Int64(to_int64(any(args, 0))))),
-    fixed("int", &[ANY], INT, |_, args| Ok(Value::Int(to_int64(any(args, 0))))),
-    fixed("float64", &[ANY], FLOAT, |_, args| Ok(Value::Float(to_float64(any(args, 0))))),
+    fixed("int64", &[ANY], INT64, |_, args| {
+        Ok(Value::Int64(to_int64(any(args, 0))))
+    }),
+    fixed("int", &[ANY], INT, |_, args| {
+        Ok(Value::Int(to_int64(any(args, 0))))
+    }),
+    fixed("float64", &[ANY], FLOAT, |_, args| {
+        Ok(Value::Float(to_float64(any(args, 0))))
+    }),
     fixed("toDecimal", &[ANY], INT64, |_, args| {
         let text = fmt::display(any(args, 0));
         Ok(Value::Int64(parse_int(&text, 8).unwrap_or(0)))
@@ -37,30 +45,66 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("untilStep", &[INT, INT, INT], INTS, |_, args| {
         Ok(int_list(counted(int(args, 0), int(args, 1), int(args, 2))?))
     }),
-    fixed("add1", &[ANY], INT64, |_, args| Ok(Value::Int64(to_int64(any(args, 0)).wrapping_add(1)))),
-    variadic("add", &[ANY], INT64, |_, args| Ok(Value::Int64(fold_ints(0, args, i64::wrapping_add)))),
+    fixed("add1", &[ANY], INT64, |_, args| {
+        Ok(Value::Int64(to_int64(any(args, 0)).wrapping_add(1)))
+    }),
+    variadic("add", &[ANY], INT64, |_, args| {
+        Ok(Value::Int64(fold_ints(0, args, i64::wrapping_add)))
+    }),
     fixed("sub", &[ANY, ANY], INT64, |_, args| {
-        Ok(Value::Int64(to_int64(any(args, 0)).wrapping_sub(to_int64(any(args, 1)))))
+        Ok(Value::Int64(
+            to_int64(any(args, 0)).wrapping_sub(to_int64(any(args, 1))),
+        ))
     }),
-    fixed("div", &[ANY, ANY], INT64, |_, args| divide(args, i64::wrapping_div)),
-    fixed("mod", &[ANY, ANY], INT64, |_, args| divide(args, i64::wrapping_rem)),
+    fixed("div", &[ANY, ANY], INT64, |_, args| {
+        divide(args, i64::wrapping_div)
+    }),
+    fixed("mod", &[ANY, ANY], INT64, |_, args| {
+        divide(args, i64::wrapping_rem)
+    }),
     variadic("mul", &[ANY, ANY], INT64, |_, args| {
-        Ok(Value::Int64(fold_ints(to_int64(any(args, 0)), rest(args, 1), i64::wrapping_mul)))
+        Ok(Value::Int64(fold_ints(
+            to_int64(any(args, 0)),
+            rest(args, 1),
+            i64::wrapping_mul,
+        )))
     }),
-    fixed("add1f", &[ANY], FLOAT, |_, args| decimal_fold(any(args, 0), &[Value::Int(1)], Decimal::add)),
-    variadic("addf", &[ANY], FLOAT, |_, args| decimal_fold(&Value::Float(0.0), args, Decimal::add)),
-    variadic("subf", &[ANY, ANY], FLOAT, |_, args| decimal_fold(any(args, 0), rest(args, 1), Decimal::sub)),
-    variadic("divf", &[ANY, ANY], FLOAT, |_, args| decimal_fold(any(args, 0), rest(args, 1), Decimal::div)),
-    variadic("mulf", &[ANY, ANY], FLOAT, |_, args| decimal_fold(any(args, 0), rest(args, 1), Decimal::mul)),
+    fixed("add1f", &[ANY], FLOAT, |_, args| {
+        decimal_fold(any(args, 0), &[Value::Int(1)], Decimal::add)
+    }),
+    variadic("addf", &[ANY], FLOAT, |_, args| {
+        decimal_fold(&Value::Float(0.0), args, Decimal::add)
+    }),
+    variadic("subf", &[ANY, ANY], FLOAT, |_, args| {
+        decimal_fold(any(args, 0), rest(args, 1), Decimal::sub)
+    }),
+    variadic("divf", &[ANY, ANY], FLOAT, |_, args| {
+        decimal_fold(any(args, 0), rest(args, 1), Decimal::div)
+    }),
+    variadic("mulf", &[ANY, ANY], FLOAT, |_, args| {
+        decimal_fold(any(args, 0), rest(args, 1), Decimal::mul)
+    }),
     variadic("biggest", &[ANY, ANY], INT64, max),
     variadic("max", &[ANY, ANY], INT64, max),
     variadic("min", &[ANY, ANY], INT64, |_, args| {
-        Ok(Value::Int64(fold_ints(to_int64(any(args, 0)), rest(args, 1), i64::min)))
+        Ok(Value::Int64(fold_ints(
+            to_int64(any(args, 0)),
+            rest(args, 1),
+            i64::min,
+        )))
     }),
-    variadic("maxf", &[ANY, ANY], FLOAT, |_, args| Ok(fold_floats(args, go_max))),
-    variadic("minf", &[ANY, ANY], FLOAT, |_, args| Ok(fold_floats(args, go_min))),
-    fixed("ceil", &[ANY], FLOAT, |_, args| Ok(Value::Float(to_float64(any(args, 0)).ceil()))),
-    fixed("floor", &[ANY], FLOAT, |_, args| Ok(Value::Float(to_float64(any(args, 0)).floor()))),
+    variadic("maxf", &[ANY, ANY], FLOAT, |_, args| {
+        Ok(fold_floats(args, go_max))
+    }),
+    variadic("minf", &[ANY, ANY], FLOAT, |_, args| {
+        Ok(fold_floats(args, go_min))
+    }),
+    fixed("ceil", &[ANY], FLOAT, |_, args| {
+        Ok(Value::Float(to_float64(any(args, 0)).ceil()))
+    }),
+    fixed("floor", &[ANY], FLOAT, |_, args| {
+        Ok(Value::Float(to_float64(any(args, 0)).floor()))
+    }),
     variadic("round", &[ANY, INT, FLOAT], FLOAT, round),
 ];
 
@@ -118,7 +162,11 @@ fn fold_ints(start: i64, values: &[Value], combine: fn(i64, i64) -> i64) -> i64 
 }
 
 fn max(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    Ok(Value::Int64(fold_ints(to_int64(any(args, 0)), rest(args, 1), i64::max)))
+    Ok(Value::Int64(fold_ints(
+        to_int64(any(args, 0)),
+        rest(args, 1),
+        i64::max,
+    )))
 }
 
 fn divide(args: &[Value], operation: fn(i64, i64) -> i64) -> Outcome {
@@ -166,7 +214,11 @@ fn round(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let places = int(args, 1).clamp(-400, 400);
     let power = 10_f64.powi(i32::try_from(places).unwrap_or(0));
     let digit = power * to_float64(any(args, 0));
-    let rounded = if digit.fract() >= on { digit.ceil() } else { digit.floor() };
+    let rounded = if digit.fract() >= on {
+        digit.ceil()
+    } else {
+        digit.floor()
+    };
     Ok(Value::Float(rounded / power))
 }
 
@@ -192,7 +244,10 @@ fn counted(start: i64, stop: i64, step: i64) -> Result<Vec<i64>, CallError> {
 }
 
 fn int_list(numbers: Vec<i64>) -> Value {
-    Value::List(List::new(Element::Int, numbers.into_iter().map(Value::Int).collect()))
+    Value::List(List::new(
+        Element::Int,
+        numbers.into_iter().map(Value::Int).collect(),
+    ))
 }
 
 /// Like the shell's `seq`: end; start and end; or start, step and end.
@@ -207,7 +262,11 @@ fn seq(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     if direction < 0 && step.is_some_and(|step| step > 0) {
         return Ok(Value::str(""));
     }
-    let numbers = counted(start, end.saturating_add(direction), step.unwrap_or(direction))?;
+    let numbers = counted(
+        start,
+        end.saturating_add(direction),
+        step.unwrap_or(direction),
+    )?;
     let texts: Vec<String> = numbers.iter().map(i64::to_string).collect();
     Ok(Value::str(texts.join(" ")))
 }

@@ -10,12 +10,16 @@ const STR: Ty = Ty::String;
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("base", &[STR], STR, base),
     fixed("dir", &[STR], STR, dir),
-    fixed("clean", &[STR], STR, |_, args| Ok(Value::str(cleaned(bytes(args, 0))))),
+    fixed("clean", &[STR], STR, |_, args| {
+        Ok(Value::str(cleaned(bytes(args, 0))))
+    }),
     fixed("ext", &[STR], STR, ext),
     fixed("isAbs", &[STR], Ty::Bool, is_abs),
     fixed("osBase", &[STR], STR, base),
     fixed("osDir", &[STR], STR, dir),
-    fixed("osClean", &[STR], STR, |_, args| Ok(Value::str(cleaned(bytes(args, 0))))),
+    fixed("osClean", &[STR], STR, |_, args| {
+        Ok(Value::str(cleaned(bytes(args, 0))))
+    }),
     fixed("osExt", &[STR], STR, ext),
     fixed("osIsAbs", &[STR], Ty::Bool, is_abs),
 ];
@@ -29,7 +33,10 @@ fn base(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     if end == 0 {
         return Ok(Value::str("/"));
     }
-    let start = path[..end].iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
+    let start = path[..end]
+        .iter()
+        .rposition(|b| *b == b'/')
+        .map_or(0, |at| at + 1);
     Ok(Value::str(&path[start..end]))
 }
 

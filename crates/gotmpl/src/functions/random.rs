@@ -14,9 +14,15 @@ const DIGITS: &[u8] = b"0123456789";
 const LETTERS_AND_DIGITS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    fixed("randAlphaNum", &[INT], STR, |call, args| random_text(call, args, LETTERS_AND_DIGITS)),
-    fixed("randAlpha", &[INT], STR, |call, args| random_text(call, args, LETTERS)),
-    fixed("randNumeric", &[INT], STR, |call, args| random_text(call, args, DIGITS)),
+    fixed("randAlphaNum", &[INT], STR, |call, args| {
+        random_text(call, args, LETTERS_AND_DIGITS)
+    }),
+    fixed("randAlpha", &[INT], STR, |call, args| {
+        random_text(call, args, LETTERS)
+    }),
+    fixed("randNumeric", &[INT], STR, |call, args| {
+        random_text(call, args, DIGITS)
+    }),
     fixed("randAscii", &[INT], STR, |call, args| {
         let printable: Vec<u8> = (b' '..=b'~').collect();
         random_text(call, args, &printable)
@@ -44,7 +50,7 @@ pub(super) fn below(host: &dyn Host, bound: u64) -> u64 {
     }
 }
 
-fn random_text(call: &mut Call<'_>, args: &[Value], alphabet: &[u8]) -> Outcome {
+fn random_text(call: &Call<'_>, args: &[Value], alphabet: &[u8]) -> Outcome {
     let count = usize::try_from(int(args, 0)).unwrap_or(0);
     if count > MAX_TEXT {
         return Err(too_large());
@@ -54,7 +60,9 @@ fn random_text(call: &mut Call<'_>, args: &[Value], alphabet: &[u8]) -> Outcome 
     let mut pool = [0; 64];
     while out.len() < count {
         call.host.fill_random(&mut pool);
-        let chosen = pool.iter().filter_map(|byte| alphabet.get(usize::from(byte & 0x7f)));
+        let chosen = pool
+            .iter()
+            .filter_map(|byte| alphabet.get(usize::from(byte & 0x7f)));
         out.extend(chosen.take(count - out.len()));
     }
     Ok(Value::str(out))

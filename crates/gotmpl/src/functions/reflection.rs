@@ -2,6 +2,7 @@
 
 use super::args::{any, text};
 use super::{Outcome, fixed};
+use crate::fmt::MAX_DEPTH;
 use crate::function::{Call, Function, Ty};
 use crate::value::{List, Map, Value};
 
@@ -9,16 +10,17 @@ const ANY: Ty = Ty::Any;
 const BOOL: Ty = Ty::Bool;
 const STR: Ty = Ty::String;
 
-/// Deeper structures that still look equal count as equal, as Go does with cycles.
-const MAX_DEPTH: usize = 1000;
-
 pub(super) const FUNCTIONS: &[Function] = &[
-    fixed("typeOf", &[ANY], STR, |_, args| Ok(Value::str(any(args, 0).type_name()))),
+    fixed("typeOf", &[ANY], STR, |_, args| {
+        Ok(Value::str(any(args, 0).type_name()))
+    }),
     fixed("typeIs", &[STR, ANY], BOOL, |_, args| {
         Ok(Value::Bool(text(args, 0) == any(args, 1).type_name()))
     }),
     fixed("typeIsLike", &[STR, ANY], BOOL, type_is_like),
-    fixed("kindOf", &[ANY], STR, |_, args| Ok(Value::str(any(args, 0).kind().name()))),
+    fixed("kindOf", &[ANY], STR, |_, args| {
+        Ok(Value::str(any(args, 0).kind().name()))
+    }),
     fixed("kindIs", &[STR, ANY], BOOL, |_, args| {
         Ok(Value::Bool(text(args, 0) == any(args, 1).kind().name()))
     }),
@@ -40,6 +42,7 @@ pub fn deep_equal(a: &Value, b: &Value) -> bool {
 
 fn equal(a: &Value, b: &Value, depth: usize) -> bool {
     if depth > MAX_DEPTH {
+        // Go takes a cycle that looks equal so far for equal.
         return true;
     }
     match (a, b) {
@@ -69,7 +72,10 @@ fn equal_lists(a: &List, b: &List, depth: usize) -> bool {
     }
     a.ptr_eq(b)
         || (a.items().len() == b.items().len()
-            && a.items().iter().zip(b.items()).all(|(a, b)| equal(a, b, depth + 1)))
+            && a.items()
+                .iter()
+                .zip(b.items())
+                .all(|(a, b)| equal(a, b, depth + 1)))
 }
 
 fn equal_maps(a: &Map, b: &Map, depth: usize) -> bool {
@@ -82,7 +88,9 @@ fn equal_maps(a: &Map, b: &Map, depth: usize) -> bool {
     a.with_entries(|a| {
         b.with_entries(|b| {
             a.len() == b.len()
-                && a.iter().zip(b).all(|((ka, va), (kb, vb))| ka == kb && equal(va, vb, depth + 1))
+                && a.iter()
+                    .zip(b)
+                    .all(|((ka, va), (kb, vb))| ka == kb && equal(va, vb, depth + 1))
         })
     })
 }

@@ -24,26 +24,49 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("mustRegexMatch", &[STR, STR], BOOL, |_, args| {
         Ok(Value::Bool(strict(args)?.is_match(bytes(args, 1))))
     }),
-    fixed("regexFindAll", &[STR, STR, INT], STRINGS, |_, args| Ok(find_all(&compiled(args)?, args))),
-    fixed("mustRegexFindAll", &[STR, STR, INT], STRINGS, |_, args| Ok(find_all(&strict(args)?, args))),
-    fixed("regexFind", &[STR, STR], STR, |_, args| Ok(find(&compiled(args)?, args))),
-    fixed("mustRegexFind", &[STR, STR], STR, |_, args| Ok(find(&strict(args)?, args))),
-    fixed("regexReplaceAll", &[STR, STR, STR], STR, |_, args| replace(&compiled(args)?, args, true)),
-    fixed("mustRegexReplaceAll", &[STR, STR, STR], STR, |_, args| replace(&strict(args)?, args, true)),
-    fixed("regexReplaceAllLiteral", &[STR, STR, STR], STR, |_, args| {
-        replace(&compiled(args)?, args, false)
+    fixed("regexFindAll", &[STR, STR, INT], STRINGS, |_, args| {
+        Ok(find_all(&compiled(args)?, args))
     }),
-    fixed("mustRegexReplaceAllLiteral", &[STR, STR, STR], STR, |_, args| {
-        replace(&strict(args)?, args, false)
+    fixed("mustRegexFindAll", &[STR, STR, INT], STRINGS, |_, args| {
+        Ok(find_all(&strict(args)?, args))
     }),
-    fixed("regexSplit", &[STR, STR, INT], STRINGS, |_, args| Ok(split(&compiled(args)?, args))),
-    fixed("mustRegexSplit", &[STR, STR, INT], STRINGS, |_, args| Ok(split(&strict(args)?, args))),
+    fixed("regexFind", &[STR, STR], STR, |_, args| {
+        Ok(find(&compiled(args)?, args))
+    }),
+    fixed("mustRegexFind", &[STR, STR], STR, |_, args| {
+        Ok(find(&strict(args)?, args))
+    }),
+    fixed("regexReplaceAll", &[STR, STR, STR], STR, |_, args| {
+        replace(&compiled(args)?, args, true)
+    }),
+    fixed("mustRegexReplaceAll", &[STR, STR, STR], STR, |_, args| {
+        replace(&strict(args)?, args, true)
+    }),
+    fixed(
+        "regexReplaceAllLiteral",
+        &[STR, STR, STR],
+        STR,
+        |_, args| replace(&compiled(args)?, args, false),
+    ),
+    fixed(
+        "mustRegexReplaceAllLiteral",
+        &[STR, STR, STR],
+        STR,
+        |_, args| replace(&strict(args)?, args, false),
+    ),
+    fixed("regexSplit", &[STR, STR, INT], STRINGS, |_, args| {
+        Ok(split(&compiled(args)?, args))
+    }),
+    fixed("mustRegexSplit", &[STR, STR, INT], STRINGS, |_, args| {
+        Ok(split(&strict(args)?, args))
+    }),
     fixed("regexQuoteMeta", &[STR], STR, quote_meta),
 ];
 
 /// The pattern, with the error that Go returns.
 fn strict(args: &[Value]) -> Result<Pattern, CallError> {
-    Pattern::compile(bytes(args, 0)).map_err(|error| CallError::returned(format!("error parsing regexp: {error}")))
+    Pattern::compile(bytes(args, 0))
+        .map_err(|error| CallError::returned(format!("error parsing regexp: {error}")))
 }
 
 /// The pattern, with the words in which Go panics.
@@ -55,7 +78,9 @@ fn compiled(args: &[Value]) -> Result<Pattern, CallError> {
         } else {
             String::from_utf8_lossy(&quote::quote(pattern, false)).into_owned()
         };
-        CallError::returned(format!("regexp: Compile({shown}): error parsing regexp: {error}"))
+        CallError::returned(format!(
+            "regexp: Compile({shown}): error parsing regexp: {error}"
+        ))
     })
 }
 
@@ -81,7 +106,9 @@ fn find_all(pattern: &Pattern, args: &[Value]) -> Value {
 }
 
 fn replace(pattern: &Pattern, args: &[Value], expand: bool) -> Outcome {
-    pattern.replace_all(bytes(args, 1), bytes(args, 2), expand).map(Value::str)
+    pattern
+        .replace_all(bytes(args, 1), bytes(args, 2), expand)
+        .map(Value::str)
 }
 
 fn split(pattern: &Pattern, args: &[Value]) -> Value {

@@ -10,15 +10,29 @@ const ANY: Ty = Ty::Any;
 const STR: Ty = Ty::String;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    fixed("toJson", &[ANY], STR, |_, args| Ok(lenient(json::encode(any(args, 0), true)))),
-    fixed("toPrettyJson", &[ANY], STR, |_, args| Ok(lenient(json::encode_pretty(any(args, 0))))),
-    fixed("toRawJson", &[ANY], STR, |_, args| strict(json::encode(any(args, 0), false))),
-    fixed("mustToJson", &[ANY], STR, |_, args| strict(json::encode(any(args, 0), true))),
-    fixed("mustToPrettyJson", &[ANY], STR, |_, args| strict(json::encode_pretty(any(args, 0)))),
-    fixed("mustToRawJson", &[ANY], STR, |_, args| strict(json::encode(any(args, 0), false))),
+    fixed("toJson", &[ANY], STR, |_, args| {
+        Ok(lenient(json::encode(any(args, 0), true)))
+    }),
+    fixed("toPrettyJson", &[ANY], STR, |_, args| {
+        Ok(lenient(json::encode_pretty(any(args, 0))))
+    }),
+    fixed("toRawJson", &[ANY], STR, |_, args| {
+        strict(json::encode(any(args, 0), false))
+    }),
+    fixed("mustToJson", &[ANY], STR, |_, args| {
+        strict(json::encode(any(args, 0), true))
+    }),
+    fixed("mustToPrettyJson", &[ANY], STR, |_, args| {
+        strict(json::encode_pretty(any(args, 0)))
+    }),
+    fixed("mustToRawJson", &[ANY], STR, |_, args| {
+        strict(json::encode(any(args, 0), false))
+    }),
     fixed("fromJson", &[STR], Ty::Map, from_json),
     fixed("fromJsonArray", &[STR], Ty::List, from_json_array),
-    fixed("mustFromJson", &[STR], ANY, |_, args| json::decode(bytes(args, 0)).map_err(CallError::Returned)),
+    fixed("mustFromJson", &[STR], ANY, |_, args| {
+        json::decode(bytes(args, 0)).map_err(CallError::Returned)
+    }),
     fixed("toToml", &[ANY], STR, to_toml),
     fixed("mustToToml", &[ANY], STR, |call, args| {
         strict(toml::encode(any(args, 0), toml_edition(call)))
@@ -66,11 +80,20 @@ fn toml_edition(call: &Call<'_>) -> toml::Edition {
 
 /// An error is told in the result.
 fn to_toml(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+    if any(args, 0).is_nil() {
+        return Err(CallError::returned(
+            "reflect: call of reflect.Value.Type on zero Value",
+        ));
+    }
     let encoded = toml::encode(any(args, 0), toml_edition(call));
     Ok(Value::str(encoded.unwrap_or_else(String::into_bytes)))
 }
 
 fn from_toml(call: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let (map, error) = toml::decode(&text(args, 0), toml_edition(call));
-    Ok(with_error(map, error))
+    Ok(
+        match toml::decode(&text(args, 0), toml_edition(call), call) {
+            Ok(map) => Value::Map(map),
+            Err(error) => with_error(Map::default(), Some(error)),
+        },
+    )
 }

@@ -26,7 +26,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("abbrev", &[INT, STR], STR, width::abbrev),
     fixed("abbrevboth", &[INT, INT, STR], STR, width::abbrev_both),
     fixed("trunc", &[INT, STR], STR, trunc),
-    fixed("trim", &[STR], STR, |_, args| Ok(Value::str(trim_space(bytes(args, 0))))),
+    fixed("trim", &[STR], STR, |_, args| {
+        Ok(Value::str(trim_space(bytes(args, 0))))
+    }),
     fixed("upper", &[STR], STR, case::upper),
     fixed("lower", &[STR], STR, case::lower),
     fixed("title", &[STR], STR, case::title),
@@ -46,7 +48,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("wrap", &[INT, STR], STR, width::wrap),
     fixed("wrapWith", &[INT, STR, STR], STR, width::wrap_with),
     fixed("contains", &[STR, STR], BOOL, |_, args| {
-        Ok(Value::Bool(memmem::find(bytes(args, 1), bytes(args, 0)).is_some()))
+        Ok(Value::Bool(
+            memmem::find(bytes(args, 1), bytes(args, 0)).is_some(),
+        ))
     }),
     fixed("hasPrefix", &[STR, STR], BOOL, |_, args| {
         Ok(Value::Bool(bytes(args, 1).starts_with(bytes(args, 0))))
@@ -57,14 +61,22 @@ pub(super) const FUNCTIONS: &[Function] = &[
     variadic("quote", &[ANY], STR, quote),
     variadic("squote", &[ANY], STR, squote),
     variadic("cat", &[ANY], STR, cat),
-    fixed("indent", &[INT, STR], STR, |_, args| indent(int(args, 0), bytes(args, 1), b"")),
-    fixed("nindent", &[INT, STR], STR, |_, args| indent(int(args, 0), bytes(args, 1), b"\n")),
+    fixed("indent", &[INT, STR], STR, |_, args| {
+        indent(int(args, 0), bytes(args, 1), b"")
+    }),
+    fixed("nindent", &[INT, STR], STR, |_, args| {
+        indent(int(args, 0), bytes(args, 1), b"\n")
+    }),
     fixed("replace", &[STR, STR, STR], STR, replace),
     fixed("plural", &[STR, STR, INT], STR, |_, args| {
         Ok(Value::Str(string(args, usize::from(int(args, 2) != 1))))
     }),
-    fixed("toString", &[ANY], STR, |_, args| Ok(Value::Str(to_str(any(args, 0))))),
-    fixed("toStrings", &[ANY], STRINGS, |_, args| Ok(Value::List(strings_of(any(args, 0))))),
+    fixed("toString", &[ANY], STR, |_, args| {
+        Ok(Value::Str(to_str(any(args, 0))))
+    }),
+    fixed("toStrings", &[ANY], STRINGS, |_, args| {
+        Ok(Value::List(strings_of(any(args, 0))))
+    }),
     fixed("join", &[STR, ANY], STR, split::join),
     fixed("sortAlpha", &[ANY], STRINGS, split::sort_alpha),
     fixed("split", &[STR, STR], STRING_MAP, split::split),
@@ -105,7 +117,9 @@ fn trim_matches(mut text: &[u8], matches: impl Fn(char) -> bool) -> &[u8] {
 
 fn trim_all(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let cut: Vec<char> = unicode::chars(bytes(args, 0)).map(|(_, c)| c).collect();
-    Ok(Value::str(trim_matches(bytes(args, 1), |c| cut.contains(&c))))
+    Ok(Value::str(trim_matches(bytes(args, 1), |c| {
+        cut.contains(&c)
+    })))
 }
 
 fn trim_suffix(_: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -146,7 +160,8 @@ fn substr(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 
 /// How often `strings.Repeat` may repeat a text of this length.
 fn repeat_count(count: i64, length: usize) -> Result<usize, CallError> {
-    let count = usize::try_from(count).map_err(|_| CallError::returned("strings: negative Repeat count"))?;
+    let count = usize::try_from(count)
+        .map_err(|_| CallError::returned("strings: negative Repeat count"))?;
     match count.checked_mul(length) {
         Some(total) if total <= MAX_TEXT => Ok(count),
         _ => Err(too_large()),
@@ -156,7 +171,11 @@ fn repeat_count(count: i64, length: usize) -> Result<usize, CallError> {
 fn repeat(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let text = bytes(args, 1);
     let count = repeat_count(int(args, 0), text.len())?;
-    Ok(Value::str(if text.is_empty() { Vec::new() } else { text.repeat(count) }))
+    Ok(Value::str(if text.is_empty() {
+        Vec::new()
+    } else {
+        text.repeat(count)
+    }))
 }
 
 /// Takes each byte for a Latin-1 character, as Sprig does: other characters come out broken.
@@ -166,7 +185,11 @@ fn nospace(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     if !text.iter().any(is_space) {
         return Ok(Value::Str(string(args, 0)));
     }
-    let kept: String = text.iter().filter(|b| !is_space(b)).map(|b| char::from(*b)).collect();
+    let kept: String = text
+        .iter()
+        .filter(|b| !is_space(b))
+        .map(|b| char::from(*b))
+        .collect();
     Ok(Value::str(kept))
 }
 
@@ -243,7 +266,10 @@ fn replace(_: &mut Call<'_>, args: &[Value]) -> Outcome {
         return Ok(Value::Str(string(args, 2)));
     }
     let places: Vec<usize> = if old.is_empty() {
-        unicode::chars(text).map(|(at, _)| at).chain([text.len()]).collect()
+        unicode::chars(text)
+            .map(|(at, _)| at)
+            .chain([text.len()])
+            .collect()
     } else {
         memmem::find_iter(text, old).collect()
     };

@@ -3,27 +3,17 @@
 //! A case file holds templates, each followed by what Helm made of it: `= "text"`, or `! "error"`. `3` and `4`
 //! before the mark mean that the two Helms differ; `b` behind it that the text is base64, because it is no UTF-8.
 
-mod evaluate;
 pub(super) mod host;
 mod properties;
 
+use super::table;
 use crate::function::Dialect;
-use crate::json;
-use crate::value::Value;
-use evaluate::Evaluator;
+use crate::value::{MapType, Value};
+use crate::{Engine, Limits, json, parse};
 use host::FixedHost;
 
 /// The values that the templates were rendered with.
 const VALUES: &str = include_str!("tests/cases/values.json");
-
-pub(super) const HELM_3: Dialect = Dialect {
-    range_over_int: false,
-    must_to_functions: false,
-};
-pub(super) const HELM_4: Dialect = Dialect {
-    range_over_int: true,
-    must_to_functions: true,
-};
 
 /// What Helm printed, or the error that it reported.
 type Expected = Result<Vec<u8>, String>;
@@ -42,11 +32,18 @@ fn read_cases(text: &str) -> Vec<Case<'_>> {
         let (helm_3, helm_4) = match first.strip_prefix('3') {
             Some(line) => {
                 let second = lines.next().and_then(|line| line.strip_prefix('4'));
-                (read_expected(line), read_expected(second.expect("Helm 4 follows Helm 3")))
+                (
+                    read_expected(line),
+                    read_expected(second.expect("Helm 4 follows Helm 3")),
+                )
             }
             None => (read_expected(first), read_expected(first)),
         };
-        cases.push(Case { template, helm_3, helm_4 });
+        cases.push(Case {
+            template,
+            helm_3,
+            helm_4,
+        });
     }
     cases
 }
@@ -54,7 +51,7 @@ fn read_cases(text: &str) -> Vec<Case<'_>> {
 fn read_expected(line: &str) -> Expected {
     let (mark, text) = line.split_once(' ').expect("a mark and a text");
     if mark == "=b" {
-        return Ok(super::base64::decode(text.as_bytes()).expect("base64"));
+        return super::base64::decode(text.as_bytes()).map_err(|at| format!("bad base64 at {at}"));
     }
     let Ok(Value::Str(text)) = json::decode(text.as_bytes()) else {
         panic!("no JSON string: {line}");
@@ -66,14 +63,44 @@ fn read_expected(line: &str) -> Expected {
     }
 }
 
+/// What the template prints, or the message of the function that failed.
+fn render(template: &str, dialect: &Dialect, host: &FixedHost) -> Expected {
+    let Ok(Value::Map(values)) = json::decode(VALUES.as_bytes()) else {
+        panic!("the values are no JSON object");
+    };
+    let name = if dialect.must_to_functions {
+        "common.Values"
+    } else {
+        "chartutil.Values"
+    };
+    let values = Value::Map(values.retyped(MapType::Named(name)));
+    let data = Value::map(vec![("Values".into(), values)]);
+    let mut engine = Engine::new(dialect.clone(), Limits::default());
+    engine.add(parse("case", template, dialect).map_err(|error| error.to_string())?);
+    let mut out = Vec::new();
+    engine
+        .execute("case", &data, host, &mut out)
+        .map_err(|error| {
+            let text = error.to_string();
+            let message = text
+                .rsplit_once("error calling ")
+                .and_then(|(_, call)| call.split_once(": "));
+            message.map_or_else(|| text.clone(), |(_, message)| message.to_owned())
+        })?;
+    Ok(out)
+}
+
 #[track_caller]
 fn check(text: &str) {
     let host = FixedHost::default();
     let mut wrong = Vec::new();
     let cases = read_cases(text);
     for case in &cases {
-        for (dialect, expected) in [(&HELM_3, &case.helm_3), (&HELM_4, &case.helm_4)] {
-            let found = Evaluator::new(&host, dialect, VALUES).render(case.template);
+        for (dialect, expected) in [
+            (&Dialect::HELM_3, &case.helm_3),
+            (&Dialect::HELM_4, &case.helm_4),
+        ] {
+            let found = render(case.template, dialect, &host);
             if found != *expected {
                 let helm = if dialect.must_to_functions { 4 } else { 3 };
                 let show = |result: &Expected| match result {
@@ -108,6 +135,7 @@ macro_rules! families {
 }
 
 families! {
+    toml_agrees_with_helm: "toml.txt",
     keys_and_passwords_agree_with_helm: "crypto.txt",
     urls_agree_with_helm: "urls.txt",
     dates_agree_with_helm: "dates.txt",
@@ -120,4 +148,30 @@ families! {
     functions_on_strings_agree_with_helm: "strings.txt",
     functions_on_versions_agree_with_helm: "versions.txt",
     json_agrees_with_helm: "json.txt",
+}
+
+#[test]
+fn every_function_has_its_signature_in_go() {
+    let mut found: Vec<String> = table()
+        .iter()
+        .map(|function| {
+            let mut params: Vec<String> = function
+                .params
+                .iter()
+                .map(|ty| ty.name().to_owned())
+                .collect();
+            if let Some(last) = params.last_mut().filter(|_| function.variadic) {
+                last.insert_str(0, "...");
+            }
+            format!(
+                "{} ({}) {}",
+                function.name,
+                params.join(", "),
+                function.result.name()
+            )
+        })
+        .collect();
+    found.sort_unstable();
+    let expected: Vec<&str> = include_str!("tests/cases/signatures.txt").lines().collect();
+    assert_eq!(found, expected);
 }

@@ -31,7 +31,9 @@ fn url_parse(call: &mut Call<'_>, args: &[Value]) -> Outcome {
         ("scheme", url.scheme),
         ("userinfo", user),
     ];
-    let entries = entries.into_iter().map(|(key, text)| (key.into(), Value::str(text)));
+    let entries = entries
+        .into_iter()
+        .map(|(key, text)| (key.into(), Value::str(text)));
     Ok(Value::map(entries.collect()))
 }
 
@@ -49,8 +51,9 @@ fn url_join(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     let user = text_of(&map, "userinfo")?;
     if !user.is_empty() {
         let whole = [b"proto://", &user[..], b"@host"].concat();
-        let parsed = parse::parse(&whole, call.dialect.must_to_functions)
-            .map_err(|error| CallError::returned(format!("unable to parse userinfo in dict: {error}")))?;
+        let parsed = parse::parse(&whole, call.dialect.must_to_functions).map_err(|error| {
+            CallError::returned(format!("unable to parse userinfo in dict: {error}"))
+        })?;
         url.user = parsed.user;
     }
     Ok(Value::str(joined(&url)))
@@ -76,7 +79,11 @@ fn joined(url: &Url) -> Vec<u8> {
     }
     if url.opaque.is_empty() {
         write_authority(&mut out, url);
-        let path = if url.path == b"*" { url.path.clone() } else { escaped(&url.path, Part::Path) };
+        let path = if url.path == b"*" {
+            url.path.clone()
+        } else {
+            escaped(&url.path, Part::Path)
+        };
         if !path.is_empty() && !path.starts_with(b"/") && !url.host.is_empty() {
             out.push(b'/');
         }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::args::text;
 use super::{Outcome, edition, fixed};
-use crate::function::{Call, CallError, Function, Ty};
+use crate::function::{Call, CallError, Function, Signature, Ty};
 use crate::semver::{Constraint, Edition, Version};
 use crate::value::{Element, Kind, List, Object, Value};
 
@@ -59,16 +59,17 @@ impl VersionObject {
     }
 
     fn incremented(&self, next: Option<Version>, part: &str) -> Outcome {
-        next.map(|version| self.plain(version))
-            .ok_or_else(|| CallError::returned(format!("{part} version increment would overflow uint64")))
+        next.map(|version| self.plain(version)).ok_or_else(|| {
+            CallError::returned(format!("{part} version increment would overflow uint64"))
+        })
     }
 
     fn compare(&self, name: &str, args: &[Value]) -> Outcome {
         let [Value::Object(other)] = args else {
-            return Err(wrong_type(args));
+            return Err(CallError::NoSuchMethod);
         };
-        let Some(other) = other.as_any().downcast_ref::<Self>().filter(|other| other.is_pointer) else {
-            return Err(wrong_type(args));
+        let Some(other) = other.as_any().downcast_ref::<Self>() else {
+            return Err(CallError::NoSuchMethod);
         };
         let order = self.version.compare(&other.version);
         Ok(match name {
@@ -83,7 +84,7 @@ impl VersionObject {
 
     fn changed(&self, name: &str, args: &[Value]) -> Outcome {
         let [Value::Str(part)] = args else {
-            return Err(wrong_type(args));
+            return Err(CallError::NoSuchMethod);
         };
         let part = part.to_text();
         let next = if name == "SetPrerelease" {
@@ -96,22 +97,31 @@ impl VersionObject {
     }
 }
 
-fn wrong_type(args: &[Value]) -> CallError {
-    let found = args.first().map_or_else(|| "nothing".to_owned(), Value::type_name);
-    CallError::returned(format!("wrong type for value; expected *semver.Version; got {found}"))
-}
-
-const POINTER_METHODS: [&str; 6] =
-    ["Compare", "Equal", "LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual"];
+const POINTER_METHODS: [&str; 6] = [
+    "Compare",
+    "Equal",
+    "LessThan",
+    "LessThanEqual",
+    "GreaterThan",
+    "GreaterThanEqual",
+];
 const VALUE_METHODS: [&str; 2] = ["SetPrerelease", "SetMetadata"];
 
 impl Object for VersionObject {
     fn type_name(&self) -> &'static str {
-        if self.is_pointer { "*semver.Version" } else { "semver.Version" }
+        if self.is_pointer {
+            "*semver.Version"
+        } else {
+            "semver.Version"
+        }
     }
 
     fn kind(&self) -> Kind {
-        if self.is_pointer { Kind::Ptr } else { Kind::Struct }
+        if self.is_pointer {
+            Kind::Ptr
+        } else {
+            Kind::Struct
+        }
     }
 
     fn field(&self, name: &str) -> Option<Value> {
@@ -135,6 +145,18 @@ impl Object for VersionObject {
         name.starts_with("Inc")
             || VALUE_METHODS.contains(&name)
             || (self.is_pointer && POINTER_METHODS.contains(&name))
+    }
+
+    fn signature(&self, name: &str) -> Option<Signature> {
+        let params: &[Ty] = match name {
+            name if name.starts_with("Inc") => &[],
+            name if VALUE_METHODS.contains(&name) => &[STR],
+            _ => &[Ty::Named("*semver.Version")],
+        };
+        Some(Signature {
+            params,
+            variadic: false,
+        })
     }
 
     fn call_method(&self, name: &str, args: &[Value]) -> Outcome {

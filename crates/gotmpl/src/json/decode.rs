@@ -2,11 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::fmt::{quote, unicode};
+use crate::fmt::{MAX_DEPTH, quote, unicode};
 use crate::value::{Element, List, Map, MapType, Str, Value};
-
-/// Deeper nesting is refused. Go's own limit is ten thousand, which would need a much larger stack here.
-const MAX_DEPTH: usize = 1_000;
 
 /// `json.Unmarshal` into an empty interface.
 pub fn decode(bytes: &[u8]) -> Result<Value, String> {
@@ -181,7 +178,8 @@ impl Decoder<'_> {
         for expected in word.bytes() {
             if self.peek() != Some(expected) {
                 let expected = char::from(expected);
-                return Err(self.unexpected_in_token(&format!("in literal {word} (expecting '{expected}')")));
+                return Err(self
+                    .unexpected_in_token(&format!("in literal {word} (expecting '{expected}')")));
             }
             self.at += 1;
         }
@@ -213,7 +211,8 @@ impl Decoder<'_> {
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Value::Float(number)),
             _ => {
-                let error = format!("json: cannot unmarshal number {text} into Go value of type float64");
+                let error =
+                    format!("json: cannot unmarshal number {text} into Go value of type float64");
                 self.number_error.get_or_insert(error);
                 Ok(Value::Nil)
             }

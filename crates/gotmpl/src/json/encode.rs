@@ -1,11 +1,8 @@
 //! Values to JSON text.
 
-use crate::fmt::{float, unicode};
+use crate::fmt::{MAX_DEPTH, float, unicode};
 use crate::functions::base64;
 use crate::value::{Element, List, Map, Value};
-
-/// Go looks for cycles behind this depth; nothing that deep is real data.
-const MAX_DEPTH: usize = 1000;
 
 /// `json.Marshal`; without `escape_html` the characters `< > &` stay as they are.
 pub fn encode(value: &Value, escape_html: bool) -> Result<Vec<u8>, String> {
@@ -25,7 +22,11 @@ struct Encoder {
 }
 
 impl Encoder {
-    fn run(value: &Value, escape_html: bool, indent: Option<&'static str>) -> Result<Vec<u8>, String> {
+    fn run(
+        value: &Value,
+        escape_html: bool,
+        indent: Option<&'static str>,
+    ) -> Result<Vec<u8>, String> {
         let mut encoder = Self {
             out: Vec::with_capacity(128),
             escape_html,

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::version::{Version, compare_identifiers, is_identifiers};
 use super::Edition;
+use super::version::{Version, compare_identifiers, is_identifiers};
 use crate::fmt::quote::quote_text;
 
 /// Limits of v3.5.
@@ -41,7 +41,9 @@ impl Constraint {
     /// Reads a range under the rules of `edition`, which also decides how it checks.
     pub fn parse_in(text: &str, edition: Edition) -> Result<Self, String> {
         if edition == Edition::V3_5 && text.len() > MAX_LENGTH {
-            return Err(format!("constraint string is too long (max {MAX_LENGTH} bytes)"));
+            return Err(format!(
+                "constraint string is too long (max {MAX_LENGTH} bytes)"
+            ));
         }
         let text = rewrite_hyphen_ranges(text);
         let alternatives: Vec<&str> = text.split("||").collect();
@@ -126,7 +128,11 @@ fn parse_group(text: &str, edition: Edition) -> Result<Vec<Comparison>, String> 
     let mut comparisons = Vec::new();
     let mut rest = text.trim_start_matches(is_space);
     loop {
-        let operator = OPERATORS.iter().copied().find(|op| rest.starts_with(op)).unwrap_or_default();
+        let operator = OPERATORS
+            .iter()
+            .copied()
+            .find(|op| rest.starts_with(op))
+            .unwrap_or_default();
         rest = rest[operator.len()..].trim_start_matches(is_space);
         let length = range_version_length(rest).ok_or_else(improper)?;
         let (written, after) = rest.split_at(length);
@@ -156,7 +162,8 @@ fn range_version_length(text: &str) -> Option<usize> {
     let mut at = usize::from(text.starts_with('v'));
     let run = |from: usize| {
         let tail = &text[from..];
-        tail.find(|c| !is_number_or_wildcard(c)).unwrap_or(tail.len())
+        tail.find(|c| !is_number_or_wildcard(c))
+            .unwrap_or(tail.len())
     };
     let major = run(at);
     if major == 0 {
@@ -226,7 +233,12 @@ fn find_hyphen_range(text: &str, from: usize) -> Option<HyphenRange<'_>> {
             }
             let (high, rest) = high_text.split_at(range_version_length(high_text)?);
             let end = text.len() - rest.trim_start_matches(is_space).len();
-            Some(HyphenRange { start, end, low, high })
+            Some(HyphenRange {
+                start,
+                end,
+                low,
+                high,
+            })
         })
 }
 
@@ -255,7 +267,9 @@ impl Miss {
         };
         match self {
             Self::Prerelease => {
-                format!("{v} is a prerelease version and the constraint is only looking for release versions")
+                format!(
+                    "{v} is a prerelease version and the constraint is only looking for release versions"
+                )
             }
             Self::Equal => format!("{v} is equal to {c}"),
             Self::NotEqual => format!("{v} is not equal to {c}"),
@@ -322,7 +336,10 @@ impl Comparison {
             }
             Edition::V3_5 => group_admits,
         };
-        require(version.prerelease().is_empty() || admitted, Miss::Prerelease)?;
+        require(
+            version.prerelease().is_empty() || admitted,
+            Miss::Prerelease,
+        )?;
         let order = version.compare(&self.version);
         match self.operator {
             "!=" => self.check_not_equal(version),
@@ -353,7 +370,8 @@ impl Comparison {
                 return Ok(());
             }
             if self.patch_dirty {
-                let differ = compare_identifiers(version.prerelease(), own.prerelease()) != Ordering::Equal;
+                let differ =
+                    compare_identifiers(version.prerelease(), own.prerelease()) != Ordering::Equal;
                 return require(differ, Miss::Equal);
             }
         }
@@ -362,7 +380,9 @@ impl Comparison {
 
     fn check_greater(&self, version: &Version) -> Result<(), Miss> {
         let own = &self.version;
-        let is_greater = if !self.dirty || version.major == own.major && !self.minor_dirty && !self.patch_dirty {
+        let is_greater = if !self.dirty
+            || version.major == own.major && !self.minor_dirty && !self.patch_dirty
+        {
             version.compare(own) == Ordering::Greater
         } else if version.major != own.major {
             version.major > own.major
@@ -392,7 +412,10 @@ impl Comparison {
             return Ok(());
         }
         require(version.major == own.major, Miss::OtherMajor)?;
-        require(version.minor == own.minor || self.minor_dirty, Miss::OtherMajorAndMinor)
+        require(
+            version.minor == own.minor || self.minor_dirty,
+            Miss::OtherMajorAndMinor,
+        )
     }
 
     fn check_caret(&self, version: &Version) -> Result<(), Miss> {

@@ -32,7 +32,10 @@ pub enum Error {
     /// A part without digits, in strict input.
     EmptyNumber,
     /// A number that does not fit 64 bits; `strict` input names only the number.
-    OutOfRange { digits: String, strict: bool },
+    OutOfRange {
+        digits: String,
+        strict: bool,
+    },
 }
 
 impl Error {
@@ -41,8 +44,14 @@ impl Error {
         let (new, old) = match self {
             Self::Invalid => ("invalid semantic version", "Invalid Semantic Version"),
             Self::Empty => ("version string empty", "Version string empty"),
-            Self::InvalidCharacters => ("invalid characters in version", "Invalid characters in version"),
-            Self::SegmentStartsWithZero => ("version segment starts with 0", "Version segment starts with 0"),
+            Self::InvalidCharacters => (
+                "invalid characters in version",
+                "Invalid characters in version",
+            ),
+            Self::SegmentStartsWithZero => (
+                "version segment starts with 0",
+                "Version segment starts with 0",
+            ),
             Self::InvalidMetadata => ("invalid metadata string", "Invalid Metadata string"),
             Self::InvalidPrerelease => ("invalid prerelease string", "Invalid Prerelease string"),
             Self::EmptyNumber => return "strconv.ParseUint: parsing \"\": invalid syntax".into(),
@@ -53,7 +62,9 @@ impl Error {
                     (false, Edition::V3_3) => "Error parsing version segment: ",
                     (false, Edition::V3_5) => "error parsing version segment: ",
                 };
-                return format!("{prefix}strconv.ParseUint: parsing \"{digits}\": value out of range");
+                return format!(
+                    "{prefix}strconv.ParseUint: parsing \"{digits}\": value out of range"
+                );
             }
         };
         match edition {
@@ -85,8 +96,12 @@ impl Version {
         let parts = Parts::split(text).ok_or(Error::Invalid)?;
         let version = Self {
             major: parse_segment(parts.major, false)?,
-            minor: parts.minor.map_or(Ok(0), |digits| parse_segment(digits, false))?,
-            patch: parts.patch.map_or(Ok(0), |digits| parse_segment(digits, false))?,
+            minor: parts
+                .minor
+                .map_or(Ok(0), |digits| parse_segment(digits, false))?,
+            patch: parts
+                .patch
+                .map_or(Ok(0), |digits| parse_segment(digits, false))?,
             prerelease: parts.prerelease.to_owned(),
             metadata: parts.metadata.to_owned(),
             original: text.to_owned(),
@@ -114,7 +129,8 @@ impl Version {
             return Err(Error::TooLong);
         }
         let mut parts = text.splitn(3, '.');
-        let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
+        let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next())
+        else {
             return Err(Error::Invalid);
         };
         let (rest, metadata) = match rest.split_once('+') {
@@ -226,7 +242,11 @@ impl Version {
 
     /// The original becomes the canonical text, with the `v` that it had.
     fn respelled(mut self) -> Self {
-        let prefix = if self.original.starts_with('v') { "v" } else { "" };
+        let prefix = if self.original.starts_with('v') {
+            "v"
+        } else {
+            ""
+        };
         self.original = format!("{prefix}{self}");
         self
     }
@@ -270,8 +290,14 @@ impl<'t> Parts<'t> {
         let extra_segment = segments.next().is_some();
         let numeric = |segment: &str| !segment.is_empty() && is_digits(segment);
         let well_formed = !extra_segment
-            && [Some(major), minor, patch].into_iter().flatten().all(numeric)
-            && [prerelease, metadata].into_iter().flatten().all(is_identifiers);
+            && [Some(major), minor, patch]
+                .into_iter()
+                .flatten()
+                .all(numeric)
+            && [prerelease, metadata]
+                .into_iter()
+                .flatten()
+                .all(is_identifiers);
         well_formed.then(|| Self {
             major,
             minor,
@@ -283,7 +309,8 @@ impl<'t> Parts<'t> {
 }
 
 pub(super) fn is_identifiers(text: &str) -> bool {
-    text.split('.').all(|part| !part.is_empty() && is_allowed(part))
+    text.split('.')
+        .all(|part| !part.is_empty() && is_allowed(part))
 }
 
 fn is_digits(text: &str) -> bool {
@@ -359,15 +386,18 @@ fn compare_identifier(a: &str, b: &str) -> Ordering {
         return Ordering::Equal;
     }
     if a.is_empty() || b.is_empty() {
-        return if a.is_empty() { Ordering::Less } else { Ordering::Greater };
+        return if a.is_empty() {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        };
     }
     let number = |text: &str| text.parse::<u64>().ok().filter(|_| is_digits(text));
     match (number(a), number(b)) {
         (None, None) => a.cmp(b),
         // A number comes before a word.
-        (Some(_), None) => Ordering::Less,
         (None, Some(_)) => Ordering::Greater,
         (Some(x), Some(y)) if x > y => Ordering::Greater,
-        (Some(_), Some(_)) => Ordering::Less,
+        (Some(_), _) => Ordering::Less,
     }
 }

@@ -1,6 +1,8 @@
 //! AES in cipher block chaining mode; the key is the password, cut or padded to 32 bytes.
 
-use aws_lc_rs::cipher::{AES_256, DecryptingKey, DecryptionContext, EncryptingKey, UnboundCipherKey};
+use aws_lc_rs::cipher::{
+    AES_256, DecryptingKey, DecryptionContext, EncryptingKey, UnboundCipherKey,
+};
 
 use crate::function::{Call, CallError};
 use crate::functions::args::bytes;
@@ -68,12 +70,15 @@ pub(super) fn decrypt(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let mut previous = iv;
     for block in body.chunks_exact(BLOCK) {
         let mut plain = block.to_vec();
-        key.decrypt(&mut plain, DecryptionContext::None).map_err(|_| refused())?;
+        key.decrypt(&mut plain, DecryptionContext::None)
+            .map_err(|_| refused())?;
         out.extend(plain.iter().zip(previous).map(|(byte, other)| byte ^ other));
         previous = block;
     }
     let Some(padding) = out.last().copied() else {
-        return Err(CallError::returned("runtime error: index out of range [-1]"));
+        return Err(CallError::returned(
+            "runtime error: index out of range [-1]",
+        ));
     };
     let Some(length) = out.len().checked_sub(usize::from(padding)) else {
         let missing = usize::from(padding) - out.len();

@@ -82,7 +82,12 @@ fn subject_key_id(extensions: &[u8]) -> Option<Vec<u8>> {
         parts.take(0x01);
         let value = parts.expect(der::OCTET_STRING)?.contents;
         if is_key_id {
-            return Some(Reader::new(value).expect(der::OCTET_STRING)?.contents.to_vec());
+            return Some(
+                Reader::new(value)
+                    .expect(der::OCTET_STRING)?
+                    .contents
+                    .to_vec(),
+            );
         }
     }
     Some(Vec::new())
@@ -95,7 +100,11 @@ pub(super) fn create(
     issuer: Option<(&Issuer, &PrivateKey)>,
 ) -> Result<Vec<u8>, String> {
     let unsupported = |key: &PrivateKey| {
-        let kind = if matches!(key, PrivateKey::Dsa(_)) { "*dsa.PublicKey" } else { "key" };
+        let kind = if matches!(key, PrivateKey::Dsa(_)) {
+            "*dsa.PublicKey"
+        } else {
+            "key"
+        };
         format!("x509: unsupported public key type: {kind}")
     };
     let (algorithm, public_bits) = key.public_key().ok_or_else(|| unsupported(key))?;
@@ -115,7 +124,12 @@ pub(super) fn create(
         Some((issuer, _)) if *issuer_name != subject => &issuer.key_id[..],
         _ => &[],
     };
-    let extensions = extensions(template, &public_bits, authority_key_id, subject == [0x30, 0])?;
+    let extensions = extensions(
+        template,
+        &public_bits,
+        authority_key_id,
+        subject == [0x30, 0],
+    )?;
     let body = der::sequence(&[
         &der::element(0xa0, &der::integer(&[2])),
         &der::integer(&template.serial),
@@ -127,7 +141,11 @@ pub(super) fn create(
         &der::element(0xa3, &der::element(der::SEQUENCE, &extensions)),
     ]);
     let signature = signer.sign(&body).ok_or("x509: the key cannot sign")?;
-    Ok(der::sequence(&[&body, &signature_algorithm, &der::bit_string(&signature)]))
+    Ok(der::sequence(&[
+        &body,
+        &signature_algorithm,
+        &der::bit_string(&signature),
+    ]))
 }
 
 fn public_key_of(key: &PrivateKey) -> Option<Vec<u8>> {
@@ -141,7 +159,11 @@ fn name(common_name: &str) -> Vec<u8> {
         return der::sequence(&[]);
     }
     let is_printable = |b: u8| b.is_ascii_alphanumeric() || b" '()+,-./:=?".contains(&b);
-    let tag = if common_name.bytes().all(is_printable) { 0x13 } else { 0x0c };
+    let tag = if common_name.bytes().all(is_printable) {
+        0x13
+    } else {
+        0x0c
+    };
     let attribute = der::sequence(&[
         &der::element(der::OID, COMMON_NAME),
         &der::element(tag, common_name.as_bytes()),
@@ -153,16 +175,28 @@ fn name(common_name: &str) -> Vec<u8> {
 fn time(seconds: i64) -> Result<Vec<u8>, String> {
     let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
     let rest = seconds.rem_euclid(86_400);
-    let tail = format!("{month:02}{day:02}{:02}{:02}{:02}Z", rest / 3600, rest / 60 % 60, rest % 60);
+    let tail = format!(
+        "{month:02}{day:02}{:02}{:02}{:02}Z",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    );
     match year {
-        1950..2050 => Ok(der::element(0x17, format!("{:02}{tail}", year % 100).as_bytes())),
+        1950..2050 => Ok(der::element(
+            0x17,
+            format!("{:02}{tail}", year % 100).as_bytes(),
+        )),
         0..10_000 => Ok(der::element(0x18, format!("{year:04}{tail}").as_bytes())),
         _ => Err("asn1: structure error: cannot represent time as GeneralizedTime".into()),
     }
 }
 
 fn extension(id: u8, critical: bool, value: &[u8]) -> Vec<u8> {
-    let flag = if critical { der::element(0x01, &[0xff]) } else { Vec::new() };
+    let flag = if critical {
+        der::element(0x01, &[0xff])
+    } else {
+        Vec::new()
+    };
     der::sequence(&[
         &der::element(der::OID, &[0x55, 0x1d, id]),
         &flag,
@@ -177,17 +211,32 @@ fn extensions(
     subject_is_empty: bool,
 ) -> Result<Vec<u8>, String> {
     // Digital signature and key encipherment; an authority also signs certificates.
-    let usage: &[u8] = if template.is_authority { &[2, 0xa4] } else { &[5, 0xa0] };
-    let constraints = if template.is_authority { der::element(0x01, &[0xff]) } else { Vec::new() };
+    let usage: &[u8] = if template.is_authority {
+        &[2, 0xa4]
+    } else {
+        &[5, 0xa0]
+    };
+    let constraints = if template.is_authority {
+        der::element(0x01, &[0xff])
+    } else {
+        Vec::new()
+    };
     let mut out = extension(KEY_USAGE, true, &der::element(der::BIT_STRING, usage));
     let purposes = der::sequence(&[
         &der::element(der::OID, SERVER_AUTH),
         &der::element(der::OID, CLIENT_AUTH),
     ]);
     out.extend(extension(EXTENDED_KEY_USAGE, false, &purposes));
-    out.extend(extension(BASIC_CONSTRAINTS, true, &der::element(der::SEQUENCE, &constraints)));
+    out.extend(extension(
+        BASIC_CONSTRAINTS,
+        true,
+        &der::element(der::SEQUENCE, &constraints),
+    ));
     if template.is_authority {
-        let id = der::element(der::OCTET_STRING, &key_id(public_bits, template.sha256_key_id));
+        let id = der::element(
+            der::OCTET_STRING,
+            &key_id(public_bits, template.sha256_key_id),
+        );
         out.extend(extension(SUBJECT_KEY_ID, false, &id));
     }
     if !authority_key_id.is_empty() {
@@ -203,7 +252,11 @@ fn extensions(
 }
 
 fn key_id(public_bits: &[u8], sha256: bool) -> Vec<u8> {
-    let algorithm = if sha256 { &digest::SHA256 } else { &digest::SHA1_FOR_LEGACY_USE_ONLY };
+    let algorithm = if sha256 {
+        &digest::SHA256
+    } else {
+        &digest::SHA1_FOR_LEGACY_USE_ONLY
+    };
     digest::digest(algorithm, public_bits).as_ref()[..20].to_vec()
 }
 

@@ -82,8 +82,13 @@ impl<'d> Reader<'d> {
             (2, usize::from(first))
         } else {
             let count = usize::from(first & 0x7f);
-            let bytes = self.rest.get(2..2 + count).filter(|_| (1..=4).contains(&count))?;
-            let length = bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
+            let bytes = self
+                .rest
+                .get(2..2 + count)
+                .filter(|_| (1..=4).contains(&count))?;
+            let length = bytes
+                .iter()
+                .fold(0, |length, byte| length << 8 | usize::from(*byte));
             (2 + count, length)
         };
         let whole = self.rest.get(..header.checked_add(length)?)?;
@@ -101,7 +106,11 @@ impl<'d> Reader<'d> {
 
     /// The next element if it has this tag.
     pub(super) fn take(&mut self, tag: u8) -> Option<Element<'d>> {
-        if self.rest.first() == Some(&tag) { self.next() } else { None }
+        if self.rest.first() == Some(&tag) {
+            self.next()
+        } else {
+            None
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -25,7 +25,11 @@ impl DsaKey {
 
     pub(super) fn to_der(&self) -> Vec<u8> {
         let mut parts = vec![der::integer(&[0])];
-        parts.extend(self.numbers.iter().map(|number| der::integer(&number.to_bytes_be())));
+        parts.extend(
+            self.numbers
+                .iter()
+                .map(|number| der::integer(&number.to_bytes_be())),
+        );
         der::element(der::SEQUENCE, &parts.concat())
     }
 
@@ -43,7 +47,7 @@ pub(super) fn generate(host: &dyn Host, (p_bits, q_bits): (u64, u64)) -> DsaKey 
     let one = BigUint::from(1_u32);
     let (p, q) = primes(host, p_bits, q_bits);
     let exponent = (&p - &one) / &q;
-    let generator = (2_u32..)
+    let generator = (2_u32..1000)
         .map(|base| BigUint::from(base).modpow(&exponent, &p))
         .find(|candidate| *candidate != one)
         .unwrap_or_else(|| one.clone());

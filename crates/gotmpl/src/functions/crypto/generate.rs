@@ -71,9 +71,12 @@ fn make_signed(call: &Call<'_>, args: &[Value], key: &PrivateKey) -> Outcome {
     let authority = CertificateObject::of(any(args, 4));
     let (certificate, authority_key) =
         authority.map_or(("", ""), |object| (&object.certificate, &object.key));
-    let block = pem::decode(certificate).ok_or_else(|| CallError::returned("unable to decode certificate"))?;
+    let block = pem::decode(certificate)
+        .ok_or_else(|| CallError::returned("unable to decode certificate"))?;
     let issuer = Issuer::from_der(&block.bytes).ok_or_else(|| {
-        CallError::returned("error parsing certificate: decodedSignerCert.Bytes: x509: malformed certificate")
+        CallError::returned(
+            "error parsing certificate: decodedSignerCert.Bytes: x509: malformed certificate",
+        )
     })?;
     let signer = PrivateKey::from_pem(authority_key)
         .map_err(|error| CallError::returned(format!("error parsing private key: {error}")))?;
@@ -82,7 +85,11 @@ fn make_signed(call: &Call<'_>, args: &[Value], key: &PrivateKey) -> Outcome {
     finish(&template, key, Some((&issuer, &signer)))
 }
 
-fn finish(template: &Template<'_>, key: &PrivateKey, issuer: Option<(&Issuer, &PrivateKey)>) -> Outcome {
+fn finish(
+    template: &Template<'_>,
+    key: &PrivateKey,
+    issuer: Option<(&Issuer, &PrivateKey)>,
+) -> Outcome {
     let der = create(template, key, issuer)
         .map_err(|error| CallError::returned(format!("error creating certificate: {error}")))?;
     Ok(CertificateObject::new(&der, key).into_value())
@@ -96,7 +103,10 @@ fn template<'n>(
     days: i64,
 ) -> Result<Template<'n>, CallError> {
     let addresses = addresses.iter().map(address).collect::<Result<_, _>>()?;
-    let names = names.iter().map(alternative_name).collect::<Result<_, _>>()?;
+    let names = names
+        .iter()
+        .map(alternative_name)
+        .collect::<Result<_, _>>()?;
     let mut serial = [0; 16];
     call.host.fill_random(&mut serial);
     // A Go duration counts nanoseconds and wraps around.
@@ -118,7 +128,9 @@ fn template<'n>(
 fn address(value: &Value) -> Result<IpAddr, CallError> {
     let Value::Str(text) = value else {
         let shown = display_text(value);
-        return Err(CallError::returned(format!("error parsing ip: {shown} is not a string")));
+        return Err(CallError::returned(format!(
+            "error parsing ip: {shown} is not a string"
+        )));
     };
     let text = text.to_text();
     text.parse()
@@ -146,7 +158,8 @@ pub(super) fn build_custom(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     };
     let certificate = decoded(0, "certificate")?;
     let key = decoded(1, "private key")?;
-    let block = pem::decode(&certificate).ok_or_else(|| CallError::returned("unable to decode certificate"))?;
+    let block = pem::decode(&certificate)
+        .ok_or_else(|| CallError::returned("unable to decode certificate"))?;
     if Issuer::from_der(&block.bytes).is_none() {
         return Err(CallError::returned(
             "error parsing certificate: decodedCert.Bytes: x509: malformed certificate",

@@ -3,8 +3,8 @@
 use aws_lc_rs::agreement::{self, ECDH_P256, ECDH_P384, ECDH_P521};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, ECDSA_P521_SHA512_ASN1_SIGNING, EcdsaKeyPair,
-    EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256, RsaKeyPair,
+    ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, ECDSA_P521_SHA512_ASN1_SIGNING,
+    EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256, RsaKeyPair,
 };
 
 use super::der::{self, Reader};
@@ -82,7 +82,9 @@ impl PrivateKey {
                 return Ok(key);
             }
         }
-        Err(CallError::returned("failed to generate private key: no valid secret"))
+        Err(CallError::returned(
+            "failed to generate private key: no valid secret",
+        ))
     }
 
     fn ecdsa(curve: &'static Curve, secret: Vec<u8>) -> Option<Self> {
@@ -111,11 +113,15 @@ impl PrivateKey {
     pub(super) fn from_pem(text: &str) -> Result<Self, String> {
         let block = pem::decode(text).ok_or("no PEM data in input")?;
         if block.label == "PRIVATE KEY" {
-            return Self::from_pkcs8(&block.bytes)
-                .ok_or_else(|| "decoding PEM as PKCS#8: asn1: structure error: not a supported key".into());
+            return Self::from_pkcs8(&block.bytes).ok_or_else(|| {
+                "decoding PEM as PKCS#8: asn1: structure error: not a supported key".into()
+            });
         }
         let Some(kind) = block.label.strip_suffix(" PRIVATE KEY") else {
-            return Err(format!("no private key data in PEM block of type {}", block.label));
+            return Err(format!(
+                "no private key data in PEM block of type {}",
+                block.label
+            ));
         };
         let malformed = |kind: &str| {
             format!("parsing {kind} private key from PEM: asn1: structure error: malformed key")
@@ -125,7 +131,9 @@ impl PrivateKey {
                 .map(|_| Self::Rsa(block.bytes.clone()))
                 .ok_or_else(|| malformed(kind)),
             "EC" => Self::from_sec1(&block.bytes, None).ok_or_else(|| malformed(kind)),
-            "DSA" => DsaKey::from_der(&block.bytes).map(Self::Dsa).ok_or_else(|| malformed(kind)),
+            "DSA" => DsaKey::from_der(&block.bytes)
+                .map(Self::Dsa)
+                .ok_or_else(|| malformed(kind)),
             _ => Err(format!("invalid private key type {}", block.label)),
         }
     }
@@ -155,7 +163,9 @@ impl PrivateKey {
         key.expect(der::INTEGER)?;
         let secret = key.expect(der::OCTET_STRING)?.contents;
         let named = match key.take(0xa0) {
-            Some(parameters) => curve_of(Reader::new(parameters.contents).expect(der::OID)?.contents),
+            Some(parameters) => {
+                curve_of(Reader::new(parameters.contents).expect(der::OID)?.contents)
+            }
             None => None,
         };
         let curve = named.or(curve)?;
@@ -201,12 +211,16 @@ impl PrivateKey {
                 Some((algorithm, der::sequence(&[modulus, exponent])))
             }
             Self::Ecdsa { curve, public, .. } => {
-                let oids = [der::element(der::OID, EC_OID), der::element(der::OID, curve.oid)];
+                let oids = [
+                    der::element(der::OID, EC_OID),
+                    der::element(der::OID, curve.oid),
+                ];
                 Some((der::sequence(&[&oids[0], &oids[1]]), public.clone()))
             }
-            Self::Ed25519 { public, .. } => {
-                Some((der::sequence(&[&der::element(der::OID, ED25519_OID)]), public.clone()))
-            }
+            Self::Ed25519 { public, .. } => Some((
+                der::sequence(&[&der::element(der::OID, ED25519_OID)]),
+                public.clone(),
+            )),
             Self::Dsa(_) => None,
         }
     }
@@ -218,9 +232,10 @@ impl PrivateKey {
                 &der::element(der::OID, SHA256_WITH_RSA_OID),
                 &der::null(),
             ])),
-            Self::Ecdsa { curve, .. } => {
-                Some(der::sequence(&[&der::element(der::OID, curve.signature_oid)]))
-            }
+            Self::Ecdsa { curve, .. } => Some(der::sequence(&[&der::element(
+                der::OID,
+                curve.signature_oid,
+            )])),
             Self::Ed25519 { .. } => Some(der::sequence(&[&der::element(der::OID, ED25519_OID)])),
             Self::Dsa(_) => None,
         }
@@ -231,7 +246,13 @@ impl PrivateKey {
             Self::Rsa(bytes) => {
                 let pair = RsaKeyPair::from_der(bytes).ok()?;
                 let mut signature = vec![0; pair.public_modulus_len()];
-                pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), message, &mut signature).ok()?;
+                pair.sign(
+                    &RSA_PKCS1_SHA256,
+                    &SystemRandom::new(),
+                    message,
+                    &mut signature,
+                )
+                .ok()?;
                 Some(signature)
             }
             Self::Ecdsa {
@@ -239,7 +260,9 @@ impl PrivateKey {
                 secret,
                 public,
             } => {
-                let pair = EcdsaKeyPair::from_private_key_and_public_key(curve.signing, secret, public).ok()?;
+                let pair =
+                    EcdsaKeyPair::from_private_key_and_public_key(curve.signing, secret, public)
+                        .ok()?;
                 let signature = pair.sign(&SystemRandom::new(), message).ok()?;
                 Some(signature.as_ref().to_vec())
             }

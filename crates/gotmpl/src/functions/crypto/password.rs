@@ -16,7 +16,8 @@ const MAX_BCRYPT_PASSWORD: usize = 72;
 /// A problem is told in the result.
 pub(super) fn bcrypt(host: &dyn Host, password: &[u8]) -> String {
     if password.len() > MAX_BCRYPT_PASSWORD {
-        return "failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes".into();
+        return "failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes"
+            .into();
     }
     let mut salt = [0; 16];
     host.fill_random(&mut salt);
@@ -30,7 +31,10 @@ const SEED: &[u8] = b"com.lyndir.masterpassword";
 
 /// The shapes of passwords by type; each letter stands for a class of characters.
 const TEMPLATES: [(&str, &[&[u8]]); 6] = [
-    ("maximum", &[b"anoxxxxxxxxxxxxxxxxx", b"axxxxxxxxxxxxxxxxxno"]),
+    (
+        "maximum",
+        &[b"anoxxxxxxxxxxxxxxxxx", b"axxxxxxxxxxxxxxxxxno"],
+    ),
     (
         "long",
         &[
@@ -84,10 +88,15 @@ pub(super) fn derive(_: &mut Call<'_>, args: &[Value]) -> Outcome {
         return Ok(Value::str(format!("cannot find password template {kind}")));
     };
     let (password, user) = (bytes(args, 2), bytes(args, 3));
-    let counter = u32::try_from(int(args, 0)).unwrap_or(0);
+    let counter = u32::try_from(int(args, 0) & 0xffff_ffff).unwrap_or(0);
     let salt = [SEED, &length(user), user].concat();
     let key = scrypt::derive(password, &salt, scrypt::MASTER_PASSWORD);
-    Ok(Value::str(site_password(&key, counter, templates, bytes(args, 4))))
+    Ok(Value::str(site_password(
+        &key,
+        counter,
+        templates,
+        bytes(args, 4),
+    )))
 }
 
 /// The password for one site, from the key of a user.
@@ -124,7 +133,13 @@ mod tests {
     fn site_passwords_agree_with_helm() {
         for (key, counter, kind, site, expected) in [
             (USER_KEY, 1, "long", "example.com", "ZedaFaxcZaso9*"),
-            (USER_KEY, 2, "maximum", "example.com", "O8-6Bwz1*I5XVPPq)@H!"),
+            (
+                USER_KEY,
+                2,
+                "maximum",
+                "example.com",
+                "O8-6Bwz1*I5XVPPq)@H!",
+            ),
             (NAMELESS_KEY, 1, "pin", "", "6514"),
         ] {
             let key: Vec<u8> = (0..64)

@@ -16,7 +16,9 @@ pub(super) fn encode(label: &str, bytes: &[u8]) -> String {
         out.extend(line.iter().map(|byte| char::from(*byte)));
         out.push('\n');
     }
-    out.push_str(&format!("-----END {label}-----\n"));
+    out.push_str("-----END ");
+    out.push_str(label);
+    out.push_str("-----\n");
     out
 }
 

@@ -86,11 +86,32 @@ fn strings(texts: &[&str]) -> Value {
 
 #[test]
 fn an_authority_is_the_same_as_from_helm() {
-    let args = [Value::str("my-ca"), Value::Int(365), Value::str(AUTHORITY_KEY)];
-    let (serial_3, serial_4) = (0xC811_E338_FBD6_0841_1182_20E0_88BA_E92F, 0xDA53_995C_2060_0B10_FE54_01EC_C6F2_3B44);
+    let args = [
+        Value::str("my-ca"),
+        Value::Int(365),
+        Value::str(AUTHORITY_KEY),
+    ];
+    let (serial_3, serial_4) = (
+        0xC811_E338_FBD6_0841_1182_20E0_88BA_E92F,
+        0xDA53_995C_2060_0B10_FE54_01EC_C6F2_3B44,
+    );
     let name = "genCAWithKey";
-    check(3, serial_3, 1_794_783_708, name, &args, include_str!("tests/helm3-authority.pem"));
-    check(4, serial_4, 1_794_783_709, name, &args, include_str!("tests/helm4-authority.pem"));
+    check(
+        3,
+        serial_3,
+        1_794_783_708,
+        name,
+        &args,
+        include_str!("tests/helm3-authority.pem"),
+    );
+    check(
+        4,
+        serial_4,
+        1_794_783_709,
+        name,
+        &args,
+        include_str!("tests/helm4-authority.pem"),
+    );
 }
 
 #[test]
@@ -102,7 +123,12 @@ fn a_signed_certificate_is_the_same_as_from_helm() {
             now: 0,
             at: Cell::new(0),
         };
-        let authority = call(&host, 3, "buildCustomCert", &[encoded(certificate), encoded(AUTHORITY_KEY)]);
+        let authority = call(
+            &host,
+            3,
+            "buildCustomCert",
+            &[encoded(certificate), encoded(AUTHORITY_KEY)],
+        );
         [
             Value::str("host.example"),
             strings(&["10.0.0.1", "fe80::1", "::ffff:1.2.3.4"]),
@@ -112,12 +138,29 @@ fn a_signed_certificate_is_the_same_as_from_helm() {
             Value::str(LEAF_KEY),
         ]
     };
-    let (serial_3, serial_4) = (0x8A84_5A81_3E0E_1356_423D_C5BC_5C9C_A641, 0x05C2_974E_30E3_FBD1_3B6B_6C12_E5AA_A1EA);
+    let (serial_3, serial_4) = (
+        0x8A84_5A81_3E0E_1356_423D_C5BC_5C9C_A641,
+        0x05C2_974E_30E3_FBD1_3B6B_6C12_E5AA_A1EA,
+    );
     let name = "genSignedCertWithKey";
     let args = signed_by(include_str!("tests/helm3-authority.pem"));
-    check(3, serial_3, 1_794_783_708, name, &args, include_str!("tests/helm3-signed.pem"));
+    check(
+        3,
+        serial_3,
+        1_794_783_708,
+        name,
+        &args,
+        include_str!("tests/helm3-signed.pem"),
+    );
     let args = signed_by(include_str!("tests/helm4-authority.pem"));
-    check(4, serial_4, 1_794_783_709, name, &args, include_str!("tests/helm4-signed.pem"));
+    check(
+        4,
+        serial_4,
+        1_794_783_709,
+        name,
+        &args,
+        include_str!("tests/helm4-signed.pem"),
+    );
 }
 
 #[test]
@@ -129,19 +172,57 @@ fn a_self_signed_certificate_is_the_same_as_from_helm() {
         Value::Int(1),
         Value::str(LEAF_KEY),
     ];
-    let (serial_3, serial_4) = (0x4003_9BCB_D135_1102_A0A6_4D8E_0CF9_5DA1, 0x2796_0835_0B40_B48D_4B50_571E_1140_AD2E);
+    let (serial_3, serial_4) = (
+        0x4003_9BCB_D135_1102_A0A6_4D8E_0CF9_5DA1,
+        0x2796_0835_0B40_B48D_4B50_571E_1140_AD2E,
+    );
     let name = "genSelfSignedCertWithKey";
-    check(3, serial_3, 1_794_783_708, name, &args, include_str!("tests/helm3-self-signed.pem"));
-    check(4, serial_4, 1_794_783_709, name, &args, include_str!("tests/helm4-self-signed.pem"));
+    check(
+        3,
+        serial_3,
+        1_794_783_708,
+        name,
+        &args,
+        include_str!("tests/helm3-self-signed.pem"),
+    );
+    check(
+        4,
+        serial_4,
+        1_794_783_709,
+        name,
+        &args,
+        include_str!("tests/helm4-self-signed.pem"),
+    );
 }
 
 #[test]
 fn a_validity_that_is_too_long_wraps_around_as_in_helm() {
-    let args = [Value::str("é*"), Value::Int(200_000), Value::str(AUTHORITY_KEY)];
-    let (serial_3, serial_4) = (0x174E_C805_B36C_BE43_354C_3AD3_C1EE_5380, 0xDD09_932C_9121_59A4_526C_DDCE_BB64_8CF8);
+    let args = [
+        Value::str("é*"),
+        Value::Int(200_000),
+        Value::str(AUTHORITY_KEY),
+    ];
+    let (serial_3, serial_4) = (
+        0x174E_C805_B36C_BE43_354C_3AD3_C1EE_5380,
+        0xDD09_932C_9121_59A4_526C_DDCE_BB64_8CF8,
+    );
     let name = "genCAWithKey";
-    check(3, serial_3, 1_794_783_708, name, &args, include_str!("tests/helm3-wrapped.pem"));
-    check(4, serial_4, 1_794_783_709, name, &args, include_str!("tests/helm4-wrapped.pem"));
+    check(
+        3,
+        serial_3,
+        1_794_783_708,
+        name,
+        &args,
+        include_str!("tests/helm3-wrapped.pem"),
+    );
+    check(
+        4,
+        serial_4,
+        1_794_783_709,
+        name,
+        &args,
+        include_str!("tests/helm4-wrapped.pem"),
+    );
 }
 
 #[test]
@@ -152,7 +233,13 @@ fn keys_without_a_given_one_come_from_the_host() {
         at: Cell::new(0),
     };
     let authority = call(&host, 3, "genCA", &[Value::str("ca"), Value::Int(1)]);
-    let args = [Value::str("x"), Value::Nil, Value::Nil, Value::Int(1), authority];
+    let args = [
+        Value::str("x"),
+        Value::Nil,
+        Value::Nil,
+        Value::Int(1),
+        authority,
+    ];
     let signed = call(&host, 4, "genSignedCert", &args);
     let alone = call(&host, 4, "genSelfSignedCert", &args[..4]);
     for certificate in [&signed, &alone] {

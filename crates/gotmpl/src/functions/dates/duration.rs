@@ -10,8 +10,7 @@ pub(super) fn parse(text: &[u8]) -> Result<i64, String> {
     let invalid = || problem("invalid duration");
     let (negative, mut rest) = match text {
         [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
+        [b'+', rest @ ..] | rest => (false, rest),
     };
     if rest == b"0" {
         return Ok(0);
@@ -66,7 +65,11 @@ fn whole_number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return Some(0);
     }
-    std::str::from_utf8(digits).ok()?.parse().ok().filter(|n: &u64| *n <= 1 << 63)
+    std::str::from_utf8(digits)
+        .ok()?
+        .parse()
+        .ok()
+        .filter(|n: &u64| *n <= 1 << 63)
 }
 
 fn unit_nanos(name: &[u8]) -> Option<u64> {
@@ -92,7 +95,9 @@ fn fraction_nanos(digits: &[u8], unit: u64) -> u64 {
     let mut value: u64 = 0;
     let mut scale = 1.0;
     for digit in digits {
-        let next = value.checked_mul(10).and_then(|v| v.checked_add(u64::from(digit - b'0')));
+        let next = value
+            .checked_mul(10)
+            .and_then(|v| v.checked_add(u64::from(digit - b'0')));
         let Some(next) = next.filter(|next| *next <= 1 << 63) else {
             break;
         };

@@ -3,11 +3,28 @@
 use super::moment::Moment;
 
 pub(super) const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
-pub(super) const WEEKDAYS: [&str; 7] =
-    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+pub(super) const WEEKDAYS: [&str; 7] = [
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+];
 
 /// One element of a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,22 +33,39 @@ pub(super) enum Element {
     ShortYear,
     LongMonth,
     ShortMonth,
-    Month { padded: bool },
+    Month {
+        padded: bool,
+    },
     LongWeekday,
     ShortWeekday,
     Day(Pad),
     YearDay(Pad),
     Hour,
-    Hour12 { padded: bool },
-    Minute { padded: bool },
-    Second { padded: bool },
+    Hour12 {
+        padded: bool,
+    },
+    Minute {
+        padded: bool,
+    },
+    Second {
+        padded: bool,
+    },
     /// `PM` or `pm`
-    HalfDay { upper: bool },
+    HalfDay {
+        upper: bool,
+    },
     /// An offset such as `-07:00`; with `iso`, UTC is `Z`.
-    Offset { iso: bool, form: OffsetForm },
+    Offset {
+        iso: bool,
+        form: OffsetForm,
+    },
     ZoneName,
     /// Digits of a second; trailing zeros go if `trimmed`.
-    Fraction { digits: usize, trimmed: bool, mark: u8 },
+    Fraction {
+        digits: usize,
+        trimmed: bool,
+        mark: u8,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,21 +118,83 @@ const SPELLINGS: [(&[u8], Element); 33] = [
     (b"5", Element::Second { padded: false }),
     (b"PM", Element::HalfDay { upper: true }),
     (b"pm", Element::HalfDay { upper: false }),
-    (b"-070000", Element::Offset { iso: false, form: OffsetForm::Seconds }),
-    (b"-07:00:00", Element::Offset { iso: false, form: OffsetForm::ColonSeconds }),
-    (b"-0700", Element::Offset { iso: false, form: OffsetForm::Minutes }),
-    (b"-07:00", Element::Offset { iso: false, form: OffsetForm::ColonMinutes }),
-    (b"-07", Element::Offset { iso: false, form: OffsetForm::Hours }),
-    (b"Z070000", Element::Offset { iso: true, form: OffsetForm::Seconds }),
-    (b"Z07:00:00", Element::Offset { iso: true, form: OffsetForm::ColonSeconds }),
-    (b"Z0700", Element::Offset { iso: true, form: OffsetForm::Minutes }),
-    (b"Z07:00", Element::Offset { iso: true, form: OffsetForm::ColonMinutes }),
-    (b"Z07", Element::Offset { iso: true, form: OffsetForm::Hours }),
+    (
+        b"-070000",
+        Element::Offset {
+            iso: false,
+            form: OffsetForm::Seconds,
+        },
+    ),
+    (
+        b"-07:00:00",
+        Element::Offset {
+            iso: false,
+            form: OffsetForm::ColonSeconds,
+        },
+    ),
+    (
+        b"-0700",
+        Element::Offset {
+            iso: false,
+            form: OffsetForm::Minutes,
+        },
+    ),
+    (
+        b"-07:00",
+        Element::Offset {
+            iso: false,
+            form: OffsetForm::ColonMinutes,
+        },
+    ),
+    (
+        b"-07",
+        Element::Offset {
+            iso: false,
+            form: OffsetForm::Hours,
+        },
+    ),
+    (
+        b"Z070000",
+        Element::Offset {
+            iso: true,
+            form: OffsetForm::Seconds,
+        },
+    ),
+    (
+        b"Z07:00:00",
+        Element::Offset {
+            iso: true,
+            form: OffsetForm::ColonSeconds,
+        },
+    ),
+    (
+        b"Z0700",
+        Element::Offset {
+            iso: true,
+            form: OffsetForm::Minutes,
+        },
+    ),
+    (
+        b"Z07:00",
+        Element::Offset {
+            iso: true,
+            form: OffsetForm::ColonMinutes,
+        },
+    ),
+    (
+        b"Z07",
+        Element::Offset {
+            iso: true,
+            form: OffsetForm::Hours,
+        },
+    ),
     (b"MST", Element::ZoneName),
 ];
 
 fn element_at(text: &[u8]) -> Option<(Element, usize)> {
-    let spelled = SPELLINGS.iter().find(|(spelling, _)| text.starts_with(spelling));
+    let spelled = SPELLINGS
+        .iter()
+        .find(|(spelling, _)| text.starts_with(spelling));
     if let Some((spelling, element)) = spelled {
         return Some((*element, spelling.len()));
     }
@@ -174,14 +270,24 @@ impl Writer {
             Element::Second { padded } => number(out, civil.second, width(padded)),
             Element::HalfDay { upper } => {
                 let half = if civil.hour >= 12 { "PM" } else { "AM" };
-                let half = if upper { half.to_owned() } else { half.to_lowercase() };
+                let half = if upper {
+                    half.to_owned()
+                } else {
+                    half.to_lowercase()
+                };
                 out.extend_from_slice(half.as_bytes());
             }
             Element::Offset { iso: true, .. } if self.offset == 0 => out.push(b'Z'),
             Element::Offset { form, .. } => self.write_offset(out, form),
-            Element::ZoneName if self.zone_name.is_empty() => self.write_offset(out, OffsetForm::Minutes),
+            Element::ZoneName if self.zone_name.is_empty() => {
+                self.write_offset(out, OffsetForm::Minutes);
+            }
             Element::ZoneName => out.extend_from_slice(self.zone_name.as_bytes()),
-            Element::Fraction { digits, trimmed, mark } => self.write_fraction(out, digits, trimmed, mark),
+            Element::Fraction {
+                digits,
+                trimmed,
+                mark,
+            } => self.write_fraction(out, digits, trimmed, mark),
         }
     }
 
@@ -236,6 +342,9 @@ fn padded_number(out: &mut Vec<u8>, n: i64, pad: Pad, width: usize) {
 }
 
 fn name(out: &mut Vec<u8>, names: &[&str], at: i64, length: usize) {
-    let name = usize::try_from(at).ok().and_then(|at| names.get(at)).unwrap_or(&"");
+    let name = usize::try_from(at)
+        .ok()
+        .and_then(|at| names.get(at))
+        .unwrap_or(&"");
     out.extend_from_slice(&name.as_bytes()[..length.min(name.len())]);
 }

@@ -107,13 +107,22 @@ impl Moment {
     }
 
     /// A wall time in a zone. Months and days out of range carry over, as in Go's `time.Date`.
-    pub(super) fn from_civil(date: (i64, i64, i64), seconds_of_day: i64, nanos: u32, zone: Zone) -> Self {
+    pub(super) fn from_civil(
+        date: (i64, i64, i64),
+        seconds_of_day: i64,
+        nanos: u32,
+        zone: Zone,
+    ) -> Self {
         let (year, month, day) = date;
         let months = year * 12 + month - 1;
         let days = days_from_civil(months.div_euclid(12), months.rem_euclid(12) + 1, 1) + day - 1;
         let local = days * DAY + seconds_of_day;
         let (guess, _) = zone.at(local);
-        let offset = if guess == 0 { 0 } else { zone.at(local - guess).0 };
+        let offset = if guess == 0 {
+            0
+        } else {
+            zone.at(local - guess).0
+        };
         Self {
             seconds: local - offset,
             nanos,
@@ -125,11 +134,12 @@ impl Moment {
     /// What `%v` prints.
     pub(super) fn display(&self) -> String {
         let text = layout::format(self, b"2006-01-02 15:04:05.999999999 -0700 MST");
-        let mut text = String::from_utf8_lossy(&text).into_owned();
+        let text = String::from_utf8_lossy(&text).into_owned();
         if let Some(nanos) = self.monotonic {
             let sign = if nanos < 0 { '-' } else { '+' };
             let nanos = nanos.unsigned_abs();
-            text.push_str(&format!(" m={sign}{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000));
+            let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+            return format!("{text} m={sign}{seconds}.{rest:09}");
         }
         text
     }
@@ -151,11 +161,16 @@ pub(in crate::functions) fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     (year, month, day)
 }

@@ -7,7 +7,7 @@ use super::layout::{MONTHS, WEEKDAYS};
 use super::moment::Moment;
 use super::zone::Zone;
 use super::{duration, layout};
-use crate::function::CallError;
+use crate::function::{CallError, Signature, Ty};
 use crate::functions::Outcome;
 use crate::value::{Kind, Object, Value};
 
@@ -22,7 +22,10 @@ impl TimeObject {
 
     pub(super) fn moment_of(value: &Value) -> Option<Moment> {
         match value {
-            Value::Object(object) => object.as_any().downcast_ref::<Self>().map(|time| time.0.clone()),
+            Value::Object(object) => object
+                .as_any()
+                .downcast_ref::<Self>()
+                .map(|time| time.0.clone()),
             _ => None,
         }
     }
@@ -38,8 +41,9 @@ impl TimeObject {
     }
 }
 
-const TIME_METHODS: [&str; 10] =
-    ["Format", "Add", "AddDate", "Sub", "Before", "After", "Equal", "Compare", "Truncate", "Round"];
+const TIME_METHODS: [&str; 10] = [
+    "Format", "Add", "AddDate", "Sub", "Before", "After", "Equal", "Compare", "Truncate", "Round",
+];
 
 impl Object for TimeObject {
     fn type_name(&self) -> &'static str {
@@ -82,18 +86,44 @@ impl Object for TimeObject {
         TIME_METHODS.contains(&name)
     }
 
+    fn signature(&self, name: &str) -> Option<Signature> {
+        let params: &[Ty] = match name {
+            "Format" => &[Ty::String],
+            "AddDate" => &[Ty::Int, Ty::Int, Ty::Int],
+            "Sub" | "Before" | "After" | "Equal" | "Compare" => &[Ty::Named("time.Time")],
+            // A duration may also be a plain number.
+            _ => return None,
+        };
+        Some(Signature {
+            params,
+            variadic: false,
+        })
+    }
+
     fn call_method(&self, name: &str, args: &[Value]) -> Outcome {
         match (name, args) {
-            ("Format", [Value::Str(format)]) => Ok(Value::str(layout::format(&self.0, format.as_bytes()))),
+            ("Format", [Value::Str(format)]) => {
+                Ok(Value::str(layout::format(&self.0, format.as_bytes())))
+            }
             ("AddDate", [Value::Int(years), Value::Int(months), Value::Int(days)]) => {
                 let civil = self.0.civil();
                 let limit = |n: &i64| (*n).clamp(-1_000_000, 1_000_000);
-                let date = (civil.year + limit(years), civil.month + limit(months), civil.day + limit(days));
+                let date = (
+                    civil.year + limit(years),
+                    civil.month + limit(months),
+                    civil.day + limit(days),
+                );
                 let seconds = (civil.hour * 60 + civil.minute) * 60 + civil.second;
-                Ok(Self::value(Moment::from_civil(date, seconds, self.0.nanos, self.0.zone.clone())))
+                Ok(Self::value(Moment::from_civil(
+                    date,
+                    seconds,
+                    self.0.nanos,
+                    self.0.zone.clone(),
+                )))
             }
             ("Add" | "Truncate" | "Round", [length]) => {
-                let nanos = DurationObject::nanos_of(length).ok_or_else(|| wrong_type("time.Duration", length))?;
+                let nanos = DurationObject::nanos_of(length)
+                    .ok_or_else(|| wrong_type("time.Duration", length))?;
                 Ok(Self::value(match name {
                     "Add" => self.0.plus(nanos),
                     _ => shortened(&self.0, nanos, name == "Round"),
@@ -111,7 +141,10 @@ impl Object for TimeObject {
     }
 
     fn to_plain(&self) -> Value {
-        Value::str(layout::format(&self.0, b"2006-01-02T15:04:05.999999999Z07:00"))
+        Value::str(layout::format(
+            &self.0,
+            b"2006-01-02T15:04:05.999999999Z07:00",
+        ))
     }
 
     fn display(&self) -> String {
@@ -155,7 +188,10 @@ impl DurationObject {
 
     fn nanos_of(value: &Value) -> Option<i64> {
         match value {
-            Value::Object(object) => object.as_any().downcast_ref::<Self>().map(|length| length.0),
+            Value::Object(object) => object
+                .as_any()
+                .downcast_ref::<Self>()
+                .map(|length| length.0),
             Value::Int(nanos) => Some(*nanos),
             _ => None,
         }
@@ -173,7 +209,8 @@ impl Object for DurationObject {
 
     fn field(&self, name: &str) -> Option<Value> {
         #[expect(clippy::cast_precision_loss, reason = "Go converts the same way")]
-        let parts = |unit: i64| Value::Float((self.0 / unit) as f64 + (self.0 % unit) as f64 / unit as f64);
+        let parts =
+            |unit: i64| Value::Float((self.0 / unit) as f64 + (self.0 % unit) as f64 / unit as f64);
         Some(match name {
             "Hours" => parts(3_600_000_000_000),
             "Minutes" => parts(60_000_000_000),
@@ -231,7 +268,10 @@ struct NamedInt {
 
 impl NamedInt {
     fn value(type_name: &'static str, names: &[&'static str], number: i64, at: i64) -> Value {
-        let name = usize::try_from(at).ok().and_then(|at| names.get(at)).unwrap_or(&"");
+        let name = usize::try_from(at)
+            .ok()
+            .and_then(|at| names.get(at))
+            .unwrap_or(&"");
         Value::Object(Rc::new(Self {
             type_name,
             name,

@@ -1,5 +1,7 @@
 //! Reading a time by a layout, like Go's `time.ParseInLocation`.
 
+use std::fmt::Write;
+
 use super::layout::{Element, MONTHS, OffsetForm, Pad, WEEKDAYS, next_element};
 use super::moment::Moment;
 use super::zone::Zone;
@@ -55,13 +57,20 @@ pub(super) fn parse(layout: &[u8], value: &[u8], zone: &Zone) -> Result<Moment, 
         match fields.read(element, &mut rest, layout_rest) {
             Ok(()) => {}
             Err(Miss::Range(part)) => {
-                return Err(format!("parsing time {}: {part} out of range", quote(value)));
+                return Err(format!(
+                    "parsing time {}: {part} out of range",
+                    quote(value)
+                ));
             }
             Err(Miss::Bad) => return Err(cannot(before, written)),
         }
     }
     if !rest.is_empty() {
-        return Err(format!("parsing time {}: extra text: {}", quote(value), quote(rest)));
+        return Err(format!(
+            "parsing time {}: extra text: {}",
+            quote(value),
+            quote(rest)
+        ));
     }
     fields
         .into_moment(zone)
@@ -129,7 +138,9 @@ impl Fields {
             Element::HalfDay { upper } => self.is_pm = Some(half_day(rest, upper)?),
             Element::Offset { iso, form } => self.read_offset(rest, iso, form)?,
             Element::ZoneName => self.read_zone_name(rest)?,
-            Element::Fraction { digits, trimmed, .. } => self.read_fraction(rest, digits, trimmed)?,
+            Element::Fraction {
+                digits, trimmed, ..
+            } => self.read_fraction(rest, digits, trimmed)?,
         }
         Ok(())
     }
@@ -241,18 +252,25 @@ impl Fields {
         };
         if let Some(offset) = self.offset {
             let (local_offset, local_name) = zone.at(utc.seconds - offset);
-            let is_local = local_offset == offset && (self.zone_name.is_empty() || self.zone_name == local_name);
+            let is_local = local_offset == offset
+                && (self.zone_name.is_empty() || self.zone_name == local_name);
             let fixed = || Zone::Fixed {
                 name: self.zone_name.as_str().into(),
                 offset,
             };
-            return Ok(shifted(offset, if is_local { zone.clone() } else { fixed() }));
+            return Ok(shifted(
+                offset,
+                if is_local { zone.clone() } else { fixed() },
+            ));
         }
         if !self.zone_name.is_empty() {
             if let Some(offset) = zone.offset_of(&self.zone_name, utc.seconds) {
                 return Ok(shifted(offset, zone.clone()));
             }
-            let hours = self.zone_name.strip_prefix("GMT").and_then(|hours| hours.parse::<i64>().ok());
+            let hours = self
+                .zone_name
+                .strip_prefix("GMT")
+                .and_then(|hours| hours.parse::<i64>().ok());
             return Ok(shifted(
                 0,
                 Zone::Fixed {
@@ -266,7 +284,20 @@ impl Fields {
 
     fn month_and_day(&self) -> Result<(i64, i64), &'static str> {
         let is_leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
-        let lengths = [31, if is_leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+        let lengths = [
+            31,
+            if is_leap { 29 } else { 28 },
+            31,
+            30,
+            31,
+            30,
+            31,
+            31,
+            30,
+            31,
+            30,
+            31,
+        ];
         if let Some(year_day) = self.year_day {
             let (mut month, mut day) = (1, year_day);
             for length in lengths {
@@ -288,7 +319,9 @@ impl Fields {
             return Ok((month, day));
         }
         let (month, day) = (self.month.unwrap_or(1), self.day.unwrap_or(1));
-        let length = usize::try_from(month - 1).ok().and_then(|at| lengths.get(at));
+        let length = usize::try_from(month - 1)
+            .ok()
+            .and_then(|at| lengths.get(at));
         if day < 1 || length.is_none_or(|length| day > *length) {
             return Err("day out of range");
         }
@@ -297,7 +330,11 @@ impl Fields {
 }
 
 fn in_range(n: i64, range: std::ops::RangeInclusive<i64>, part: &'static str) -> Result<(), Miss> {
-    if range.contains(&n) { Ok(()) } else { Err(Miss::Range(part)) }
+    if range.contains(&n) {
+        Ok(())
+    } else {
+        Err(Miss::Range(part))
+    }
 }
 
 fn leading_digits(text: &[u8]) -> usize {
@@ -307,8 +344,12 @@ fn leading_digits(text: &[u8]) -> usize {
 /// Exactly `count` digits.
 fn digits(rest: &mut &[u8], count: usize) -> Result<i64, Miss> {
     let text = rest.get(..count).ok_or(Miss::Bad)?;
-    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    let number = number.filter(|_| leading_digits(text) == count).ok_or(Miss::Bad)?;
+    let number = std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let number = number
+        .filter(|_| leading_digits(text) == count)
+        .ok_or(Miss::Bad)?;
     *rest = &rest[count..];
     Ok(number)
 }
@@ -380,7 +421,11 @@ fn zone_name_length(text: &[u8]) -> Option<usize> {
     if matches!(text[0], b'+' | b'-') {
         return Some(signed_offset_length(text)).filter(|length| *length > 0);
     }
-    let letters = text.iter().take(6).take_while(|b| b.is_ascii_uppercase()).count();
+    let letters = text
+        .iter()
+        .take(6)
+        .take_while(|b| b.is_ascii_uppercase())
+        .count();
     match letters {
         3 => Some(3),
         4 if text[3] == b'T' || text.starts_with(b"WITA") => Some(4),
@@ -394,8 +439,14 @@ fn signed_offset_length(text: &[u8]) -> usize {
         return 0;
     }
     let count = leading_digits(&text[1..]);
-    let hours = std::str::from_utf8(&text[1..=count]).ok().and_then(|text| text.parse::<u32>().ok());
-    if hours.is_some_and(|hours| hours <= 23) { 1 + count } else { 0 }
+    let hours = std::str::from_utf8(&text[1..=count])
+        .ok()
+        .and_then(|text| text.parse::<u32>().ok());
+    if hours.is_some_and(|hours| hours <= 23) {
+        1 + count
+    } else {
+        0
+    }
 }
 
 /// The quotes of the `time` package: other characters than ASCII show as their bytes.
@@ -408,7 +459,10 @@ pub(super) fn quote(text: &[u8]) -> String {
                 out.push(char::from(*byte));
             }
             b' '..=0x7f => out.push(char::from(*byte)),
-            _ => out.push_str(&format!("\\x{byte:02x}")),
+            _ => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\x{byte:02x}");
+            }
         }
     }
     out.push('"');

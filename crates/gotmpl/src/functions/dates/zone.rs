@@ -11,9 +11,15 @@ use crate::function::Host;
 pub(super) enum Zone {
     Utc,
     /// A zone of the database; the local one is called `Local`.
-    Named { name: Rc<str>, rules: TimeZone },
+    Named {
+        name: Rc<str>,
+        rules: TimeZone,
+    },
     /// A fixed offset that a parsed date brought along; its name may be empty.
-    Fixed { name: Rc<str>, offset: i64 },
+    Fixed {
+        name: Rc<str>,
+        offset: i64,
+    },
 }
 
 impl Zone {
@@ -69,7 +75,10 @@ impl Zone {
                 let clamped = seconds.clamp(Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
                 let timestamp = Timestamp::from_second(clamped).unwrap_or_default();
                 let info = rules.to_offset_info(timestamp);
-                (i64::from(info.offset().seconds()), info.abbreviation().to_owned())
+                (
+                    i64::from(info.offset().seconds()),
+                    info.abbreviation().to_owned(),
+                )
             }
         }
     }

@@ -25,7 +25,9 @@ impl Decimal {
     pub(super) fn from_float(x: f64) -> Result<Self, CallError> {
         if !x.is_finite() {
             let shown = fmt::display_text(&Value::Float(x));
-            return Err(CallError::returned(format!("Cannot create a Decimal from {shown}")));
+            return Err(CallError::returned(format!(
+                "Cannot create a Decimal from {shown}"
+            )));
         }
         let text = format!("{x:e}");
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -38,7 +40,9 @@ impl Decimal {
 
     /// The nearest float.
     pub(super) fn to_float(&self) -> f64 {
-        format!("{}e{}", self.value, self.exponent).parse().unwrap_or(0.0)
+        format!("{}e{}", self.value, self.exponent)
+            .parse()
+            .unwrap_or(0.0)
     }
 
     /// Both values under the smaller exponent.
@@ -48,19 +52,22 @@ impl Decimal {
         (scaled(self), scaled(other), exponent)
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "all four operations have one type")]
     pub(super) fn add(&self, other: &Self) -> Result<Self, CallError> {
         let (a, b, exponent) = self.aligned(other);
-        Ok(Self { value: a + b, exponent })
+        Ok(Self {
+            value: a + b,
+            exponent,
+        })
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "all four operations have one type")]
     pub(super) fn sub(&self, other: &Self) -> Result<Self, CallError> {
         let (a, b, exponent) = self.aligned(other);
-        Ok(Self { value: a - b, exponent })
+        Ok(Self {
+            value: a - b,
+            exponent,
+        })
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "all four operations have one type")]
     pub(super) fn mul(&self, other: &Self) -> Result<Self, CallError> {
         Ok(Self {
             value: &self.value * &other.value,

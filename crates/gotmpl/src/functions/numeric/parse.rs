@@ -23,8 +23,7 @@ impl IntError {
 pub(in crate::functions) fn parse_int(text: &[u8], base: u32) -> Result<i64, IntError> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] => (false, digits),
-        digits => (false, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
     };
     let (base, digits, allows_underscore) = match (base, digits) {
         (0, [b'0', b'x' | b'X', digits @ ..]) => (16, digits, true),
@@ -44,7 +43,10 @@ pub(in crate::functions) fn parse_int(text: &[u8], base: u32) -> Result<i64, Int
     }
     let mut value: i128 = 0;
     let mut overflow = false;
-    for digit in digits.iter().filter(|byte| !allows_underscore || **byte != b'_') {
+    for digit in digits
+        .iter()
+        .filter(|byte| !allows_underscore || **byte != b'_')
+    {
         let digit = char::from(*digit).to_digit(base).ok_or(IntError::Syntax)?;
         value = value * i128::from(base) + i128::from(digit);
         overflow |= value > i128::from(i64::MAX) + 1;
@@ -71,9 +73,13 @@ pub(in crate::functions) fn parse_float(text: &[u8]) -> Option<f64> {
     let text = &without_underscores(text)?;
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let lower = unsigned.to_ascii_lowercase();
-    if lower.starts_with("0x") {
-        let magnitude = parse_hex_float(&lower[2..])?;
-        return Some(if text.starts_with('-') { -magnitude } else { magnitude });
+    if let Some(hex) = lower.strip_prefix("0x") {
+        let magnitude = parse_hex_float(hex)?;
+        return Some(if text.starts_with('-') {
+            -magnitude
+        } else {
+            magnitude
+        });
     }
     let is_special = matches!(lower.as_str(), "inf" | "infinity" | "nan");
     if is_special && !(lower == "nan" && unsigned.len() < text.len()) {
@@ -88,7 +94,10 @@ pub(in crate::functions) fn parse_float(text: &[u8]) -> Option<f64> {
 /// Underscores may stand between digits; `None` if one stands elsewhere.
 fn without_underscores(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
-    let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_hexdigit);
+    let is_digit = |at: Option<usize>| {
+        at.and_then(|at| bytes.get(at))
+            .is_some_and(u8::is_ascii_hexdigit)
+    };
     let is_prefix = |at: usize| at >= 2 && matches!(bytes[at - 2..at], [b'0', b'x' | b'X']);
     let misplaced = |(at, byte): (usize, &u8)| {
         *byte == b'_' && !((is_digit(at.checked_sub(1)) || is_prefix(at)) && is_digit(Some(at + 1)))
@@ -108,7 +117,10 @@ fn parse_hex_float(text: &str) -> Option<f64> {
         return None;
     }
     let mantissa = u64::from_str_radix(&digits, 16).ok()?;
-    let is_exponent = exponent.trim_start_matches(['+', '-']).bytes().all(|b| b.is_ascii_digit());
+    let is_exponent = exponent
+        .trim_start_matches(['+', '-'])
+        .bytes()
+        .all(|b| b.is_ascii_digit());
     let exponent: i32 = exponent.parse().ok().filter(|_| is_exponent)?;
     let shift = i32::try_from(fraction.len()).ok()?.checked_mul(4)?;
     #[expect(clippy::cast_precision_loss, reason = "at most 52 bits")]

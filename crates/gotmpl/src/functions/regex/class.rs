@@ -72,8 +72,16 @@ pub(super) fn bracketed(text: &str, out: &mut String) -> Result<usize, String> {
 
 /// Writes a range without halves of surrogate pairs; false if nothing is left.
 fn push_range(out: &mut String, low: u32, high: u32) -> bool {
-    let low = if (0xd800..0xe000).contains(&low) { 0xe000 } else { low };
-    let high = if (0xd800..0xe000).contains(&high) { 0xd7ff } else { high };
+    let low = if (0xd800..0xe000).contains(&low) {
+        0xe000
+    } else {
+        low
+    };
+    let high = if (0xd800..0xe000).contains(&high) {
+        0xd7ff
+    } else {
+        high
+    };
     if low > high {
         return false;
     }
@@ -95,8 +103,8 @@ fn class_char(text: &str, whole: &str) -> Result<(u32, usize), String> {
 }
 
 const POSIX: [&str; 14] = [
-    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper",
-    "word", "xdigit",
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",
+    "space", "upper", "word", "xdigit",
 ];
 
 /// `[:alpha:]` inside brackets.
@@ -133,8 +141,9 @@ pub(super) fn escaped_class(text: &str, out: &mut String) -> Result<Option<usize
 }
 
 const CATEGORIES: [&str; 36] = [
-    "C", "Cc", "Cf", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No",
-    "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs",
+    "C", "Cc", "Cf", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N",
+    "Nd", "Nl", "No", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So",
+    "Z", "Zl", "Zp", "Zs",
 ];
 
 fn unicode_class(text: &str, out: &mut String) -> Result<usize, String> {
@@ -211,7 +220,12 @@ fn octal_escape(text: &str) -> Result<(u32, usize), String> {
 
 /// `\x41` or `\x{1F600}`. The error shows the text up to the first mistake.
 fn hex_escape(text: &str) -> Result<(u32, usize), String> {
-    let refused = |end: usize| Err(error("invalid escape sequence", &text[..end.min(text.len())]));
+    let refused = |end: usize| {
+        Err(error(
+            "invalid escape sequence",
+            &text[..end.min(text.len())],
+        ))
+    };
     let body = &text[2..];
     if let Some(braced) = body.strip_prefix('{') {
         let mut code = 0_u32;

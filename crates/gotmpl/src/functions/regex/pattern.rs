@@ -48,15 +48,14 @@ impl Pattern {
     }
 
     fn compile_fresh(pattern: &[u8]) -> Result<Self, String> {
-        let text = std::str::from_utf8(pattern)
-            .map_err(|error| {
-                let wrong = String::from_utf8_lossy(&pattern[error.valid_up_to()..]);
-                format!("invalid UTF-8: `{wrong}`")
-            })?;
+        let text = std::str::from_utf8(pattern).map_err(|error| {
+            let wrong = String::from_utf8_lossy(&pattern[error.valid_up_to()..]);
+            format!("invalid UTF-8: `{wrong}`")
+        })?;
         let Translation { regex, names } = translate(text)?;
         let regex = RegexBuilder::new(&regex)
             .size_limit(MAX_PROGRAM)
-            .nest_limit(1100)
+            .nest_limit(500)
             .build()
             .map_err(|error| match error {
                 regex::Error::CompiledTooBig(_) => format!("expression too large: `{text}`"),
@@ -97,7 +96,12 @@ impl Pattern {
         found
     }
 
-    pub(super) fn replace_all(&self, text: &[u8], with: &[u8], expand: bool) -> Result<Vec<u8>, CallError> {
+    pub(super) fn replace_all(
+        &self,
+        text: &[u8],
+        with: &[u8],
+        expand: bool,
+    ) -> Result<Vec<u8>, CallError> {
         let expand = expand && with.contains(&b'$');
         let mut out = Vec::with_capacity(text.len());
         let (mut at, mut last_end) = (0, 0);
@@ -154,7 +158,12 @@ impl Pattern {
         if let Some(number) = group_number(name) {
             return captures.get(number).map(|group| group.as_bytes());
         }
-        let named = self.0.names.iter().enumerate().filter(|(_, known)| known.as_bytes() == name);
+        let named = self
+            .0
+            .names
+            .iter()
+            .enumerate()
+            .filter(|(_, known)| known.as_bytes() == name);
         named
             .filter_map(|(at, _)| captures.get(at + 1))
             .map(|group| group.as_bytes())
@@ -179,5 +188,9 @@ fn reference(text: &[u8]) -> Option<(&[u8], usize)> {
 /// A name of digits without a leading zero is a number.
 fn group_number(name: &[u8]) -> Option<usize> {
     let is_number = name.iter().all(u8::is_ascii_digit) && (name.len() == 1 || name[0] != b'0');
-    std::str::from_utf8(name).ok().filter(|_| is_number)?.parse().ok()
+    std::str::from_utf8(name)
+        .ok()
+        .filter(|_| is_number)?
+        .parse()
+        .ok()
 }

@@ -5,8 +5,8 @@
 
 use super::class;
 
-/// Groups may nest this deep.
-const MAX_DEPTH: usize = 1000;
+/// Groups may nest this deep. Go allows a thousand, but the compiler of the `regex` crate recurses.
+const MAX_DEPTH: usize = 200;
 /// Limit for one repetition and for nested ones multiplied.
 const MAX_REPEAT: u32 = 1000;
 
@@ -155,7 +155,8 @@ impl<'p> Translator<'p> {
             return Err(error("invalid named capture", rest));
         };
         let name = &rest[name_start..end];
-        let is_valid = !name.is_empty() && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric());
+        let is_valid =
+            !name.is_empty() && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric());
         if !is_valid {
             return Err(error("invalid named capture", &rest[..=end]));
         }
@@ -183,7 +184,8 @@ impl<'p> Translator<'p> {
                     return if c == ':' {
                         self.open_group(written)
                     } else {
-                        self.out.push_str(if written == "(?)" { "" } else { written });
+                        self.out
+                            .push_str(if written == "(?)" { "" } else { written });
                         Ok(())
                     };
                 }
@@ -212,7 +214,10 @@ impl<'p> Translator<'p> {
         let lazy = self.rest().starts_with('?');
         self.at += usize::from(lazy);
         if let Some(last) = self.last_repeat {
-            return Err(error("invalid nested repetition operator", &self.pattern[last..self.at]));
+            return Err(error(
+                "invalid nested repetition operator",
+                &self.pattern[last..self.at],
+            ));
         }
         if !self.has_atom {
             return Err(error(
@@ -277,13 +282,12 @@ impl<'p> Translator<'p> {
             _ => "",
         };
         if assertion.is_empty() {
-            let length = match class::escaped_class(rest, &mut self.out)? {
-                Some(length) => length,
-                None => {
-                    let (c, length) = class::escaped_char(rest)?;
-                    class::push_code_point(&mut self.out, c);
-                    length
-                }
+            let length = if let Some(length) = class::escaped_class(rest, &mut self.out)? {
+                length
+            } else {
+                let (c, length) = class::escaped_char(rest)?;
+                class::push_code_point(&mut self.out, c);
+                length
             };
             self.at += length;
         } else {

@@ -1,8 +1,8 @@
 //! Upper and lower case, and the naming styles of identifiers.
 
 use crate::fmt::unicode::{
-    REPLACEMENT, chars, decode, is_letter, is_lower, is_number, is_punctuation, is_space, is_title, is_upper,
-    push, to_lower, to_title, to_upper,
+    REPLACEMENT, chars, decode, is_letter, is_lower, is_number, is_punctuation, is_space, is_title,
+    is_upper, push, to_lower, to_title, to_upper,
 };
 use crate::function::Call;
 use crate::functions::Outcome;
@@ -69,7 +69,11 @@ pub(super) fn swap(_: &mut Call<'_>, args: &[Value]) -> Outcome {
             after_space = false;
             to_lower(c)
         } else if is_lower(c) {
-            if std::mem::take(&mut after_space) { to_title(c) } else { to_upper(c) }
+            if std::mem::take(&mut after_space) {
+                to_title(c)
+            } else {
+                to_upper(c)
+            }
         } else {
             after_space = is_space(c);
             c
@@ -93,7 +97,10 @@ fn is_connector(c: char) -> bool {
 pub(super) fn camel(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let text: Vec<char> = chars(bytes(args, 0)).map(|(_, c)| c).collect();
     let mut out = String::new();
-    let start = text.iter().position(|c| !is_connector(*c)).unwrap_or(text.len());
+    let start = text
+        .iter()
+        .position(|c| !is_connector(*c))
+        .unwrap_or(text.len());
     out.extend(&text[..start]);
     let Some(first) = text.get(start) else {
         // Only connectors: the last one comes out twice, as in the original.
@@ -213,7 +220,8 @@ fn write_word(out: &mut Vec<u8>, kind: Word, word: &[u8], connector: char) {
 
 /// A letter, but no Chinese character.
 fn is_alphabet(c: char) -> bool {
-    let is_cjk = matches!(c, '\u{3400}'..='\u{4d85}' | '\u{4e00}'..='\u{9fcc}' | '\u{20000}'..='\u{2b81d}');
+    let is_cjk =
+        matches!(c, '\u{3400}'..='\u{4d85}' | '\u{4e00}'..='\u{9fcc}' | '\u{20000}'..='\u{2b81d}');
     is_letter(c) && !is_cjk
 }
 
@@ -254,7 +262,8 @@ impl<'t> Words<'t> {
         } else if is_number(first) {
             self.take(Word::Number, run(text, size, first, is_number))
         } else {
-            let other = |c| !(is_connector(c) || is_alphabet(c) || is_number(c) || is_punctuation(c));
+            let other =
+                |c| !(is_connector(c) || is_alphabet(c) || is_number(c) || is_punctuation(c));
             self.take(Word::Other, run(text, size, first, other))
         }
     }

@@ -59,7 +59,11 @@ pub(super) fn split(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 }
 
 pub(super) fn splitn(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    Ok(numbered(&pieces(bytes(args, 2), bytes(args, 0), int(args, 1))))
+    Ok(numbered(&pieces(
+        bytes(args, 2),
+        bytes(args, 0),
+        int(args, 1),
+    )))
 }
 
 pub(super) fn split_list(_: &mut Call<'_>, args: &[Value]) -> Outcome {

@@ -54,7 +54,11 @@ pub(super) fn wrap(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 
 pub(super) fn wrap_with(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let separator = bytes(args, 1);
-    let separator = if separator.is_empty() { b"\n" } else { separator };
+    let separator = if separator.is_empty() {
+        b"\n"
+    } else {
+        separator
+    };
     wrapped(bytes(args, 2), int(args, 0), separator, true)
 }
 

@@ -15,8 +15,8 @@ pub(super) enum Part {
 fn must_escape(byte: u8, part: Part) -> bool {
     match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => false,
-        b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' | b':' | b'[' | b']' | b'<'
-        | b'>' | b'"'
+        b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' | b':'
+        | b'[' | b']' | b'<' | b'>' | b'"'
             if matches!(part, Part::Host | Part::Zone) =>
         {
             false

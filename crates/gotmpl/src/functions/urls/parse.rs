@@ -59,7 +59,8 @@ pub(super) fn parse(text: &[u8], strict_host: bool) -> Result<Url, String> {
         let shown = quote(text, false);
         format!("parse {}: {error}", String::from_utf8_lossy(&shown))
     };
-    let mut url = parse_before_fragment(before, strict_host).map_err(|error| failed(before, &error))?;
+    let mut url =
+        parse_before_fragment(before, strict_host).map_err(|error| failed(before, &error))?;
     url.fragment = unescaped(fragment, Part::Fragment).map_err(|error| failed(text, &error))?;
     Ok(url)
 }
@@ -90,13 +91,17 @@ fn parse_before_fragment(text: &[u8], strict_host: bool) -> Result<Url, String> 
             return Err("first path segment in URL cannot contain colon".into());
         }
     }
-    let has_authority = rest.starts_with(b"//") && (!scheme.is_empty() || !rest.starts_with(b"///"));
+    let has_authority =
+        rest.starts_with(b"//") && (!scheme.is_empty() || !rest.starts_with(b"///"));
     if has_authority {
         let authority = &rest[2..];
         let end = memchr(b'/', authority).unwrap_or(authority.len());
         rest = &authority[end..];
         let is_web = matches!(&url.scheme[..], b"http" | b"https");
-        let rules = HostRules { strict: strict_host, is_web };
+        let rules = HostRules {
+            strict: strict_host,
+            is_web,
+        };
         (url.user, url.host) = parse_authority(&authority[..end], rules)?;
     }
     url.path = unescaped(rest, Part::Path)?;
@@ -138,7 +143,9 @@ fn parse_authority(text: &[u8], rules: HostRules) -> Result<(Option<UserInfo>, V
         None => (user, None),
     };
     let name = unescaped(name, Part::User)?;
-    let password = password.map(|password| unescaped(password, Part::User)).transpose()?;
+    let password = password
+        .map(|password| unescaped(password, Part::User))
+        .transpose()?;
     Ok((Some(UserInfo { name, password }), host))
 }
 
@@ -155,7 +162,10 @@ fn check_port(text: &[u8]) -> Result<(), String> {
         return Ok(());
     }
     let shown = quote(text, false);
-    Err(format!("invalid port {} after host", String::from_utf8_lossy(&shown)))
+    Err(format!(
+        "invalid port {} after host",
+        String::from_utf8_lossy(&shown)
+    ))
 }
 
 fn parse_host(host: &[u8], rules: HostRules) -> Result<Vec<u8>, String> {
@@ -166,7 +176,11 @@ fn parse_host(host: &[u8], rules: HostRules) -> Result<Vec<u8>, String> {
         return parse_bracketed_host(host, rules.strict);
     }
     let last_colon = memrchr(b':', host);
-    let colon = if rules.strict && rules.is_web { memchr(b':', host) } else { last_colon };
+    let colon = if rules.strict && rules.is_web {
+        memchr(b':', host)
+    } else {
+        last_colon
+    };
     if let Some(colon) = colon {
         check_port(&host[colon..])?;
     }

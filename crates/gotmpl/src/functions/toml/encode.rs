@@ -1,0 +1,254 @@
+//! Values to TOML text.
+
+use super::{Edition, shown_key};
+use crate::fmt::{MAX_DEPTH, float};
+use crate::functions::dates;
+use crate::value::{Element, Map, Str, Value};
+
+/// The document of a value. The error is the library's text.
+pub(in crate::functions) fn encode(value: &Value, edition: Edition) -> Result<Vec<u8>, String> {
+    let mut encoder = Encoder {
+        out: Vec::new(),
+        edition,
+    };
+    encoder.entry(&mut Vec::new(), &plain(value))?;
+    Ok(encoder.out)
+}
+
+/// What decides how a value is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Nil,
+    Table,
+    Tables,
+    Other,
+}
+
+struct Encoder {
+    out: Vec<u8>,
+    edition: Edition,
+}
+
+/// Objects other than times become what they stand for.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Object(object) if !dates::is_time(value) => match object.scalar() {
+            Some(Value::Int64(_)) => Value::str(object.display()),
+            Some(scalar) => scalar,
+            None => object.to_plain(),
+        },
+        other => other.clone(),
+    }
+}
+
+fn shape(value: &Value, depth: usize) -> Result<Shape, String> {
+    if depth > MAX_DEPTH {
+        return Err("toml: value is nested too deeply".into());
+    }
+    Ok(match plain(value) {
+        Value::Nil => Shape::Nil,
+        Value::Map(map) if map.is_nil() => Shape::Nil,
+        Value::Map(_) => Shape::Table,
+        Value::List(list) if list.is_nil() => Shape::Nil,
+        Value::List(list) if list.element() == Element::Byte => Shape::Other,
+        Value::List(list) => {
+            let mut all_tables = !list.items().is_empty();
+            for item in list.items() {
+                match shape(item, depth + 1)? {
+                    Shape::Nil => return Err("toml: cannot encode array with nil element".into()),
+                    Shape::Table => {}
+                    _ => all_tables = false,
+                }
+            }
+            if all_tables {
+                Shape::Tables
+            } else {
+                Shape::Other
+            }
+        }
+        _ => Shape::Other,
+    })
+}
+
+impl Encoder {
+    fn text(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    fn new_line(&mut self) {
+        if !self.out.is_empty() {
+            self.out.push(b'\n');
+        }
+    }
+
+    fn indent(&mut self, key: &[Str]) {
+        let levels = key.len().saturating_sub(1);
+        self.out.resize(self.out.len() + 2 * levels, b' ');
+    }
+
+    /// A value under its full key; the document itself has none.
+    fn entry(&mut self, key: &mut Vec<Str>, value: &Value) -> Result<(), String> {
+        match (shape(value, key.len())?, value) {
+            (Shape::Nil, _) => Ok(()),
+            (Shape::Tables, Value::List(list)) => {
+                if key.is_empty() {
+                    return Err("toml: top-level values must be Go maps or structs".into());
+                }
+                for item in list.items() {
+                    self.new_line();
+                    self.header(key, "[[", "]]");
+                    if let Value::Map(map) = plain(item) {
+                        self.table(key, &map)?;
+                    }
+                }
+                Ok(())
+            }
+            (_, Value::Map(map)) => {
+                if key.len() == 1 {
+                    self.new_line();
+                }
+                if !key.is_empty() {
+                    self.header(key, "[", "]");
+                }
+                self.table(key, map)
+            }
+            _ => {
+                if let Some(last) = key.last() {
+                    let last = shown_key(last.as_bytes());
+                    self.indent(key);
+                    self.out.extend_from_slice(&last);
+                    self.text(" = ");
+                }
+                self.element(value)?;
+                if !key.is_empty() {
+                    self.new_line();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn header(&mut self, key: &[Str], open: &str, close: &str) {
+        let parts: Vec<Vec<u8>> = key.iter().map(|part| shown_key(part.as_bytes())).collect();
+        self.indent(key);
+        self.text(open);
+        self.out.extend_from_slice(&parts.join(&b'.'));
+        self.text(close);
+        self.new_line();
+    }
+
+    /// Plain entries first, then those that are tables.
+    fn table(&mut self, key: &mut Vec<Str>, map: &Map) -> Result<(), String> {
+        let (direct, tables) = split(map, key.len())?;
+        for (name, value) in direct.into_iter().chain(tables) {
+            key.push(name);
+            self.entry(key, &value)?;
+            key.pop();
+        }
+        Ok(())
+    }
+
+    /// A value on one line.
+    fn element(&mut self, value: &Value) -> Result<(), String> {
+        match &plain(value) {
+            Value::Str(text) => self.out.extend(quoted(text.as_bytes())),
+            Value::Float(x) => self.float(*x),
+            Value::List(list) => {
+                self.text("[");
+                for (at, item) in list.items().iter().enumerate() {
+                    if at > 0 {
+                        self.text(", ");
+                    }
+                    self.element(item)?;
+                }
+                self.text("]");
+            }
+            Value::Map(map) => self.inline_table(map)?,
+            time @ Value::Object(_) => self.text(&dates::toml_text(time)),
+            other => crate::fmt::write_display(&mut self.out, other),
+        }
+        Ok(())
+    }
+
+    /// Entries without a value are left out, but not the comma before the next one.
+    fn inline_table(&mut self, map: &Map) -> Result<(), String> {
+        let (direct, tables) = split(map, 0)?;
+        self.text("{");
+        for (entries, more_follow) in [(&direct, !tables.is_empty()), (&tables, false)] {
+            for (at, (name, value)) in entries.iter().enumerate() {
+                if shape(value, 0)? == Shape::Nil {
+                    continue;
+                }
+                self.out.extend(shown_key(name.as_bytes()));
+                self.text(" = ");
+                self.element(value)?;
+                if more_follow || at + 1 < entries.len() {
+                    self.text(", ");
+                }
+            }
+        }
+        self.text("}");
+        Ok(())
+    }
+
+    fn float(&mut self, x: f64) {
+        if x.is_nan() {
+            self.text("nan");
+        } else if x.is_infinite() {
+            self.text(if x < 0.0 { "-inf" } else { "inf" });
+        } else {
+            let format = if self.edition == Edition::V1_4 {
+                b'f'
+            } else {
+                b'g'
+            };
+            let text = float::text(x, format, None);
+            let is_whole = !text.contains(&b'.') && !text.contains(&b'e');
+            self.out.extend_from_slice(&text);
+            if is_whole {
+                self.text(".0");
+            }
+        }
+    }
+}
+
+type Entries = Vec<(Str, Value)>;
+
+/// The entries that are no tables, and those that are.
+fn split(map: &Map, depth: usize) -> Result<(Entries, Entries), String> {
+    let (mut direct, mut tables) = (Vec::new(), Vec::new());
+    for (name, value) in map.entries() {
+        let value = plain(&value);
+        match shape(&value, depth)? {
+            Shape::Table | Shape::Tables => tables.push((name, value)),
+            _ => direct.push((name, value)),
+        }
+    }
+    Ok((direct, tables))
+}
+
+pub(super) fn quoted(text: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'"'];
+    for byte in text {
+        let escape: &[u8] = match byte {
+            b'"' => b"\\\"",
+            b'\\' => b"\\\\",
+            0x08 => b"\\b",
+            b'\t' => b"\\t",
+            b'\n' => b"\\n",
+            0x0c => b"\\f",
+            b'\r' => b"\\r",
+            0..0x20 | 0x7f => {
+                out.extend_from_slice(format!("\\u{byte:04x}").as_bytes());
+                continue;
+            }
+            _ => {
+                out.push(*byte);
+                continue;
+            }
+        };
+        out.extend_from_slice(escape);
+    }
+    out.push(b'"');
+    out
+}

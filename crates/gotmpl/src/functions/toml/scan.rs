@@ -1,0 +1,135 @@
+//! Reading a TOML document character by character, with the line for errors.
+
+use super::Edition;
+use crate::fmt::quote::{quote_char, quote_text};
+
+/// A problem and its line.
+#[derive(Debug)]
+pub(super) struct Problem {
+    pub(super) line: usize,
+    pub(super) message: String,
+}
+
+pub(super) type Result<T> = std::result::Result<T, Problem>;
+
+/// Stands for the end of the input.
+pub(super) const END: char = '\0';
+
+#[derive(Debug)]
+pub(super) struct Scanner<'t> {
+    text: &'t str,
+    pub(super) at: usize,
+    pub(super) line: usize,
+    pub(super) edition: Edition,
+}
+
+pub(super) fn is_blank(c: char) -> bool {
+    c == ' ' || c == '\t'
+}
+
+pub(super) fn is_line_end(c: char) -> bool {
+    c == '\n' || c == '\r'
+}
+
+impl<'t> Scanner<'t> {
+    pub(super) fn new(text: &'t str, edition: Edition) -> Self {
+        Self {
+            text,
+            at: 0,
+            line: 1,
+            edition,
+        }
+    }
+
+    /// The next character, or [`END`]; control characters are a problem.
+    pub(super) fn peek(&self) -> Result<char> {
+        let mut rest = self.text[self.at..].chars();
+        let Some(c) = rest.next() else {
+            return Ok(END);
+        };
+        let is_control = matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\x7f');
+        let is_lone_return = c == '\r' && rest.next() != Some('\n');
+        if is_control || is_lone_return {
+            let code = u32::from(c);
+            return Err(self.problem(format!(
+                "TOML files cannot contain control characters: '0x{code:02x}'"
+            )));
+        }
+        Ok(c)
+    }
+
+    pub(super) fn next(&mut self) -> Result<char> {
+        let c = self.peek()?;
+        if !self.is_at_end() {
+            self.at += c.len_utf8();
+            self.line += usize::from(c == '\n');
+        }
+        Ok(c)
+    }
+
+    /// Consumes the next character if it is this one.
+    pub(super) fn accept(&mut self, wanted: char) -> Result<bool> {
+        let found = !self.is_at_end() && self.peek()? == wanted;
+        if found {
+            self.next()?;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn skip_while(&mut self, fits: impl Fn(char) -> bool) -> Result<()> {
+        while !self.is_at_end() && fits(self.peek()?) {
+            self.next()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn skip_blanks(&mut self) -> Result<()> {
+        self.skip_while(is_blank)
+    }
+
+    /// A comment, up to the end of its line; its `#` has been read.
+    pub(super) fn skip_comment(&mut self) -> Result<()> {
+        self.skip_while(|c| !is_line_end(c))
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    pub(super) fn since(&self, start: usize) -> &'t str {
+        &self.text[start..self.at]
+    }
+
+    pub(super) fn problem(&self, message: impl Into<String>) -> Problem {
+        Problem {
+            line: self.line,
+            message: message.into(),
+        }
+    }
+
+    /// A problem with the character just read, which may be the end of the input.
+    pub(super) fn problem_with(&self, c: char, message: impl Into<String>) -> Problem {
+        let mut problem = self.problem(message);
+        if c == END && (self.edition == Edition::V1_4 || self.text.ends_with('\n')) {
+            problem.line -= 1;
+        }
+        problem
+    }
+
+    /// A problem with a line break just read: it belongs to the line before.
+    pub(super) fn problem_before(&self, message: impl Into<String>) -> Problem {
+        Problem {
+            line: self.line - 1,
+            message: message.into(),
+        }
+    }
+}
+
+/// A character in single quotes, as in messages.
+pub(super) fn shown_char(c: char) -> String {
+    String::from_utf8_lossy(&quote_char(c, false)).into_owned()
+}
+
+pub(super) fn shown_text(text: &str) -> String {
+    quote_text(text)
+}

@@ -1,0 +1,161 @@
+//! The tables of a document while it is read: what may be defined where.
+
+use std::collections::HashSet;
+
+use super::{Edition, shown_key};
+use crate::value::{Element, List, Map, Str, Value};
+
+/// The tables, and where in them the reader stands.
+#[derive(Debug)]
+pub(super) struct Tables {
+    pub(super) root: Map,
+    /// The table that keys go into.
+    pub(super) context: Vec<String>,
+    /// The key whose value is being read; empty if none is.
+    pub(super) current_key: String,
+    /// Tables that only a longer key has named so far.
+    implicit: HashSet<String>,
+    arrays: HashSet<String>,
+    edition: Edition,
+}
+
+/// A key in full, as messages show it.
+pub(super) fn full_key(parts: &[String]) -> String {
+    let shown: Vec<Vec<u8>> = parts
+        .iter()
+        .map(|part| shown_key(part.as_bytes()))
+        .collect();
+    String::from_utf8_lossy(&shown.join(&b'.')).into_owned()
+}
+
+fn key_text(key: &str) -> Str {
+    Str::from(key)
+}
+
+/// The table that a value is or, for a list of tables, ends with.
+fn table_in(value: &Value) -> Option<Map> {
+    match value {
+        Value::Map(map) => Some(map.clone()),
+        Value::List(list) if list.element() == Element::Map => match list.items().last() {
+            Some(Value::Map(map)) => Some(map.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+impl Tables {
+    pub(super) fn new(edition: Edition) -> Self {
+        Self {
+            root: Map::default(),
+            context: Vec::new(),
+            current_key: String::new(),
+            implicit: HashSet::new(),
+            arrays: HashSet::new(),
+            edition,
+        }
+    }
+
+    /// The key that errors mention as the last one.
+    pub(super) fn last_key(&self) -> String {
+        let context = full_key(&self.context);
+        match (self.current_key.is_empty(), self.context.is_empty()) {
+            (true, _) => context,
+            (false, true) => self.current_key.clone(),
+            (false, false) => format!("{context}.{}", self.current_key),
+        }
+    }
+
+    pub(super) fn mark_implicit(&mut self, key: &[String]) {
+        self.implicit.insert(full_key(key));
+    }
+
+    /// Records whether the value of a key, or the table at hand, is an array.
+    pub(super) fn set_array(&mut self, key: &str, is_array: bool) {
+        let mut parts = self.context.clone();
+        if !key.is_empty() {
+            parts.push(key.to_owned());
+        }
+        let key = full_key(&parts);
+        if is_array {
+            self.arrays.insert(key);
+        } else {
+            self.arrays.remove(&key);
+        }
+    }
+
+    /// Opens a table that a dotted key implies.
+    pub(super) fn enter_implicit(&mut self, part: &str) -> Result<(), String> {
+        let mut key = self.context.clone();
+        key.push(part.to_owned());
+        self.mark_implicit(&key);
+        self.enter(&key, false)
+    }
+
+    /// Makes a table, or one more table of an array, the one that keys go into.
+    pub(super) fn enter(&mut self, key: &[String], array: bool) -> Result<(), String> {
+        let Some((last, parents)) = key.split_last() else {
+            return Ok(());
+        };
+        let mut table = self.root.clone();
+        let mut path = Vec::with_capacity(key.len());
+        for part in parents {
+            path.push(part.clone());
+            if !table.contains_key(part.as_bytes()) {
+                self.mark_implicit(&path);
+                table.set(key_text(part), Value::map(Vec::new()));
+            }
+            let inner = table.get(part.as_bytes()).unwrap_or_default();
+            table = table_in(&inner).ok_or_else(|| {
+                format!("Key '{}' was already created as a hash.", full_key(&path))
+            })?;
+        }
+        self.context = path;
+        if array {
+            let mut items = match table.get(last.as_bytes()) {
+                None => Vec::new(),
+                Some(Value::List(list)) if list.element() == Element::Map => list.items().to_vec(),
+                Some(_) => {
+                    let key = full_key(key);
+                    return Err(format!(
+                        "Key '{key}' was already created and cannot be used as an array."
+                    ));
+                }
+            };
+            items.push(Value::map(Vec::new()));
+            table.set(key_text(last), Value::List(List::new(Element::Map, items)));
+        } else {
+            self.set(last, Value::map(Vec::new()))?;
+        }
+        self.context.push(last.clone());
+        Ok(())
+    }
+
+    /// Defines a key in the table at hand. An implied table may be defined once more.
+    pub(super) fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        let mut table = self.root.clone();
+        let mut path = Vec::with_capacity(self.context.len() + 1);
+        for part in &self.context {
+            path.push(part.clone());
+            let inner = table.get(part.as_bytes()).unwrap_or_default();
+            table = table_in(&inner)
+                .ok_or_else(|| format!("Key '{}' has already been defined.", full_key(&path)))?;
+        }
+        path.push(key.to_owned());
+        if !table.contains_key(key.as_bytes()) {
+            table.set(key_text(key), value);
+            return Ok(());
+        }
+        let full = full_key(&path);
+        let was_implicit = self.implicit.remove(&full);
+        let is_array = self.arrays.contains(&full);
+        if is_array && (was_implicit || self.edition == Edition::V1_4) {
+            table.set(key_text(key), value);
+            return Ok(());
+        }
+        if was_implicit && !is_array {
+            return Ok(());
+        }
+        Err(format!("Key '{full}' has already been defined."))
+    }
+}
