@@ -113,6 +113,10 @@ impl<'o> Emitter<'o> {
     /// specials fail.
     pub fn float(&mut self, value: f64) {
         self.begin_node();
+        if let Some(whole) = small_whole(value, self.style) {
+            self.write_plain_word(&whole.to_string());
+            return;
+        }
         let text = match (self.style, format_json(value)) {
             (Style::Normal, Some(json)) => through_yaml(value, json),
             (Style::Normal, None) => {
@@ -131,6 +135,19 @@ impl<'o> Emitter<'o> {
 
     pub fn string(&mut self, text: &str) {
         self.begin_node();
+        if let Some(is_plain) = analysis::is_plain_ascii(text) {
+            self.write_ascii(text, is_plain, false);
+            return;
+        }
+        if let Some(is_block) = analysis::is_block_ascii(text) {
+            let form = if is_block {
+                Form::Literal
+            } else {
+                Form::Double
+            };
+            self.write_in_form(text, form, false);
+            return;
+        }
         let text = self.normalize(text, false);
         self.write_string(&text, false);
     }
@@ -142,7 +159,7 @@ impl<'o> Emitter<'o> {
             (Err(_), Style::Normal) => self.string(&from_go_bytes(bytes)),
             (Err(_), Style::Pretty) => {
                 self.begin_node();
-                self.write_binary(bytes);
+                self.write_binary(&base64::encode_in_lines(bytes), false);
             }
         }
     }
@@ -182,13 +199,31 @@ impl<'o> Emitter<'o> {
     }
 
     pub fn key(&mut self, text: &str) {
+        if text.len() <= MAX_SIMPLE_KEY
+            && let Some(is_plain) = analysis::is_plain_ascii(text)
+        {
+            self.begin_key(true);
+            self.write_ascii(text, is_plain, true);
+            return;
+        }
         let text = self.normalize(text, true);
-        self.write_key(&text);
+        let is_simple = text.len() <= MAX_SIMPLE_KEY && !analysis::has_break(&text);
+        self.begin_key(is_simple);
+        self.write_string(&text, is_simple);
     }
 
     /// A key that need not be UTF-8.
     pub fn key_bytes(&mut self, bytes: &[u8]) {
-        self.key(&from_go_bytes(bytes));
+        match (std::str::from_utf8(bytes), self.style) {
+            (Ok(text), _) => self.key(text),
+            (Err(_), Style::Normal) => self.key(&from_go_bytes(bytes)),
+            (Err(_), Style::Pretty) => {
+                let text = base64::encode_in_lines(bytes);
+                let is_simple = !text.contains('\n');
+                self.begin_key(is_simple);
+                self.write_binary(&text, is_simple);
+            }
+        }
     }
 
     pub fn end_map(&mut self) {
@@ -253,9 +288,9 @@ impl<'o> Emitter<'o> {
         }
     }
 
-    fn write_key(&mut self, text: &str) {
+    /// Writes what stands before a key: its indentation, and a `?` if it is not simple.
+    fn begin_key(&mut self, is_simple: bool) {
         self.write_indent();
-        let is_simple = text.len() <= MAX_SIMPLE_KEY && !analysis::has_break(text);
         if !is_simple {
             self.write_indicator(b"?", true, false, true);
         }
@@ -266,13 +301,22 @@ impl<'o> Emitter<'o> {
                 Expects::LongValue
             };
         }
-        self.write_string(text, is_simple);
     }
 
     fn write_empty(&mut self, begin: &[u8], end: &[u8]) {
         self.write_indicator(begin, true, true, false);
         self.write_indicator(end, false, false, false);
         self.open.push(Open::Empty);
+    }
+
+    /// A text of printable ASCII.
+    fn write_ascii(&mut self, text: &str, is_plain: bool, is_key: bool) {
+        let form = match (self.is_text_when_plain(text), is_plain) {
+            (true, true) => Form::Plain,
+            (true, false) => Form::Single,
+            (false, _) => Form::Double,
+        };
+        self.write_in_form(text, form, is_key);
     }
 
     fn write_string(&mut self, text: &str, is_key: bool) {
@@ -295,15 +339,15 @@ impl<'o> Emitter<'o> {
         is_text && !is_base60(text)
     }
 
-    fn write_binary(&mut self, bytes: &[u8]) {
+    /// A text in base64 with the tag that says so.
+    fn write_binary(&mut self, text: &str, is_key: bool) {
         self.write_indicator(b"!!binary", true, false, false);
-        let text = base64::encode_in_lines(bytes);
         let form = if text.contains('\n') {
             Form::Literal
         } else {
             Form::Plain
         };
-        self.write_scalar(&text, form, false);
+        self.write_scalar(text, form, is_key);
     }
 
     /// What is left of a text after the way through JSON.
@@ -319,6 +363,18 @@ impl<'o> Emitter<'o> {
             }
         }
     }
+}
+
+/// A number that prints as an integer in any style.
+fn small_whole(value: f64, style: Style) -> Option<i64> {
+    let limit = match style {
+        Style::Normal => 1e15,
+        Style::Pretty => 1e6,
+    };
+    let is_whole = value.abs() < limit && value.fract() == 0.0;
+    let keeps_sign = value.is_sign_negative() && value == 0.0 && style == Style::Pretty;
+    #[expect(clippy::cast_possible_truncation, reason = "checked just before")]
+    (is_whole && !keeps_sign).then_some(value as i64)
 }
 
 fn special_name(value: f64) -> &'static str {

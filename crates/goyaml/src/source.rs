@@ -30,13 +30,17 @@ pub(crate) struct Pieces {
 impl<'a> Source<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         let body = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-        if let Ok(text) = std::str::from_utf8(body)
-            && is_simple(body)
-        {
-            return Self {
-                text: Cow::Borrowed(text),
-                pieces: None,
-            };
+        let text = match std::str::from_utf8(body) {
+            Ok(text) => match oddity(body) {
+                Oddity::None => Some(Cow::Borrowed(text)),
+                // Both kinds of line end mean the same.
+                Oddity::Returns => Some(Cow::Owned(text.replace("\r\n", "\n"))),
+                Oddity::Other => None,
+            },
+            Err(_) => None,
+        };
+        if let Some(text) = text {
+            return Self { text, pieces: None };
         }
         Self::in_pieces(bytes)
     }
@@ -169,12 +173,28 @@ fn decode_utf16(bytes: &[u8], [low, high]: [usize; 2]) -> Step {
     Step::Character(char::from_u32(value).unwrap_or('\0'), 4)
 }
 
-/// Whether valid UTF-8 has only `\n` as line break and no character that needs a second look.
-fn is_simple(text: &[u8]) -> bool {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Oddity {
+    None,
+    /// Some lines end with `\r\n`.
+    Returns,
+    /// Another line break than `\n`, or a character that needs a second look.
+    Other,
+}
+
+/// The worst that there is in valid UTF-8.
+fn oddity(text: &[u8]) -> Oddity {
     const STEP: usize = 64;
-    text.chunks(STEP).enumerate().all(|(index, chunk)| {
-        !has_odd_or_wide(chunk) || is_simple_slowly(text, index * STEP, chunk)
-    })
+    let mut worst = Oddity::None;
+    for (index, chunk) in text.chunks(STEP).enumerate() {
+        if has_odd_or_wide(chunk) {
+            worst = worst.max(oddity_in(text, index * STEP, chunk));
+            if worst == Oddity::Other {
+                break;
+            }
+        }
+    }
+    worst
 }
 
 /// Whether a byte is a control character or not ASCII. Written so that the compiler can use vectors.
@@ -187,13 +207,15 @@ fn has_odd_or_wide(chunk: &[u8]) -> bool {
     odd != 0
 }
 
-fn is_simple_slowly(text: &[u8], start: usize, chunk: &[u8]) -> bool {
-    chunk.iter().enumerate().all(|(at, &byte)| match byte {
-        b'\n' | b'\t' => true,
-        0x00..=0x1F | 0x7F => false,
-        0xC2 | 0xE2 | 0xEF => !is_odd_sequence(&text[start + at..]),
-        _ => true,
-    })
+fn oddity_in(text: &[u8], start: usize, chunk: &[u8]) -> Oddity {
+    let each = chunk.iter().enumerate().map(|(at, &byte)| match byte {
+        b'\n' | b'\t' => Oddity::None,
+        b'\r' if text.get(start + at + 1) == Some(&b'\n') => Oddity::Returns,
+        0x00..=0x1F | 0x7F => Oddity::Other,
+        0xC2 | 0xE2 | 0xEF if is_odd_sequence(&text[start + at..]) => Oddity::Other,
+        _ => Oddity::None,
+    });
+    each.max().unwrap_or(Oddity::None)
 }
 
 /// C1 controls, the line breaks NEL, LS and PS, the byte order mark and the two noncharacters at the end of the

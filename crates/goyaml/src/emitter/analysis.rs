@@ -28,20 +28,21 @@ pub(super) fn is_printable(c: char) -> bool {
     )
 }
 
-pub(super) fn analyze(text: &str, style: Style) -> Analysis {
-    if text.bytes().all(is_harmless) && !starts_badly(text) {
-        return Analysis {
-            plain: true,
-            single_quoted: true,
-            block: !text.is_empty(),
-        };
+/// The short answer for printable ASCII, which is nearly everything: whether it can be plain. Such a text is
+/// always fine with single quotes.
+pub(super) fn is_plain_ascii(text: &str) -> Option<bool> {
+    let bytes = text.as_bytes();
+    let mut is_plain = !starts_badly(text);
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b' ' if at == 0 || at + 1 == bytes.len() => is_plain = false,
+            b':' if matches!(bytes.get(at + 1), None | Some(b' ')) => is_plain = false,
+            b'#' if at > 0 && bytes[at - 1] == b' ' => is_plain = false,
+            b' '..=b'~' => {}
+            _ => return None,
+        }
     }
-    analyze_slowly(text, style)
-}
-
-/// Bytes that change nothing wherever they stand.
-fn is_harmless(byte: u8) -> bool {
-    matches!(byte, b'!'..=b'~') && !matches!(byte, b':' | b'#')
+    Some(is_plain)
 }
 
 /// Whether the start of a text looks like something else than a text.
@@ -60,7 +61,22 @@ fn starts_badly(text: &str) -> bool {
     }
 }
 
-fn analyze_slowly(text: &str, style: Style) -> Analysis {
+/// The short answer for printable ASCII with line breaks: whether it can be a literal block.
+pub(super) fn is_block_ascii(text: &str) -> Option<bool> {
+    let mut before = b'\n';
+    let mut is_block = true;
+    for &byte in text.as_bytes() {
+        match byte {
+            b'\n' => is_block &= before != b' ',
+            b' '..=b'~' => {}
+            _ => return None,
+        }
+        before = byte;
+    }
+    Some(is_block && before != b' ')
+}
+
+pub(super) fn analyze(text: &str, style: Style) -> Analysis {
     let mut seen = Seen {
         indicator: starts_badly(text),
         ..Seen::default()

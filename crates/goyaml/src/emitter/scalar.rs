@@ -15,6 +15,10 @@ impl Emitter<'_> {
     /// Writes a text, if possible in this form.
     pub(super) fn write_scalar(&mut self, text: &str, wanted: Form, is_key: bool) {
         let form = choose(analyze(text, self.style), wanted, is_key);
+        self.write_in_form(text, form, is_key);
+    }
+
+    pub(super) fn write_in_form(&mut self, text: &str, form: Form, is_key: bool) {
         let around = self.indent;
         self.indent = if around < 0 { 2 } else { around + 2 };
         match form {
@@ -54,25 +58,30 @@ impl Emitter<'_> {
             self.put(b' ');
         }
         if !may_fold || self.has_room_for(text.len()) {
-            self.put_text(text, text.chars().count());
+            self.put_text(text, characters(text));
         } else {
-            let mut after_space = false;
-            let bytes = text.as_bytes();
-            for (at, c) in text.char_indices() {
-                if c == ' ' {
-                    let is_alone = !after_space && bytes.get(at + 1) != Some(&b' ');
-                    if is_alone && self.folds_at(true) {
-                        self.write_indent();
-                    } else {
-                        self.put(b' ');
-                    }
-                } else {
-                    self.put_character(c);
-                }
-                after_space = c == ' ';
-            }
+            self.write_folded_words(text);
         }
         self.end_word();
+    }
+
+    /// Words with a line break instead of a single space where the line is long enough.
+    fn write_folded_words(&mut self, text: &str) {
+        let mut after_space = false;
+        let mut rest = text;
+        while let Some(length) = rest.find(' ') {
+            let (word, after) = (&rest[..length], &rest[length + 1..]);
+            self.put_text(word, characters(word));
+            after_space &= word.is_empty();
+            if !after_space && !after.starts_with(' ') && self.folds_at(true) {
+                self.write_indent();
+            } else {
+                self.put(b' ');
+            }
+            after_space = true;
+            rest = after;
+        }
+        self.put_text(rest, characters(rest));
     }
 
     fn write_single(&mut self, text: &str, may_fold: bool) {
@@ -193,7 +202,7 @@ impl Emitter<'_> {
             let content = line.trim_end_matches(is_break);
             if !content.is_empty() {
                 self.write_indent();
-                self.put_text(content, content.chars().count());
+                self.put_text(content, characters(content));
                 self.indention = false;
             }
             if let Some(c) = line[content.len()..].chars().next() {
@@ -264,6 +273,11 @@ impl Emitter<'_> {
         self.out.extend_from_slice(text.as_bytes());
         self.column += characters;
     }
+}
+
+/// How many columns a text takes.
+fn characters(text: &str) -> usize {
+    text.chars().count()
 }
 
 fn choose(allowed: Analysis, wanted: Form, is_key: bool) -> Form {

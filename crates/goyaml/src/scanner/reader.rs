@@ -40,16 +40,18 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
         }
-        match self.fault {
-            Some(problem) => Err(Error::Encoding(problem)),
-            None => {
-                self.end_marks += 1;
-                Ok(())
-            }
+        if let Some(problem) = self.fault {
+            return Err(Error::Encoding(problem));
         }
+        self.end_marks += 1;
+        Ok(())
     }
 
     fn has(&self, text: &str, position: usize, count: usize) -> bool {
+        // No character is longer than four bytes.
+        if position + 4 * count <= self.read {
+            return true;
+        }
         let start = position.min(self.read);
         let missing = count.saturating_sub(self.end_marks);
         missing == 0 || text[start..self.read].chars().nth(missing - 1).is_some()

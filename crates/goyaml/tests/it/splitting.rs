@@ -1,0 +1,35 @@
+//! Values files with several documents, as Helm 4 splits them.
+
+use outrigger_goyaml::documents;
+
+#[test]
+fn documents_are_split_at_lines_of_dashes() {
+    let cases: &[(&str, &[&str])] = &[
+        ("", &[]),
+        ("a: 1", &["a: 1\n"]),
+        ("a: 1\n---\nb: 2\n", &["a: 1\n", "b: 2\n"]),
+        ("---\na: 1\n---\nb: 2", &["---\na: 1\n", "b: 2\n"]),
+        (
+            "a: 1\r\n--- # c\r\nb: |\r\n  x\r\n",
+            &["a: 1\n", "b: |\n  x\n"],
+        ),
+        ("---\n---\na: 1\n", &["---\n", "a: 1\n"]),
+        ("a: 1\n---\n", &["a: 1\n"]),
+        ("a: |\n  x\n  ---\n", &["a: |\n  x\n  ---\n"]),
+        ("\n", &["\n"]),
+    ];
+    for (input, expected) in cases {
+        let found: Vec<String> = documents(input.as_bytes())
+            .map(|document| String::from_utf8(document.unwrap().into_owned()).unwrap())
+            .collect();
+        assert_eq!(found, *expected, "{input:?}");
+    }
+}
+
+#[test]
+fn a_separator_has_its_line_for_itself() {
+    let mut documents = documents(b"a: 1\n---b\nc: 2\n");
+    let error = documents.next().unwrap().expect_err("it is no separator");
+    assert_eq!(error.to_string(), "invalid Yaml document separator: b");
+    assert!(documents.next().is_none());
+}
