@@ -102,11 +102,7 @@ fn parse_generic(text: &str) -> Result<KubeVersion, String> {
         return Err(format!("illegal version string {quoted}"));
     }
     if parts[0].starts_with('0') && parts[0] != "0" {
-<<<<<<< HEAD
-        let part = crate::go_quote::quote(parts[0]);
-=======
         let part = outrigger_gotmpl::go::quote(parts[0]);
->>>>>>> chart
         return Err(format!(
             "illegal zero-prefixed version component {part} in {quoted}"
         ));

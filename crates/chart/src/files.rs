@@ -121,16 +121,7 @@ impl Object for FilesObject {
         let entries = self
             .files
             .iter()
-<<<<<<< HEAD
-            .map(|(name, data)| {
-                (
-                    Str::from(name.as_str()),
-                    Value::str(STANDARD.encode(data.as_slice())),
-                )
-            })
-=======
             .map(|(name, data)| (Str::from(name.as_str()), Value::str(go::base64(data))))
->>>>>>> chart
             .collect();
         Value::Map(Map::from_entries(MapType::Strings, entries))
     }

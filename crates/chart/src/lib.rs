@@ -18,10 +18,6 @@ mod go_io;
 mod go_json;
 mod go_path;
 pub mod images;
-<<<<<<< HEAD
-mod json;
-=======
->>>>>>> chart
 pub mod lint;
 pub mod load;
 pub mod lock;

@@ -101,16 +101,9 @@ impl ValuesOptions {
 fn set_json(base: &Map, text: &str, profile: Profile) -> Result<Map, Error> {
     let trimmed = text.trim();
     if profile.rules().set_json_takes_objects && trimmed.starts_with('{') {
-<<<<<<< HEAD
-        let parsed: serde_json::Value =
-            serde_json::from_str(trimmed).map_err(|_| Error::JsonObject(text.to_owned()))?;
-        let Value::Map(values) = crate::json::to_value(&parsed) else {
-            return Err(Error::JsonObject(text.to_owned()));
-=======
         return match json::decode(trimmed.as_bytes()) {
             Ok(Value::Map(values)) => Ok(merge_maps(base, &values)),
             _ => Err(Error::JsonObject(text.to_owned())),
->>>>>>> chart
         };
     }
     set::parse_json(text, base, profile).map_err(|_| Error::Json(text.to_owned()))?;

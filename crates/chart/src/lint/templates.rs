@@ -122,11 +122,7 @@ fn manifest(
 ) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty());
     if let Some(line) = first.filter(|line| line.starts_with([' ', '\t'])) {
-<<<<<<< HEAD
-        let line = crate::go_quote::quote(line);
-=======
         let line = outrigger_gotmpl::go::quote(line);
->>>>>>> chart
         let text = format!(
             "document starts with an illegal indent: {line}, which may cause parsing problems"
         );
@@ -218,11 +214,7 @@ fn selector(object: &Object, text: &str) -> Option<String> {
     );
     let has = text.contains("matchLabels") || text.contains("matchExpressions");
     (needs && !has).then(|| {
-<<<<<<< HEAD
-        let name = crate::go_quote::quote(&object.name);
-=======
         let name = outrigger_gotmpl::go::quote(&object.name);
->>>>>>> chart
         format!(
             "a {} must contain matchLabels or matchExpressions, and {name} does not",
             object.kind

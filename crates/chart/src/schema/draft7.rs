@@ -538,11 +538,7 @@ fn number(schema: &Map<String, Json>, value: &Json, place: &Place<'_>, outcome: 
     let mut fail = |text: &str, bound: f64| {
         outcome.fail(
             place,
-<<<<<<< HEAD
-            format!("Must be {text} {}", go_float::shortest(bound)),
-=======
             format!("Must be {text} {}", outrigger_goyaml::format_general(bound)),
->>>>>>> chart
         );
     };
     if let Some(step) = bound("multipleOf").filter(|step| !is_multiple(x, *step)) {

@@ -239,11 +239,7 @@ pub(super) fn compile(error: &CompileError) -> String {
             let details = validation(src);
             format!(
                 "{} is not valid against metaschema: {}",
-<<<<<<< HEAD
-                go_quote::quote(url),
-=======
                 go::quote(url),
->>>>>>> chart
                 details.trim_end()
             )
         }

@@ -337,12 +337,7 @@ impl Parser<'_, '_> {
     }
 
     fn json(&self) -> Step<(Value, usize)> {
-<<<<<<< HEAD
-        let mut stream =
-            serde_json::Deserializer::from_str(self.rest).into_iter::<serde_json::Value>();
-=======
         let mut stream = serde_json::Deserializer::from_str(self.rest).into_iter::<IgnoredAny>();
->>>>>>> chart
         match stream.next() {
             Some(Ok(_)) => {
                 let length = stream.byte_offset();
