@@ -86,18 +86,19 @@ impl Engine {
     /// is empty.
     pub fn add(&mut self, parsed: Arc<Parsed>) {
         let file = index(self.files.len());
-        for (i, template) in parsed.templates.iter().enumerate() {
+        for (i, template) in parsed.tree.templates.iter().enumerate() {
             let new = TemplateRef {
                 file,
                 template: index(i),
             };
-            if let Some(id) = self.by_name.get(&template.name) {
+            let name = parsed.name_of(template);
+            if let Some(id) = self.by_name.get(name) {
                 if !template.is_empty {
                     self.templates[*id as usize] = new;
                 }
             } else {
                 let id = index(self.templates.len());
-                self.by_name.insert(template.name.clone(), id);
+                self.by_name.insert(name.into(), id);
                 self.templates.push(new);
             }
         }

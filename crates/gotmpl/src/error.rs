@@ -16,6 +16,7 @@ struct Chain {
     message: String,
     /// Whether the message is an error of its own that the innermost wrap wraps, or part of that wrap.
     message_is_error: bool,
+    is_breakdown: bool,
 }
 
 /// Helm marks the messages of `required` and `fail` so that it can find them again.
@@ -29,7 +30,15 @@ impl ExecError {
             wraps: Vec::new(),
             message: message.into(),
             message_is_error: true,
+            is_breakdown: false,
         }))
+    }
+
+    /// What Helm says when Go's own code breaks down. Nothing is ever put before it.
+    pub(crate) fn breakdown(message: &str) -> Self {
+        let mut error = Self::plain(format!("rendering template failed: {message}"));
+        error.0.is_breakdown = true;
+        error
     }
 
     /// The message of `required` or `fail`.
@@ -43,12 +52,15 @@ impl ExecError {
             wraps: vec![place],
             message: message.into(),
             message_is_error: false,
+            is_breakdown: false,
         }))
     }
 
     /// Puts `prefix` before the error, as Go's `%w` does.
     pub(crate) fn wrap(mut self, prefix: String) -> Self {
-        self.0.wraps.push(prefix);
+        if !self.0.is_breakdown {
+            self.0.wraps.push(prefix);
+        }
         self
     }
 

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use crate::engine::{Engine, File, Limits};
 use crate::error::ExecError;
 use crate::function::Host;
-use crate::ir::{Node, Parsed, Template, print};
+use crate::ir::{Node, Template, Tree, print};
 use crate::quote::quoted;
 use crate::stack_guard::StackGuard;
 use crate::value::{Str, Value};
@@ -110,8 +110,8 @@ pub(crate) struct Frame<'f> {
 }
 
 impl<'f> Frame<'f> {
-    fn parsed(&self) -> &'f Parsed {
-        &self.file.parsed
+    fn tree(&self) -> &'f Tree {
+        &self.file.parsed.tree
     }
 
     /// An error about the current node.
@@ -130,14 +130,16 @@ impl<'f> Frame<'f> {
 
     /// All that Go puts before the message of an error in a template.
     fn place(&self) -> String {
-        let name = quoted(&self.template.name);
+        let parsed = &self.file.parsed;
+        let name = parsed.name_of(self.template);
         let Some(node) = self.at else {
-            let name = String::from_utf8_lossy(&self.template.name);
+            let name = String::from_utf8_lossy(name);
             return format!("template: {name}: ");
         };
-        let location = self.parsed().location(node);
-        let node = print::print(self.parsed(), node);
-        format!("template: {location}: executing {name} at <{node}>: ")
+        let (file, name) = (parsed.name(), quoted(name));
+        let location = self.tree().line_and_column(node);
+        let node = print::print(self.tree(), node);
+        format!("template: {file}:{location}: executing {name} at <{node}>: ")
     }
 }
 

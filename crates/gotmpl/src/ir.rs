@@ -5,6 +5,8 @@
 
 pub(crate) mod print;
 
+use std::sync::Arc;
+
 use crate::registry::FunctionId;
 
 /// A piece of an array, or of the source.
@@ -55,9 +57,15 @@ pub(crate) fn index(at: usize) -> u32 {
 /// One template file.
 #[derive(Debug)]
 pub struct Parsed {
-    pub(crate) name: Box<str>,
+    name: Box<str>,
+    pub(crate) tree: Arc<Tree>,
+}
+
+/// The contents of a file, which several files of different names can share.
+#[derive(Debug)]
+pub(crate) struct Tree {
     pub(crate) source: Box<[u8]>,
-    /// What the file defines; the file itself comes last.
+    /// What the file defines, and the file itself.
     pub(crate) templates: Box<[Template]>,
     pub(crate) statements: Box<[Statement]>,
     pub(crate) pipes: Box<[Pipe]>,
@@ -72,7 +80,8 @@ pub struct Parsed {
 
 #[derive(Debug)]
 pub(crate) struct Template {
-    pub name: Box<[u8]>,
+    /// Under which it is defined; the file itself has the name of the [`Parsed`].
+    pub name: Option<Box<[u8]>>,
     pub body: Span,
     /// How many variables live at once, `$` included.
     pub slots: u32,
@@ -201,15 +210,44 @@ pub(crate) enum Node {
 }
 
 impl Parsed {
+    pub(crate) fn new(name: Box<str>, tree: Tree) -> Self {
+        Self {
+            name,
+            tree: Arc::new(tree),
+        }
+    }
+
     /// The name it was parsed under, usually a path.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The template that the file itself is.
+    /// What the same text would have become under another name. `None` if the text itself defines that name.
+    pub fn renamed(&self, name: &str) -> Option<Self> {
+        let defines = |other: &str| {
+            let other = Some(other.as_bytes());
+            let mut templates = self.tree.templates.iter();
+            templates.any(|template| template.name.as_deref() == other)
+        };
+        if defines(name) || self.tree.main().is_none() {
+            return None;
+        }
+        Some(Self {
+            name: name.into(),
+            tree: Arc::clone(&self.tree),
+        })
+    }
+
+    pub(crate) fn name_of<'p>(&'p self, template: &'p Template) -> &'p [u8] {
+        template.name.as_deref().unwrap_or(self.name.as_bytes())
+    }
+}
+
+impl Tree {
+    /// The template that the file itself is, unless the file also defines a template of its own name.
     pub(crate) fn main(&self) -> Option<u32> {
-        let is_main = |template: &Template| *template.name == *self.name.as_bytes();
-        self.templates.iter().rposition(is_main).map(index)
+        let is_main = |template: &Template| template.name.is_none();
+        self.templates.iter().position(is_main).map(index)
     }
 
     #[inline]
@@ -236,12 +274,12 @@ impl Parsed {
         pos.unwrap_or_default()
     }
 
-    /// `NAME:LINE:COLUMN`, the column counted in bytes from 0.
-    pub(crate) fn location(&self, node: Node) -> String {
+    /// `LINE:COLUMN`, the column counted in bytes from 0.
+    pub(crate) fn line_and_column(&self, node: Node) -> String {
         let pos = self.position(node) as usize;
         let before = self.source.get(..pos).unwrap_or(&self.source);
         let line = 1 + memchr::memchr_iter(b'\n', before).count();
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-        format!("{}:{line}:{}", self.name, before.len() - line_start)
+        format!("{line}:{}", before.len() - line_start)
     }
 }

@@ -25,4 +25,4 @@ mod yaml;
 pub use engine::{Engine, Limits};
 pub use error::ExecError;
 pub use ir::Parsed;
-pub use parse::{ParseError, parse};
+pub use parse::{ParseCache, ParseError, parse};

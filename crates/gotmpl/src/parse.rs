@@ -1,5 +1,6 @@
 //! Text to [`Parsed`]: Go's template grammar with Go's error messages.
 
+mod cache;
 mod constant;
 mod expression;
 mod lexer;
@@ -10,6 +11,8 @@ use std::sync::Arc;
 
 use crate::function::Dialect;
 use crate::ir::Parsed;
+
+pub use cache::ParseCache;
 
 /// Parses one template file. What it calls must exist in the dialect; what it includes need not exist yet.
 pub fn parse(

@@ -182,8 +182,8 @@ proptest! {
     fn any_pieces_in_actions_parse_and_end(
         actions in prop::collection::vec(prop::collection::vec(prop::sample::select(PIECES), 1..6), 1..8)
     ) {
-        let text: String = actions.iter().map(|pieces| format!("{{{{ {} }}}}", pieces.join(" "))).collect();
-        run(text.as_bytes());
+        let actions: Vec<String> = actions.iter().map(|pieces| pieces.join(" ")).collect();
+        run(format!("{{{{ {} }}}}", actions.join(" }}{{ ")).as_bytes());
     }
 
     #[test]

@@ -111,7 +111,7 @@ pub(crate) fn make_scalar<B: Builder>(
 }
 
 /// Of entries with the same key only the last stays.
-pub(crate) fn unique<V>(mut entries: Vec<(Cow<'_, str>, V)>) -> Vec<(Cow<'_, str>, V)> {
+pub(crate) fn unique<K: Ord, V>(mut entries: Vec<(K, V)>) -> Vec<(K, V)> {
     let doubled = doubled_keys(&entries);
     if !doubled.is_empty() {
         let mut at = 0;
@@ -124,7 +124,7 @@ pub(crate) fn unique<V>(mut entries: Vec<(Cow<'_, str>, V)>) -> Vec<(Cow<'_, str
 }
 
 /// The places of entries that a later entry replaces, in order.
-fn doubled_keys<V>(entries: &[(Cow<'_, str>, V)]) -> Vec<usize> {
+fn doubled_keys<K: Ord, V>(entries: &[(K, V)]) -> Vec<usize> {
     const FEW: usize = 16;
     if entries.len() <= FEW {
         return (0..entries.len())

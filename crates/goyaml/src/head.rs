@@ -1,7 +1,9 @@
 //! What Helm needs to know of a rendered manifest, taken out while the whole of it is checked.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
+use crate::build::unique;
 use crate::document::{Decoded, Document};
 use crate::error::{Error, Target};
 use crate::number::format_as_text;
@@ -96,10 +98,7 @@ impl ReadHead {
     fn annotate(&mut self, value: String) {
         let key = std::mem::take(&mut self.annotation);
         let annotations = self.head.annotations.get_or_insert_default();
-        match annotations.iter_mut().find(|(name, _)| *name == key) {
-            Some((_, slot)) => *slot = value,
-            None => annotations.push((key, value)),
-        }
+        annotations.push((key, value));
     }
 }
 
@@ -174,7 +173,10 @@ impl<'a> Sink<'a> for ReadHead {
         self.depth -= 1;
         match self.depth {
             1 => self.field = Some(Field::None),
-            2 if self.field() == Field::Annotation => self.field = Some(Field::Annotations),
+            2 if self.field() == Field::Annotation => {
+                self.field = Some(Field::Annotations);
+                self.head.annotations = self.head.annotations.take().map(unique);
+            }
             _ => {}
         }
     }
@@ -212,8 +214,7 @@ fn is_same_field(lower: &str, key: &str) -> bool {
 
 /// The head of a document that needed the thorough way.
 pub(crate) fn head_of(document: &Document<'_>, go_type: &'static str) -> Result<Head, Error> {
-    let mut wanted = Vec::new();
-    mark_texts(document, &mut wanted);
+    let wanted = texts(document);
     document.check(&|at| wanted.contains(&at))?;
     let mut decode = Decode {
         document,
@@ -228,21 +229,23 @@ pub(crate) fn head_of(document: &Document<'_>, go_type: &'static str) -> Result<
 }
 
 /// The places whose value becomes text: the two fields of the top level, the name, and each annotation.
-fn mark_texts(document: &Document<'_>, wanted: &mut Vec<usize>) {
+fn texts(document: &Document<'_>) -> HashSet<usize> {
+    let mut texts = HashSet::new();
     for (key, value) in document.sorted_entries(document.root) {
         if is_same_field("metadata", &key) {
             for (key, value) in document.sorted_entries(value) {
                 if is_same_field("name", &key) {
-                    wanted.push(value);
+                    texts.insert(value);
                 } else if is_same_field("annotations", &key) {
                     let values = document.sorted_entries(value);
-                    wanted.extend(values.into_iter().map(|(_, value)| value));
+                    texts.extend(values.into_iter().map(|(_, value)| value));
                 }
             }
         } else if is_same_field("apiversion", &key) || is_same_field("kind", &key) {
-            wanted.push(value);
+            texts.insert(value);
         }
     }
+    texts
 }
 
 /// Go's JSON decoder for the head: it goes on after a wrong type and reports the first one.
@@ -318,10 +321,9 @@ impl Decode<'_> {
                         Decoded::Scalar(Resolved::Null, _) => Some(String::new()),
                         _ => self.text(value, ".metadata.annotations"),
                     };
-                    annotations.retain(|(name, _)| *name != key);
                     annotations.push((key.into_owned(), text.unwrap_or_default()));
                 }
-                self.head.annotations = Some(annotations);
+                self.head.annotations = Some(unique(annotations));
             }
             _ => self.fail(
                 at,

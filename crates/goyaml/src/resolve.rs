@@ -250,6 +250,9 @@ fn count_digits(bytes: &[u8]) -> usize {
 
 /// `[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?`: a number to other readers of YAML 1.1.
 pub(crate) fn is_base60(text: &str) -> bool {
+    if !matches!(text.as_bytes().first(), Some(b'-' | b'+' | b'0'..=b'9')) {
+        return false;
+    }
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
     let mut parts = whole.split(':');

@@ -3,7 +3,7 @@
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
-use crate::ir::Parsed;
+use crate::ir::{Parsed, Template, index};
 use crate::value::{Str, Value};
 
 /// Literals up to this length are cheap to make each time.
@@ -12,8 +12,8 @@ const SHORT: usize = 22;
 #[derive(Debug)]
 pub(crate) struct File {
     pub parsed: Arc<Parsed>,
-    /// The values of long string constants.
-    literals: Vec<OnceCell<Str>>,
+    /// The values of long string constants, once one is asked for.
+    literals: OnceCell<Box<[OnceCell<Str>]>>,
     /// For each field name in the file: where in a map it was found last.
     hints: Vec<Cell<u32>>,
 }
@@ -21,21 +21,36 @@ pub(crate) struct File {
 impl File {
     pub(crate) fn new(parsed: Arc<Parsed>) -> Self {
         Self {
-            literals: vec![OnceCell::new(); parsed.literals.len()],
-            hints: vec![Cell::new(0); parsed.names.len()],
+            literals: OnceCell::new(),
+            hints: vec![Cell::new(0); parsed.tree.names.len()],
             parsed,
         }
     }
 
+    /// The template that the file itself is.
+    pub(crate) fn main(&self) -> Option<u32> {
+        let tree = &self.parsed.tree;
+        let own = self.parsed.name().as_bytes();
+        let is_own = |template: &Template| template.name.as_deref() == Some(own);
+        let main = tree.templates.iter().position(is_own).map(index);
+        main.or_else(|| tree.main())
+    }
+
     #[inline]
     pub(crate) fn literal(&self, id: u32) -> Value {
-        let text = self.parsed.literal(id);
-        if text.len() > SHORT
-            && let Some(literal) = self.literals.get(id as usize)
-        {
-            return Value::Str(literal.get_or_init(|| text.into()).clone());
+        let text = self.parsed.tree.literal(id);
+        if text.len() <= SHORT {
+            return Value::str(text);
         }
-        Value::str(text)
+        let literals = self.literals.get_or_init(|| {
+            std::iter::repeat_with(OnceCell::new)
+                .take(self.parsed.tree.literals.len())
+                .collect()
+        });
+        match literals.get(id as usize) {
+            Some(literal) => Value::Str(literal.get_or_init(|| text.into()).clone()),
+            None => Value::str(text),
+        }
     }
 
     /// The place for the hint of a name.

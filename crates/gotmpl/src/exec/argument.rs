@@ -110,7 +110,7 @@ impl Frame<'_> {
     /// A constant takes the parameter's type if it can.
     fn constant_argument(&self, ty: Ty, kind: OperandKind) -> Result<Value> {
         let number = match kind {
-            OperandKind::Number(id) => self.parsed().numbers.get(id as usize),
+            OperandKind::Number(id) => self.tree().numbers.get(id as usize),
             _ => None,
         };
         let expected = match (ty, kind) {
@@ -138,7 +138,7 @@ impl Frame<'_> {
             _ => "",
         };
         let found = match self.at {
-            Some(node) => print::print(self.parsed(), node),
+            Some(node) => print::print(self.tree(), node),
             None => String::new(),
         };
         Err(self.error(if expected.is_empty() {

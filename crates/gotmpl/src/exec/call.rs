@@ -128,13 +128,15 @@ impl Run<'_> {
     /// No value in a chart is a function, so `call` always fails.
     fn call_of(&self, frame: &Frame<'_>, operands: Span, base: usize) -> ExecError {
         let callee = self.arguments.get(base).unwrap_or(&Value::Nil);
+        if operands.is_empty() && !self.engine.dialect.range_over_int {
+            // Go 1.23 did not expect the function to come through a pipe.
+            return ExecError::breakdown("runtime error: index out of range [0] with length 0");
+        }
         if callee.is_nil() {
             return ExecError::plain("call of nil");
         }
         let name = match callee {
-            _ if !operands.is_empty() => {
-                print::print(frame.parsed(), Node::Operand(operands.start))
-            }
+            _ if !operands.is_empty() => print::print(frame.tree(), Node::Operand(operands.start)),
             Value::Str(name) => name.to_text().into_owned(),
             other => format!("<{} Value>", other.type_name()),
         };

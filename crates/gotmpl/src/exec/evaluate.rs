@@ -8,19 +8,19 @@ use crate::value::{Str, Value};
 impl<'f> Frame<'f> {
     /// The variables that a pipeline declares or assigns.
     pub(super) fn variables(&self, pipe: u32) -> &'f [Variable] {
-        let parsed = self.parsed();
-        let variables = parsed.pipes.get(pipe as usize).map(|pipe| pipe.variables);
-        variables.unwrap_or_default().of(&parsed.variables)
+        let tree = self.tree();
+        let variables = tree.pipes.get(pipe as usize).map(|pipe| pipe.variables);
+        variables.unwrap_or_default().of(&tree.variables)
     }
 
     pub(super) fn operand(&self, id: u32) -> OperandKind {
-        let operand = self.parsed().operands.get(id as usize);
+        let operand = self.tree().operands.get(id as usize);
         operand.map_or(OperandKind::Nil, |operand: &Operand| operand.kind)
     }
 
     #[cold]
     fn undefined(&self, name: Span) -> ExecError {
-        let name = String::from_utf8_lossy(self.parsed().text(name));
+        let name = String::from_utf8_lossy(self.tree().text(name));
         self.error(format!("undefined variable: {name}"))
     }
 
@@ -29,7 +29,7 @@ impl<'f> Frame<'f> {
         if operands.len() <= 1 && last.is_none() {
             return Ok(());
         }
-        let first = print::print(self.parsed(), Node::Operand(operands.start));
+        let first = print::print(self.tree(), Node::Operand(operands.start));
         Err(self.error(format!("can't give argument to non-function {first}")))
     }
 
@@ -38,7 +38,7 @@ impl<'f> Frame<'f> {
         match kind {
             OperandKind::Bool(value) => Ok(Value::Bool(value)),
             OperandKind::Literal(id) => Ok(self.file.literal(id)),
-            OperandKind::Number(id) => match self.parsed().numbers.get(id as usize) {
+            OperandKind::Number(id) => match self.tree().numbers.get(id as usize) {
                 Some(number) => self.ideal_number(number),
                 None => Ok(Value::Nil),
             },
@@ -47,7 +47,7 @@ impl<'f> Frame<'f> {
     }
 
     fn ideal_number(&self, number: &Number) -> Result<Value> {
-        let text = self.parsed().text(number.text);
+        let text = self.tree().text(number.text);
         if let Some(float) = number.float
             && is_float_syntax(text)
         {
@@ -65,7 +65,7 @@ impl Run<'_> {
     pub(super) fn pipeline(&mut self, frame: &mut Frame<'_>, dot: &Got, id: u32) -> Result<Value> {
         self.check_depth(frame)?;
         frame.at = Some(Node::Pipe(id));
-        let Some(pipe) = frame.parsed().pipes.get(id as usize) else {
+        let Some(pipe) = frame.tree().pipes.get(id as usize) else {
             return Ok(Value::Nil);
         };
         let value = if pipe.is_text_chain {
@@ -79,7 +79,7 @@ impl Run<'_> {
         } else {
             self.commands(frame, dot, pipe.commands)?
         };
-        for variable in pipe.variables.of(&frame.parsed().variables) {
+        for variable in pipe.variables.of(&frame.tree().variables) {
             self.assign(frame, variable, Got::concrete(value.clone()))?;
         }
         Ok(value)
@@ -87,7 +87,7 @@ impl Run<'_> {
 
     fn commands(&mut self, frame: &mut Frame<'_>, dot: &Got, commands: Span) -> Result<Value> {
         let mut value = None;
-        let list = commands.of(&frame.parsed().commands);
+        let list = commands.of(&frame.tree().commands);
         for (id, command) in commands.indexes().zip(list) {
             value = Some(self.command(frame, dot, id, command, value)?.value);
         }
@@ -168,7 +168,7 @@ impl Run<'_> {
         if let Some(value) = value {
             return Ok(value.clone());
         }
-        let name = names.of(&frame.parsed().names).first().copied();
+        let name = names.of(&frame.tree().names).first().copied();
         Err(frame.undefined(name.unwrap_or_default()))
     }
 

@@ -73,11 +73,11 @@ impl Run<'_> {
                 if matches!(map.ty(), MapType::Named(_))
                     && let Some(method) = values_type::method(name.as_bytes())
                 {
-                    let map = map.clone();
+                    let (map, node) = (map.clone(), frame.at);
                     let arguments =
                         self.method_arguments(frame, dot, name, Some(method.signature), given)?;
                     let result = (method.body)(&map, &arguments);
-                    return frame.method_result(name, result);
+                    return frame.method_result(name, node, result);
                 }
                 if has_arguments {
                     let message = format!("{name} is not a method but has arguments");
@@ -125,10 +125,10 @@ impl Run<'_> {
     ) -> Result<Got> {
         let name = frame.name(name_id);
         if object.has_method(name) {
-            let signature = object.signature(name);
+            let (signature, node) = (object.signature(name), frame.at);
             let arguments = self.method_arguments(frame, dot, name, signature, given)?;
             let result = object.call_method(name, &arguments);
-            return frame.method_result(name, result);
+            return frame.method_result(name, node, result);
         }
         let has_arguments = given
             .as_ref()
@@ -159,7 +159,6 @@ impl Run<'_> {
         signature: Option<Signature>,
         given: Option<Given>,
     ) -> Result<Vec<Value>> {
-        let node = frame.at;
         let signature = signature.unwrap_or(Signature {
             params: &[Ty::Any],
             variadic: true,
@@ -168,7 +167,6 @@ impl Run<'_> {
             (given.operands, given.last)
         });
         let base = self.evaluate_arguments(frame, dot, name, signature, operands, last)?;
-        frame.at = node;
         Ok(self.arguments.drain(base..).collect())
     }
 }
@@ -182,6 +180,7 @@ impl<'f> Frame<'f> {
     fn method_result(
         &mut self,
         name: &str,
+        node: Option<Node>,
         result: std::result::Result<Value, CallError>,
     ) -> Result<Got> {
         let error = match result {
@@ -191,15 +190,15 @@ impl<'f> Frame<'f> {
         if error == CallError::NoSuchMethod {
             return Err(self.no_field(name, "interface {}"));
         }
-        let node = self.at.unwrap_or(Node::Operand(0));
+        let node = node.unwrap_or(Node::Operand(0));
         Err(self.call_failed(name, node, ExecError::from_call(error)))
     }
 
     #[inline]
     fn name_bytes(&self, id: u32) -> &'f [u8] {
-        let parsed = self.parsed();
-        let span = parsed.names.get(id as usize).copied().unwrap_or_default();
-        parsed.text(span)
+        let tree = self.tree();
+        let span = tree.names.get(id as usize).copied().unwrap_or_default();
+        tree.text(span)
     }
 
     /// The text of a name. Names consist of letters and digits, so they are UTF-8.

@@ -41,8 +41,11 @@ impl<'e> Run<'e> {
         }
         let mut empty = None;
         for file in self.tpl_files.iter().rev() {
-            let templates = &file.parsed.templates;
-            let Some(at) = templates.iter().position(|t| &*t.name == name) else {
+            let templates = &file.parsed.tree.templates;
+            let Some(at) = templates
+                .iter()
+                .position(|t| file.parsed.name_of(t) == name)
+            else {
                 continue;
             };
             let local = Found::Local {
@@ -65,7 +68,7 @@ impl<'e> Run<'e> {
     }
 
     fn run_template(&mut self, file: &File, template: u32, data: &Got) -> Result<()> {
-        let Some(template) = file.parsed.templates.get(template as usize) else {
+        let Some(template) = file.parsed.tree.templates.get(template as usize) else {
             return Ok(());
         };
         let slots = self.slots.len();
@@ -93,7 +96,7 @@ impl<'e> Run<'e> {
         name: u32,
         pipe: Option<u32>,
     ) -> Result<()> {
-        let name = frame.parsed().literal(name);
+        let name = frame.tree().literal(name);
         let Some(found) = self.find(name) else {
             let name = quoted(name);
             return Err(frame.error(format!("template {name} not defined")));
@@ -163,7 +166,7 @@ impl<'e> Run<'e> {
             let text = quoted(text.as_bytes());
             ExecError::plain(error.to_string()).wrap(format!("cannot parse template {text}: "))
         })?;
-        let Some(main) = file.parsed.main() else {
+        let Some(main) = file.main() else {
             return Ok(());
         };
         self.tpl_files.push(Rc::clone(&file));

@@ -18,7 +18,7 @@ impl Run<'_> {
     ) -> Result<()> {
         self.check_depth(frame)?;
         let start = self.out.len();
-        let list = commands.of(&frame.parsed().commands);
+        let list = commands.of(&frame.tree().commands);
         let Some((first, mut filters)) = list.split_first() else {
             return Ok(());
         };
@@ -89,7 +89,7 @@ impl Run<'_> {
     fn filter(&mut self, frame: &Frame<'_>, id: FunctionId, command: &Command, start: usize) {
         let number = number(frame, command);
         let literal = match frame.operand(command.operands.start + 1) {
-            OperandKind::Literal(id) => frame.parsed().literal(id),
+            OperandKind::Literal(id) => frame.tree().literal(id),
             _ => &[],
         };
         match id.text_filter() {
@@ -141,7 +141,7 @@ impl Run<'_> {
 /// The constant that a filter has as its argument.
 fn number(frame: &Frame<'_>, command: &Command) -> i64 {
     let number = match frame.operand(command.operands.start + 1) {
-        OperandKind::Number(id) => frame.parsed().numbers.get(id as usize),
+        OperandKind::Number(id) => frame.tree().numbers.get(id as usize),
         _ => None,
     };
     number.and_then(|number| number.int).unwrap_or_default()

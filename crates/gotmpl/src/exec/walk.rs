@@ -14,12 +14,12 @@ pub(super) enum Flow {
 
 impl Run<'_> {
     pub(super) fn walk(&mut self, frame: &mut Frame<'_>, dot: &Got, body: Span) -> Result<Flow> {
-        let parsed = frame.parsed();
-        for (id, statement) in body.indexes().zip(body.of(&parsed.statements)) {
+        let tree = frame.tree();
+        for (id, statement) in body.indexes().zip(body.of(&tree.statements)) {
             self.step(frame)?;
             let flow = match statement.kind {
                 StatementKind::Text(span) => {
-                    self.out.extend_from_slice(parsed.text(span));
+                    self.out.extend_from_slice(tree.text(span));
                     Flow::Next
                 }
                 StatementKind::Action { pipe } => {
@@ -46,7 +46,7 @@ impl Run<'_> {
     }
 
     fn action(&mut self, frame: &mut Frame<'_>, dot: &Got, id: u32, pipe_id: u32) -> Result<()> {
-        let Some(pipe) = frame.parsed().pipes.get(pipe_id as usize) else {
+        let Some(pipe) = frame.tree().pipes.get(pipe_id as usize) else {
             return Ok(());
         };
         if !pipe.variables.is_empty() {

@@ -1,15 +1,15 @@
 //! Reprints a node as Go's `Node.String` does: what an error message shows between `<` and `>`.
 
-use super::{Node, OperandKind, Parsed, Span, StatementKind};
+use super::{Node, OperandKind, Span, StatementKind, Tree};
 use crate::quote::quoted;
 
 /// Nested parentheses that are printed; deeper ones are left out so that printing needs little stack.
 const DEEPEST: u32 = 200;
 
 /// The node as text.
-pub(crate) fn print(parsed: &Parsed, node: Node) -> String {
+pub(crate) fn print(tree: &Tree, node: Node) -> String {
     let mut printer = Printer {
-        parsed,
+        tree,
         out: Vec::new(),
         depth: 0,
     };
@@ -23,7 +23,7 @@ pub(crate) fn print(parsed: &Parsed, node: Node) -> String {
 }
 
 struct Printer<'a> {
-    parsed: &'a Parsed,
+    tree: &'a Tree,
     out: Vec<u8>,
     depth: u32,
 }
@@ -31,7 +31,7 @@ struct Printer<'a> {
 impl Printer<'_> {
     /// Branches are printed by their head only: no error is ever about a whole branch.
     fn statement(&mut self, id: u32) {
-        let Some(statement) = self.parsed.statements.get(id as usize) else {
+        let Some(statement) = self.tree.statements.get(id as usize) else {
             return;
         };
         match statement.kind {
@@ -42,7 +42,7 @@ impl Printer<'_> {
             StatementKind::Range(branch) => self.action("range ", branch.pipe),
             StatementKind::Template { name, pipe } => {
                 self.text("{{template ");
-                self.text(&quoted(self.parsed.literal(name)));
+                self.text(&quoted(self.tree.literal(name)));
                 if let Some(pipe) = pipe {
                     self.text(" ");
                     self.pipe(pipe);
@@ -62,11 +62,11 @@ impl Printer<'_> {
     }
 
     fn pipe(&mut self, id: u32) {
-        let parsed = self.parsed;
-        let Some(pipe) = parsed.pipes.get(id as usize) else {
+        let tree = self.tree;
+        let Some(pipe) = tree.pipes.get(id as usize) else {
             return;
         };
-        for (i, variable) in pipe.variables.of(&parsed.variables).iter().enumerate() {
+        for (i, variable) in pipe.variables.of(&tree.variables).iter().enumerate() {
             self.text(if i > 0 { ", " } else { "" });
             self.source(variable.name);
         }
@@ -80,7 +80,7 @@ impl Printer<'_> {
     }
 
     fn command(&mut self, id: u32) {
-        let Some(command) = self.parsed.commands.get(id as usize) else {
+        let Some(command) = self.tree.commands.get(id as usize) else {
             return;
         };
         for (i, operand) in command.operands.indexes().enumerate() {
@@ -90,7 +90,7 @@ impl Printer<'_> {
     }
 
     fn operand_in_parentheses(&mut self, id: u32) {
-        let kind = self.parsed.operands.get(id as usize).map(|node| node.kind);
+        let kind = self.tree.operands.get(id as usize).map(|node| node.kind);
         let is_pipe = matches!(kind, Some(OperandKind::Pipe(_)));
         self.text(if is_pipe { "(" } else { "" });
         if self.depth < DEEPEST {
@@ -102,19 +102,19 @@ impl Printer<'_> {
     }
 
     fn operand(&mut self, id: u32) {
-        let parsed = self.parsed;
-        let Some(operand) = parsed.operands.get(id as usize) else {
+        let tree = self.tree;
+        let Some(operand) = tree.operands.get(id as usize) else {
             return;
         };
         match operand.kind {
             OperandKind::Bool(value) => self.text(if value { "true" } else { "false" }),
             OperandKind::Number(id) => {
-                if let Some(number) = parsed.numbers.get(id as usize) {
+                if let Some(number) = tree.numbers.get(id as usize) {
                     self.source(number.text);
                 }
             }
             OperandKind::Literal(id) => {
-                if let Some(literal) = parsed.literals.get(id as usize) {
+                if let Some(literal) = tree.literals.get(id as usize) {
                     self.source(literal.quoted);
                 }
             }
@@ -123,7 +123,7 @@ impl Printer<'_> {
             OperandKind::Field { names } => self.fields(names),
             OperandKind::Variable { names, .. } => {
                 let mut names = names;
-                if let Some(name) = names.of(&parsed.names).first() {
+                if let Some(name) = names.of(&tree.names).first() {
                     self.source(*name);
                     names.start += 1;
                 }
@@ -139,14 +139,14 @@ impl Printer<'_> {
     }
 
     fn fields(&mut self, names: Span) {
-        for name in names.of(&self.parsed.names) {
+        for name in names.of(&self.tree.names) {
             self.text(".");
             self.source(*name);
         }
     }
 
     fn source(&mut self, span: Span) {
-        self.out.extend_from_slice(self.parsed.text(span));
+        self.out.extend_from_slice(self.tree.text(span));
     }
 
     fn text(&mut self, text: &str) {

@@ -122,6 +122,13 @@ pub(super) fn char_constant(token: &[u8], span: Span) -> Result<Number, String> 
 /// A number constant. Imaginary ones are refused: no chart can do anything with them.
 pub(super) fn number(token: &[u8], span: Span) -> Result<Number, String> {
     let illegal = || format!("illegal number syntax: {}", quoted(token));
+    if let Some(n) = small_decimal(token) {
+        return Ok(Number {
+            text: span,
+            int: Some(i64::from(n)),
+            float: Some(f64::from(n)),
+        });
+    }
     let text = std::str::from_utf8(token).map_err(|_| illegal())?;
     let uint = parse_uint(text);
     let int = parse_int(text);
@@ -146,6 +153,18 @@ pub(super) fn number(token: &[u8], span: Span) -> Result<Number, String> {
         int: integral(float),
         float: Some(float),
     })
+}
+
+/// Nearly every number in a template: a few digits.
+fn small_decimal(token: &[u8]) -> Option<i32> {
+    match token {
+        [b'0'] => Some(0),
+        [b'1'..=b'9', rest @ ..] if rest.len() < 9 => token.iter().try_fold(0, |n, digit| {
+            let digit = char::from(*digit).to_digit(10)?;
+            Some(n * 10 + i32::try_from(digit).ok()?)
+        }),
+        _ => None,
+    }
 }
 
 const TWO_63: f64 = 9_223_372_036_854_775_808.0;

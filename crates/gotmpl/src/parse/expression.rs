@@ -12,12 +12,12 @@ impl Parser<'_> {
     /// `declarations? command ('|' command)*` up to `end`, which is read too.
     pub(super) fn pipeline(&mut self, context: &str, end: TokenKind) -> Result<u32> {
         self.check_depth()?;
-        let pos = self.peek_non_space().start;
+        let pos = self.peek().start;
         let first_variable = self.nodes.open_variables.len();
         let assigns = self.declarations(context)?;
         let base = self.nodes.open_commands.len();
         loop {
-            let token = self.next_non_space();
+            let token = self.next();
             if token.kind == end {
                 break;
             }
@@ -50,27 +50,26 @@ impl Parser<'_> {
     fn declarations(&mut self, context: &str) -> Result<bool> {
         let mut count = 0;
         loop {
-            let variable = self.peek_non_space();
+            let variable = self.peek();
             if variable.kind != TokenKind::Variable {
                 return Ok(false);
             }
             self.next();
-            let after = self.peek();
-            let next = self.peek_non_space();
+            let next = self.peek();
             match next.kind {
                 TokenKind::Assign | TokenKind::Declare => {
-                    self.next_non_space();
+                    self.next();
                     self.name_variable(variable);
                     return Ok(next.kind == TokenKind::Assign);
                 }
                 TokenKind::Char if self.text_of(next) == b"," => {
-                    self.next_non_space();
+                    self.next();
                     self.name_variable(variable);
                     count += 1;
                     if context != "range" || count >= 2 {
                         return Err(self.error(format!("too many declarations in {context}")));
                     }
-                    let second = self.peek_non_space().kind;
+                    let second = self.peek().kind;
                     if !matches!(
                         second,
                         TokenKind::Variable | TokenKind::RightDelim | TokenKind::RightParen
@@ -79,11 +78,7 @@ impl Parser<'_> {
                     }
                 }
                 _ => {
-                    if after.kind == TokenKind::Space {
-                        self.backup3(variable, after);
-                    } else {
-                        self.backup2(variable);
-                    }
+                    self.backup2(variable);
                     return Ok(false);
                 }
             }
@@ -150,16 +145,17 @@ impl Parser<'_> {
 
     /// Operands separated by spaces, up to a pipe character or the end of the pipeline.
     fn command(&mut self) -> Result<Command> {
-        let pos = self.peek_non_space().start;
+        let pos = self.peek().start;
         let base = self.nodes.open_operands.len();
         loop {
-            self.peek_non_space();
             if let Some(operand) = self.operand()? {
                 self.nodes.open_operands.push(operand);
+                if self.peek().is_spaced {
+                    continue;
+                }
             }
             let token = self.next();
             match token.kind {
-                TokenKind::Space => {}
                 TokenKind::RightDelim | TokenKind::RightParen => {
                     self.backup();
                     break;
@@ -188,11 +184,11 @@ impl Parser<'_> {
             return Ok(None);
         };
         let next = self.peek();
-        if next.kind != TokenKind::Field {
+        if !is_attached_field(next) {
             return Ok(Some(term));
         }
         let chain_start = self.nodes.names.len();
-        while self.peek().kind == TokenKind::Field {
+        while is_attached_field(self.peek()) {
             let field = self.next();
             self.name_field(field);
         }
@@ -247,7 +243,7 @@ impl Parser<'_> {
     }
 
     fn term(&mut self) -> Result<Option<Operand>> {
-        let token = self.next_non_space();
+        let token = self.next();
         let first_name = self.nodes.names.len();
         let kind = match token.kind {
             TokenKind::Identifier => self.function(token)?,
@@ -341,6 +337,11 @@ impl Parser<'_> {
             }
         })
     }
+}
+
+/// Whether a field belongs to what stands before it.
+fn is_attached_field(token: Token) -> bool {
+    token.kind == TokenKind::Field && !token.is_spaced
 }
 
 fn starts_operand(kind: TokenKind) -> bool {

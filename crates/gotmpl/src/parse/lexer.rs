@@ -27,7 +27,6 @@ pub(super) enum TokenKind {
     RawString,
     RightDelim,
     RightParen,
-    Space,
     String,
     Text,
     Variable,
@@ -68,6 +67,8 @@ impl TokenKind {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
     pub kind: TokenKind,
+    /// Whether white space stands before it, inside an action.
+    pub is_spaced: bool,
     pub start: u32,
     pub end: u32,
 }
@@ -121,6 +122,7 @@ impl<'s> Lexer<'s> {
         self.start = self.pos;
         Token {
             kind,
+            is_spaced: false,
             start: span.start,
             end: span.end,
         }
@@ -220,11 +222,8 @@ impl<'s> Lexer<'s> {
         self.start = self.pos;
     }
 
+    /// The delimiter is next, after its trim marker if there is one.
     fn right_delim(&mut self, trims: bool) -> Token {
-        if trims {
-            self.pos += 2;
-            self.start = self.pos;
-        }
         self.pos += 2;
         let token = self.token(TokenKind::RightDelim);
         if trims {
@@ -236,20 +235,33 @@ impl<'s> Lexer<'s> {
     }
 
     fn inside_action(&mut self) -> Token {
-        let Some(first) = self.peek() else {
-            return self.fail("unclosed action");
+        let spaces = self.rest().iter().take_while(|byte| is_space(**byte));
+        self.pos += spaces.count();
+        let is_spaced = self.pos > self.start;
+        self.start = self.pos;
+        let first = self.peek();
+        let token = match first {
+            None => self.fail("unclosed action"),
+            Some(b'}') if self.rest().starts_with(b"}}") => self.end_of_action(false),
+            Some(b'-') if is_spaced && self.rest().starts_with(b"-}}") => self.end_of_action(true),
+            Some(first) => self.word(first),
         };
+        Token { is_spaced, ..token }
+    }
+
+    fn end_of_action(&mut self, trims: bool) -> Token {
+        if self.paren_depth > 0 {
+            // The trim marker begins with a space.
+            self.start -= usize::from(trims);
+            return self.fail("unclosed left paren");
+        }
+        self.pos += usize::from(trims);
+        self.start = self.pos;
+        self.right_delim(trims)
+    }
+
+    fn word(&mut self, first: u8) -> Token {
         match first {
-            b' ' | b'\t' | b'\r' | b'\n' | b'}' => {
-                if let Some(trims) = self.at_right_delim() {
-                    return self.end_of_action(trims);
-                }
-                if first == b'}' {
-                    self.symbol(first)
-                } else {
-                    self.space()
-                }
-            }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.identifier(),
             b'.' if !matches!(self.rest().get(1), None | Some(b'0'..=b'9')) => {
                 self.pos += 1;
@@ -264,14 +276,6 @@ impl<'s> Lexer<'s> {
                 self.field_or_variable(TokenKind::Variable)
             }
             _ => self.symbol(first),
-        }
-    }
-
-    fn end_of_action(&mut self, trims: bool) -> Token {
-        if self.paren_depth == 0 {
-            self.right_delim(trims)
-        } else {
-            self.fail("unclosed left paren")
         }
     }
 
@@ -306,20 +310,6 @@ impl<'s> Lexer<'s> {
                 unicode_name(c)
             )),
         }
-    }
-
-    /// A run of spaces, without the one that belongs to a trimming delimiter.
-    fn space(&mut self) -> Token {
-        while self.peek().is_some_and(is_space) {
-            self.pos += 1;
-        }
-        if self.rest().starts_with(b"-}}") {
-            self.pos -= 1;
-            if self.pos == self.start {
-                return self.right_delim(true);
-            }
-        }
-        self.token(TokenKind::Space)
     }
 
     fn skip_alphanumeric(&mut self) {

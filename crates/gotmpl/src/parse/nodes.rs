@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use crate::ir::{
-    Command, Literal, Number, Operand, Parsed, Pipe, Span, Statement, Template, Variable,
+    Command, Literal, Number, Operand, Pipe, Span, Statement, Template, Tree, Variable,
 };
 
 #[derive(Debug, Default)]
@@ -38,14 +38,8 @@ impl Nodes {
     }
 
     /// Copies the nodes and leaves the arrays for the next parse.
-    pub(super) fn finish(
-        mut self,
-        name: Box<str>,
-        source: Box<[u8]>,
-        templates: Vec<Template>,
-    ) -> Parsed {
-        let parsed = Parsed {
-            name,
+    pub(super) fn finish(mut self, source: Box<[u8]>, templates: Vec<Template>) -> Tree {
+        let tree = Tree {
             source,
             templates: templates.into(),
             statements: self.statements.as_slice().into(),
@@ -61,7 +55,7 @@ impl Nodes {
             self.clear();
             SPARE.set(self);
         }
-        parsed
+        tree
     }
 
     fn clear(&mut self) {

@@ -30,7 +30,7 @@ pub(super) struct Parser<'s> {
 
 /// The state that each template of a file has on its own.
 pub(super) struct Tree<'s> {
-    tokens: [Token; 3],
+    tokens: [Token; 2],
     peeked: usize,
     /// Where the current action began.
     action: Option<u32>,
@@ -46,11 +46,12 @@ impl Tree<'_> {
     fn new() -> Self {
         let token = Token {
             kind: TokenKind::Eof,
+            is_spaced: false,
             start: 0,
             end: 0,
         };
         Self {
-            tokens: [token; 3],
+            tokens: [token; 2],
             peeked: 0,
             action: None,
             range_depth: 0,
@@ -122,7 +123,7 @@ impl<'s> Parser<'s> {
         while self.peek().kind != TokenKind::Eof {
             if self.peek().kind == TokenKind::LeftDelim {
                 let delim = self.next();
-                if self.next_non_space().kind == TokenKind::Define {
+                if self.next().kind == TokenKind::Define {
                     self.within_new_tree(Self::definition)?;
                     continue;
                 }
@@ -136,10 +137,9 @@ impl<'s> Parser<'s> {
             }
         }
         let body = self.close_statements(base);
-        let name = self.name.as_bytes().into();
-        self.add_template(name, body)?;
-        let source = self.source.into();
-        Ok(self.nodes.finish(self.name, source, self.templates))
+        self.add_template(None, body)?;
+        let tree = self.nodes.finish(self.source.into(), self.templates);
+        Ok(Parsed::new(self.name, tree))
     }
 
     /// Runs `parse` as Go does in a tree of its own: no variables, no enclosing range, no read-ahead.
@@ -153,7 +153,7 @@ impl<'s> Parser<'s> {
     /// `{{define "name"}} ... {{end}}`; the keyword has been read.
     fn definition(&mut self) -> Result<()> {
         const CONTEXT: &str = "define clause";
-        let token = self.next_non_space();
+        let token = self.next();
         if !matches!(token.kind, TokenKind::String | TokenKind::RawString) {
             return Err(self.unexpected(token, CONTEXT));
         }
@@ -163,20 +163,23 @@ impl<'s> Parser<'s> {
         if end != ListEnd::End {
             return Err(self.error(format!("unexpected {} in {CONTEXT}", end.text())));
         }
-        self.add_template(name, body)
+        self.add_template(Some(name), body)
     }
 
     /// Of two templates with one name in one file, one must be empty.
-    fn add_template(&mut self, name: Box<[u8]>, body: Span) -> Result<()> {
+    ///
+    /// The file itself comes last and has no name here.
+    fn add_template(&mut self, name: Option<Box<[u8]>>, body: Span) -> Result<()> {
+        let key = name.clone().unwrap_or_else(|| self.name.as_bytes().into());
         let template = Template {
             is_empty: self.is_empty(body),
             slots: index(self.tree.slots),
             name,
             body,
         };
-        let Some(earlier) = self.defined.get(&template.name) else {
+        let Some(earlier) = self.defined.get(&key) else {
             let at = self.templates.len();
-            self.defined.insert(template.name.clone(), at);
+            self.defined.insert(key, at);
             self.templates.push(template);
             return Ok(());
         };
@@ -184,9 +187,13 @@ impl<'s> Parser<'s> {
             return Ok(());
         };
         if earlier.is_empty {
-            *earlier = template;
+            // The name stays: the file cannot be shared under another one then.
+            *earlier = Template {
+                name: earlier.name.take(),
+                ..template
+            };
         } else if !template.is_empty {
-            let name = quoted(&template.name);
+            let name = quoted(&key);
             return Err(self.error(format!("template: multiple definition of template {name}")));
         }
         Ok(())
@@ -217,7 +224,7 @@ impl<'s> Parser<'s> {
     fn item_list(&mut self) -> Result<(Span, ListEnd)> {
         self.check_depth()?;
         let base = self.nodes.open_statements.len();
-        while self.peek_non_space().kind != TokenKind::Eof {
+        while self.peek().kind != TokenKind::Eof {
             match self.text_or_action()? {
                 Parsing::Statement(statement) => self.nodes.open_statements.push(statement),
                 Parsing::ListEnd(end) => return Ok((self.close_statements(base), end)),
@@ -227,7 +234,7 @@ impl<'s> Parser<'s> {
     }
 
     fn text_or_action(&mut self) -> Result<Parsing> {
-        let token = self.next_non_space();
+        let token = self.next();
         match token.kind {
             TokenKind::Text => Ok(Parsing::Statement(Statement {
                 pos: token.start,
@@ -245,7 +252,7 @@ impl<'s> Parser<'s> {
 
     /// What follows a left delimiter.
     fn action(&mut self) -> Result<Parsing> {
-        let token = self.next_non_space();
+        let token = self.next();
         let statement = match token.kind {
             TokenKind::Block => self.block()?,
             TokenKind::Break => self.leave_range(token, "{{break}}", StatementKind::Break)?,
@@ -253,7 +260,7 @@ impl<'s> Parser<'s> {
                 self.leave_range(token, "{{continue}}", StatementKind::Continue)?
             }
             TokenKind::Else => {
-                let after = self.peek_non_space().kind;
+                let after = self.peek().kind;
                 if !matches!(after, TokenKind::If | TokenKind::With) {
                     self.expect(TokenKind::RightDelim, "else")?;
                 }
@@ -286,7 +293,7 @@ impl<'s> Parser<'s> {
         text: &str,
         kind: StatementKind,
     ) -> Result<Statement> {
-        let token = self.next_non_space();
+        let token = self.next();
         if token.kind != TokenKind::RightDelim {
             return Err(self.unexpected(token, text));
         }
@@ -354,7 +361,7 @@ impl<'s> Parser<'s> {
     /// `{{block "name" pipeline}} ... {{end}}`; the keyword has been read.
     fn block(&mut self) -> Result<Statement> {
         const CONTEXT: &str = "block clause";
-        let token = self.next_non_space();
+        let token = self.next();
         let name = self.template_name(token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, TokenKind::RightDelim)?;
         let (body, end, slots) = self.within_new_tree(|parser| {
@@ -366,7 +373,7 @@ impl<'s> Parser<'s> {
         }
         self.within_new_tree(|parser| {
             parser.tree.slots = slots;
-            parser.add_template(name, body)
+            parser.add_template(Some(name), body)
         })?;
         self.template_statement(token, Some(pipe))
     }
@@ -374,10 +381,10 @@ impl<'s> Parser<'s> {
     /// `{{template "name" pipeline}}`; the keyword has been read.
     fn template_call(&mut self) -> Result<Statement> {
         const CONTEXT: &str = "template clause";
-        let token = self.next_non_space();
+        let token = self.next();
         self.template_name(token, CONTEXT)?;
         let mut pipe = None;
-        if self.next_non_space().kind != TokenKind::RightDelim {
+        if self.next().kind != TokenKind::RightDelim {
             self.backup();
             pipe = Some(self.pipeline(CONTEXT, TokenKind::RightDelim)?);
         }
@@ -447,36 +454,14 @@ impl<'s> Parser<'s> {
         self.tree.peeked = 2;
     }
 
-    /// Puts back `first` and `second` before the token read last.
-    pub(super) fn backup3(&mut self, first: Token, second: Token) {
-        self.tree.tokens[1] = second;
-        self.tree.tokens[2] = first;
-        self.tree.peeked = 3;
-    }
-
     pub(super) fn peek(&mut self) -> Token {
         let token = self.next();
         self.backup();
         token
     }
 
-    pub(super) fn next_non_space(&mut self) -> Token {
-        loop {
-            let token = self.next();
-            if token.kind != TokenKind::Space {
-                return token;
-            }
-        }
-    }
-
-    pub(super) fn peek_non_space(&mut self) -> Token {
-        let token = self.next_non_space();
-        self.backup();
-        token
-    }
-
     fn expect(&mut self, kind: TokenKind, context: &str) -> Result<Token> {
-        let token = self.next_non_space();
+        let token = self.next();
         if token.kind == kind {
             Ok(token)
         } else {

@@ -1,0 +1,151 @@
+//! Parsed files by their text: a library chart that several subcharts bring along is parsed once, and so is a
+//! chart that is rendered again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{ParseError, parse};
+use crate::function::Dialect;
+use crate::ir::Parsed;
+
+/// Text that is kept at most, if nothing else is said.
+const DEFAULT_BYTES: usize = 64 << 20;
+
+/// Remembers what it parsed. Files of any name share the parse of their text.
+#[derive(Debug)]
+pub struct ParseCache {
+    files: HashMap<Key, Vec<Arc<Parsed>>>,
+    bytes: usize,
+    max_bytes: usize,
+}
+
+/// Texts with different keys differ; texts with one key are compared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    length: usize,
+    /// Some bytes of the middle and the end. Many files begin alike.
+    sample: [u8; 32],
+    dialect: (bool, bool),
+}
+
+impl Default for ParseCache {
+    fn default() -> Self {
+        Self::new(DEFAULT_BYTES)
+    }
+}
+
+impl ParseCache {
+    /// Keeps up to so many bytes of text.
+    pub fn new(max_bytes: usize) -> Self {
+        Self {
+            files: HashMap::new(),
+            bytes: 0,
+            max_bytes,
+        }
+    }
+
+    /// Like [`parse`], but from memory if the text was parsed before.
+    pub fn parse(
+        &mut self,
+        name: &str,
+        source: &[u8],
+        dialect: &Dialect,
+    ) -> Result<Arc<Parsed>, ParseError> {
+        let key = Key::new(source, dialect);
+        if let Some(known) = self.files.get(&key)
+            && let Some(found) = reuse(known, name, source)
+        {
+            return Ok(found);
+        }
+        let parsed = parse(name, source, dialect)?;
+        self.keep(key, &parsed);
+        Ok(parsed)
+    }
+
+    fn keep(&mut self, key: Key, parsed: &Arc<Parsed>) {
+        if self.bytes + key.length > self.max_bytes {
+            self.files.clear();
+            self.bytes = 0;
+        }
+        self.bytes += key.length;
+        self.files.entry(key).or_default().push(Arc::clone(parsed));
+    }
+}
+
+/// One of the files that has this text, under this name.
+fn reuse(known: &[Arc<Parsed>], name: &str, source: &[u8]) -> Option<Arc<Parsed>> {
+    let parsed = known.iter().find(|parsed| *parsed.tree.source == *source)?;
+    if parsed.name() == name {
+        return Some(Arc::clone(parsed));
+    }
+    parsed.renamed(name).map(Arc::new)
+}
+
+impl Key {
+    fn new(source: &[u8], dialect: &Dialect) -> Self {
+        let length = source.len();
+        let mut sample = [0; 32];
+        let places = [length / 2, length.saturating_sub(sample.len() / 2)];
+        for (part, place) in sample.chunks_mut(16).zip(places) {
+            let bytes = source.get(place..).unwrap_or_default();
+            part.iter_mut()
+                .zip(bytes)
+                .for_each(|(to, from)| *to = *from);
+        }
+        Self {
+            length,
+            sample,
+            dialect: (dialect.range_over_int, dialect.must_to_functions),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8] = br#"{{ define "a" }}x{{ end }}{{ .a.b.c.d.e.f.g.h }}"#;
+
+    fn same_tree(a: &Parsed, b: &Parsed) -> bool {
+        Arc::ptr_eq(&a.tree, &b.tree)
+    }
+
+    #[test]
+    fn a_text_is_parsed_once_under_any_name() {
+        let mut cache = ParseCache::default();
+        let mut parse = |name, text| cache.parse(name, text, &Dialect::HELM_4);
+        let first = parse("one", TEXT).expect("it parses");
+        let again = parse("one", TEXT).expect("it parses");
+        let other = parse("two", TEXT).expect("it parses");
+        assert!(Arc::ptr_eq(&first, &again));
+        assert!(same_tree(&first, &other) && other.name() == "two");
+    }
+
+    #[test]
+    fn other_texts_dialects_and_names_of_their_own_are_parsed_anew() {
+        let mut cache = ParseCache::default();
+        let first = cache.parse("one", TEXT, &Dialect::HELM_4);
+        let first = first.expect("it parses");
+        let older = cache.parse("one", TEXT, &Dialect::HELM_3);
+        assert!(!same_tree(&first, &older.expect("it parses")));
+        let error = cache.parse("a", TEXT, &Dialect::HELM_4);
+        let error = error.expect_err("the file defines its own name");
+        assert!(error.message.contains("multiple definition"), "{error}");
+    }
+
+    #[test]
+    fn parsed_files_can_go_to_other_threads() {
+        fn check<T: Send + Sync>(_: &T) {}
+        check(&ParseCache::default());
+    }
+
+    #[test]
+    fn the_cache_forgets_when_it_is_full() {
+        let mut cache = ParseCache::new(TEXT.len());
+        let first = cache.parse("one", TEXT, &Dialect::HELM_4);
+        let _ = cache.parse("one", b"other", &Dialect::HELM_4);
+        let again = cache.parse("one", TEXT, &Dialect::HELM_4);
+        let (first, again) = (first.expect("it parses"), again.expect("it parses"));
+        assert!(!same_tree(&first, &again));
+    }
+}
