@@ -9,9 +9,6 @@ mod printer;
 pub(crate) mod quote;
 pub(crate) mod unicode;
 
-#[cfg(test)]
-mod tests;
-
 use crate::value::{Kind, Value};
 use printer::Printer;
 

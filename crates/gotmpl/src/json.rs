@@ -3,9 +3,6 @@
 mod decode;
 mod encode;
 
-#[cfg(test)]
-mod tests;
-
 pub use decode::decode;
 pub(crate) use decode::{decode_list, decode_map};
 pub use encode::{encode, encode_pretty};

@@ -104,7 +104,10 @@ impl Decimal {
             Some(count) => format!("{x:.*e}", count.clamp(1, MAX_DIGITS) - 1),
         };
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let digits = mantissa.bytes().filter(u8::is_ascii_digit).collect();
+        let mut digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
+        if count.is_none() {
+            round_tie_to_even(x, &mut digits, exponent);
+        }
         Self::trimmed(digits, exponent.parse::<i32>().unwrap_or(0) + 1)
     }
 
@@ -168,6 +171,33 @@ impl Decimal {
             out.push(b'.');
             out.extend((0..as_i32(places)).map(|at| self.digit(self.point.saturating_add(at))));
         }
+    }
+}
+
+/// Of two shortest forms equally near to `x`, Go takes the one with an even last digit, Rust the larger one.
+fn round_tie_to_even(x: f64, digits: &mut [u8], exponent: &str) {
+    // With fewer digits there is only one shortest form.
+    let count = digits.len();
+    let Some(last) = digits
+        .last_mut()
+        .filter(|last| count >= 15 && **last % 2 == 1)
+    else {
+        return;
+    };
+    *last -= 1;
+    let smaller = String::from_utf8_lossy(digits);
+    let reads_back = format!("{}.{}e{exponent}", &smaller[..1], &smaller[1..]).parse() == Ok(x);
+    // The digits behind the last one are a five and zeros if, and only if, it is a tie.
+    let exact = format!("{x:.*e}", count + 30);
+    let tail = exact.split('e').next().unwrap_or_default();
+    let is_tie = tail.get(count + 1..).is_some_and(|tail| {
+        tail.strip_prefix('5')
+            .is_some_and(|zeros| zeros.bytes().all(|b| b == b'0'))
+    });
+    if !(reads_back && is_tie)
+        && let Some(last) = digits.last_mut()
+    {
+        *last += 1;
     }
 }
 

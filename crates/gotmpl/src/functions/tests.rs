@@ -139,6 +139,7 @@ families! {
     keys_and_passwords_agree_with_helm: "crypto.txt",
     urls_agree_with_helm: "urls.txt",
     dates_agree_with_helm: "dates.txt",
+    random_calls_agree_with_helm: "random.txt",
     regular_expressions_agree_with_helm: "regex.txt",
     encodings_and_paths_agree_with_helm: "paths.txt",
     formats_agree_with_helm: "fmt.txt",

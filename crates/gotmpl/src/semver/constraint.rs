@@ -125,7 +125,8 @@ fn parse_group(text: &str, edition: Edition) -> Result<Vec<Comparison>, String> 
         Edition::V3_3 => format!("improper constraint: {text}"),
         Edition::V3_5 => format!("improper constraint: {}", quote_text(text)),
     };
-    let mut comparisons = Vec::new();
+    // The whole group must be well formed before any version in it is read.
+    let mut written = Vec::new();
     let mut rest = text.trim_start_matches(is_space);
     loop {
         let operator = OPERATORS
@@ -135,11 +136,11 @@ fn parse_group(text: &str, edition: Edition) -> Result<Vec<Comparison>, String> 
             .unwrap_or_default();
         rest = rest[operator.len()..].trim_start_matches(is_space);
         let length = range_version_length(rest).ok_or_else(improper)?;
-        let (written, after) = rest.split_at(length);
-        comparisons.push(Comparison::new(operator, written, edition)?);
+        let (version, after) = rest.split_at(length);
+        written.push((operator, version));
         let trimmed = after.trim_start_matches(is_space);
         if trimmed.is_empty() {
-            return Ok(comparisons);
+            break;
         }
         rest = match trimmed.strip_prefix(',') {
             Some(rest) => rest.trim_start_matches(is_space),
@@ -147,6 +148,10 @@ fn parse_group(text: &str, edition: Edition) -> Result<Vec<Comparison>, String> 
             None => return Err(improper()),
         };
     }
+    written
+        .into_iter()
+        .map(|(operator, version)| Comparison::new(operator, version, edition))
+        .collect()
 }
 
 fn is_space(c: char) -> bool {

@@ -103,7 +103,7 @@ impl Fields {
         match element {
             Element::Year => self.year = digits(rest, 4)?,
             Element::ShortYear => {
-                let year = digits(rest, 2)?;
+                let year = signed_digits(rest, 2)?;
                 self.year = if year >= 69 { year + 1900 } else { year + 2000 };
             }
             Element::LongMonth => self.month = Some(name(rest, &MONTHS, usize::MAX)? + 1),
@@ -200,15 +200,24 @@ impl Fields {
         if !colons_fit {
             return Err(Miss::Bad);
         }
-        let parts: Vec<u8> = text[1..].iter().copied().filter(|b| *b != b':').collect();
         *rest = &rest[length..];
-        let part = |at: usize| match parts.get(at..at + 2) {
-            Some(mut pair) => digits(&mut pair, 2),
+        let (hours, minutes, seconds) = match form {
+            OffsetForm::Hours => (1, None, None),
+            OffsetForm::Minutes => (1, Some(3), None),
+            OffsetForm::ColonMinutes => (1, Some(4), None),
+            OffsetForm::Seconds => (1, Some(3), Some(5)),
+            OffsetForm::ColonSeconds => (1, Some(4), Some(7)),
+        };
+        let pair = |at: Option<usize>| match at {
+            Some(at) => digits(&mut &text[at..], 2),
             None => Ok(0),
         };
-        let (hours, minutes, seconds) = (part(0)?, part(2)?, part(4)?);
+        // A part that is out of range is told even if a later one is no number.
+        let hours = pair(Some(hours))?;
         in_range(hours, 0..=24, "time zone offset hour")?;
+        let minutes = pair(minutes)?;
         in_range(minutes, 0..=60, "time zone offset minute")?;
+        let seconds = pair(seconds)?;
         in_range(seconds, 0..=60, "time zone offset second")?;
         let offset = (hours * 60 + minutes) * 60 + seconds;
         self.offset = Some(match text[0] {
@@ -349,6 +358,17 @@ fn digits(rest: &mut &[u8], count: usize) -> Result<i64, Miss> {
         .and_then(|text| text.parse().ok());
     let number = number
         .filter(|_| leading_digits(text) == count)
+        .ok_or(Miss::Bad)?;
+    *rest = &rest[count..];
+    Ok(number)
+}
+
+/// Exactly `count` characters that are a number, perhaps with a sign.
+fn signed_digits(rest: &mut &[u8], count: usize) -> Result<i64, Miss> {
+    let text = rest.get(..count).ok_or(Miss::Bad)?;
+    let number = std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.parse().ok())
         .ok_or(Miss::Bad)?;
     *rest = &rest[count..];
     Ok(number)

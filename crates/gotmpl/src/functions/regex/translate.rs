@@ -23,8 +23,10 @@ pub(super) fn translate(pattern: &str) -> Result<Translation, String> {
         names: Vec::new(),
         groups: Vec::new(),
         has_atom: false,
+        atom_end: 0,
         repeats: 1,
         last_repeat: None,
+        is_behind_flags: false,
     };
     translator.run()?;
     Ok(Translation {
@@ -46,10 +48,14 @@ struct Translator<'p> {
     groups: Vec<u32>,
     /// Something stands here that a repetition can apply to.
     has_atom: bool,
+    /// Where that something ends in the output; flags may have been written behind it.
+    atom_end: usize,
     /// The largest product of nested repetitions in the last atom.
     repeats: u32,
     /// Where the repetition just read begins.
     last_repeat: Option<usize>,
+    /// The last item set flags, which is no atom.
+    is_behind_flags: bool,
 }
 
 impl<'p> Translator<'p> {
@@ -63,6 +69,10 @@ impl<'p> Translator<'p> {
             if !is_repeat {
                 self.last_repeat = None;
             }
+            if !self.is_behind_flags {
+                self.atom_end = self.out.len();
+            }
+            self.is_behind_flags = false;
         }
         if self.groups.is_empty() {
             Ok(())
@@ -184,6 +194,7 @@ impl<'p> Translator<'p> {
                     return if c == ':' {
                         self.open_group(written)
                     } else {
+                        self.is_behind_flags = true;
                         self.out
                             .push_str(if written == "(?)" { "" } else { written });
                         Ok(())
@@ -225,10 +236,9 @@ impl<'p> Translator<'p> {
                 &self.pattern[start..self.at],
             ));
         }
-        self.out.push_str(written);
-        if lazy {
-            self.out.push('?');
-        }
+        let lazy = if lazy { "?" } else { "" };
+        self.out
+            .insert_str(self.atom_end, &format!("{written}{lazy}"));
         self.last_repeat = Some(start);
         Ok(())
     }

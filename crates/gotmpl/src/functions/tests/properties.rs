@@ -226,7 +226,7 @@ fn results_that_would_fill_the_memory_are_refused() {
             vec![Value::Int(i64::MIN), Value::Int(i64::MAX), Value::Int(1)],
         ),
         ("seq", vec![huge.clone()]),
-        ("randAlphaNum", vec![huge.clone()]),
+        ("randAlphaNum", vec![huge]),
         (
             "replace",
             vec![Value::str(""), Value::str("x".repeat(100_000)), lines],

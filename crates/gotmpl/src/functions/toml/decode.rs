@@ -208,7 +208,7 @@ impl Decoder<'_, '_> {
     fn key(&mut self) -> Result<Vec<String>> {
         self.scan.skip_blanks()?;
         match self.scan.peek()? {
-            '=' => return Err(self.scan.problem("unexpected '=': key name appears blank")),
+            '=' | END => return Err(self.scan.problem("unexpected '=': key name appears blank")),
             '.' => {
                 return Err(self
                     .scan
@@ -220,6 +220,7 @@ impl Decoder<'_, '_> {
         loop {
             self.scan.skip_blanks()?;
             match self.scan.peek()? {
+                END if !key.is_empty() => return Err(self.scan.problem("unexpected '='")),
                 c @ ('=' | '.') if !key.is_empty() => {
                     return Err(self.scan.problem(format!("unexpected '{c}'")));
                 }
@@ -300,12 +301,20 @@ impl Decoder<'_, '_> {
     }
 
     /// `true`, `false`, `inf` or `nan`; the first letter has been read.
-    fn word(&mut self, start: usize) -> Result<Value> {
+    fn word(&mut self, mut start: usize) -> Result<Value> {
+        if matches!(self.scan.since(start), "i" | "n") {
+            let is_float = (self.scan.accept('n')? && self.scan.accept('f')?)
+                || (self.scan.accept('a')? && self.scan.accept('n')?);
+            if is_float {
+                return number::float(&self.scan, start);
+            }
+            // The library goes back one letter only.
+            start = self.scan.at - 1;
+        }
         self.scan.skip_while(is_letter)?;
         match self.scan.since(start) {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
-            "inf" | "nan" => number::float(&self.scan, start),
             word => Err(self.scan.problem(format!(
                 "expected value but found {} instead",
                 shown_text(word)

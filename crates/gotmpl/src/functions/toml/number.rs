@@ -22,8 +22,10 @@ pub(super) fn number_or_date(scan: &mut Scanner<'_>, call: &Call<'_>) -> Result<
         scan.skip_while(|c| c == '_' || c.is_digit(base))?;
         return integer(scan, start);
     }
+    // Dates begin with two digits at least if the first is a zero.
+    let may_be_date = !is_zero || scan.peek()?.is_ascii_digit();
     scan.skip_while(|c| c.is_ascii_digit())?;
-    if matches!(scan.peek()?, '-' | ':') && !scan.is_at_end() {
+    if may_be_date && matches!(scan.peek()?, '-' | ':') {
         scan.skip_while(|c| c.is_ascii_digit() || "-:Tt .Zz+".contains(c))?;
         return date(scan, start, call);
     }

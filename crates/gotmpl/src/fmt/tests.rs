@@ -1,1 +1,0 @@
-//! Formats against what Go prints.

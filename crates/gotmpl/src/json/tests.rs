@@ -1,1 +1,0 @@
-//! JSON against what Go prints and reports.
