@@ -54,7 +54,7 @@ pub(crate) fn is_request_url(text: &str) -> bool {
         && scheme
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
-    let is_clean = !text.chars().any(|c| c.is_control());
+    let is_clean = !text.chars().any(char::is_control);
     let authority = rest.strip_prefix("//").map(|rest| {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         &rest[..end]

@@ -19,7 +19,7 @@ pub struct Chart {
     pub templates: Vec<File>,
     /// Everything else, including `crds/`.
     pub files: Vec<File>,
-    pub subcharts: Vec<Chart>,
+    pub subcharts: Vec<Self>,
 }
 
 /// A file of a chart; its name is relative to the chart, with `/`.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::chart::Chart;
+use crate::go_path;
 use crate::load;
 use crate::metadata::Dependency;
 use crate::profile::Profile;
@@ -21,7 +22,7 @@ pub struct Entry {
 
 /// The whole output of `helm dependency list PATH`.
 pub fn list(chart: &Chart, path: &str, entries: &[Entry], profile: Profile) -> String {
-    let folder = crate::go_path::join(path, "charts");
+    let folder = go_path::join(path, "charts");
     let Some(declared) = &chart.metadata.dependencies else {
         return format!("WARNING: no dependencies at {folder}\n");
     };
@@ -57,7 +58,9 @@ fn status(
     let prefix = format!("{}-", dependency.name);
     let archives: Vec<&Entry> = entries
         .iter()
-        .filter(|entry| entry.file_name.starts_with(&prefix) && entry.file_name.ends_with(".tgz"))
+        .filter(|entry| {
+            entry.file_name.starts_with(&prefix) && go_path::extension(&entry.file_name) == ".tgz"
+        })
         .collect();
     let archive = match archives.as_slice() {
         [] => None,

@@ -170,7 +170,7 @@ impl<'t, 'c, 'w> Coalescer<'t, 'c, 'w> {
                     target_globals.set(key, Value::Map(table));
                 }
                 (Value::Map(_), Some(_)) => {
-                    let key = outrigger_gotmpl::go::quote(&key.to_text());
+                    let key = go::quote(&key.to_text());
                     (self.tables.warn)(format!(
                         "Conflict: cannot merge map onto non-map for {key}. Skipping."
                     ));

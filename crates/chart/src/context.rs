@@ -52,7 +52,7 @@ pub(crate) fn templates(
         capabilities: Value::Object(Rc::new(CapabilitiesObject::new(capabilities, profile))),
         templates: BTreeMap::new(),
     };
-    builder.chart(Tree::ROOT, values.clone());
+    builder.chart(Tree::ROOT, values);
     builder.templates
 }
 
@@ -66,7 +66,7 @@ struct Builder<'t, 'c> {
 }
 
 impl Builder<'_, '_> {
-    fn chart(&mut self, id: NodeId, values: Map) -> Map {
+    fn chart(&mut self, id: NodeId, values: &Map) -> Map {
         let node = self.tree.node(id);
         let subcharts = Map::default();
         let values = values.retyped(self.values_type);
@@ -89,7 +89,7 @@ impl Builder<'_, '_> {
             let name = &self.tree.node(child).name;
             // By path, as Helm looks it up: a dot in a chart's name leads elsewhere.
             let section = table(&context, &format!("Values.{name}")).unwrap_or_default();
-            let below = self.chart(child, section);
+            let below = self.chart(child, &section);
             subcharts.set(Str::from(name.as_str()), Value::Map(below));
         }
         self.add_templates(id, &context);

@@ -254,7 +254,7 @@ impl Processor<'_, '_, '_> {
         let name = &self.tree.requirement(id).name;
         let Some(found) = table(values, &format!("{name}.{child}")) else {
             let key = child.rsplit('.').next().unwrap_or(child);
-            let key = outrigger_gotmpl::go::quote(key);
+            let key = go::quote(key);
             (self.warn)(format!(
                 "Warning: ImportValues missing table from chart {name}: {key} is not a table"
             ));

@@ -128,7 +128,7 @@ impl Object for FilesObject {
 
     fn display(&self) -> String {
         match self.contents() {
-            Contents::Map(map) => outrigger_gotmpl::go::display(&Value::Map(map)),
+            Contents::Map(map) => go::display(&Value::Map(map)),
             Contents::None | Contents::List(_) => String::new(),
         }
     }

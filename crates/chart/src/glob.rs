@@ -23,7 +23,7 @@ enum Part {
         chars: Vec<char>,
         not: bool,
     },
-    Either(Vec<Vec<Part>>),
+    Either(Vec<Vec<Self>>),
 }
 
 /// Alternatives may nest this deep.

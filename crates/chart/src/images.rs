@@ -159,10 +159,10 @@ impl Finder<'_> {
                     }
                 }
             }
-            (_, Plain::Str(image)) if self.is_custom && names_an_image(key) => {
-                if looks_like_image(image) {
-                    self.push(image, path.to_owned(), Origin::Field);
-                }
+            (_, Plain::Str(image))
+                if self.is_custom && names_an_image(key) && looks_like_image(image) =>
+            {
+                self.push(image, path.to_owned(), Origin::Field);
             }
             (_, Plain::Map(_)) if self.is_custom && names_an_image(key) => {
                 if let Some(image) = assemble(value) {

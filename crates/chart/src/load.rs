@@ -53,7 +53,7 @@ pub enum Error {
     Subchart {
         name: String,
         parent: String,
-        source: Box<Error>,
+        source: Box<Self>,
     },
     #[error("charts are nested more than {MAX_DEPTH} deep")]
     TooDeep,

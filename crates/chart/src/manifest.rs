@@ -10,7 +10,7 @@ use hook::Hook;
 use kind_order::KindOrder;
 
 use crate::profile::Profile;
-use crate::yaml::{self, Head, HeadError};
+use crate::yaml::{self, Head, ReadError};
 
 /// One object that is not a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Manifest {
 #[error("YAML parse error on {path}: {source}")]
 pub struct Error {
     pub path: String,
-    pub source: HeadError,
+    pub source: ReadError,
 }
 
 /// Splits rendered files and sorts what is in them by kind, hooks apart.

@@ -9,7 +9,7 @@ use thiserror::Error;
 pub struct BadPattern;
 
 /// Whether the whole of `name` matches `pattern`.
-pub fn matches(pattern: &str, name: &str) -> Result<bool, BadPattern> {
+pub(crate) fn matches(pattern: &str, name: &str) -> Result<bool, BadPattern> {
     let mut pattern = pattern;
     let mut name = name;
     'pattern: while !pattern.is_empty() {

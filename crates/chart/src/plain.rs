@@ -16,9 +16,9 @@ pub enum Plain {
     Uint(u64),
     Float(f64),
     Str(String),
-    List(Vec<Plain>),
+    List(Vec<Self>),
     /// Entries in byte order of their keys.
-    Map(Vec<(String, Plain)>),
+    Map(Vec<(String, Self)>),
 }
 
 impl Plain {

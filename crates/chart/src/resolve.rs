@@ -1,6 +1,8 @@
 //! `helm dependency update` and `build`, as far as no network is needed: which versions are locked, which archives
 //! go into `charts/`, and what has still to be fetched from a repository.
 
+use std::fmt::Write;
+
 use crate::chart::Chart;
 use crate::lock;
 use crate::metadata::{API_V1, Dependency, Lock};
@@ -209,15 +211,17 @@ fn narrate(locked: &[Dependency]) -> String {
     let mut text = format!("Saving {} charts\n", locked.len());
     for dependency in locked {
         if dependency.repository.is_empty() {
-            text.push_str(&format!(
-                "Dependency {} did not declare a repository. Assuming it exists in the charts directory\n",
+            let _ = writeln!(
+                text,
+                "Dependency {} did not declare a repository. Assuming it exists in the charts directory",
                 dependency.name
-            ));
+            );
         } else if !dependency.repository.starts_with("file://") {
-            text.push_str(&format!(
-                "Downloading {} from repo {}\n",
+            let _ = writeln!(
+                text,
+                "Downloading {} from repo {}",
                 dependency.name, dependency.repository
-            ));
+            );
         }
     }
     text.push_str("Deleting outdated charts\n");

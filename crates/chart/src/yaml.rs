@@ -13,16 +13,13 @@ pub(crate) use goyaml::Head;
 #[error("{}", .0.full_text())]
 pub struct ReadError(goyaml::Error);
 
-/// What is wrong with a manifest.
-pub type HeadError = ReadError;
-
 /// The first document.
 pub(crate) fn read(bytes: &[u8]) -> Result<Plain, ReadError> {
     goyaml::parse(bytes, &mut PlainBuilder).map_err(ReadError)
 }
 
 /// What Helm sorts a manifest by.
-pub(crate) fn head(bytes: &[u8], profile: Profile) -> Result<Head, HeadError> {
+pub(crate) fn head(bytes: &[u8], profile: Profile) -> Result<Head, ReadError> {
     let go_type = match profile {
         Profile::Helm3 => "releaseutil.SimpleHead",
         Profile::Helm4 => "util.SimpleHead",
@@ -31,14 +28,12 @@ pub(crate) fn head(bytes: &[u8], profile: Profile) -> Result<Head, HeadError> {
 }
 
 /// A rendered file as text. Bytes that are not UTF-8 are an error of the YAML in it.
-pub(crate) fn text(bytes: &[u8]) -> Result<std::borrow::Cow<'_, str>, HeadError> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.into()),
-        Err(_) => {
-            goyaml::check(bytes).map_err(ReadError)?;
-            Ok(String::from_utf8_lossy(bytes))
-        }
+pub(crate) fn text(bytes: &[u8]) -> Result<std::borrow::Cow<'_, str>, ReadError> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Ok(text.into());
     }
+    goyaml::check(bytes).map_err(ReadError)?;
+    Ok(String::from_utf8_lossy(bytes))
 }
 
 /// `toYaml`: without the last line break.

@@ -35,7 +35,7 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Render, check, package and inspect Helm charts
     #[command(subcommand)]
-    Chart(commands::chart::Chart),
+    Chart(Box<commands::chart::Chart>),
     /// Print a completion script for a shell
     Completion(commands::completion::Args),
     /// Print the version of this build

@@ -12,7 +12,7 @@ pub(crate) mod version;
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let printer = Printer::new();
     match arguments.command {
-        Command::Chart(chart) => chart::run(chart, &printer),
+        Command::Chart(chart) => chart::run(&chart, &printer),
         Command::Completion(args) => completion::run(&args, &printer),
         Command::Version(args) => version::run(&args, &printer),
     }

@@ -1,5 +1,7 @@
 //! Warnings about built-in APIs that are going away or gone.
 
+use std::fmt::Write;
+
 use super::deprecated_apis::{ROWS, is_known_to};
 use crate::capabilities::KubeVersion;
 use crate::profile::Profile;
@@ -25,10 +27,10 @@ pub(super) fn warning(
     }
     let mut text = format!("{api_version} {kind} is deprecated in v1.{deprecated}+");
     if removed != 0 {
-        text.push_str(&format!(", unavailable in v1.{removed}+"));
+        let _ = write!(text, ", unavailable in v1.{removed}+");
     }
     if !replacement.is_empty() {
-        text.push_str(&format!("; use {replacement}"));
+        let _ = write!(text, "; use {replacement}");
     }
     Some(text)
 }

@@ -199,7 +199,7 @@ mod tests {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
         let header = entry(b"././@LongLink", EntryType::GNULongName, 8 << 30);
         gzip.write_all(header.as_bytes()).unwrap();
-        gzip.write_all(&[b'x'; 1 << 16]).unwrap();
+        gzip.write_all(&vec![b'x'; 1 << 16]).unwrap();
         let bytes = gzip.finish().unwrap();
         let mut budget = Budget {
             files: 1 << 20,

@@ -135,7 +135,7 @@ pub fn charts_folder(path: &Path, profile: Profile) -> Vec<charts_folder::Entry>
         let file_name = name.to_string_lossy().into_owned();
         let path = folder.join(&name);
         let is_folder = path.is_dir();
-        if is_folder || file_name.ends_with(".tgz") {
+        if is_folder || crate::go_path::extension(&file_name) == ".tgz" {
             entries.push(charts_folder::Entry {
                 file_name,
                 is_folder,

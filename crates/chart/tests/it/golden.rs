@@ -83,8 +83,8 @@ fn compare(case: &Path, profile: Profile, name: &str) -> Result<(), String> {
         (Ok(expected), Ok(found)) => same(&expected, &found),
         (Ok(_), Err(error)) => Err(format!("failed: {error}")),
         (Err(_), found) => {
-            let expected =
-                fs_err::read_to_string(case.join(format!("expected.{name}.err"))).unwrap();
+            let expected = fs_err::read_to_string(case.join(format!("expected.{name}.err")))
+                .map_err(|error| error.to_string())?;
             match found {
                 Ok(_) => Err(format!("rendered, but Helm says {expected}")),
                 Err(error) => same(expected.trim_end().as_bytes(), error.trim_end().as_bytes()),

@@ -4,7 +4,7 @@ use outrigger_gotmpl::function::{CallError, Host};
 use outrigger_gotmpl::value::Value;
 
 #[derive(Debug)]
-pub struct StillHost;
+pub(crate) struct StillHost;
 
 impl Host for StillHost {
     fn now(&self) -> i128 {

@@ -33,13 +33,13 @@ pub(crate) enum Chart {
     Images(images::Args),
 }
 
-pub(crate) fn run(chart: Chart, printer: &Printer) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(chart: &Chart, printer: &Printer) -> anyhow::Result<ExitCode> {
     match chart {
-        Chart::Template(args) => template::run(&args, printer),
-        Chart::Lint(args) => lint::run(&args, printer),
-        Chart::Show(what) => show::run(&what, printer),
-        Chart::Package(args) => package::run(&args, printer),
-        Chart::Dependency(verb) => dependency::run(&verb, printer),
-        Chart::Images(args) => images::run(&args, printer),
+        Chart::Template(args) => template::run(args, printer),
+        Chart::Lint(args) => lint::run(args, printer),
+        Chart::Show(what) => show::run(what, printer),
+        Chart::Package(args) => package::run(args, printer),
+        Chart::Dependency(verb) => dependency::run(verb, printer),
+        Chart::Images(args) => images::run(args, printer),
     }
 }

@@ -24,7 +24,9 @@ fn emit(emitter: &mut Emitter<'_>, value: &Value) {
         Value::String(text) => emitter.string(text),
         Value::Array(items) => {
             emitter.begin_list(items.len());
-            items.iter().for_each(|item| emit(emitter, item));
+            for item in items {
+                emit(emitter, item);
+            }
             emitter.end_list();
         }
         Value::Object(entries) => {

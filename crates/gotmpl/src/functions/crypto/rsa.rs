@@ -13,12 +13,17 @@ pub fn rsa_key(bits: usize) -> Result<Vec<u8>, CallError> {
         3072 => KeySize::Rsa3072,
         4096 => KeySize::Rsa4096,
         8192 => KeySize::Rsa8192,
-        _ => return Err(CallError::returned(format!("no RSA keys of {bits} bits can be made"))),
+        _ => {
+            return Err(CallError::returned(format!(
+                "no RSA keys of {bits} bits can be made"
+            )));
+        }
     };
     let failed = |_| CallError::returned("failed to make an RSA key");
     let key = KeyPair::generate(size).map_err(failed)?;
     let der: Pkcs8V1Der<'_> = key.as_der().map_err(failed)?;
-    let inner = pkcs1(der.as_ref()).ok_or_else(|| CallError::returned("failed to encode an RSA key"))?;
+    let inner =
+        pkcs1(der.as_ref()).ok_or_else(|| CallError::returned("failed to encode an RSA key"))?;
     Ok(inner.to_vec())
 }
 

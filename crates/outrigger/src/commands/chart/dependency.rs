@@ -63,19 +63,31 @@ fn supply(args: &Args, resolve: Resolve, printer: &Printer) -> anyhow::Result<()
     let folder = &args.chart;
     let mut load_local = |path: &str| {
         let path = folder.join(path);
-        if path.is_dir() { load_path(&path, profile, &mut source::warn).map(Some) } else { Ok(None) }
+        if path.is_dir() {
+            load_path(&path, profile, &mut source::warn).map(Some)
+        } else {
+            Ok(None)
+        }
     };
     let resolution = resolve(&chart, profile, &mut load_local).map_err(plainly)?;
     if let Some(remote) = resolution.remote.first() {
         let repository = &remote.repository;
-        return Err(anyhow::anyhow!("{} comes from {repository}, which is not a folder", remote.name))
-            .hint("put its archive into charts/ by hand, or name a folder: file://../chart");
+        return Err(anyhow::anyhow!(
+            "{} comes from {repository}, which is not a folder",
+            remote.name
+        ))
+        .hint("put its archive into charts/ by hand, or name a folder: file://../chart");
     }
     write_charts(&folder.join("charts"), &chart, &resolution)?;
-    let generated = rfc3339(LocalHost::new(false).seconds()).context("the clock is out of range")?;
+    let generated =
+        rfc3339(LocalHost::new(false).seconds()).context("the clock is out of range")?;
     let lock = resolve::lock(&chart, &resolution.locked, generated);
     let (name, text) = resolve::lock_file(&chart, &lock);
-    if chart.lock.as_ref().is_none_or(|old| old.digest != lock.digest) {
+    if chart
+        .lock
+        .as_ref()
+        .is_none_or(|old| old.digest != lock.digest)
+    {
         fs_err::write(folder.join(name), text)?;
     }
     printer.bytes(resolution.text.as_bytes())
@@ -90,8 +102,15 @@ fn write_charts(charts: &Path, chart: &Chart, resolution: &Resolution) -> anyhow
     for entry in fs_err::read_dir(charts)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_old = resolution.archives.iter().all(|archive| archive.file_name != name)
-            && chart.metadata.declared().iter().any(|declared| is_archive_of(&name, &declared.name));
+        let is_old = resolution
+            .archives
+            .iter()
+            .all(|archive| archive.file_name != name)
+            && chart
+                .metadata
+                .declared()
+                .iter()
+                .any(|declared| is_archive_of(&name, &declared.name));
         if is_old {
             fs_err::remove_file(entry.path())?;
         }
@@ -108,7 +127,9 @@ fn write_charts(charts: &Path, chart: &Chart, resolution: &Resolution) -> anyhow
 
 /// Whether a file name is `NAME-VERSION.tgz`.
 fn is_archive_of(file: &str, name: &str) -> bool {
-    let version = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('-')?.strip_suffix(".tgz"));
+    let version = file
+        .strip_prefix(name)
+        .and_then(|rest| rest.strip_prefix('-')?.strip_suffix(".tgz"));
     version.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
 }
 

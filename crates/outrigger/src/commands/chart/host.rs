@@ -20,7 +20,11 @@ pub(crate) struct LocalHost {
 
 impl LocalHost {
     pub(crate) fn new(allow_dns: bool) -> Self {
-        Self { zone: local_zone(), allow_dns, spare_keys: OnceCell::new() }
+        Self {
+            zone: local_zone(),
+            allow_dns,
+            spare_keys: OnceCell::new(),
+        }
     }
 
     /// Seconds since 1970.
@@ -33,7 +37,9 @@ impl Host for LocalHost {
     #[expect(clippy::disallowed_methods, reason = "this is the clock of templates")]
     fn now(&self) -> i128 {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX))
+        since.map_or(0, |since| {
+            i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
+        })
     }
 
     fn local_zone(&self) -> &str {
@@ -53,7 +59,10 @@ impl Host for LocalHost {
         if !self.allow_dns {
             return String::new();
         }
-        let first = (name, 0).to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
+        let first = (name, 0)
+            .to_socket_addrs()
+            .ok()
+            .and_then(|mut addresses| addresses.next());
         first.map_or_else(String::new, |address| address.ip().to_string())
     }
 
@@ -71,7 +80,10 @@ impl Host for LocalHost {
 
 /// Makes keys on all cores but this one's, a few ahead of demand. The makers end with the process.
 fn start_key_makers() -> Receiver<Vec<u8>> {
-    let spare = std::thread::available_parallelism().map_or(1, usize::from).saturating_sub(1).min(4);
+    let spare = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .saturating_sub(1)
+        .min(4);
     let (sender, receiver) = sync_channel(spare * 2);
     for _ in 0..spare {
         let sender = sender.clone();
@@ -90,9 +102,14 @@ fn start_key_makers() -> Receiver<Vec<u8>> {
 fn local_zone() -> String {
     if let Ok(zone) = std::env::var("TZ") {
         let zone = zone.strip_prefix(':').unwrap_or(&zone);
-        return if zone.is_empty() { "UTC".to_owned() } else { zone.to_owned() };
+        return if zone.is_empty() {
+            "UTC".to_owned()
+        } else {
+            zone.to_owned()
+        };
     }
     let link = fs_err::read_link("/etc/localtime").unwrap_or_default();
     let link = link.to_string_lossy();
-    link.split_once("zoneinfo/").map_or_else(|| "UTC".to_owned(), |(_, zone)| zone.to_owned())
+    link.split_once("zoneinfo/")
+        .map_or_else(|| "UTC".to_owned(), |(_, zone)| zone.to_owned())
 }

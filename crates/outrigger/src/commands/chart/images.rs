@@ -37,7 +37,8 @@ pub(crate) struct Args {
 /// One use of one image.
 #[derive(Debug, Serialize)]
 struct Image {
-    image: String,
+    #[serde(rename = "image")]
+    reference: String,
     kind: String,
     name: String,
     field: String,
@@ -49,7 +50,7 @@ impl From<ImageUse> for Image {
     fn from(image: ImageUse) -> Self {
         Self {
             found: image.origin.name(),
-            image: image.image,
+            reference: image.image,
             kind: image.kind,
             name: image.name,
             field: image.field,
@@ -62,7 +63,11 @@ impl Row for Image {
     const HEADERS: &'static [&'static str] = &["IMAGE", "OBJECT", "FIELD"];
 
     fn cells(&self) -> Vec<String> {
-        vec![self.image.clone(), format!("{}/{}", self.kind, self.name), self.field.clone()]
+        vec![
+            self.reference.clone(),
+            format!("{}/{}", self.kind, self.name),
+            self.field.clone(),
+        ]
     }
 }
 
@@ -71,9 +76,18 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let chart = source::load(&args.chart, profile)?;
     let values = args.values.merge(profile)?;
     let options = RenderOptions::new(profile, chart.name(), &args.namespace);
-    let rendered =
-        render(&chart, &values, &options, &LocalHost::new(false), &mut source::warn).map_err(plainly)?;
-    let images: Vec<Image> = images::find(&rendered).into_iter().map(Image::from).collect();
+    let rendered = render(
+        &chart,
+        &values,
+        &options,
+        &LocalHost::new(false),
+        &mut source::warn,
+    )
+    .map_err(plainly)?;
+    let images: Vec<Image> = images::find(&rendered)
+        .into_iter()
+        .map(Image::from)
+        .collect();
     printer.list(args.output.output, &images)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -45,7 +45,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let profile = args.compat.profile();
-    let kube_version = args.kube_version.as_deref().map(|version| KubeVersion::parse(version, profile));
+    let kube_version = args
+        .kube_version
+        .as_deref()
+        .map(|version| KubeVersion::parse(version, profile));
     let options = LintOptions {
         profile,
         namespace: args.namespace.clone(),

@@ -34,15 +34,21 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let profile = args.compat.profile();
-    let options =
-        PackageOptions { version: args.version.clone(), app_version: args.app_version.clone(), modified: None };
+    let options = PackageOptions {
+        version: args.version.clone(),
+        app_version: args.app_version.clone(),
+        modified: None,
+    };
     for path in &args.charts {
         let chart = source::load(path, profile)?;
         let package = package(&chart, &options, profile).map_err(plainly)?;
         fs_err::create_dir_all(&args.destination)?;
         let file = args.destination.join(package.file_name);
         fs_err::write(&file, package.bytes)?;
-        printer.line(&format!("Successfully packaged chart and saved it to: {}", file.display()))?;
+        printer.line(&format!(
+            "Successfully packaged chart and saved it to: {}",
+            file.display()
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

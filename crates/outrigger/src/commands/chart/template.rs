@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use outrigger_chart::render::release_name;
-use outrigger_chart::{KubeVersion, PrintOptions, RenderOptions, Rendered, print, print_template, render};
+use outrigger_chart::{
+    KubeVersion, PrintOptions, RenderOptions, Rendered, print, print_template, render,
+};
 
 use super::host::LocalHost;
 use super::source::{self, CompatFlag, plainly};
@@ -21,6 +23,10 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct Args {
     /// Name of the release, if any, then the chart: a folder or an archive
     #[arg(num_args = 1..=2, required = true, value_names = ["NAME", "CHART"])]
@@ -91,7 +97,9 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         show_only: args.show_only.clone(),
     };
     match &args.output_dir {
-        Some(folder) if args.release_name => write_files(&rendered, &print, &folder.join(name), printer)?,
+        Some(folder) if args.release_name => {
+            write_files(&rendered, &print, &folder.join(name), printer)?
+        }
         Some(folder) => write_files(&rendered, &print, folder, printer)?,
         None => printer.bytes(&print_template(&rendered, &print, profile).map_err(plainly)?)?,
     }
@@ -106,10 +114,15 @@ impl Args {
             _ => bail!("expected at most two arguments"),
         };
         let name = match (given, &self.name_template) {
-            (Some(_), _) if self.generate_name => bail!("cannot set --generate-name and also specify a name"),
+            (Some(_), _) if self.generate_name => {
+                bail!("cannot set --generate-name and also specify a name")
+            }
             (Some(_), Some(_)) => bail!("cannot set --name-template and also specify a name"),
             (Some(name), None) => name,
-            (None, Some(template)) => release_name::from_template(template, host, self.compat.profile()).map_err(plainly)?,
+            (None, Some(template)) => {
+                release_name::from_template(template, host, self.compat.profile())
+                    .map_err(plainly)?
+            }
             (None, None) if self.generate_name => generated_name(chart, host),
             (None, None) => DEFAULT_NAME.to_owned(),
         };
@@ -122,23 +135,36 @@ impl Args {
         options.release.is_upgrade = self.is_upgrade;
         options.skip_schema = self.skip_schema_validation;
         if let Some(version) = &self.kube_version {
-            options.capabilities.kube_version = KubeVersion::parse(version, profile).map_err(plainly)?;
+            options.capabilities.kube_version =
+                KubeVersion::parse(version, profile).map_err(plainly)?;
         }
-        options.capabilities.api_versions.extend(self.api_versions.iter().cloned());
+        options
+            .capabilities
+            .api_versions
+            .extend(self.api_versions.iter().cloned());
         Ok(options)
     }
 }
 
 /// Helm's form: the chart's name without its folder, version and ending, and the seconds since 1970.
 fn generated_name(chart: &str, host: &LocalHost) -> String {
-    let base = chart.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let base = chart
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
     let base = base.split('.').next().unwrap_or_default();
     let base = if base.is_empty() { "chart" } else { base };
     format!("{base}-{}", host.seconds())
 }
 
 /// Writes each template's result to a file of its own, as Helm does, and says so.
-fn write_files(rendered: &Rendered, options: &PrintOptions, folder: &Path, printer: &Printer) -> anyhow::Result<()> {
+fn write_files(
+    rendered: &Rendered,
+    options: &PrintOptions,
+    folder: &Path,
+    printer: &Printer,
+) -> anyhow::Result<()> {
     for (path, text) in print::files(rendered, options) {
         let path = folder.join(path);
         if let Some(parent) = path.parent() {

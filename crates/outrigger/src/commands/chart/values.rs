@@ -12,7 +12,12 @@ use super::source::plainly;
 #[command(next_help_heading = "Values")]
 pub(crate) struct ValuesFlags {
     /// Read values from a YAML file, `-` for stdin; may be repeated, later files win
-    #[arg(short = 'f', long = "values", value_name = "FILE", value_delimiter = ',')]
+    #[arg(
+        short = 'f',
+        long = "values",
+        value_name = "FILE",
+        value_delimiter = ','
+    )]
     pub(crate) files: Vec<String>,
     /// Set a value: `a.b=1,c[0]=x`; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
@@ -46,7 +51,9 @@ impl ValuesFlags {
             file: self.set_file.clone(),
             literal: self.set_literal.clone(),
         };
-        options.merge(profile, &mut |path| read(path)).map_err(plainly)
+        options
+            .merge(profile, &mut |path| read(path))
+            .map_err(plainly)
     }
 }
 
