@@ -1,9 +1,7 @@
 //! Values against `values.schema.json`, chart by chart, with the messages of each Helm.
 
 mod draft7;
-mod draft7_check;
 mod draft7_format;
-mod formats;
 mod messages;
 mod quick;
 

@@ -5,21 +5,18 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fmt::Write;
 
 use serde_json::{Map, Value as Json};
 
-use super::{draft7_check, draft7_format};
+use super::draft7_format;
 
 /// References may lead into each other this deep.
 const MAX_DEPTH: usize = 256;
 
 /// The message has one line per error.
 pub(super) fn validate(schema: &Json, instance: &Json) -> Result<(), String> {
-    draft7_check::check(schema)?;
     let validator = Validator {
         root: schema,
-        draft: draft_of(schema),
         patterns: RefCell::default(),
     };
     let mut outcome = Outcome::default();
@@ -27,11 +24,11 @@ pub(super) fn validate(schema: &Json, instance: &Json) -> Result<(), String> {
     if outcome.errors.is_empty() {
         return Ok(());
     }
-    let mut message = String::new();
-    for error in outcome.errors {
-        let _ = writeln!(message, "- {error}");
-    }
-    Err(message)
+    Err(outcome
+        .errors
+        .into_iter()
+        .map(|error| format!("- {error}\n"))
+        .collect())
 }
 
 /// Where in the values: a list from the inside out.
@@ -79,8 +76,6 @@ impl Outcome {
 
 struct Validator<'s> {
     root: &'s Json,
-    /// 4, 6 or 7; a schema that names no draft gets everything.
-    draft: u8,
     /// Compiled patterns; `None` for one that does not compile.
     patterns: RefCell<HashMap<String, Option<regex::Regex>>>,
 }
@@ -104,7 +99,7 @@ impl Validator<'_> {
             return;
         }
         let schema = match schema {
-            Json::Bool(false) if self.draft >= 6 => return outcome.fail(place, "False always fails validation"),
+            Json::Bool(false) => return outcome.fail(place, "False always fails validation"),
             Json::Object(schema) => schema,
             _ => return,
         };
@@ -171,7 +166,9 @@ impl Validator<'_> {
             let (valid, best) = self.alternatives(any, value, place, depth, true);
             if valid == 0 {
                 outcome.fail(place, "Must validate at least one schema (anyOf)");
-                outcome.merge(best.unwrap_or_default());
+                if let Some(best) = best {
+                    outcome.merge(best);
+                }
             }
         }
         let one = list(schema, "oneOf");
@@ -180,7 +177,9 @@ impl Validator<'_> {
             if valid != 1 {
                 outcome.fail(place, "Must validate one and only one schema (oneOf)");
                 if valid == 0 {
-                    outcome.merge(best.unwrap_or_default());
+                    if let Some(best) = best {
+                        outcome.merge(best);
+                    }
                 }
             }
         }
@@ -200,7 +199,7 @@ impl Validator<'_> {
             outcome.fail(place, "Must not validate the schema (not)");
         }
         self.dependencies(schema, value, place, outcome, depth);
-        if let Some(condition) = schema.get("if").filter(|_| self.draft >= 7) {
+        if let Some(condition) = schema.get("if") {
             let (keyword, message) = if self.sub(condition, value, place, depth).is_valid() {
                 ("then", "Must validate \"then\" as \"if\" was valid")
             } else {
@@ -314,7 +313,7 @@ impl Validator<'_> {
         if schema.get("uniqueItems") == Some(&Json::Bool(true)) {
             unique(items, place, outcome);
         }
-        if let Some(wanted) = schema.get("contains").filter(|_| self.draft >= 6) {
+        if let Some(wanted) = schema.get("contains") {
             self.contains(wanted, items, place, outcome, depth);
         }
         outcome.step();
@@ -340,7 +339,9 @@ impl Validator<'_> {
             }
         }
         outcome.fail(place, "At least one of the items must match");
-        outcome.merge(best.unwrap_or_default());
+        if let Some(best) = best {
+            outcome.merge(best);
+        }
     }
 
     fn object(
@@ -384,7 +385,7 @@ impl Validator<'_> {
                 _ => {}
             }
         }
-        if let Some(names) = schema.get("propertyNames").filter(|_| self.draft >= 6) {
+        if let Some(names) = schema.get("propertyNames") {
             for name in entries.keys() {
                 let result = self.sub(names, &Json::String(name.clone()), place, depth);
                 if !result.is_valid() {
@@ -474,16 +475,6 @@ impl Validator<'_> {
     }
 }
 
-/// Which draft the schema says it is written in.
-fn draft_of(schema: &Json) -> u8 {
-    let url = schema.get("$schema").and_then(Json::as_str).unwrap_or_default();
-    match url.trim_end_matches('#') {
-        "http://json-schema.org/draft-04/schema" => 4,
-        "http://json-schema.org/draft-06/schema" => 6,
-        _ => 7,
-    }
-}
-
 /// The schema that declares itself under that id.
 fn find_id<'s>(schema: &'s Json, id: &str, depth: usize) -> Option<&'s Json> {
     if depth > MAX_DEPTH {
@@ -522,7 +513,9 @@ fn percent_decode(text: &str) -> String {
 }
 
 /// `const` and `enum`.
-    fn x(constant, value)
+fn common(schema: &Map<String, Json>, value: &Json, place: &Place<'_>, outcome: &mut Outcome) {
+    if let Some(constant) = schema.get("const")
+        && !equal(constant, value)
     {
         let message = format!("{} does not match: {}", place.path(), compact(constant));
         outcome.fail(place, message);

@@ -7,114 +7,39 @@ use serde_json::{Number, Value as Json};
 
 use outrigger_gotmpl::go;
 
-use super::formats;
-
-/// All errors as an indented list, with a final line break. Helm cuts the line that names the schema.
+/// All errors as an indented list, with a final line break.
 pub(super) fn validation(error: &ValidationError<'_, '_>) -> String {
     let mut out = String::new();
-    list_all(&mut out, error);
+    // Helm cuts the line that names the schema, so the list begins with its causes.
+    if let ErrorKind::Schema { .. } = error.kind {
+        for cause in &error.causes {
+            list(&mut out, cause, 1);
+        }
+    } else {
+        list(&mut out, error, 1);
+    }
     let mut out = out.strip_prefix('\n').unwrap_or(&out).to_owned();
     out.push('\n');
     out
 }
 
-/// The causes below the line that names the schema.
-fn list_all(out: &mut String, error: &ValidationError<'_, '_>) {
-    if let ErrorKind::Schema { url } = error.kind {
-        for cause in &error.causes {
-            list(out, cause, url, 1);
-        }
-    } else {
-        list(out, error, error.schema_url, 1);
-    }
-}
-
-/// `base` is the schema in which the error was looked for.
-fn list(out: &mut String, error: &ValidationError<'_, '_>, base: &str, indent: usize) {
-    let tokens = &error.instance_location.tokens;
-    let mut indent = indent;
-    for wrapper in lost_wrappers(base, error.schema_url, tokens.len()) {
-        let place = &tokens[..wrapper.depth];
-        line(out, place, wrapper.text, indent);
-        indent += 1;
-    }
+fn list(out: &mut String, error: &ValidationError<'_, '_>, indent: usize) {
     let is_transparent =
         error.causes.len() == 1 && matches!(error.kind, ErrorKind::Reference { .. });
+    let mut below = indent;
     if !is_transparent {
-        line(out, tokens, &description(&error.kind), indent);
-        indent += 1;
+        out.push('\n');
+        for _ in 1..indent {
+            out.push_str("  ");
+        }
+        let location = pointer(&error.instance_location.tokens);
+        let _ = write!(out, "- at {}: ", quote(&location));
+        describe(out, &error.kind);
+        below += 1;
     }
     for cause in &error.causes {
-        let base = match &error.kind {
-            ErrorKind::Reference { url, .. } => (*url).to_owned(),
-            ErrorKind::AllOf => alternative(error.schema_url, "allOf", cause.schema_url),
-            ErrorKind::AnyOf => alternative(error.schema_url, "anyOf", cause.schema_url),
-            ErrorKind::OneOf(_) => alternative(error.schema_url, "oneOf", cause.schema_url),
-            _ => error.schema_url.to_owned(),
-        };
-        list(out, cause, &base, indent);
+        list(out, cause, below);
     }
-}
-
-fn line(out: &mut String, place: &[InstanceToken<'_>], text: &str, indent: usize) {
-    out.push('\n');
-    for _ in 1..indent {
-        out.push_str("  ");
-    }
-    let _ = write!(out, "- at {}: {text}", quote(&pointer(place)));
-}
-
-/// A group of alternatives of which one alone failed: the validator gives the failure without the group, Helm
-/// shows both. The group can be told from the location of the schema that failed.
-struct Wrapper {
-    text: &'static str,
-    /// How many steps into the values the group stands.
-    depth: usize,
-}
-
-fn lost_wrappers(base: &str, url: &str, depth: usize) -> Vec<Wrapper> {
-    let Some(path) = url.strip_prefix(base) else {
-        return Vec::new();
-    };
-    let mut tokens = path.split('/').filter(|token| !token.is_empty()).peekable();
-    // Each group with the steps that lead from it to the end.
-    let mut groups: Vec<(&'static str, usize)> = Vec::new();
-    let mut steps = 0;
-    while let Some(keyword) = tokens.next() {
-        let has_index = tokens.peek().is_some_and(|next| next.bytes().all(|b| b.is_ascii_digit()));
-        match keyword {
-            "allOf" => groups.push(("'allOf' failed", steps)),
-            "anyOf" => groups.push(("'anyOf' failed", steps)),
-            "oneOf" => groups.push(("'oneOf' failed, none matched", steps)),
-            "properties" | "patternProperties" => steps += 1,
-            "additionalProperties" | "unevaluatedProperties" | "additionalItems"
-            | "unevaluatedItems" | "items" | "prefixItems" => steps += 1,
-            _ => {}
-        }
-        let takes_name = matches!(
-            keyword,
-            "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "$defs" | "definitions"
-        );
-        let takes_index = has_index
-            && matches!(keyword, "allOf" | "anyOf" | "oneOf" | "items" | "prefixItems");
-        if takes_name || takes_index {
-            tokens.next();
-        }
-    }
-    groups
-        .into_iter()
-        .map(|(text, at)| Wrapper {
-            text,
-            depth: depth.saturating_sub(steps - at),
-        })
-        .collect()
-}
-
-/// The alternative of a group that a cause belongs to.
-fn alternative(group: &str, keyword: &str, cause: &str) -> String {
-    let prefix = format!("{group}/{keyword}/");
-    let index = cause.strip_prefix(&prefix).and_then(|rest| rest.split('/').next());
-    index.map_or_else(|| group.to_owned(), |index| format!("{prefix}{index}"))
 }
 
 fn pointer(tokens: &[InstanceToken<'_>]) -> String {
@@ -134,8 +59,8 @@ fn pointer(tokens: &[InstanceToken<'_>]) -> String {
 }
 
 #[expect(clippy::too_many_lines, reason = "one line per kind of error")]
-fn description(kind: &ErrorKind<'_, '_>) -> String {
-    match kind {
+fn describe(out: &mut String, kind: &ErrorKind<'_, '_>) {
+    let text = match kind {
         ErrorKind::Group | ErrorKind::Reference { .. } => "validation failed".to_owned(),
         ErrorKind::Schema { url } => format!("jsonschema validation failed with {}", quote(url)),
         ErrorKind::ContentSchema => "'contentSchema' failed".to_owned(),
@@ -159,9 +84,7 @@ fn description(kind: &ErrorKind<'_, '_>) -> String {
             want => format!("value must be {}", display(want)),
         },
         ErrorKind::Format { got, want, err } => {
-            let reason = got.as_str().and_then(|text| formats::complaint(want, text));
-            let reason = reason.unwrap_or_else(|| err.to_string());
-            format!("{} is not valid {want}: {reason}", display(got))
+            format!("{} is not valid {want}: {err}", display(got))
         }
         ErrorKind::MinProperties { got, want } => counts("minProperties", *got, *want),
         ErrorKind::MaxProperties { got, want } => counts("maxProperties", *got, *want),
@@ -222,7 +145,8 @@ fn description(kind: &ErrorKind<'_, '_>) -> String {
             grouped(*first),
             grouped(*second)
         ),
-    }
+    };
+    out.push_str(&text);
 }
 
 fn allowed(want: &[Json]) -> String {
@@ -312,10 +236,12 @@ fn quote(text: &str) -> String {
 pub(super) fn compile(error: &CompileError) -> String {
     match error {
         CompileError::ValidationError { url, src } => {
-            let mut text = format!("{} is not valid against metaschema: ", go::quote(url));
-            text.push_str(&description(&src.kind));
-            list_all(&mut text, src);
-            text
+            let details = validation(src);
+            format!(
+                "{} is not valid against metaschema: {}",
+                go::quote(url),
+                details.trim_end()
+            )
         }
         CompileError::LoadUrlError { url, src } => {
             format!("failing loading {}: {src}", go::quote(url))

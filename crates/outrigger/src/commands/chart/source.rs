@@ -38,15 +38,15 @@ pub(crate) fn load(path: &Path, profile: Profile) -> anyhow::Result<Chart> {
 }
 
 /// Tells a warning on stderr.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that the chart crate calls"
+)]
 pub(crate) fn warn(text: String) {
     tracing::warn!("{text}");
 }
 
 /// Errors of charts print as Helm prints them: one text, causes and all.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "used as a function over errors"
-)]
 pub(crate) fn plainly(error: impl std::error::Error) -> anyhow::Error {
     anyhow::Error::msg(error.to_string())
 }

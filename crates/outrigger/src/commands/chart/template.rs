@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     };
     match &args.output_dir {
         Some(folder) if args.release_name => {
-            write_files(&rendered, &print, &folder.join(name), printer)?
+            write_files(&rendered, &print, &folder.join(name), printer)?;
         }
         Some(folder) => write_files(&rendered, &print, folder, printer)?,
         None => printer.bytes(&print_template(&rendered, &print, profile).map_err(plainly)?)?,
