@@ -3,7 +3,7 @@
 .PHONY: run test lint e2e bench
 
 run:
-	cargo run --quiet --bin outrigger -- $(or $(ARGS),--help)
+	cargo run --quiet --bin outrigger -- chart template demo examples/charts/lighthouse
 
 test:
 	cargo test
@@ -15,4 +15,4 @@ e2e:
 	cargo xtask e2e
 
 bench:
-	cargo xtask bench
+	cargo xtask bench chart

@@ -6,8 +6,9 @@ use crate::commands;
 
 const EXAMPLES: &str = "\
 Examples:
-  outrigger version -o json           Which build this is, for scripts
-  outrigger completion bash           Completion for your shell
+  outrigger chart template web ./chart -f site.yaml   What a Helm chart would install
+  outrigger chart images ./chart -o json              The images that it would run
+  source <(outrigger completion bash)                 Completion for your shell
 
 Results go to stdout, everything else to stderr.
 Exit codes: 0 done, 1 failed, 2 command line not understood.";

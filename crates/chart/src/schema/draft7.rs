@@ -176,10 +176,10 @@ impl Validator<'_> {
             let (valid, best) = self.alternatives(one, value, place, depth, false);
             if valid != 1 {
                 outcome.fail(place, "Must validate one and only one schema (oneOf)");
-                if valid == 0 {
-                    if let Some(best) = best {
-                        outcome.merge(best);
-                    }
+                if valid == 0
+                    && let Some(best) = best
+                {
+                    outcome.merge(best);
                 }
             }
         }

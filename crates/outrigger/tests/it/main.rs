@@ -2,4 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
+mod chart;
 mod command_line;
