@@ -314,8 +314,11 @@ impl<'s> Lexer<'s> {
 
     fn skip_alphanumeric(&mut self) {
         loop {
-            let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
-            self.pos += self.rest().iter().take_while(is_name).count();
+            while let Some(byte) = self.input.get(self.pos)
+                && IS_NAME[usize::from(*byte)]
+            {
+                self.pos += 1;
+            }
             match self.peek() {
                 Some(0x80..) => {
                     let (c, length) = decode(self.rest());
@@ -485,6 +488,17 @@ impl<'s> Lexer<'s> {
         while self.accept(set) {}
     }
 }
+
+/// The ASCII characters of names.
+static IS_NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_';
+        byte += 1;
+    }
+    table
+};
 
 const DECIMAL: &[u8] = b"0123456789_";
 
