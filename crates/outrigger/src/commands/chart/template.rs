@@ -79,6 +79,9 @@ pub(crate) struct Args {
     release_name: bool,
 }
 
+/// How much of the main thread's 8 MiB templates may take: enough for Helm's own limit on nested includes.
+const MAIN_STACK: usize = 6 << 20;
+
 /// The name that a release gets when none is given.
 const DEFAULT_NAME: &str = "release-name";
 
@@ -134,6 +137,7 @@ impl Args {
         let mut options = RenderOptions::new(profile, name, &self.namespace);
         options.release.is_upgrade = self.is_upgrade;
         options.skip_schema = self.skip_schema_validation;
+        options.limits.stack_bytes = MAIN_STACK;
         if let Some(version) = &self.kube_version {
             options.capabilities.kube_version =
                 KubeVersion::parse(version, profile).map_err(plainly)?;
