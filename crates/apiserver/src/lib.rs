@@ -1,0 +1,1 @@
+//! The embedded Kubernetes API: one process, one file, real clients can't tell.
