@@ -33,18 +33,28 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let known = targets(&fuzz)?;
     let wanted = match &args.target {
         Some(target) if known.contains(target) => vec![target.clone()],
-        Some(target) => bail!("no target is called {target:?}; there are {}", known.join(", ")),
+        Some(target) => bail!(
+            "no target is called {target:?}; there are {}",
+            known.join(", ")
+        ),
         None => known,
     };
     build(&fuzz)?;
-    wanted.iter().try_for_each(|target| fuzz_one(&fuzz, target, args.minutes))
+    wanted
+        .iter()
+        .try_for_each(|target| fuzz_one(&fuzz, target, args.minutes))
 }
 
 fn targets(fuzz: &Path) -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs_err::read_dir(fuzz.join("targets"))? {
         let path = entry?.path();
-        names.push(path.file_stem().context("a target has a name")?.to_string_lossy().into_owned());
+        names.push(
+            path.file_stem()
+                .context("a target has a name")?
+                .to_string_lossy()
+                .into_owned(),
+        );
     }
     names.sort();
     Ok(names)
@@ -52,9 +62,13 @@ fn targets(fuzz: &Path) -> anyhow::Result<Vec<String>> {
 
 fn build(fuzz: &Path) -> anyhow::Result<()> {
     let mut cargo = command(env!("CARGO"), fuzz);
-    cargo.args(["build", "--release", "--quiet"]).env("CARGO_TARGET_DIR", fuzz.join("target"));
+    cargo
+        .args(["build", "--release", "--quiet"])
+        .env("CARGO_TARGET_DIR", fuzz.join("target"));
     // Coverage only for the targets and what they call: a named platform keeps it out of build scripts.
-    cargo.args(["--target", "x86_64-unknown-linux-gnu"]).env("RUSTFLAGS", COVERAGE.join(" "));
+    cargo
+        .args(["--target", "x86_64-unknown-linux-gnu"])
+        .env("RUSTFLAGS", COVERAGE.join(" "));
     run_program(&mut cargo)
 }
 
@@ -63,7 +77,11 @@ fn fuzz_one(fuzz: &Path, target: &str, minutes: u32) -> anyhow::Result<()> {
     let corpus = fuzz.join("corpus").join(target);
     fs_err::create_dir_all(&corpus)?;
     fs_err::create_dir_all(fuzz.join("artifacts"))?;
-    let mut program = command(fuzz.join("target/x86_64-unknown-linux-gnu/release").join(target), fuzz);
+    let mut program = command(
+        fuzz.join("target/x86_64-unknown-linux-gnu/release")
+            .join(target),
+        fuzz,
+    );
     program.arg(&corpus);
     let seeds = fuzz.join("seeds").join(target);
     if seeds.is_dir() {
@@ -76,5 +94,6 @@ fn fuzz_one(fuzz: &Path, target: &str, minutes: u32) -> anyhow::Result<()> {
         "-print_final_stats=1",
         &format!("-artifact_prefix={}/artifacts/{target}-", fuzz.display()),
     ]);
-    run_program(&mut program).with_context(|| format!("target {target} found something, see fuzz/artifacts"))
+    run_program(&mut program)
+        .with_context(|| format!("target {target} found something, see fuzz/artifacts"))
 }
