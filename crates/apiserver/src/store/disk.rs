@@ -7,6 +7,8 @@ mod format;
 
 pub use failure::{Corruption, OpenError, StorageError};
 pub(super) use file::{File, write_copy};
+#[cfg(test)]
+pub(super) use format::create_empty as create_in;
 
 use super::plan::Writes;
 use super::snapshot::State;

@@ -3,6 +3,10 @@
 mod basics;
 mod damage;
 mod exact;
+mod full_disk;
+mod model;
+mod power_loss;
+mod simulated;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

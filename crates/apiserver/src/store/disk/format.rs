@@ -197,3 +197,12 @@ fn split(value: &[u8]) -> Option<(u64, u32, &str, &[u8])> {
         json,
     ))
 }
+
+/// Makes an empty store in an empty database that a test gives.
+#[cfg(test)]
+pub(in crate::store) fn create_empty(
+    database: &Database,
+    revision: u64,
+) -> Result<(), redb::Error> {
+    create(database, revision, std::iter::empty())
+}
