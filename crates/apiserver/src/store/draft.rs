@@ -67,13 +67,8 @@ impl Draft {
     }
 
     /// Bytes of the object without the digits of its resource version.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.bytes.len()
-    }
-
-    /// Never: even the smallest object has braces.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
     }
 
     /// What comes before and after the digits of the resource version.

@@ -16,7 +16,8 @@ pub struct HistoryOptions {
     pub events: usize,
     /// Events younger than this are kept, however many.
     pub age: Duration,
-    /// The bound of both: versions that only the history holds take at most so many bytes, or the oldest go.
+    /// The bound of both: when versions that only the history holds take more bytes, the oldest go. The events of
+    /// the last commit always stay.
     pub bytes: usize,
 }
 
@@ -137,10 +138,13 @@ impl History {
         let Some(last) = events.last() else {
             return Vec::new();
         };
+        let weight: usize = events.iter().map(|event| event.weight()).sum();
+        // Before the new ones are here: a watcher that keeps up must be able to see them.
+        self.make_room(events.len(), weight, now);
+        self.weight += weight;
         self.times.push_back((last.revision(), now));
         let mut wakes = vec![Arc::clone(&self.all.wake)];
         for event in events {
-            self.weight += event.weight();
             self.all.events.push_back(Arc::clone(event));
             let log = Self::resource_log(&mut self.resources, event, self.start);
             log.events.push_back(Arc::clone(event));
@@ -148,7 +152,6 @@ impl History {
                 wakes.push(Arc::clone(&log.wake));
             }
         }
-        self.expire(now);
         wakes
     }
 
@@ -166,9 +169,9 @@ impl History {
             .expect("the log was added if it was absent")
     }
 
-    /// Drops what need not be kept.
-    fn expire(&mut self, now: Instant) {
-        while self.weight > self.options.bytes || self.has_old_surplus(now) {
+    /// Drops what need not be kept beside `count` more events of `weight` bytes.
+    fn make_room(&mut self, count: usize, weight: usize, now: Instant) {
+        while self.weight + weight > self.options.bytes || self.has_old_surplus(count, now) {
             let Some(event) = self.all.drop_oldest() else {
                 return;
             };
@@ -176,22 +179,18 @@ impl History {
             if let Some(log) = self.resources.get_mut(event.key().resource_prefix()) {
                 log.drop_oldest();
             }
-            while self
-                .times
-                .front()
-                .is_some_and(|(revision, _)| *revision <= event.revision())
-            {
+            let gone = |(revision, _): &(u64, Instant)| *revision <= event.revision();
+            while self.times.front().is_some_and(gone) {
                 self.times.pop_front();
             }
         }
     }
 
-    fn has_old_surplus(&self, now: Instant) -> bool {
-        self.all.events.len() > self.options.events
-            && self
-                .times
-                .front()
-                .is_some_and(|(_, time)| now.saturating_duration_since(*time) > self.options.age)
+    fn has_old_surplus(&self, count: usize, now: Instant) -> bool {
+        let is_old =
+            |(_, time): &(u64, Instant)| now.saturating_duration_since(*time) > self.options.age;
+        self.all.events.len() + count > self.options.events
+            && self.times.front().is_some_and(is_old)
     }
 }
 

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use outrigger_apiserver::store::{Options, Scope, Snapshot, Store};
+use outrigger_apiserver::store::{OpenError, Options, Scope, Snapshot, Store};
 
 use record::{Line, Worker};
 
@@ -55,6 +55,41 @@ fn nothing_acknowledged_is_lost_by_kill_minus_nine() {
         "{rounds} kills, {acknowledged} writes acknowledged, last revision {}",
         history.revision
     );
+}
+
+#[test]
+fn a_process_that_is_killed_while_it_makes_the_file_leaves_a_folder_that_opens() {
+    let rounds = std::env::var(ROUNDS).map_or(4, |rounds| rounds.parse().unwrap());
+    for round in 0..rounds {
+        let folder = tempfile::tempdir().unwrap();
+        let delay = RandomState::new().hash_one(round) % 40_000;
+        let output = run_and_kill(folder.path(), Duration::from_micros(delay));
+        let mut history = History {
+            revision: 1,
+            ..History::default()
+        };
+        history.check(round, &output, &read(folder.path()));
+    }
+}
+
+#[test]
+fn a_folder_is_refused_while_another_process_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut result = None;
+    let output = run(folder.path(), || {
+        // The process makes the file when it has the folder.
+        let file = folder.path().join("store.redb");
+        for _ in 0..1000 {
+            if file.exists() {
+                result = Some(Store::open(Options::in_folder(folder.path())));
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+    let refused = matches!(result, Some(Err(OpenError::InUse { .. })));
+    assert!(refused, "{output}");
+    read(folder.path());
 }
 
 /// What is known from all rounds so far.
@@ -134,9 +169,14 @@ impl History {
     }
 }
 
-/// Starts this test binary as the process that writes, kills it, and returns what it said.
+/// Lets the process write for some time.
+fn run_and_kill(data: &Path, time: Duration) -> String {
+    run(data, || std::thread::sleep(time))
+}
+
+/// Starts this test binary as the process that writes, kills it after `meanwhile`, and returns what it said.
 #[expect(clippy::disallowed_methods, reason = "a process must die here")]
-fn run_and_kill(data: &Path, after: Duration) -> String {
+fn run(data: &Path, meanwhile: impl FnOnce()) -> String {
     let mut process = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
@@ -155,7 +195,7 @@ fn run_and_kill(data: &Path, after: Duration) -> String {
         stdout.read_to_end(&mut output).unwrap();
         String::from_utf8(output).unwrap()
     });
-    std::thread::sleep(after);
+    meanwhile();
     process.kill().unwrap();
     let status = process.wait().unwrap();
     assert!(

@@ -1,8 +1,10 @@
 //! One redb file: opened, checked, loaded, committed to, and opened again after the disk failed.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use redb::{Builder, Database, DatabaseError};
@@ -17,13 +19,13 @@ use crate::store::plan::Writes;
 use crate::store::snapshot::State;
 
 /// Pages that redb may hold. Small: objects are read from memory, never from the file.
-const CACHE_BYTES: usize = 16 * 1024 * 1024;
+const CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Files below this size are not worth compacting.
 const COMPACT_FROM_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Opens the database of an existing file.
-pub(in crate::store) type Opener = Box<dyn Fn() -> Result<Database, DatabaseError> + Send>;
+/// Opens the database of an existing file with the settings that it is given.
+pub(in crate::store) type Opener = Box<dyn Fn(&Builder) -> Result<Database, DatabaseError> + Send>;
 
 /// A file that is open, or that will be opened again by the next commit because the disk failed.
 pub(in crate::store) struct File {
@@ -51,7 +53,7 @@ impl File {
             write_copy(&path, FIRST_REVISION, std::iter::empty())?;
         }
         let file = path.clone();
-        let open: Opener = Box::new(move || builder().open(&file));
+        let open: Opener = Box::new(move |builder| builder.open(&file));
         let length = || fs_err::metadata(&path).map_or(0, |metadata| metadata.len());
         Self::with(path.clone(), open, length, Some(folder))
     }
@@ -139,7 +141,8 @@ impl File {
     }
 
     fn reopen(&mut self) -> Result<Database, StorageError> {
-        let database = (self.open)().map_err(|error| StorageError::new(&self.path, error))?;
+        let database =
+            (self.open)(&builder()).map_err(|error| StorageError::new(&self.path, error))?;
         let found =
             format::revision(&database).map_err(|error| StorageError::new(&self.path, error))?;
         if found < self.revision {
@@ -189,13 +192,21 @@ fn builder() -> Builder {
     builder
 }
 
-/// Opens, which repairs what a killed process left, and verifies all checksums: a damaged file is found now and
-/// not when a page is needed.
+/// Opens and verifies all checksums: a damaged file is found now and not when a page is needed.
 fn open_checked(path: &Path, open: &Opener) -> Result<Database, OpenError> {
-    let mut database = open().map_err(|error| open_error(path, error))?;
-    database
-        .check_integrity()
-        .map_err(|error| open_error(path, error))?;
+    let repaired = Rc::new(Cell::new(false));
+    let mut builder = builder();
+    builder.set_repair_callback({
+        let repaired = Rc::clone(&repaired);
+        move |_| repaired.set(true)
+    });
+    let mut database = open(&builder).map_err(|error| open_error(path, error))?;
+    // A file that a killed process left was repaired just now, which verifies it too.
+    if !repaired.get() {
+        database
+            .check_integrity()
+            .map_err(|error| open_error(path, error))?;
+    }
     Ok(database)
 }
 

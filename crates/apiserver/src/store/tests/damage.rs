@@ -141,3 +141,38 @@ async fn damage_is_found_when_the_file_is_opened() {
     }
     assert!(refused > 5, "{refused}");
 }
+
+/// A file that is mostly free space shrinks when it is opened.
+#[tokio::test]
+async fn free_space_is_given_back_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let store = Store::open(Options::in_folder(folder.path())).unwrap();
+    for batch in 0..12 {
+        let create = |number| Operation::Create {
+            key: pod(&format!("p{batch}-{number}")),
+            draft: draft(&"x".repeat(20_000)),
+        };
+        let operations = (0..100).map(create).collect();
+        store.write(Mutation::new(operations)).await.unwrap();
+    }
+    for batch in 0..11 {
+        let delete = |number| Operation::Delete {
+            key: pod(&format!("p{batch}-{number}")),
+            precondition: Precondition::exists(),
+        };
+        let operations = (0..100).map(delete).collect();
+        store.write(Mutation::new(operations)).await.unwrap();
+    }
+    store.close().await;
+    let before = fs_err::metadata(&path).unwrap().len();
+    let reopened = Store::open(Options::in_folder(folder.path())).unwrap();
+    assert_eq!(contents(&reopened.snapshot()), contents(&store.snapshot()));
+    put(&reopened, "after", "1").await;
+    reopened.close().await;
+    let after = fs_err::metadata(&path).unwrap().len();
+    assert!(
+        before > 20_000_000 && after < before / 2,
+        "{before} {after}"
+    );
+}

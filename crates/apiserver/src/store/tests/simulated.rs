@@ -96,14 +96,12 @@ impl SimulatedDisk {
     pub(super) fn open(&self) -> Result<Store, OpenError> {
         let boot = self.lock().boots;
         let disk = self.clone();
-        let open = Box::new(move || {
+        let open = Box::new(move |builder: &Builder| {
             let file = Plugged {
                 disk: disk.clone(),
                 boot,
             };
-            Builder::new()
-                .set_cache_size(1024 * 1024)
-                .create_with_backend(file)
+            builder.create_with_backend(file)
         });
         let (file, state) = File::with(PathBuf::from("simulated"), open, || 0, None)?;
         Store::start(Options::in_memory(), Disk::File(Box::new(file)), state)

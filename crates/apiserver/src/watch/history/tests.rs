@@ -41,25 +41,24 @@ fn scope(resource: &str) -> Scope {
 
 #[tokio::test]
 async fn old_events_go_when_there_are_enough() {
-    let events = events(&["pods/a", "pods/b", "pods/c", "pods/d"], 10).await;
+    let events = events(&["pods/a", "pods/b", "pods/c", "pods/d", "pods/e"], 10).await;
     let mut history = history(2, 60, usize::MAX);
     let start = Instant::now();
-    for (second, event) in (0..).zip(&events) {
-        history.append(
-            std::slice::from_ref(event),
-            start + Duration::from_secs(second),
-        );
-    }
-    assert_eq!(history.compacted(), 1);
-    history.append(&[], start + Duration::from_mins(2));
-    assert_eq!(history.compacted(), 1, "nothing happens without an event");
-    history.expire(start + Duration::from_secs(62));
-    assert_eq!(history.compacted(), 3, "two are over a minute old");
-    history.expire(start + Duration::from_mins(10));
-    assert_eq!(history.compacted(), 3, "two are kept however old they are");
-    assert_eq!(history.all().after(3).count(), 2);
-    assert!(!history.all().reaches_back_to(2));
-    assert!(history.all().reaches_back_to(3));
+    let mut append = |number: usize, second: u64| {
+        let event = std::slice::from_ref(&events[number]);
+        history.append(event, start + Duration::from_secs(second));
+        history.compacted()
+    };
+    assert_eq!((append(0, 0), append(1, 10), append(2, 20)), (1, 1, 1));
+    assert_eq!(
+        append(3, 71),
+        3,
+        "two are over a minute old and more than enough"
+    );
+    assert_eq!(append(4, 1000), 4, "two are kept however old they are");
+    assert_eq!(history.all().after(4).count(), 2);
+    assert!(!history.all().reaches_back_to(3));
+    assert!(history.all().reaches_back_to(4));
 }
 
 #[tokio::test]
@@ -68,18 +67,13 @@ async fn a_resource_expires_only_with_its_own_events() {
     let mut history = history(1, 0, usize::MAX);
     let start = Instant::now();
     for (second, event) in (0..).zip(&events) {
-        history.append(
-            std::slice::from_ref(event),
-            start + Duration::from_secs(second),
-        );
+        let event = std::slice::from_ref(event);
+        history.append(event, start + Duration::from_secs(second));
     }
-    history.expire(start + Duration::from_secs(9));
     assert_eq!(history.compacted(), 4);
     let reaches = |resource, revision| {
-        history
-            .log(&scope(resource))
-            .unwrap()
-            .reaches_back_to(revision)
+        let log = history.log(&scope(resource)).unwrap();
+        log.reaches_back_to(revision)
     };
     assert!(!reaches("pods", 3) && reaches("pods", 4));
     assert!(!reaches("secrets", 2) && reaches("secrets", 3));
@@ -91,6 +85,14 @@ async fn bytes_bound_the_history_whatever_else_is_asked() {
     let names: Vec<String> = (0..10).map(|number| format!("pods/{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let created = events(&names, 1000).await;
+    let modified: Vec<_> = created
+        .iter()
+        .map(|event| {
+            let object = Arc::clone(event.object());
+            let old = Arc::clone(&object);
+            Arc::new(Event::Modified { old, object })
+        })
+        .collect();
     let now = Instant::now();
     let mut history = history(1000, 1000, 3500);
     history.append(&created, now);
@@ -99,11 +101,15 @@ async fn bytes_bound_the_history_whatever_else_is_asked() {
         1,
         "live versions cost the history nothing"
     );
-    for (number, event) in created.iter().enumerate() {
-        let object = Arc::clone(event.object());
-        let old = Arc::clone(&object);
-        history.append(&[Arc::new(Event::Modified { old, object })], now);
-        assert!(history.weight <= 3500, "{number}");
+    for event in &modified {
+        history.append(std::slice::from_ref(event), now);
+        assert!(history.weight <= 3500);
     }
     assert!(history.compacted() > 1);
+    history.append(&modified, now);
+    assert_eq!(
+        history.all().after(0).count(),
+        10,
+        "the last commit stays whole"
+    );
 }
