@@ -13,6 +13,9 @@ use super::metadata::Metadata;
 /// Largest object in bytes; far above what clients may send.
 pub const MAX_OBJECT_BYTES: usize = 16 * 1024 * 1024;
 
+/// What most objects fit into.
+const TYPICAL_BYTES: usize = 2048;
+
 const RESOURCE_VERSION: &str = "resourceVersion";
 
 /// A serialized object with a gap where the resource version goes.
@@ -52,7 +55,10 @@ impl Draft {
             .filter(|metadata| metadata.is_object())
             .ok_or(DraftError::NotAnObject)?;
         let parsed = Metadata::from_value(metadata).map_err(DraftError::Metadata)?;
-        let mut encoder = Encoder::default();
+        let mut encoder = Encoder {
+            bytes: Vec::with_capacity(TYPICAL_BYTES),
+            revision_at: 0,
+        };
         encoder.object(fields).map_err(DraftError::Serialize)?;
         let length = encoder.bytes.len();
         if length > MAX_OBJECT_BYTES {
@@ -96,7 +102,6 @@ impl fmt::Debug for Draft {
 }
 
 /// Writes an object and remembers where the gap is.
-#[derive(Default)]
 struct Encoder {
     bytes: Vec<u8>,
     revision_at: usize,

@@ -75,6 +75,13 @@ impl Metadata {
         self.deletion_timestamp.as_deref()
     }
 
+    /// About how many bytes it takes, without the rare parts.
+    pub(super) fn weight(&self) -> usize {
+        let labels = self.labels.iter();
+        let labels: usize = labels.map(|(key, value)| key.len() + value.len()).sum();
+        size_of::<Self>() + self.uid.len() + labels + size_of_val(&*self.labels)
+    }
+
     /// From a value that holds the metadata.
     pub(super) fn from_value(metadata: &serde_json::Value) -> serde_json::Result<Self> {
         Wire::deserialize(metadata).map(Self::from)

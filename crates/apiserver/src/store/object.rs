@@ -64,7 +64,30 @@ impl Object {
         draft.parts() == (head, tail)
     }
 
-    /// The version that `draft` becomes at `revision`.
+    /// The first version of an object: what `draft` becomes at `revision`.
+    pub(super) fn create(key: Key, draft: &Draft, revision: u64) -> Self {
+        Self::from_draft(key, draft, revision, revision)
+    }
+
+    /// The next version: what `draft` becomes at `revision`. What is the same is shared with this version.
+    pub(super) fn replace(&self, draft: &Draft, revision: u64) -> Self {
+        let mut next = Self::from_draft(self.key.clone(), draft, self.created_revision, revision);
+        if next.metadata == self.metadata {
+            next.metadata = Arc::clone(&self.metadata);
+        }
+        next
+    }
+
+    /// What keeping this version beside `other` costs, in bytes.
+    pub(crate) fn weight_beside(&self, other: &Self) -> usize {
+        let metadata = if Arc::ptr_eq(&self.metadata, &other.metadata) {
+            0
+        } else {
+            self.metadata.weight()
+        };
+        size_of::<Self>() + self.bytes.len() + metadata
+    }
+
     pub(super) fn from_draft(
         key: Key,
         draft: &Draft,

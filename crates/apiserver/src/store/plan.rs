@@ -73,7 +73,7 @@ impl<'a> Plan<'a> {
                     });
                 }
                 let revision = self.next_revision();
-                let object = Arc::new(Object::from_draft(key.clone(), draft, revision, revision));
+                let object = Arc::new(Object::create(key.clone(), draft, revision));
                 Ok(self.record(Event::Added { object }))
             }
             Operation::Replace {
@@ -82,14 +82,7 @@ impl<'a> Plan<'a> {
                 precondition,
             } => {
                 let old = self.required(key, precondition)?;
-                let created = old.created_revision();
-                let revision = self.next_revision();
-                let object = Arc::new(Object::from_draft(
-                    old.key().clone(),
-                    draft,
-                    created,
-                    revision,
-                ));
+                let object = Arc::new(old.replace(draft, self.next_revision()));
                 Ok(self.record(Event::Modified { old, object }))
             }
             Operation::Delete { key, precondition } => {

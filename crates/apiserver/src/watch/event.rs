@@ -56,13 +56,13 @@ impl Event {
         self.object().key()
     }
 
-    /// Bytes that only the history keeps alive: versions that are no longer, or never were, the live one.
+    /// About how many bytes only the history keeps alive: versions that are no longer, or never were, live.
     pub(super) fn weight(&self) -> usize {
-        let old = self.old().map_or(0, |old| old.bytes().len());
-        let last = match self {
-            Self::Deleted { object, .. } => object.bytes().len(),
-            Self::Added { .. } | Self::Modified { .. } => 0,
+        let versions = match self {
+            Self::Added { .. } => 0,
+            Self::Modified { old, object } => old.weight_beside(object),
+            Self::Deleted { old, object } => old.weight_beside(object) + object.bytes().len(),
         };
-        size_of::<Self>() + old + last
+        size_of::<Self>() + versions
     }
 }
