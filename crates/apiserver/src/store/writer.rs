@@ -23,6 +23,9 @@ const PAUSE: Duration = Duration::from_micros(50);
 /// Most time that a group may wait for more mutations.
 const MAX_PATIENCE: Duration = Duration::from_millis(2);
 
+/// What a caller is told.
+type Outcome = Result<Written, WriteError>;
+
 /// What handles send to the writer.
 #[derive(Debug)]
 pub(super) enum Command {
@@ -35,7 +38,7 @@ pub(super) enum Command {
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) mutation: Mutation,
-    pub(super) reply: oneshot::Sender<Result<Written, WriteError>>,
+    pub(super) reply: oneshot::Sender<Outcome>,
 }
 
 #[derive(Debug)]
@@ -112,9 +115,8 @@ impl Writer {
     }
 
     fn write(&mut self, requests: Vec<Request>) {
-        let (outcomes, committed) = self.commit(&requests);
-        match committed {
-            Ok(events) => {
+        match self.commit(&requests) {
+            Ok((outcomes, events)) => {
                 self.shared.publish(&events);
                 for (request, outcome) in requests.into_iter().zip(outcomes) {
                     answer(request, outcome);
@@ -130,34 +132,26 @@ impl Writer {
         }
     }
 
-    /// The outcome of each request if the commit succeeded, and the events of the group.
-    #[expect(
-        clippy::type_complexity,
-        reason = "private, and named at the only call"
-    )]
+    /// Makes the group durable; what each request gets, and what happened.
     fn commit(
         &mut self,
         requests: &[Request],
-    ) -> (
-        Vec<Result<Written, WriteError>>,
-        Result<Vec<Arc<Event>>, StorageError>,
-    ) {
+    ) -> Result<(Vec<Outcome>, Vec<Arc<Event>>), StorageError> {
         let state = self.shared.state();
         let mut plan = Plan::new(&state, self.revision);
         let outcomes = requests
             .iter()
             .map(|request| plan.add(&request.mutation))
             .collect();
-        if plan.events.is_empty() {
-            return (outcomes, Ok(Vec::new()));
+        if !plan.events.is_empty() {
+            self.revision = plan.revision();
+            self.disk.commit(plan.revision(), &plan.writes, &state)?;
         }
-        self.revision = plan.revision();
-        let committed = self.disk.commit(plan.revision(), &plan.writes, &state);
-        (outcomes, committed.map(|()| plan.events))
+        Ok((outcomes, plan.events))
     }
 }
 
 /// The caller may have gone while the commit ran.
-fn answer(request: Request, outcome: Result<Written, WriteError>) {
+fn answer(request: Request, outcome: Outcome) {
     let _ = request.reply.send(outcome);
 }
