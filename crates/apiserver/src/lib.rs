@@ -1,0 +1,4 @@
+//! The embedded Kubernetes API: one process, one file, real clients can't tell.
+
+pub mod store;
+pub mod watch;
