@@ -1,1 +1,3 @@
 //! The embedded Kubernetes API: one process, one file, real clients can't tell.
+
+pub mod protobuf;

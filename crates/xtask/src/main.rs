@@ -5,6 +5,7 @@ use clap::Parser as _;
 mod bench;
 mod checks;
 mod fuzz;
+mod generate;
 mod peers;
 mod process;
 mod tidy;
@@ -25,6 +26,8 @@ enum Task {
     Fuzz(fuzz::Args),
     #[command(subcommand)]
     Bench(bench::Bench),
+    #[command(subcommand, name = "gen")]
+    Generate(generate::Generate),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -35,5 +38,6 @@ fn main() -> anyhow::Result<()> {
         Task::E2e(args) => checks::e2e(&args),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Bench(bench) => bench::run(&bench),
+        Task::Generate(generate) => generate::run(&generate),
     }
 }
