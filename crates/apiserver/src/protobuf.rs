@@ -48,13 +48,16 @@ pub fn decode_as(body: &[u8], api_version: &str, kind: &str) -> Result<Value, Er
     let envelope = Envelope::parse(message).map_err(Located::from)?;
     if !envelope.encoding.is_empty() {
         return Err(Error::Encoded {
-            encoding: shown(envelope.encoding),
+            encoding: shortened(&json::text(envelope.encoding)),
         });
     }
     let kind = named(envelope.kind, kind).ok_or(Error::NoKind)?;
     let api_version = named(envelope.api_version, api_version).ok_or(Error::NoApiVersion)?;
     let Some(message) = Table::get().kind(&api_version, &kind) else {
-        return Err(Error::UnknownKind { api_version, kind });
+        return Err(Error::UnknownKind {
+            api_version: shortened(&api_version),
+            kind: shortened(&kind),
+        });
     };
     let mut budget = Budget::new();
     let fields = tree::parse(message, envelope.raw, &mut budget)?;
@@ -106,12 +109,12 @@ fn named(said: &[u8], otherwise: &str) -> Option<String> {
     let name = if said.is_empty() {
         otherwise.to_owned()
     } else {
-        shown(said)
+        json::text(said)
     };
     (!name.is_empty()).then_some(name)
 }
 
-/// Names come from outside: a long one is cut.
-fn shown(name: &[u8]) -> String {
-    String::from_utf8_lossy(name.get(..253).unwrap_or(name)).into_owned()
+/// Names in errors come from outside: a long one is cut.
+fn shortened(name: &str) -> String {
+    name.chars().take(253).collect()
 }

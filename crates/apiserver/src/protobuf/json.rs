@@ -179,8 +179,9 @@ impl Writer<'_> {
             (Shape::Value, Base::Bool) => Value::Bool(false),
             (Shape::Value, Base::Int32 | Base::Int64 | Base::Double) => Value::from(0),
             (Shape::Value, Base::Message(index)) => {
-                self.budget.object(depth)?;
-                self.message(self.table.message(index), &Fields::default(), depth)?
+                let message = self.table.message(index);
+                self.budget.message(message, depth)?;
+                self.message(message, &Fields::default(), depth)?
             }
             _ => Value::Null,
         })
@@ -207,7 +208,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Go keeps strings as bytes and shows each one that is no UTF-8 as a replacement character.
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -216,22 +217,13 @@ fn text(bytes: &[u8]) -> String {
     text
 }
 
-/// Go shows whole numbers without a fraction, so they read back as integers.
-#[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
-#[expect(
-    clippy::float_cmp,
-    reason = "only the exact same number may be shown as an integer"
-)]
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a loss makes the comparison fail"
-)]
+/// Go shows whole numbers in full, so they read back as integers if they have at most 64 bits.
 fn number(value: f64) -> Result<Number, Fault> {
-    let whole = value as i64;
-    if whole as f64 == value && whole != i64::MAX && !(whole == 0 && value.is_sign_negative()) {
-        return Ok(Number::from(whole));
-    }
-    Number::from_f64(value).ok_or(Fault::Float)
+    let whole = value.abs() < 1e21 && value.fract() == 0.0;
+    let shown = whole.then(|| value.to_string().parse().ok()).flatten();
+    shown
+        .or_else(|| Number::from_f64(value))
+        .ok_or(Fault::Float)
 }
 
 #[cfg(test)]
@@ -242,6 +234,11 @@ mod tests {
     fn whole_numbers_have_no_fraction() {
         let shown = |value: f64| number(value).map(|number| number.to_string());
         assert_eq!(shown(3.0).unwrap(), "3");
+        assert_eq!(
+            shown(9_223_372_036_854_775_808.0).unwrap(),
+            "9223372036854776000"
+        );
+        assert_eq!(shown(-0.0).unwrap(), "-0.0");
         assert_eq!(shown(-0.5).unwrap(), "-0.5");
         assert_eq!(shown(1e300).unwrap(), "1e+300");
         assert_eq!(shown(f64::NAN), Err(Fault::Float));

@@ -24,36 +24,45 @@ pub(super) enum Node<'a> {
     Map(Vec<(&'a [u8], Self)>),
 }
 
-/// The fields of a message that are set, by number.
+/// The fields of a message that are set, in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a>(Vec<(u32, Node<'a>)>);
 
 impl<'a> Fields<'a> {
     pub(super) fn get(&self, number: u32) -> Option<&Node<'a>> {
-        self.0
-            .iter()
-            .find(|(set, _)| *set == number)
-            .map(|(_, node)| node)
+        let index = self.find(number).ok()?;
+        self.0.get(index).map(|(_, node)| node)
     }
 
     fn set(&mut self, number: u32, node: Node<'a>) {
-        *self.slot(number, || Node::Bool(false)) = node;
+        match self.find(number) {
+            Ok(index) => self.0[index].1 = node,
+            Err(index) => self.0.insert(index, (number, node)),
+        }
     }
 
     fn clear(&mut self, number: u32) {
-        self.0.retain(|(set, _)| *set != number);
+        if let Ok(index) = self.find(number) {
+            self.0.remove(index);
+        }
     }
 
     fn slot(&mut self, number: u32, empty: impl FnOnce() -> Node<'a>) -> &mut Node<'a> {
-        let index = self
-            .0
-            .iter()
-            .position(|(set, _)| *set == number)
-            .unwrap_or_else(|| {
-                self.0.push((number, empty()));
-                self.0.len() - 1
-            });
+        let index = self.find(number).unwrap_or_else(|index| {
+            self.0.insert(index, (number, empty()));
+            index
+        });
         &mut self.0[index].1
+    }
+
+    /// Where it is, or where it belongs. Encoders write fields in order, so that is mostly the end.
+    fn find(&self, number: u32) -> Result<usize, usize> {
+        match self.0.last() {
+            Some((last, _)) if *last >= number => {
+                self.0.binary_search_by_key(&number, |(set, _)| *set)
+            }
+            _ => Err(self.0.len()),
+        }
     }
 }
 
@@ -75,6 +84,14 @@ impl Budget {
     pub(super) fn object(&mut self, depth: usize) -> Result<(), Fault> {
         Self::level(depth)?;
         self.spend(OBJECT_WEIGHT)
+    }
+
+    /// Times, quantities and the like are no objects in JSON.
+    pub(super) fn message(&mut self, message: &Message, depth: usize) -> Result<(), Fault> {
+        match message.form {
+            Form::Object => self.object(depth),
+            _ => Self::level(depth).and_then(|()| self.member()),
+        }
     }
 
     pub(super) fn level(depth: usize) -> Result<(), Fault> {
@@ -119,7 +136,7 @@ impl Parser<'_> {
         bytes: &'a [u8],
         depth: usize,
     ) -> Result<(), Located> {
-        self.budget.object(depth)?;
+        self.budget.message(message, depth)?;
         let mut reader = Reader::new(bytes);
         while let Some((number, wire)) = reader.field()? {
             match message.field(number) {
@@ -143,7 +160,6 @@ impl Parser<'_> {
         reader: &mut Reader<'a>,
         depth: usize,
     ) -> Result<(), Located> {
-        self.budget.member()?;
         match (field.shape, field.base) {
             (Shape::Map, base) => self.entry(fields, field.number, base, wire, reader, depth),
             (Shape::List, base) => self.elements(fields, field.number, base, wire, reader, depth),
@@ -160,6 +176,7 @@ impl Parser<'_> {
                 if shape == Shape::Value && is_zero(base, &node) {
                     fields.clear(field.number);
                 } else {
+                    self.budget.member()?;
                     fields.set(field.number, node);
                 }
                 Ok(())
@@ -207,7 +224,6 @@ impl Parser<'_> {
         };
         let mut packed = Reader::new(reader.span()?);
         while !packed.is_empty() {
-            self.budget.member()?;
             self.element(fields, number, base, own, &mut packed, depth)?;
         }
         Ok(())
@@ -223,6 +239,7 @@ impl Parser<'_> {
         depth: usize,
     ) -> Result<(), Located> {
         Budget::level(depth)?;
+        self.budget.member()?;
         let Node::List(list) = fields.slot(number, || Node::List(Vec::new())) else {
             return Ok(());
         };
@@ -242,7 +259,10 @@ impl Parser<'_> {
         reader: &mut Reader<'a>,
         depth: usize,
     ) -> Result<(), Located> {
-        self.budget.object(depth)?;
+        match fields.get(number) {
+            Some(_) => self.budget.member()?,
+            None => self.budget.object(depth)?,
+        }
         let mut entry = Reader::new(span(wire, reader)?);
         let mut key: &[u8] = &[];
         let mut value = None;
