@@ -2,3 +2,4 @@
 
 pub mod store;
 pub mod watch;
+pub mod protobuf;

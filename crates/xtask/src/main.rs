@@ -9,6 +9,7 @@ mod binary;
 mod checks;
 mod differential;
 mod fuzz;
+mod generate;
 mod peers;
 mod process;
 mod tidy;
@@ -31,6 +32,8 @@ enum Task {
     Fuzz(fuzz::Args),
     #[command(subcommand)]
     Bench(bench::Bench),
+    #[command(subcommand, name = "gen")]
+    Generate(generate::Generate),
 }
 
 #[expect(clippy::print_stderr, reason = "tasks talk to the developer on stderr")]
@@ -53,5 +56,6 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Differential(args) => differential::run(&args),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Bench(bench) => bench::run(&bench),
+        Task::Generate(generate) => generate::run(&generate),
     }
 }
