@@ -1,0 +1,144 @@
+//! Checks that an object fits its schema well enough to be merged: declared fields, types, unique list items.
+
+use serde_json::Value;
+
+use super::form::{self, Form};
+use super::path::PathElement;
+use crate::schema::{SchemaRef, Type, go_quote, go_value};
+
+/// Whether two items of a list may be the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Duplicates {
+    Allowed,
+    Refused,
+}
+
+/// All that is wrong with an object, in the words of a real server.
+pub(super) fn check(
+    schema: SchemaRef<'_>,
+    value: &Value,
+    duplicates: Duplicates,
+) -> Result<(), String> {
+    let mut checker = Checker {
+        duplicates,
+        path: String::new(),
+        problems: Vec::new(),
+    };
+    checker.value(schema, value);
+    match checker.problems.as_slice() {
+        [] => Ok(()),
+        [only] => Err(only.clone()),
+        several => {
+            let lines = several.iter().map(|problem| format!("\n  {problem}"));
+            Err(format!("errors:{}", lines.collect::<String>()))
+        }
+    }
+}
+
+struct Checker {
+    duplicates: Duplicates,
+    path: String,
+    problems: Vec<String>,
+}
+
+impl Checker {
+    fn problem(&mut self, text: &str) {
+        self.problems.push(if self.path.is_empty() {
+            text.to_owned()
+        } else {
+            format!("{}: {text}", self.path)
+        });
+    }
+
+    fn at(&mut self, element: &PathElement, visit: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        self.path.push_str(&element.to_string());
+        visit(self);
+        self.path.truncate(length);
+    }
+
+    fn value(&mut self, schema: SchemaRef<'_>, value: &Value) {
+        match (form::form(schema, Some(value)), value) {
+            (_, Value::Null) => {}
+            (Form::Scalar, _) => self.scalar(schema, value),
+            (Form::List, Value::Array(items)) => self.list(schema, items),
+            (Form::List, _) => self.problem(&format!("expected list, got {}", interface(value))),
+            (Form::Map | Form::Open, Value::Object(fields)) => {
+                for (name, value) in fields {
+                    let element = PathElement::field(name);
+                    self.at(&element, |checker| match form::field(schema, name) {
+                        Some(schema) => checker.value(schema, value),
+                        None => checker.problem("field not declared in schema"),
+                    });
+                }
+            }
+            (Form::Map | Form::Open, _) => {
+                self.problem(&format!("expected map, got {}", interface(value)));
+            }
+        }
+    }
+
+    fn scalar(&mut self, schema: SchemaRef<'_>, value: &Value) {
+        let is_plain_text = schema.format.is_empty() || schema.format == "byte";
+        let problem = match (schema.type_, value) {
+            (Type::Integer | Type::Number, Value::Number(_))
+            | (Type::Boolean, Value::Bool(_))
+            | (Type::String, Value::String(_)) => return,
+            (Type::Integer | Type::Number, _) => {
+                format!("expected numeric (int or float), got {}", go_type(value))
+            }
+            (Type::Boolean, _) => format!("expected boolean, got {}", interface(value)),
+            (Type::String, _) if is_plain_text => {
+                format!("expected string, got {}", interface(value))
+            }
+            (_, Value::Array(_) | Value::Object(_)) => {
+                format!("expected any scalar, got {}", interface(value))
+            }
+            _ => return,
+        };
+        self.problem(&problem);
+    }
+
+    fn list(&mut self, schema: SchemaRef<'_>, items: &[Value]) {
+        let mut seen = Vec::new();
+        for (i, item) in items.iter().enumerate() {
+            let element = if form::is_atomic_list(schema) {
+                PathElement::Index(i64::try_from(i).unwrap_or(i64::MAX))
+            } else {
+                match form::element(schema, item) {
+                    Ok(element) => element,
+                    Err(problem) => return self.problem(&format!("element {i}: {problem}")),
+                }
+            };
+            if !form::is_atomic_list(schema) {
+                match seen.binary_search(&element) {
+                    Err(place) => seen.insert(place, element.clone()),
+                    Ok(_) if self.duplicates == Duplicates::Allowed => {}
+                    Ok(_) => self.problem(&format!("duplicate entries for key {element}")),
+                }
+            }
+            self.at(&element, |checker| checker.value(form::item(schema), item));
+        }
+    }
+}
+
+/// A value as the server's merge library prints it.
+fn interface(value: &Value) -> String {
+    let printed = match value {
+        Value::String(text) => go_quote(text),
+        other => go_value(other),
+    };
+    format!("&value.valueUnstructured{{Value:{printed}}}")
+}
+
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
