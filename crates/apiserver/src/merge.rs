@@ -30,7 +30,6 @@ mod set;
 mod set_json;
 mod times;
 mod updater;
-mod value;
 
 use check::{Duplicates, check};
 pub use conflict::{Conflict, Conflicts};

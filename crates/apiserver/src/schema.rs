@@ -13,15 +13,23 @@ use serde_json::Value;
 
 pub mod builtin;
 mod default;
+mod field_error;
 mod go_text;
 mod object_meta;
 mod parse;
 mod prune;
+pub mod strict;
+mod validate;
+pub(crate) mod value;
 
 pub use default::apply_defaults;
+pub use field_error::{FieldError, Reason, aggregate};
 pub(crate) use go_text::{go_json, go_quote, go_value};
 pub use parse::{Error, MAX_DEPTH};
 pub use prune::{prune_nulls, prune_unknown};
+pub use validate::{
+    check_embedded_resources, check_list_uniqueness, check_values, check_values_at,
+};
 
 /// The schema of one version of one kind.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::form::{self, Form};
 use super::path::PathElement;
 use super::set::Set;
-use super::value;
 use crate::schema::SchemaRef;
+use crate::schema::value;
 
 /// The differences between an old and a new object. No field is in two of the sets.
 #[derive(Debug, Clone, Default)]

@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::value;
 use crate::schema::go_quote;
+use crate::schema::value;
 
 /// One step from a value to a part of it.
 ///

@@ -13,7 +13,7 @@ use super::managed::{Entry, Managed};
 use super::reconcile::reconcile;
 use super::remove::remove;
 use super::set::Set;
-use super::value;
+use crate::schema::value;
 use crate::schema::{Schema, prune_unknown};
 
 /// The versions of a kind and the fields that an endpoint never changes.

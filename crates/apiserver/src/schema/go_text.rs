@@ -19,7 +19,7 @@ pub(crate) fn go_quote(text: &str) -> String {
             '\u{b}' => out.push_str("\\v"),
             ' ' => out.push(' '),
             c if c < ' ' || c == '\u{7f}' => out.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if c.is_control() || c.is_whitespace() || c == '\u{feff}' || c == '\u{ad}' => {
+            c if !is_printable(c) => {
                 let code = u32::from(c);
                 if code > 0xffff {
                     out.push_str(&format!("\\U{code:08x}"));
@@ -32,6 +32,17 @@ pub(crate) fn go_quote(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// Whether Go shows a character as it is.
+fn is_printable(character: char) -> bool {
+    !(character.is_control()
+        || character.is_whitespace()
+        || matches!(character,
+            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{e000}'..='\u{f8ff}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}'
+            | '\u{e0001}'..='\u{e007f}' | '\u{f0000}'..='\u{10ffff}'))
 }
 
 /// JSON as Go writes it: sorted keys, no spaces, and `<`, `>`, `&` escaped.
@@ -110,7 +121,7 @@ fn json_float(float: f64) -> String {
 /// A number as `%v` prints it.
 pub(crate) fn go_float(float: f64) -> String {
     let size = float.abs();
-    if size != 0.0 && !(1e-4..1e21).contains(&size) {
+    if size != 0.0 && !(1e-4..1e6).contains(&size) {
         exponent(float, 2)
     } else {
         format!("{float}")
