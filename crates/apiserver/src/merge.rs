@@ -39,7 +39,7 @@ pub use scale::{ScalePaths, scale_from_parent, scale_to_parent};
 pub use set::Set;
 pub use set_json::DecodeError;
 pub use times::keep_times;
-use updater::Updater;
+use updater::{Failure, Updater};
 
 /// Why an apply was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -196,9 +196,13 @@ impl FieldManager {
         let schema = self.schema().ok_or("no schema")?;
         check(schema.root(), new, Duplicates::Allowed)?;
         check(schema.root(), old, Duplicates::Allowed)?;
-        let entry = self.entry(writer, Operation::Update);
-        let (mut managed, mut entry) = self.updater().update(old, new, managed, entry);
-        entry.fields = entry.fields.difference(&never_owned());
+        let result = self.updater().update(old, new, managed);
+        let (mut managed, changed) = result.map_err(|failure| match failure {
+            Failure::Conflict(conflicts) => conflicts.to_string(),
+            Failure::Version(problem) => problem,
+        })?;
+        let mut entry = self.entry(writer, Operation::Update);
+        entry.fields = changed.difference(&never_owned());
         if !entry.fields.is_empty() {
             let id = entry.identity();
             if let Some(previous) = managed.get(&id) {
@@ -212,7 +216,7 @@ impl FieldManager {
 
     /// Applies a configuration. Returns the object with its entries.
     ///
-    /// Custom resources come back pruned and defaulted, built-in objects in the form that a real server gives
+    /// Custom resources come back defaulted, built-in objects in the form that a real server gives
     /// them but without defaults.
     pub fn apply(
         &self,
@@ -344,7 +348,10 @@ impl FieldManager {
         let entry = self.entry(writer, Operation::Apply);
         let id = entry.identity();
         let result = self.updater().apply(live, applied, managed, entry, force);
-        let (new, mut managed) = result.map_err(ApplyError::Conflict)?;
+        let (new, mut managed) = result.map_err(|failure| match failure {
+            Failure::Conflict(conflicts) => ApplyError::Conflict(conflicts),
+            Failure::Version(problem) => ApplyError::Internal(problem),
+        })?;
         if let Some(entry) = managed.get_mut(&id) {
             entry.fields = entry.fields.difference(&never_owned());
             if new.is_some() {
@@ -372,8 +379,6 @@ fn settle_form(object: &mut Value, schema: &Schema) {
     if schema.root().name.is_some() {
         builtin::normalize(object, schema.root());
     } else {
-        schema::prune_unknown(object, schema.root());
-        schema::prune_nulls(object, schema.root());
         schema::apply_defaults(object, schema.root());
     }
 }

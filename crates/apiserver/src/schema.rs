@@ -28,7 +28,8 @@ pub(crate) use go_text::{go_json, go_quote, go_value};
 pub use parse::{Error, MAX_DEPTH};
 pub use prune::{prune_nulls, prune_unknown};
 pub use validate::{
-    check_embedded_resources, check_list_uniqueness, check_values, check_values_at,
+    check_custom_resource, check_embedded_resources, check_list_uniqueness, check_status,
+    check_values, check_values_at,
 };
 
 /// The schema of one version of one kind.

@@ -62,7 +62,7 @@ impl Checker {
             (_, Value::Null) => {}
             (Form::Scalar, _) => self.scalar(schema, value),
             (Form::List, Value::Array(items)) => self.list(schema, items),
-            (Form::List, _) => self.problem(&format!("expected list, got {}", interface(value))),
+            (Form::List, _) => self.problem(&format!("expected list, got {}", plain(value))),
             (Form::Map | Form::Open, Value::Object(fields)) => {
                 for (name, value) in fields {
                     let element = PathElement::field(name);
@@ -73,7 +73,7 @@ impl Checker {
                 }
             }
             (Form::Map | Form::Open, _) => {
-                self.problem(&format!("expected map, got {}", interface(value)));
+                self.problem(&format!("expected map, got {}", plain(value)));
             }
         }
     }
@@ -87,12 +87,12 @@ impl Checker {
             (Type::Integer | Type::Number, _) => {
                 format!("expected numeric (int or float), got {}", go_type(value))
             }
-            (Type::Boolean, _) => format!("expected boolean, got {}", interface(value)),
+            (Type::Boolean, _) => format!("expected boolean, got {}", plain(value)),
             (Type::String, _) if is_plain_text => {
-                format!("expected string, got {}", interface(value))
+                format!("expected string, got {}", detailed(value))
             }
             (_, Value::Array(_) | Value::Object(_)) => {
-                format!("expected any scalar, got {}", interface(value))
+                format!("expected any scalar, got {}", plain(value))
             }
             _ => return,
         };
@@ -122,13 +122,36 @@ impl Checker {
     }
 }
 
-/// A value as the server's merge library prints it.
-fn interface(value: &Value) -> String {
-    let printed = match value {
+/// A value as the server's merge library prints it in most messages.
+fn plain(value: &Value) -> String {
+    format!("&{{{}}}", go_value(value))
+}
+
+/// A value as the server's merge library prints it where a string was expected.
+fn detailed(value: &Value) -> String {
+    format!("&value.valueUnstructured{{Value:{}}}", go_syntax(value))
+}
+
+/// A value in Go's syntax, as `%#v` prints it.
+fn go_syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
         Value::String(text) => go_quote(text),
-        other => go_value(other),
-    };
-    format!("&value.valueUnstructured{{Value:{printed}}}")
+        Value::Bool(_) | Value::Number(_) => go_value(value),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(go_syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| format!("{}:{}", go_quote(name), go_syntax(value)));
+            format!(
+                "map[string]interface {{}}{{{}}}",
+                fields.collect::<Vec<_>>().join(", ")
+            )
+        }
+    }
 }
 
 fn go_type(value: &Value) -> &'static str {

@@ -17,6 +17,7 @@ mod go_form;
 mod kinds;
 mod list_types;
 mod patch_rules;
+mod quantity;
 
 pub use go_form::{empty, normalize};
 

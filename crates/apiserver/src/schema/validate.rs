@@ -17,6 +17,36 @@ mod resources;
 pub use lists::check_list_uniqueness;
 pub use resources::check_embedded_resources;
 
+/// All that a schema can say about a custom resource, except about its metadata. With an old object, errors in
+/// parts that did not change do not count.
+pub fn check_custom_resource(
+    new: &Value,
+    old: Option<&Value>,
+    schema: SchemaRef<'_>,
+) -> Vec<FieldError> {
+    let mut errors = check_values(new, old, schema);
+    errors.extend(check_embedded_resources(new, schema));
+    let had_errors = old.is_some_and(|old| !check_list_uniqueness(old, schema).is_empty());
+    if !had_errors {
+        errors.extend(check_list_uniqueness(new, schema));
+    }
+    errors
+}
+
+/// The same for a write to the status endpoint.
+pub fn check_status(new: &Value, old: Option<&Value>, schema: SchemaRef<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if let (Some(new), Some(schema)) = (new.get("status"), schema.property("status")) {
+        let old = old.and_then(|old| old.get("status"));
+        errors.extend(check_values_at("status", new, old, schema));
+    }
+    let had_errors = old.is_some_and(|old| !check_list_uniqueness(old, schema).is_empty());
+    if !had_errors {
+        errors.extend(check_list_uniqueness(new, schema));
+    }
+    errors
+}
+
 /// Checks types and value constraints. With an old object, errors in parts that did not change do not count.
 pub fn check_values(new: &Value, old: Option<&Value>, schema: SchemaRef<'_>) -> Vec<FieldError> {
     check_values_at("", new, old, schema)

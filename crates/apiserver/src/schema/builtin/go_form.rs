@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::PREFIX;
+use super::{PREFIX, quantity};
 use crate::schema::{SchemaRef, Type};
 
 /// What is special about a field.
@@ -93,8 +93,21 @@ pub fn normalize(value: &mut Value, schema: SchemaRef<'_>) {
                 }
             }
         }
+        Value::Number(number) if is_quantity(schema) => {
+            let text = number.to_string();
+            *value = quantity::canonical(&text).unwrap_or(text).into();
+        }
+        Value::String(text) if is_quantity(schema) => {
+            if let Some(canonical) = quantity::canonical(text) {
+                *text = canonical;
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+fn is_quantity(schema: SchemaRef<'_>) -> bool {
+    schema.node().type_ == Type::Scalar
 }
 
 /// Objects with declared fields and no others.

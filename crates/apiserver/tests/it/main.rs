@@ -1,0 +1,11 @@
+//! Cases that a real kube-apiserver 1.36 answered, replayed without it.
+
+mod defaults;
+mod replay;
+
+use replay::check_file;
+
+#[test]
+fn server_side_apply_is_as_recorded() {
+    check_file("ssa.json");
+}
