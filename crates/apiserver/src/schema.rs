@@ -12,6 +12,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub mod builtin;
+mod custom_resource;
+mod decode;
 mod default;
 mod field_error;
 mod go_text;
@@ -22,6 +24,8 @@ pub mod strict;
 mod validate;
 pub(crate) mod value;
 
+pub use custom_resource::{coerce, normalize_metadata};
+pub use decode::check_types;
 pub use default::apply_defaults;
 pub use field_error::{FieldError, Reason, aggregate};
 pub(crate) use go_text::{go_json, go_quote, go_value};

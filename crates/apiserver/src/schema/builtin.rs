@@ -20,6 +20,7 @@ mod patch_rules;
 mod quantity;
 
 pub use go_form::{empty, normalize};
+pub(crate) use quantity::is_quantity;
 
 /// The beginning that all definitions share and the tables leave out.
 const PREFIX: &str = "io.k8s.";

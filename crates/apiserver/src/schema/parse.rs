@@ -33,6 +33,7 @@ impl Schema {
         let mut parser = Parser::new(&definitions);
         let metadata = parser.node(&object_meta::schema(), false, 0)?;
         parser.nodes[OBJECT_META] = parser.nodes[metadata].clone();
+        parser.name_metadata();
         let root = parser.node(schema, false, 0)?;
         parser.nodes[root].resource = true;
         parser.finish(root)
@@ -103,6 +104,24 @@ impl<'d> Parser<'d> {
             nodes: self.nodes.into(),
             root,
         })
+    }
+
+    /// Metadata is the same as that of built-in kinds, where its types have names.
+    fn name_metadata(&mut self) {
+        let name = |name: &str| Some(format!("io.k8s.apimachinery.pkg.apis.meta.v1.{name}").into());
+        let items = |parser: &Self, list: &str| {
+            let list = parser.nodes[OBJECT_META].properties.get(list)?;
+            parser.nodes[*list].items
+        };
+        for (list, kind) in [
+            ("ownerReferences", "OwnerReference"),
+            ("managedFields", "ManagedFieldsEntry"),
+        ] {
+            if let Some(id) = items(self, list) {
+                self.nodes[id].name = name(kind);
+            }
+        }
+        self.nodes[OBJECT_META].name = name("ObjectMeta");
     }
 
     fn add(&mut self, node: Node) -> NodeId {

@@ -9,3 +9,8 @@ use replay::check_file;
 fn server_side_apply_is_as_recorded() {
     check_file("ssa.json");
 }
+
+#[test]
+fn random_sequences_of_writes_are_as_recorded() {
+    check_file("random.json");
+}

@@ -273,8 +273,7 @@ impl Step<'_> {
         }
         let root = self.schema().root();
         if self.is_custom() {
-            schema::prune_unknown(&mut body, root);
-            schema::prune_nulls(&mut body, root);
+            schema::coerce(&mut body, root).unwrap();
             schema::apply_defaults(&mut body, root);
         } else {
             let managed = body["metadata"]["managedFields"].take();
@@ -394,7 +393,8 @@ impl Step<'_> {
                 object["metadata"][name] = value.clone();
             }
         }
-        if self.kind.kind == "Service" && self.live.is_none() {
+        let is_put = self.step["do"] == "update";
+        if self.kind.kind == "Service" && (is_put || self.live.is_none()) {
             for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
                 if let Some(value) = real["spec"].get(name) {
                     object["spec"][name] = value.clone();

@@ -25,6 +25,9 @@ pub(super) fn canonical(text: &str) -> Option<String> {
         .unwrap_or(unsigned.len());
     let (number, suffix) = unsigned.split_at(end);
     let (factor, power, notation) = scale(suffix)?;
+    if notation != Notation::Binary && looks_canonical(number, power) {
+        return Some(text.to_owned());
+    }
     let nanos = nanos(number, factor, power)?;
     let nanos = if is_negative { -nanos } else { nanos };
     if nanos == 0 {
@@ -36,6 +39,32 @@ pub(super) fn canonical(text: &str) -> Option<String> {
         Notation::Exponent => Some(decimal(nanos, exponent_suffix)),
         Notation::Binary | Notation::Decimal => Some(decimal(nanos, decimal_suffix)),
     }
+}
+
+/// Whether a text is a quantity.
+pub(crate) fn is_quantity(text: &str) -> bool {
+    let unsigned = text.trim().trim_start_matches(['+', '-']);
+    let end = unsigned
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(unsigned.len());
+    let (number, suffix) = unsigned.split_at(end);
+    let has_digits = number.bytes().any(|byte| byte.is_ascii_digit());
+    let exponent = suffix.strip_prefix(['e', 'E']).map(str::parse::<i64>);
+    has_digits
+        && number.matches('.').count() <= 1
+        && (scale(suffix).is_some() || matches!(exponent, Some(Ok(_))))
+}
+
+/// Numbers that look canonical are kept as they are written, even `1.500`.
+fn looks_canonical(number: &str, power: i32) -> bool {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{}{fraction}", whole.trim_start_matches('0'));
+    let Ok(places) = i32::try_from(fraction.len()) else {
+        return false;
+    };
+    let power = power - places;
+    let is_known = digits.len() < 18 && whole.trim_start_matches('0') != "" && power >= -9;
+    is_known && power % 3 == 0 && !digits.ends_with("000")
 }
 
 /// The factor and the power of ten that a suffix stands for.
@@ -150,7 +179,12 @@ mod tests {
             ("-1000m", "-1"),
             ("1234567890", "1234567890"),
             ("0.0000000001", "1n"),
-            ("+5k", "5k"),
+            ("+5k", "+5k"),
+            ("1.500", "1.500"),
+            ("1.5k", "1500"),
+            ("0.1Gi", "107374182400m"),
+            ("1000e0", "1e3"),
+            ("3e-3", "3e-3"),
         ];
         for (text, expected) in cases {
             assert_eq!(canonical(text).as_deref(), Some(expected), "{text}");

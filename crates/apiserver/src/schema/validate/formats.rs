@@ -290,7 +290,7 @@ fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-fn is_date_time(text: &str) -> bool {
+pub(in crate::schema) fn is_date_time(text: &str) -> bool {
     if text.len() < 4 {
         return false;
     }
