@@ -379,7 +379,7 @@ fn settle_form(object: &mut Value, schema: &Schema) {
     if schema.root().name.is_some() {
         builtin::normalize(object, schema.root());
     } else {
-        schema::normalize_metadata(object, schema.root());
+        schema::normalize(object, schema.root());
         schema::apply_defaults(object, schema.root());
     }
 }

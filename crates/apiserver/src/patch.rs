@@ -89,6 +89,9 @@ pub fn merge_patch(object: Value, patch: &[u8], reading: Reading) -> Result<Patc
         Reading::Strict => {
             let prefix = "error decoding patch: ";
             let (value, complaints) = strict::parse(patch).map_err(|e| bad(prefix, &e))?;
+            if value.is_null() {
+                return Err(bad("", "Invalid JSON Patch"));
+            }
             (map(value).map_err(|e| bad(prefix, &e))?, complaints)
         }
         Reading::Loose => {

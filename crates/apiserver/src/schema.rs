@@ -20,17 +20,20 @@ mod go_text;
 mod object_meta;
 mod parse;
 mod prune;
+mod rules;
 pub mod strict;
 mod validate;
 pub(crate) mod value;
 
-pub use custom_resource::{coerce, normalize_metadata};
+pub use custom_resource::coerce;
+pub(crate) use custom_resource::normalize;
 pub use decode::check_types;
 pub use default::apply_defaults;
 pub use field_error::{FieldError, Reason, aggregate};
 pub(crate) use go_text::{go_json, go_quote, go_value};
 pub use parse::{Error, MAX_DEPTH};
 pub use prune::{prune_nulls, prune_unknown};
+pub use rules::check_rules;
 pub use validate::{
     check_custom_resource, check_embedded_resources, check_list_uniqueness, check_status,
     check_values, check_values_at,
@@ -150,7 +153,7 @@ pub struct Node {
     pub(crate) additional: Additional,
     pub(crate) items: Option<NodeId>,
     pub(crate) checks: Option<Box<Checks>>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<rules::Compiled>,
 }
 
 /// What a value must satisfy beyond its type.

@@ -19,13 +19,36 @@ pub fn coerce(object: &mut Value, schema: SchemaRef<'_>) -> Result<Vec<String>, 
     coerce_embedded("", object, schema, &mut embedded)?;
     embedded.sort();
     unknown.extend(embedded);
+    normalize_numbers(object);
     Ok(unknown)
 }
 
-/// Gives the metadata of a custom resource the form that a server writes: empty labels go.
-pub fn normalize_metadata(object: &mut Value, schema: SchemaRef<'_>) {
+/// Gives a merged custom resource the form that a server writes: empty labels go, `1.0` becomes `1`.
+pub(crate) fn normalize(object: &mut Value, schema: SchemaRef<'_>) {
     if let Some(metadata) = object.get_mut("metadata") {
         builtin::normalize(metadata, schema.at(OBJECT_META));
+    }
+    normalize_numbers(object);
+}
+
+/// Floats that are whole numbers are written without a fraction.
+fn normalize_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|float| {
+                number.is_f64() && float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_991.0
+            });
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "whole and within the range of exact integers"
+            )]
+            if let Some(whole) = whole {
+                *value = (whole as i64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(normalize_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(normalize_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }
 

@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::strict::json_type;
 use super::{SchemaRef, Type, builtin, go_quote};
 
+pub(super) const NOT_A_QUANTITY: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
 /// The first value of a wrong type, in the words of Go's decoder:
 /// `json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`.
 pub fn check_types(value: &Value, schema: SchemaRef<'_>) -> Result<(), String> {
@@ -142,7 +145,7 @@ fn check_quantity(value: &Value) -> Result<(), String> {
     if builtin::is_quantity(&text) {
         return Ok(());
     }
-    Err(r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned())
+    Err(NOT_A_QUANTITY.to_owned())
 }
 
 fn check_text(text: &str, format: &str) -> Result<(), String> {

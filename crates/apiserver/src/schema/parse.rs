@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Additional, Checks, DEDUCED, ListKey, ListType, Node, NodeId, OBJECT_META, PatchRule, Pattern,
-    Rule, Schema, Type, UNTYPED, object_meta,
+    Rule, Schema, Type, UNTYPED, object_meta, rules,
 };
 
 /// How deep schemas and objects may nest.
@@ -170,7 +170,7 @@ impl<'d> Parser<'d> {
             int_or_string: flag(schema, "x-kubernetes-int-or-string"),
             resource: flag(schema, "x-kubernetes-embedded-resource"),
             patch: patch_rule(schema),
-            rules: rules(schema),
+            rules: rules::compile(rules_in(schema)),
             ..Node::default()
         };
         if let Some(Value::Object(properties)) = schema.get("properties") {
@@ -247,48 +247,7 @@ impl<'d> Parser<'d> {
         if let Some(not) = schema.get("not").filter(|v| v.is_object()) {
             checks.not = Some(self.node(not, false, depth + 1)?);
         }
-        if flag(schema, "x-kubernetes-int-or-string") {
-            self.allow_integers_and_strings(&mut checks);
-        }
         Ok(checks.says_anything().then(|| Box::new(checks)))
-    }
-
-    /// Adds what `x-kubernetes-int-or-string` stands for, unless it is written out already.
-    fn allow_integers_and_strings(&mut self, checks: &mut Checks) {
-        let is_pair = |nodes: &[Node], ids: &[NodeId]| {
-            matches!(ids, [a, b]
-                if nodes[*a].type_ == Type::Integer && nodes[*b].type_ == Type::String)
-        };
-        let first_all_of = checks
-            .all_of
-            .first()
-            .and_then(|id| self.nodes[*id].checks.as_ref());
-        if is_pair(&self.nodes, &checks.any_of)
-            || first_all_of.is_some_and(|checks| is_pair(&self.nodes, &checks.any_of))
-        {
-            return;
-        }
-        let pair: Vec<NodeId> = [Type::Integer, Type::String]
-            .map(|type_| {
-                self.add(Node {
-                    type_,
-                    ..Node::default()
-                })
-            })
-            .to_vec();
-        if checks.any_of.is_empty() {
-            checks.any_of = pair;
-            return;
-        }
-        let any_of = Checks {
-            any_of: pair,
-            ..Checks::default()
-        };
-        let both = self.add(Node {
-            checks: Some(Box::new(any_of)),
-            ..Node::default()
-        });
-        checks.all_of.insert(0, both);
     }
 }
 
@@ -371,7 +330,7 @@ fn patch_rule(schema: &Map<String, Value>) -> PatchRule {
     }
 }
 
-fn rules(schema: &Map<String, Value>) -> Vec<Rule> {
+fn rules_in(schema: &Map<String, Value>) -> Vec<Rule> {
     let rules = list(schema, "x-kubernetes-validations").iter();
     rules
         .filter_map(Value::as_object)

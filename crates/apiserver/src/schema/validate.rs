@@ -3,8 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::field_error::{FieldError, Reason};
+use super::rules::{check_rules, has_rules};
 use super::{Additional, SchemaRef, Type};
-use correlate::Correlated;
+pub(super) use correlate::{Correlated, same_item};
 use problem::{Outcome, Problem};
 
 mod correlate;
@@ -31,6 +32,33 @@ pub fn check_custom_resource(
     if !had_errors {
         errors.extend(check_list_uniqueness(new, schema));
     }
+    add_rules(errors, new, old, schema)
+}
+
+/// Rules run if the types are right.
+fn add_rules(
+    mut errors: Vec<FieldError>,
+    new: &Value,
+    old: Option<&Value>,
+    schema: SchemaRef<'_>,
+) -> Vec<FieldError> {
+    let is_blocking = |error: &FieldError| {
+        matches!(
+            error.reason,
+            Reason::NotSupported
+                | Reason::Required
+                | Reason::TooLong
+                | Reason::TooMany
+                | Reason::TypeInvalid
+        )
+    };
+    if !errors.iter().any(is_blocking) {
+        errors.extend(check_rules(new, old, schema));
+    } else if has_rules(schema) {
+        let detail = "some validation rules were not checked because the object was invalid; correct the existing \
+                      errors to complete validation";
+        errors.push(FieldError::invalid("", Value::Null, detail));
+    }
     errors
 }
 
@@ -45,7 +73,7 @@ pub fn check_status(new: &Value, old: Option<&Value>, schema: SchemaRef<'_>) -> 
     if !had_errors {
         errors.extend(check_list_uniqueness(new, schema));
     }
-    errors
+    add_rules(errors, new, old, schema)
 }
 
 /// Checks types and value constraints. With an old object, errors in parts that did not change do not count.
@@ -102,7 +130,7 @@ impl Validator {
             outcome.merge(result);
             outcome.matches += 1;
         };
-        if schema.type_ != Type::Any || !format.is_empty() {
+        if schema.type_ != Type::Any || schema.int_or_string || !format.is_empty() {
             add(check_type(path, value, schema));
         }
         add(self.junctors(path, value, old, schema));
@@ -328,7 +356,7 @@ fn one_of(path: &str, branches: impl Iterator<Item = Outcome>) -> Outcome {
     outcome
 }
 
-fn type_name(type_: Type) -> &'static str {
+pub(super) fn type_name(type_: Type) -> &'static str {
     match type_ {
         Type::Any | Type::Scalar => "",
         Type::Object => "object",
@@ -343,49 +371,38 @@ fn type_name(type_: Type) -> &'static str {
 fn check_type(path: &str, value: &Value, schema: SchemaRef<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     let wanted = schema.type_;
-    let is_integer = |number: &serde_json::Number| {
-        !number.is_f64() || number.as_f64().is_some_and(|float| float.fract() == 0.0)
-    };
+    let is_either = schema.int_or_string && wanted == Type::Any;
     let found = match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
+        Value::Number(number) if number.is_i64() => "integer",
+        Value::Number(_) => "number",
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
     let is_right = match (wanted, value) {
+        (_, Value::Null) if is_either => schema.nullable,
+        (_, Value::Number(number)) if is_either => number::is_integer(number),
+        (_, _) if is_either => value.is_string(),
         (Type::Any | Type::Scalar, _) | (Type::Number, Value::Number(_)) => true,
         (_, Value::Null) => schema.nullable,
-        (Type::Integer, Value::Number(number)) => is_integer(number),
+        (Type::Integer, Value::Number(number)) => number::is_integer(number),
         _ => found == type_name(wanted),
     };
-    if is_right {
+    let format = formats::effective(schema);
+    let is_text = matches!(value, Value::String(_) | Value::Array(_));
+    if is_right || (is_text && wanted == Type::String && !format.is_empty()) {
         outcome.matches += 1;
         return outcome;
     }
-    let format = formats::effective(schema);
-    let wanted = match value {
-        Value::String(_) | Value::Array(_) if wanted == Type::String && !format.is_empty() => {
-            outcome.matches += 1;
-            return outcome;
-        }
-        Value::String(_) | Value::Array(_) | Value::Null => type_name(wanted),
-        _ if !format.is_empty() => format,
-        _ => type_name(wanted),
-    };
-    // Go tells the format of numbers here, and types without a format have none to tell.
-    let found = match value {
-        Value::Number(number) if wanted == format && !format.is_empty() => {
-            if number.is_f64() {
-                "float64"
-            } else {
-                "int64"
-            }
-        }
-        Value::Bool(_) | Value::Object(_) if wanted == format && !format.is_empty() => "",
-        _ => found,
+    // Where a format is declared, Go compares it with the format that the value has, if it has one.
+    let (wanted, found) = match value {
+        _ if is_either => ("integer,string", found),
+        Value::String(_) | Value::Array(_) | Value::Null => (type_name(wanted), found),
+        _ if format.is_empty() => (type_name(wanted), found),
+        Value::Number(number) => (format, if number.is_i64() { "int64" } else { "float64" }),
+        Value::Bool(_) | Value::Object(_) => (format, ""),
     };
     let text = format!("must be of type {wanted}: {found:?}");
     outcome.add(Problem::at(path, Reason::TypeInvalid, found, text));

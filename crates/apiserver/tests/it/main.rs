@@ -14,3 +14,13 @@ fn server_side_apply_is_as_recorded() {
 fn random_sequences_of_writes_are_as_recorded() {
     check_file("random.json");
 }
+
+#[test]
+fn patches_are_as_recorded() {
+    check_file("patch.json");
+}
+
+#[test]
+fn validation_is_as_recorded() {
+    check_file("validation.json");
+}

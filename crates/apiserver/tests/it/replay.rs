@@ -159,6 +159,10 @@ fn real_answer(step: &Value) -> Option<Answer> {
     let message = answer["message"].as_str().unwrap_or_default();
     // Rules of single built-in kinds, options of requests and decoding are checked elsewhere.
     let is_foreign = message.starts_with("PatchOptions")
+        || code == 415
+        || message.starts_with("the name of the object")
+        || message.starts_with("ConfigMap ")
+        || message.starts_with(" \"\" is invalid")
         || message.starts_with("Service ")
         || message.starts_with("Deployment.apps ")
         || message.contains("to proper version: unable to convert");

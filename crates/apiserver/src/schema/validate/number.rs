@@ -14,7 +14,7 @@ pub(super) fn check(path: &str, number: &Number, format: &str, schema: SchemaRef
         _ => "",
     };
     let float = number.as_f64().unwrap_or_default();
-    if !is_in_range(float, number.is_f64(), type_, format) {
+    if !is_in_range(float, !number.is_i64(), type_, format) {
         outcome.add(Problem::general(out_of_range(
             "Checked", type_, format, path,
         )));
@@ -159,8 +159,13 @@ impl Limits<'_> {
     }
 }
 
-/// Whether a float is an integer up to rounding.
+/// Whether a number is an integer, also if it is written as a float.
+pub(super) fn is_integer(number: &Number) -> bool {
+    number.is_i64() || number.as_f64().is_some_and(is_whole)
+}
+
+/// Whether a float is an integer up to rounding, and small enough to tell.
 fn is_whole(number: f64) -> bool {
     let error = (number - number.round()).abs();
-    number.abs() < 9.007_199_254_740_991e15 && error <= f64::EPSILON * number.abs().max(1.0)
+    number.abs() <= 9_007_199_254_740_991.0 && error <= f64::EPSILON * number.abs().max(1.0)
 }
