@@ -28,6 +28,38 @@ thread_local! {
 /// Checks all rules of a schema. With an old object, failures in parts that did not change do not count, except
 /// those of rules that compare with the old value.
 pub fn check_rules(new: &Value, old: Option<&Value>, schema: SchemaRef<'_>) -> Vec<FieldError> {
+    let current = old.map(|old| Correlated::new(new, old, schema));
+    check(
+        new,
+        old,
+        schema,
+        Same {
+            current,
+            parent: None,
+        },
+    )
+}
+
+/// Checks a value that a schema itself gives: it must be right both when it is new and when it was there before.
+pub(super) fn check_rules_of_default(default: &Value, schema: SchemaRef<'_>) -> Vec<FieldError> {
+    let nothing = Same {
+        current: None,
+        parent: None,
+    };
+    let errors = check(default, Some(default), schema, nothing);
+    if errors.is_empty() {
+        check(default, None, schema, nothing)
+    } else {
+        errors
+    }
+}
+
+fn check(
+    new: &Value,
+    old: Option<&Value>,
+    schema: SchemaRef<'_>,
+    same: Same<'_>,
+) -> Vec<FieldError> {
     if !has_rules(schema) {
         return Vec::new();
     }
@@ -35,10 +67,6 @@ pub fn check_rules(new: &Value, old: Option<&Value>, schema: SchemaRef<'_>) -> V
         let mut walker = Walker {
             functions,
             errors: Vec::new(),
-        };
-        let same = Same {
-            current: old.map(|old| Correlated::new(new, old, schema)),
-            parent: None,
         };
         walker.value("", new, old, schema, same);
         walker.errors
@@ -239,7 +267,7 @@ fn broken(
 
 /// What `messageExpression` says, if it says something usable.
 fn message(rule: &Compiled, scope: &Context<'_>) -> Option<String> {
-    let program = rule.message_program.as_ref()?;
+    let program = rule.message_program.as_ref().ok()?.as_ref()?;
     let Ok(CelValue::String(text)) = program.execute(scope) else {
         return None;
     };

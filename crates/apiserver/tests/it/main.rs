@@ -1,6 +1,7 @@
 //! Cases that a real kube-apiserver 1.36 answered, replayed without it.
 
 mod defaults;
+mod definitions;
 mod replay;
 
 use replay::check_file;

@@ -36,10 +36,11 @@ pub(crate) fn check_file(name: &str) {
     let cases: Vec<Value> = serde_json::from_str(&read(name)).unwrap();
     let schemas: Value = serde_json::from_str(&read("schemas.json")).unwrap();
     let mut problems = Vec::new();
-    let mut steps = 0;
-    for case in &cases {
-        steps += check_case(case, &schemas, &mut problems);
-    }
+    let mut kinds = Kinds::new(schemas);
+    let steps: usize = cases
+        .iter()
+        .map(|case| check_case(case, &mut kinds, &mut problems))
+        .sum();
     assert!(
         problems.is_empty(),
         "{} of {} cases differ:\n{}",
@@ -50,7 +51,31 @@ pub(crate) fn check_file(name: &str) {
     assert!(steps > cases.len() / 2);
 }
 
-fn check_case(case: &Value, schemas: &Value, problems: &mut Vec<String>) -> usize {
+/// Kinds that cases use, made once.
+struct Kinds {
+    schemas: Value,
+    made: BTreeMap<(String, String), Arc<Kind>>,
+}
+
+impl Kinds {
+    fn new(schemas: Value) -> Self {
+        Self {
+            schemas,
+            made: BTreeMap::new(),
+        }
+    }
+
+    fn get(&mut self, api_version: &str, kind: &str) -> Arc<Kind> {
+        let key = (api_version.to_owned(), kind.to_owned());
+        let schemas = &self.schemas;
+        self.made
+            .entry(key)
+            .or_insert_with(|| kind_of(api_version, kind, schemas))
+            .clone()
+    }
+}
+
+fn check_case(case: &Value, kinds: &mut Kinds, problems: &mut Vec<String>) -> usize {
     let mut live: Option<Value> = None;
     let mut count = 0;
     for (i, step) in case["steps"].as_array().unwrap().iter().enumerate() {
@@ -58,7 +83,7 @@ fn check_case(case: &Value, schemas: &Value, problems: &mut Vec<String>) -> usiz
             .as_str()
             .or(case["apiVersion"].as_str())
             .unwrap();
-        let kind = kind_of(version, case["kind"].as_str().unwrap(), schemas);
+        let kind = kinds.get(version, case["kind"].as_str().unwrap());
         let real = real_answer(step);
         let Some(real) = real else {
             continue;

@@ -26,7 +26,22 @@ pub(in crate::schema) struct Compiled {
     pub(super) uses_old_self: bool,
     /// Nothing if the rule is empty.
     pub(in crate::schema) program: Result<Option<Arc<Program>>, String>,
-    pub(super) message_program: Option<Arc<Program>>,
+    pub(super) message_program: Result<Option<Arc<Program>>, String>,
+}
+
+impl Compiled {
+    pub(in crate::schema) fn text(&self) -> &str {
+        &self.rule
+    }
+
+    pub(in crate::schema) fn uses_old_self(&self) -> bool {
+        self.uses_old_self
+    }
+
+    /// Why the message expression cannot be evaluated, if it cannot.
+    pub(in crate::schema) fn message_problem(&self) -> Option<&str> {
+        self.message_program.as_ref().err().map(String::as_str)
+    }
 }
 
 /// Compiles the rules of one node.
@@ -45,7 +60,7 @@ pub(in crate::schema) fn compile(rules: Vec<Rule>) -> Vec<Compiled> {
 fn compile_one(rule: Rule) -> Compiled {
     let program = match rule.rule.trim() {
         "" => Ok(None),
-        text => program(text).map(Some),
+        text => program_of(text).map(Some),
     };
     let uses_old_self = match &program {
         Ok(Some(program)) => program.references().has_variable("oldSelf"),
@@ -53,8 +68,8 @@ fn compile_one(rule: Rule) -> Compiled {
     };
     Compiled {
         message_program: match rule.message_expression.trim() {
-            "" => None,
-            text => program_or_nothing(text),
+            "" => Ok(None),
+            text => program_of(text).map(Some),
         },
         program,
         uses_old_self,
@@ -66,11 +81,7 @@ fn compile_one(rule: Rule) -> Compiled {
     }
 }
 
-fn program_or_nothing(text: &str) -> Option<Arc<Program>> {
-    program(text).ok()
-}
-
-fn program(text: &str) -> Result<Arc<Program>, String> {
+fn program_of(text: &str) -> Result<Arc<Program>, String> {
     check_size(text)?;
     let program = Program::compile(text).map_err(|error| format!("compilation failed: {error}"))?;
     Ok(Arc::new(program))
@@ -169,7 +180,7 @@ mod tests {
             "x".repeat(10_000),
         ];
         for text in long {
-            assert!(program(&text).is_err(), "{}", &text[..20]);
+            assert!(program_of(&text).is_err(), "{}", &text[..20]);
         }
     }
 
@@ -179,6 +190,6 @@ mod tests {
         assert!(check_size(&flat).is_ok());
         let text =
             "self.all(x, x.matches('^(a|b).+\\\\.?$') ? x.size() < 5 : self.exists(y, y == x))";
-        assert!(program(text).is_ok());
+        assert!(program_of(text).is_ok());
     }
 }
