@@ -25,6 +25,7 @@ mod managed;
 mod path;
 mod reconcile;
 mod remove;
+pub mod reset_fields;
 mod scale;
 mod set;
 mod set_json;
@@ -82,14 +83,9 @@ pub struct FieldManager {
 }
 
 impl FieldManager {
-    /// The manager of the main endpoint. Fields given as `reset` are those that it does not change, like
-    /// `status` of kinds that have a status endpoint.
-    pub fn new(kind: Arc<Kind>, reset: &[&[&str]]) -> Self {
-        Self::for_subresource(kind, "", reset)
-    }
-
-    /// The manager of a subresource such as `status`.
-    pub fn for_subresource(kind: Arc<Kind>, subresource: &str, reset: &[&[&str]]) -> Self {
+    /// The manager of an endpoint: the main one (`""`) or a subresource such as `status`. Which fields it leaves
+    /// alone is in [`reset_fields`].
+    pub fn new(kind: Arc<Kind>, subresource: &str, reset: reset_fields::Fields) -> Self {
         let fields: Set = reset
             .iter()
             .map(|path| Path::of_fields(path.iter().copied()))

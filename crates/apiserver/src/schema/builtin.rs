@@ -99,6 +99,12 @@ fn definitions_of(kind: &BuiltIn) -> Map<String, Value> {
 
 /// Adds what the tables say.
 fn annotate(definitions: &mut Map<String, Value>) {
+    for (name, schema) in self_written() {
+        if let Some(Value::Object(definition)) = definitions.get_mut(&format!("{PREFIX}{name}")) {
+            definition.retain(|name, _| name == "description");
+            definition.extend(schema);
+        }
+    }
     for (definition, property, keys) in list_types::KEYED_LISTS {
         if let Some(list) = property_of(definitions, definition, property) {
             let keys: Vec<_> = keys.iter().map(|(name, _)| *name).collect();
@@ -133,6 +139,34 @@ fn annotate(definitions: &mut Map<String, Value>) {
             }
         }
     }
+}
+
+/// Types that encode themselves, as a real server publishes them.
+fn self_written() -> [(&'static str, Map<String, Value>); 6] {
+    let any = Map::new();
+    let one_of = |types: [&str; 2]| {
+        let types = types.map(|type_| json!({"type": type_}));
+        Map::from_iter([("oneOf".to_owned(), Value::from(types.to_vec()))])
+    };
+    let mut int_or_string = one_of(["integer", "string"]);
+    int_or_string.insert("format".to_owned(), "int-or-string".into());
+    let json = "apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON";
+    let [array, boolean, strings] = [
+        "apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray",
+        "apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool",
+        "apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray",
+    ];
+    [
+        (json, any.clone()),
+        (array, any.clone()),
+        (boolean, any.clone()),
+        (strings, any),
+        (
+            "apimachinery.pkg.api.resource.Quantity",
+            one_of(["string", "number"]),
+        ),
+        ("apimachinery.pkg.util.intstr.IntOrString", int_or_string),
+    ]
 }
 
 /// Writes the defaults of key fields into the items' schemas, where the reader of schemas looks for them.

@@ -167,7 +167,8 @@ impl<'d> Parser<'d> {
             preserve_unknown,
             inside_preserved: preserved,
             embedded_resource: flag(schema, "x-kubernetes-embedded-resource"),
-            int_or_string: flag(schema, "x-kubernetes-int-or-string"),
+            int_or_string: flag(schema, "x-kubernetes-int-or-string")
+                || text(schema, "format") == "int-or-string",
             resource: flag(schema, "x-kubernetes-embedded-resource"),
             patch: patch_rule(schema),
             rules: rules::compile(rules_in(schema)),

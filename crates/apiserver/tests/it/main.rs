@@ -3,6 +3,7 @@
 mod defaults;
 mod definitions;
 mod replay;
+mod scale;
 
 use replay::check_file;
 
@@ -24,4 +25,9 @@ fn patches_are_as_recorded() {
 #[test]
 fn validation_is_as_recorded() {
     check_file("validation.json");
+}
+
+#[test]
+fn scaling_is_as_recorded() {
+    check_file("scale.json");
 }

@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use outrigger_apiserver::merge::{ApplyError, FieldManager, Kind, Writer, keep_times};
+use outrigger_apiserver::merge::{
+    ApplyError, FieldManager, Kind, Writer, keep_times, reset_fields,
+};
 use outrigger_apiserver::patch::{self, Reading};
 use outrigger_apiserver::schema::{self, FieldError, Schema, builtin};
 use serde_json::{Value, json};
 
-use crate::defaults;
+use crate::{defaults, scale};
 
 /// What a step led to.
 #[derive(Debug, PartialEq)]
@@ -22,11 +24,11 @@ pub(crate) enum Answer {
     },
 }
 
-struct Step<'c> {
-    kind: Arc<Kind>,
+pub(crate) struct Step<'c> {
+    pub(crate) kind: Arc<Kind>,
     subresource: &'c str,
-    step: &'c Value,
-    live: Option<&'c Value>,
+    pub(crate) step: &'c Value,
+    pub(crate) live: Option<&'c Value>,
     now: &'c str,
 }
 
@@ -101,24 +103,29 @@ fn check_case(case: &Value, kinds: &mut Kinds, problems: &mut Vec<String>) -> us
             live: before.as_ref(),
             ..at
         };
-        if at.subresource != "scale" {
-            count += 1;
-            let ours = at.run();
-            if ours != real {
-                let name = &case["name"];
-                problems.push(format!(
-                    "{name} step {i}:\n  ours {}\n  real {}",
-                    show(&ours),
-                    show(&real)
-                ));
-                return count;
-            }
-            if let Answer::Object(real) = real {
-                live = Some(*real);
-            }
+        count += 1;
+        let (ours, real) = if at.subresource == "scale" {
+            let ours = scale::run(&at);
+            // What counts is the object that was scaled.
+            let real = match real {
+                Answer::Object(_) => Answer::Object(Box::new(step["parent"].clone())),
+                failure @ Answer::Failure { .. } => failure,
+            };
+            (ours, real)
         } else {
-            // The answer is a scale; the next step cannot know the object.
+            (at.run(), real)
+        };
+        if ours != real {
+            let name = &case["name"];
+            problems.push(format!(
+                "{name} step {i}:\n  ours {}\n  real {}",
+                show(&ours),
+                show(&real)
+            ));
             return count;
+        }
+        if let Answer::Object(real) = real {
+            live = Some(*real);
         }
     }
     count
@@ -190,7 +197,8 @@ fn real_answer(step: &Value) -> Option<Answer> {
         || message.starts_with(" \"\" is invalid")
         || message.starts_with("Service ")
         || message.starts_with("Deployment.apps ")
-        || message.contains("to proper version: unable to convert");
+        || message.contains("to proper version: unable to convert")
+        || message.contains("request to convert CR to an invalid group/version");
     if is_foreign {
         return None;
     }
@@ -223,6 +231,22 @@ fn failure(code: u64, message: &str, mut causes: Vec<String>) -> Answer {
     }
 }
 
+pub(crate) fn apply_failure(error: ApplyError) -> Answer {
+    match error {
+        ApplyError::Conflict(conflicts) => {
+            let causes = conflicts.0.iter().map(|conflict| {
+                format!(
+                    "FieldManagerConflict {} conflict with {}",
+                    conflict.field, conflict.manager
+                )
+            });
+            failure(409, &conflicts.to_string(), causes.collect())
+        }
+        ApplyError::BadRequest(message) => failure(400, &message, Vec::new()),
+        ApplyError::Internal(message) => failure(500, &message, Vec::new()),
+    }
+}
+
 impl Step<'_> {
     fn run(&self) -> Answer {
         let answer = match self.step["do"].as_str().unwrap() {
@@ -245,21 +269,15 @@ impl Step<'_> {
     }
 
     fn manager(&self) -> FieldManager {
-        let kind = self.kind.clone();
-        let has_status = kind.kind != "ConfigMap";
-        match self.subresource {
-            "status" if self.is_custom() => {
-                FieldManager::for_subresource(kind, "status", &[&["metadata"], &["spec"]])
-            }
-            "status" => {
-                FieldManager::for_subresource(kind, "status", &[&["spec"], &["metadata", "labels"]])
-            }
-            _ if has_status => FieldManager::new(kind, &[&["status"]]),
-            _ => FieldManager::new(kind, &[]),
-        }
+        let reset = if self.is_custom() {
+            reset_fields::of_custom_resource(true, self.subresource)
+        } else {
+            reset_fields::of_built_in(&self.kind.kind, self.subresource)
+        };
+        FieldManager::new(self.kind.clone(), self.subresource, reset)
     }
 
-    fn writer(&self) -> Writer<'_> {
+    pub(crate) fn writer(&self) -> Writer<'_> {
         Writer {
             manager: self.step["manager"].as_str().unwrap_or("rec"),
             now: self.now,
@@ -270,19 +288,7 @@ impl Step<'_> {
         let body = &self.step["body"];
         let force = self.step["force"].as_bool().unwrap_or_default();
         let result = self.manager().apply(self.live, body, self.writer(), force);
-        let mut object = result.map_err(|error| match error {
-            ApplyError::Conflict(conflicts) => {
-                let causes = conflicts.0.iter().map(|conflict| {
-                    format!(
-                        "FieldManagerConflict {} conflict with {}",
-                        conflict.field, conflict.manager
-                    )
-                });
-                failure(409, &conflicts.to_string(), causes.collect())
-            }
-            ApplyError::BadRequest(message) => failure(400, &message, Vec::new()),
-            ApplyError::Internal(message) => failure(500, &message, Vec::new()),
-        })?;
+        let mut object = result.map_err(apply_failure)?;
         if !self.is_custom() {
             defaults::apply(&mut object);
         }
@@ -365,7 +371,17 @@ impl Step<'_> {
     fn copy_untouched_parts(&self, object: &mut Value) {
         let has_status = self.kind.kind != "ConfigMap";
         let old_status = self.live.and_then(|live| live.get("status")).cloned();
-        if self.subresource == "status" {
+        if self.subresource == "status" && !self.is_custom() {
+            let live = self.live.unwrap();
+            object["spec"] = live["spec"].clone();
+            let metadata = object["metadata"].as_object_mut().unwrap();
+            metadata.remove("labels");
+            metadata.extend(
+                live["metadata"]
+                    .get("labels")
+                    .map(|labels| ("labels".to_owned(), labels.clone())),
+            );
+        } else if self.subresource == "status" {
             let managed = object["metadata"].get("managedFields").cloned();
             let status = object.get("status").cloned();
             *object = self.live.unwrap().clone();
