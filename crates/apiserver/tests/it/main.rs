@@ -1,8 +1,11 @@
 //! Cases that a real kube-apiserver 1.36 answered, replayed without it.
 
+mod decode;
 mod defaults;
 mod definitions;
+mod laws;
 mod replay;
+mod robustness;
 mod scale;
 
 use replay::check_file;
