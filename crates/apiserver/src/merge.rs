@@ -60,7 +60,8 @@ pub enum ApplyError {
 #[derive(Debug, Clone)]
 pub struct Kind {
     pub api_version: String,
-    pub kind: String,
+    /// The name, such as `Deployment`.
+    pub name: String,
     /// By `apiVersion`.
     pub schemas: BTreeMap<String, Schema>,
 }
@@ -139,7 +140,7 @@ impl FieldManager {
                 "apiVersion".to_owned(),
                 self.kind.api_version.clone().into(),
             );
-            object.insert("kind".to_owned(), self.kind.kind.clone().into());
+            object.insert("kind".to_owned(), self.kind.name.clone().into());
         }
         object
     }
@@ -242,7 +243,7 @@ impl FieldManager {
                 .and_then(Value::as_str)
                 .unwrap_or_default()
         };
-        if text("apiVersion") != self.kind.api_version || text("kind") != self.kind.kind {
+        if text("apiVersion") != self.kind.api_version || text("kind") != self.kind.name {
             let kind = type_name(applied);
             return Err(ApplyError::BadRequest(format!(
                 "invalid object type: {kind}"
@@ -355,16 +356,13 @@ impl FieldManager {
             }
         }
         managed.retain(|_, entry| !entry.fields.is_empty());
-        let object = match new {
-            Some(mut new) => {
-                settle_form(&mut new, schema);
-                new
-            }
-            None => {
-                let mut live = live.clone();
-                managed::strip(&mut live);
-                live
-            }
+        let object = if let Some(mut new) = new {
+            settle_form(&mut new, schema);
+            new
+        } else {
+            let mut live = live.clone();
+            managed::strip(&mut live);
+            live
         };
         Ok((object, managed))
     }
@@ -410,9 +408,7 @@ fn type_name(object: &Value) -> String {
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let (group, version) = text("apiVersion")
         .split_once('/')
-        .unwrap_or(("", text("apiVersion")));
+        .unwrap_or_else(|| ("", text("apiVersion")));
     format!("{group}/{version}, Kind={}", text("kind"))
 }
 
-#[cfg(test)]
-mod tests;

@@ -51,7 +51,7 @@ pub enum Reading {
 }
 
 /// A patched object.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patched {
     pub object: Value,
     /// Repeated and unknown fields of the patch.
@@ -178,5 +178,3 @@ fn depth(value: &Value) -> usize {
     below(value, MAX_DEPTH)
 }
 
-#[cfg(test)]
-mod tests;

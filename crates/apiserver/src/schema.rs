@@ -97,7 +97,7 @@ pub(crate) enum Additional {
 }
 
 /// How the items of a list are told apart.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ListType {
     /// The list is one value.
     #[default]
@@ -109,7 +109,7 @@ pub enum ListType {
 }
 
 /// One field of the key of a list item.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListKey {
     pub name: String,
     /// Taken when an item does not say.
@@ -193,7 +193,7 @@ pub(crate) struct Pattern {
 /// One entry of `x-kubernetes-validations`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rule {
-    pub(crate) rule: String,
+    pub(crate) expression: String,
     pub(crate) message: String,
     pub(crate) message_expression: String,
     pub(crate) reason: Option<String>,

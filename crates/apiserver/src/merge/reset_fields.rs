@@ -23,7 +23,6 @@ pub fn of_built_in(kind: &str, subresource: &str) -> Fields {
         ("CertificateSigningRequest", "") => &[&["spec"], &["status"]],
         ("CertificateSigningRequest", "status") => &[&["spec"], &["status", "conditions"]],
         ("CertificateSigningRequest", "approval") => &[&["spec"], &["status", "certificate"]],
-        ("Namespace", "finalize") => STATUS,
         ("Deployment", "status") => &[&["spec"], &["metadata", "labels"]],
         ("Pod", "status") => &[
             &["spec"],
@@ -65,7 +64,8 @@ pub fn of_built_in(kind: &str, subresource: &str) -> Fields {
             | "ValidatingAdmissionPolicy"
             | "VolumeAttachment",
             "",
-        ) => STATUS,
+        )
+        | ("Namespace", "finalize") => STATUS,
         _ => &[],
     }
 }

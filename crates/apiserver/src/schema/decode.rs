@@ -29,7 +29,9 @@ impl<'v> Place<'v> {
     fn check(&mut self, value: &'v Value, schema: SchemaRef<'v>) -> Result<(), String> {
         let node = schema.node();
         match (node.type_, value) {
-            (_, Value::Null) => Ok(()),
+            (_, Value::Null)
+            | (Type::Boolean, Value::Bool(_))
+            | (Type::Number, Value::Number(_)) => Ok(()),
             (Type::Object, Value::Object(fields)) => {
                 for (name, value) in fields {
                     if let Some(property) = schema.property(name) {
@@ -47,7 +49,6 @@ impl<'v> Place<'v> {
                 items.iter().try_for_each(|item| self.check(item, schema))
             }
             (Type::String, Value::String(text)) => check_text(text, &node.format),
-            (Type::Boolean, Value::Bool(_)) | (Type::Number, Value::Number(_)) => Ok(()),
             (Type::Integer, Value::Number(number)) => {
                 let is_small = node.format != "int32"
                     || number.as_i64().is_some_and(|n| i32::try_from(n).is_ok());

@@ -31,7 +31,9 @@ pub fn apply_defaults(value: &mut Value, schema: SchemaRef<'_>) {
         }
         Value::Array(items) => {
             if let Some(schema) = schema.items() {
-                items.iter_mut().for_each(|item| default_item(item, schema));
+                for item in items {
+                    default_item(item, schema);
+                }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

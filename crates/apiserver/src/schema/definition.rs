@@ -40,9 +40,10 @@ pub fn check_definition(schema: &Value, path: &str, has_status: bool) -> Vec<Fie
     let parsed = is_readable(root)
         .then(|| Schema::structural(schema).ok())
         .flatten();
-    let mut structural = match is_readable(root) {
-        true => structural::check(root, path),
-        false => Vec::new(),
+    let mut structural = if is_readable(root) {
+        structural::check(root, path)
+    } else {
+        Vec::new()
     };
     if let (Some(parsed), true) = (&parsed, structural.is_empty()) {
         structural = defaults::check(parsed.root(), path);
@@ -54,7 +55,7 @@ pub fn check_definition(schema: &Value, path: &str, has_status: bool) -> Vec<Fie
         rule_errors: Vec::new(),
         checks_rules: rules_run,
     };
-    walker.schema(root, path.to_owned(), Place::default(), true);
+    walker.schema(root, path, &Place::default(), true);
     errors.extend(walker.errors);
     errors.extend(walker.rule_errors);
     if errors.is_empty() && parsed.is_none() {
@@ -177,10 +178,10 @@ struct Walker {
 }
 
 impl Walker {
-    fn schema(&mut self, schema: &Object, path: String, place: Place, is_root: bool) {
+    fn schema(&mut self, schema: &Object, path: &str, place: &Place, is_root: bool) {
         let before = self.errors.len();
-        self.unsupported(schema, &path, &place);
-        self.additional(schema, &path, &place);
+        self.unsupported(schema, path, place);
+        self.additional(schema, path, place);
         for (name, property) in objects_in(schema, "properties") {
             let mut place = place.clone();
             let is_meta = matches!(name, "metadata" | "kind" | "apiVersion");
@@ -190,28 +191,33 @@ impl Walker {
                     place.no_defaults = Some(format!("in top-level {name}"));
                 }
             }
-            self.schema(property, format!("{path}.properties[{name}]"), place, false);
+            self.schema(
+                property,
+                &format!("{path}.properties[{name}]"),
+                &place,
+                false,
+            );
         }
         if let Some(not) = object(schema, "not") {
-            self.nested(not, format!("{path}.not"), &place);
+            self.nested(not, &format!("{path}.not"), place);
         }
         for junctor in ["allOf", "oneOf", "anyOf"] {
             for (i, branch) in list(schema, junctor).iter().enumerate() {
                 if let Value::Object(branch) = branch {
-                    self.nested(branch, format!("{path}.{junctor}[{i}]"), &place);
+                    self.nested(branch, &format!("{path}.{junctor}[{i}]"), place);
                 }
             }
         }
         if let Some(items) = object(schema, "items") {
             let mut place = place.clone();
             if text(schema, "x-kubernetes-list-type") != "map" {
-                place.uncorrelated.get_or_insert_with(|| path.clone());
+                place.uncorrelated.get_or_insert_with(|| path.to_owned());
             }
-            self.schema(items, format!("{path}.items"), place, false);
+            self.schema(items, &format!("{path}.items"), &place, false);
         }
-        self.errors.extend(lists::check(schema, &path));
+        self.errors.extend(lists::check(schema, path));
         let is_clean = self.errors.len() == before;
-        let (errors, rule_errors) = rules::check(schema, &path, &place);
+        let (errors, rule_errors) = rules::check(schema, path, place);
         let is_clean = is_clean && errors.is_empty();
         self.errors.extend(errors);
         if is_clean && self.checks_rules {
@@ -220,9 +226,9 @@ impl Walker {
     }
 
     /// Rules inside junctors are refused elsewhere.
-    fn nested(&mut self, schema: &Object, path: String, place: &Place) {
+    fn nested(&mut self, schema: &Object, path: &str, place: &Place) {
         let checks_rules = std::mem::replace(&mut self.checks_rules, false);
-        self.schema(schema, path, place.clone(), false);
+        self.schema(schema, path, place, false);
         self.checks_rules = checks_rules;
     }
 
@@ -244,7 +250,7 @@ impl Walker {
                         let reason = "inside additionalProperties applying to object metadata";
                         place.no_defaults = Some(reason.to_owned());
                     }
-                    self.schema(additional, field, place, false);
+                    self.schema(additional, &field, &place, false);
                 }
             }
         }

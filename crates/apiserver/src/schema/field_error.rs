@@ -61,7 +61,7 @@ impl Reason {
 }
 
 /// One error about one field. Prints as `spec.replicas: Invalid value: -1: must not be negative`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
     pub reason: Reason,
     /// The path of the field; `<nil>` if the error is about no field.

@@ -336,7 +336,7 @@ fn rules_in(schema: &Map<String, Value>) -> Vec<Rule> {
     rules
         .filter_map(Value::as_object)
         .map(|rule| Rule {
-            rule: text(rule, "rule"),
+            expression: text(rule, "rule"),
             message: text(rule, "message"),
             message_expression: text(rule, "messageExpression"),
             reason: rule

@@ -36,7 +36,9 @@ pub fn prune_nulls(value: &mut Value, schema: SchemaRef<'_>) {
         }),
         Value::Array(items) => {
             if let Some(schema) = schema.items() {
-                items.iter_mut().for_each(|item| prune_nulls(item, schema));
+                for item in items {
+                    prune_nulls(item, schema);
+                }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

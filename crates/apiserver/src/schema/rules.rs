@@ -13,7 +13,8 @@ use serde_json::Value;
 use super::field_error::{FieldError, Reason};
 use super::validate::{Correlated, same_item, type_name};
 use super::{SchemaRef, Type};
-pub(super) use compile::{Compiled, compile};
+pub(crate) use compile::Compiled;
+pub(super) use compile::compile;
 
 mod compile;
 mod values;

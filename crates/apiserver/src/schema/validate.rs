@@ -453,5 +453,3 @@ fn check_string(path: &str, text: &str, schema: SchemaRef<'_>) -> Outcome {
     outcome
 }
 
-#[cfg(test)]
-mod tests;

@@ -44,16 +44,14 @@ fn rank(value: &Value) -> u8 {
 }
 
 fn compare_numbers(a: &Number, b: &Number) -> Ordering {
-    match (a.as_i64(), b.as_i64()) {
-        (Some(a), Some(b)) => a.cmp(&b),
-        _ => match (a.as_u64(), b.as_u64()) {
-            (Some(a), Some(b)) => a.cmp(&b),
-            _ => {
-                let (a, b) = (a.as_f64().unwrap_or(0.0), b.as_f64().unwrap_or(0.0));
-                a.partial_cmp(&b).unwrap_or(Ordering::Equal)
-            }
-        },
+    if let (Some(a), Some(b)) = (a.as_i64(), b.as_i64()) {
+        return a.cmp(&b);
     }
+    if let (Some(a), Some(b)) = (a.as_u64(), b.as_u64()) {
+        return a.cmp(&b);
+    }
+    let (a, b) = (a.as_f64().unwrap_or(0.0), b.as_f64().unwrap_or(0.0));
+    a.partial_cmp(&b).unwrap_or(Ordering::Equal)
 }
 
 fn compare_lists(a: &[Value], b: &[Value]) -> Ordering {

@@ -77,7 +77,7 @@ fn pod(spec: &mut Value) {
             }),
         );
         each(container, "ports", |port| {
-            set(port, json!({"protocol": "TCP"}))
+            set(port, json!({"protocol": "TCP"}));
         });
         each(container, "env", |env| {
             if let Some(field) = env

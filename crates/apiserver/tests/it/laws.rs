@@ -18,7 +18,7 @@ static WIDGET: LazyLock<Arc<Kind>> = LazyLock::new(|| {
     let schema = Schema::structural(&schemas["Widget"]["example.com/v1"]).unwrap();
     Arc::new(Kind {
         api_version: "example.com/v1".to_owned(),
-        kind: "Widget".to_owned(),
+        name: "Widget".to_owned(),
         schemas: BTreeMap::from([("example.com/v1".to_owned(), schema)]),
     })
 });
@@ -38,13 +38,13 @@ fn writer(manager: &str) -> Writer<'_> {
     }
 }
 
-fn widget(spec: Value) -> Value {
+fn widget(spec: &Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec})
 }
 
 fn apply(live: Option<&Value>, spec: &Value, name: &str) -> Value {
     manager()
-        .apply(live, &widget(spec.clone()), writer(name), true)
+        .apply(live, &widget(spec), writer(name), true)
         .unwrap()
 }
 
@@ -174,7 +174,7 @@ proptest! {
         let live = apply(None, &other, "other");
         let once = apply(Some(&live), &first, "a");
         let mut twice = manager()
-            .apply(Some(&once), &widget(first), Writer { manager: "a", now: "2027-01-01T00:00:00Z" }, false)
+            .apply(Some(&once), &widget(&first), Writer { manager: "a", now: "2027-01-01T00:00:00Z" }, false)
             .unwrap();
         keep_times(&once, &mut twice);
         prop_assert_eq!(once, twice);
@@ -196,7 +196,7 @@ proptest! {
             // What both apply with the same value is shared, what changed is not.
             prop_assert!(of_a.contains(&path) || of_b.contains(&path), "{} belongs to nobody", path);
         }
-        let again = manager().apply(Some(&after), &widget(b), writer("b"), false);
+        let again = manager().apply(Some(&after), &widget(&b), writer("b"), false);
         prop_assert!(again.is_ok(), "who owns all of it has no conflicts");
     }
 
@@ -219,18 +219,18 @@ proptest! {
     #[test]
     fn sets_survive_encoding(paths in vec(vec(path_element(), 1..4).prop_map(Path), 0..8)) {
         let set: Set = paths.into_iter().collect();
-        prop_assert_eq!(Set::from_value(&set.to_value()).unwrap(), set.clone());
+        prop_assert_eq!(&Set::from_value(&set.to_value()).unwrap(), &set);
         let text: Value = serde_json::from_str(&set.to_json()).unwrap();
         prop_assert_eq!(text, set.to_value());
     }
 
     #[test]
     fn updates_own_what_they_change(a in spec(), b in spec()) {
-        let created = manager().update(None, widget(a), writer("a"));
-        let updated = manager().update(Some(&created), widget(b), writer("b"));
+        let created = manager().update(None, widget(&a), writer("a"));
+        let updated = manager().update(Some(&created), widget(&b), writer("b"));
         let all = owned(&updated, "a").union(&owned(&updated, "b"));
         prop_assert!(owned(&updated, "a").intersection(&owned(&updated, "b")).is_empty());
-        let mut untracked = updated.clone();
+        let mut untracked = updated;
         untracked["metadata"].as_object_mut().unwrap().remove("managedFields");
         let fresh = manager().update(None, untracked, writer("x"));
         prop_assert_eq!(all, owned(&fresh, "x"), "every field belongs to who wrote it");

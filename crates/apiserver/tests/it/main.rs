@@ -1,4 +1,9 @@
-//! Cases that a real kube-apiserver 1.36 answered, replayed without it.
+//! Cases that a real kube-apiserver 1.36 answered, replayed without it, and laws.
+#![expect(
+    clippy::unwrap_used,
+    clippy::unwrap_in_result,
+    reason = "a test ends where something is missing"
+)]
 
 mod decode;
 mod defaults;

@@ -27,7 +27,7 @@ pub(crate) enum Answer {
 pub(crate) struct Step<'c> {
     pub(crate) kind: Arc<Kind>,
     subresource: &'c str,
-    pub(crate) step: &'c Value,
+    pub(crate) record: &'c Value,
     pub(crate) live: Option<&'c Value>,
     now: &'c str,
 }
@@ -83,7 +83,7 @@ fn check_case(case: &Value, kinds: &mut Kinds, problems: &mut Vec<String>) -> us
     for (i, step) in case["steps"].as_array().unwrap().iter().enumerate() {
         let version = step["version"]
             .as_str()
-            .or(case["apiVersion"].as_str())
+            .or_else(|| case["apiVersion"].as_str())
             .unwrap();
         let kind = kinds.get(version, case["kind"].as_str().unwrap());
         let real = real_answer(step);
@@ -94,7 +94,7 @@ fn check_case(case: &Value, kinds: &mut Kinds, problems: &mut Vec<String>) -> us
         let at = Step {
             kind,
             subresource: step["subresource"].as_str().unwrap_or_default(),
-            step,
+            record: step,
             live: live.as_ref(),
             now: &now,
         };
@@ -167,7 +167,7 @@ fn kind_of(api_version: &str, kind: &str, schemas: &Value) -> Arc<Kind> {
     };
     Arc::new(Kind {
         api_version: api_version.to_owned(),
-        kind: kind.to_owned(),
+        name: kind.to_owned(),
         schemas: versions,
     })
 }
@@ -249,9 +249,9 @@ pub(crate) fn apply_failure(error: ApplyError) -> Answer {
 
 impl Step<'_> {
     fn run(&self) -> Answer {
-        let answer = match self.step["do"].as_str().unwrap() {
+        let answer = match self.record["do"].as_str().unwrap() {
             "apply" => self.apply(),
-            "create" | "update" => self.update(self.step["body"].clone()),
+            "create" | "update" => self.update(self.record["body"].clone()),
             patch => self.patch(patch),
         };
         match answer {
@@ -272,21 +272,21 @@ impl Step<'_> {
         let reset = if self.is_custom() {
             reset_fields::of_custom_resource(true, self.subresource)
         } else {
-            reset_fields::of_built_in(&self.kind.kind, self.subresource)
+            reset_fields::of_built_in(&self.kind.name, self.subresource)
         };
         FieldManager::new(self.kind.clone(), self.subresource, reset)
     }
 
     pub(crate) fn writer(&self) -> Writer<'_> {
         Writer {
-            manager: self.step["manager"].as_str().unwrap_or("rec"),
+            manager: self.record["manager"].as_str().unwrap_or("rec"),
             now: self.now,
         }
     }
 
     fn apply(&self) -> Result<Value, Answer> {
-        let body = &self.step["body"];
-        let force = self.step["force"].as_bool().unwrap_or_default();
+        let body = &self.record["body"];
+        let force = self.record["force"].as_bool().unwrap_or_default();
         let result = self.manager().apply(self.live, body, self.writer(), force);
         let mut object = result.map_err(apply_failure)?;
         if !self.is_custom() {
@@ -324,11 +324,11 @@ impl Step<'_> {
 
     fn patch(&self, patch: &str) -> Result<Value, Answer> {
         let live = self.live.unwrap().clone();
-        let text = match self.step["raw"].as_str() {
+        let text = match self.record["raw"].as_str() {
             Some(raw) => raw.to_owned(),
-            None => self.step["body"].to_string(),
+            None => self.record["body"].to_string(),
         };
-        let reading = match self.step["validation"].as_str() {
+        let reading = match self.record["validation"].as_str() {
             Some("Ignore") => Reading::Loose,
             _ => Reading::Strict,
         };
@@ -369,7 +369,7 @@ impl Step<'_> {
 
     /// The main endpoint keeps the status, the status endpoint keeps all else.
     fn copy_untouched_parts(&self, object: &mut Value) {
-        let has_status = self.kind.kind != "ConfigMap";
+        let has_status = self.kind.name != "ConfigMap";
         let old_status = self.live.and_then(|live| live.get("status")).cloned();
         if self.subresource == "status" && !self.is_custom() {
             let live = self.live.unwrap();
@@ -419,13 +419,13 @@ impl Step<'_> {
             format!("{} {} {}", error.reason.name(), error.field, error.body())
         });
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let message = format!("{}.example.com {name:?} is invalid: ", self.kind.kind);
+        let message = format!("{}.example.com {name:?} is invalid: ", self.kind.name);
         Err(failure(422, &message, causes.collect()))
     }
 
     /// Takes over from the real answer what only a server can know.
     fn with_server_fields(&self, object: Value) -> Value {
-        let real = &self.step["answer"];
+        let real = &self.record["answer"];
         let mut object = object;
         for name in [
             "uid",
@@ -438,8 +438,8 @@ impl Step<'_> {
                 object["metadata"][name] = value.clone();
             }
         }
-        let is_put = self.step["do"] == "update";
-        if self.kind.kind == "Service" && (is_put || self.live.is_none()) {
+        let is_put = self.record["do"] == "update";
+        if self.kind.name == "Service" && (is_put || self.live.is_none()) {
             for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
                 if let Some(value) = real["spec"].get(name) {
                     object["spec"][name] = value.clone();

@@ -97,7 +97,7 @@ proptest! {
         let schema = builtin::schema("apps/v1", "Deployment").unwrap();
         let kind = Arc::new(Kind {
             api_version: "apps/v1".to_owned(),
-            kind: "Deployment".to_owned(),
+            name: "Deployment".to_owned(),
             schemas: BTreeMap::from([("apps/v1".to_owned(), schema.clone())]),
         });
         let manager = FieldManager::new(kind, "", reset_fields::of_built_in("Deployment", ""));
@@ -113,7 +113,7 @@ proptest! {
     #[test]
     fn any_patch_can_be_tried(object in value(), patch in value(), text in ".{0,20}") {
         let schema = builtin::schema("apps/v1", "Deployment").unwrap().root();
-        for bytes in [patch.to_string(), json!([patch.clone()]).to_string(), text] {
+        for bytes in [patch.to_string(), json!([patch]).to_string(), text] {
             let bytes = bytes.as_bytes();
             let _ = patch::json_patch(object.clone(), bytes, Reading::Strict);
             let _ = patch::merge_patch(object.clone(), bytes, Reading::Loose);

@@ -26,7 +26,7 @@ pub(crate) fn run(step: &Step<'_>) -> Answer {
     let entries = scale_to_parent(parent, &written, &paths, version).unwrap();
     object["metadata"]["managedFields"] = entries;
     for name in ["generation", "resourceVersion"] {
-        object["metadata"][name] = step.step["parent"]["metadata"][name].clone();
+        object["metadata"][name] = step.record["parent"]["metadata"][name].clone();
     }
     Answer::Object(Box::new(object))
 }
@@ -35,7 +35,10 @@ fn scale_of(parent: &Value, entries: Value) -> Value {
     let mut metadata = parent["metadata"].clone();
     metadata.as_object_mut().unwrap().remove("generation");
     metadata["managedFields"] = entries;
-    let replicas = parent["spec"].get("replicas").cloned().unwrap_or(json!(0));
+    let replicas = parent["spec"]
+        .get("replicas")
+        .cloned()
+        .unwrap_or_else(|| json!(0));
     json!({
         "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata,
         "spec": {"replicas": replicas}, "status": {"replicas": 0},
@@ -46,15 +49,15 @@ fn write(step: &Step<'_>, scale: &Value) -> Result<Value, Answer> {
     let schema = builtin::schema("autoscaling/v1", "Scale").unwrap().clone();
     let kind = Kind {
         api_version: "autoscaling/v1".to_owned(),
-        kind: "Scale".to_owned(),
+        name: "Scale".to_owned(),
         schemas: BTreeMap::from([("autoscaling/v1".to_owned(), schema)]),
     };
     let manager = FieldManager::new(Arc::new(kind), "scale", &[]);
-    let body = &step.step["body"];
+    let body = &step.record["body"];
     let text = body.to_string();
-    let new = match step.step["do"].as_str().unwrap() {
+    let new = match step.record["do"].as_str().unwrap() {
         "apply" => {
-            let force = step.step["force"].as_bool().unwrap_or_default();
+            let force = step.record["force"].as_bool().unwrap_or_default();
             let applied = manager.apply(Some(scale), body, step.writer(), force);
             return applied.map_err(apply_failure);
         }

@@ -63,7 +63,7 @@ fn looks_canonical(number: &str, power: i32) -> bool {
         return false;
     };
     let power = power - places;
-    let is_known = digits.len() < 18 && whole.trim_start_matches('0') != "" && power >= -9;
+    let is_known = digits.len() < 18 && !whole.trim_start_matches('0').is_empty() && power >= -9;
     is_known && power % 3 == 0 && !digits.ends_with("000")
 }
 

@@ -17,7 +17,7 @@ const STACK: usize = 64 * 1024 * 1024;
 
 /// A rule, ready to run.
 #[derive(Debug, Clone)]
-pub(in crate::schema) struct Compiled {
+pub(crate) struct Compiled {
     pub(super) rule: String,
     pub(super) message: String,
     pub(super) reason: Option<String>,
@@ -58,7 +58,7 @@ pub(in crate::schema) fn compile(rules: Vec<Rule>) -> Vec<Compiled> {
 }
 
 fn compile_one(rule: Rule) -> Compiled {
-    let program = match rule.rule.trim() {
+    let program = match rule.expression.trim() {
         "" => Ok(None),
         text => program_of(text).map(Some),
     };
@@ -73,7 +73,7 @@ fn compile_one(rule: Rule) -> Compiled {
         },
         program,
         uses_old_self,
-        rule: rule.rule,
+        rule: rule.expression,
         message: rule.message,
         reason: rule.reason,
         field_path: rule.field_path,
@@ -100,7 +100,6 @@ fn check_size(text: &str) -> Result<(), String> {
         let is_pair = previous == character;
         match (quote, character) {
             (Some(open), _) if open == character && previous != '\\' => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(character),
             (None, '(' | '[' | '{') => levels.push(1),
             (None, ')' | ']' | '}') if levels.len() > 1 => {
@@ -110,7 +109,7 @@ fn check_size(text: &str) -> Result<(), String> {
             (None, ',') => reset(&mut levels),
             (None, '&' | '|') if is_pair => reset(&mut levels),
             (None, '.' | '+' | '-' | '*' | '/' | '%' | '?' | ':' | '<' | '>' | '=' | '!') => {
-                bump(&mut levels)
+                bump(&mut levels);
             }
             _ => {}
         }

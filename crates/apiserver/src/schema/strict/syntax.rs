@@ -26,7 +26,6 @@ fn quote(byte: u8) -> String {
         b'\r' => r"'\r'".to_owned(),
         b'\t' => r"'\t'".to_owned(),
         11 => r"'\v'".to_owned(),
-        32..127 => format!("'{}'", char::from(byte)),
         0..32 | 127 => format!("'\\x{byte:02x}'"),
         128..160 | 173 => format!("'\\u{byte:04x}'"),
         _ => format!("'{}'", char::from(byte)),

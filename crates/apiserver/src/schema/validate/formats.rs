@@ -235,7 +235,7 @@ fn is_isbn10(text: &str) -> bool {
         .zip(1..)
         .map(|(digit, weight)| digit * weight)
         .sum();
-    sum % 11 == 0
+    sum.is_multiple_of(11)
 }
 
 fn is_isbn13(text: &str) -> bool {
@@ -247,7 +247,7 @@ fn is_isbn13(text: &str) -> bool {
         .zip([1, 3].into_iter().cycle())
         .map(|(digit, weight)| digit * weight)
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 fn is_credit_card(text: &str) -> bool {

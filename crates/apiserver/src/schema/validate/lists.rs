@@ -8,16 +8,16 @@ use crate::schema::{ListType, SchemaRef};
 /// Checks all lists of an object.
 pub fn check_list_uniqueness(value: &Value, schema: SchemaRef<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    check(String::new(), value, schema, &mut errors);
+    check("", value, schema, &mut errors);
     errors
 }
 
-fn check(path: String, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<FieldError>) {
+fn check(path: &str, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<FieldError>) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
                 if let Some(schema) = schema.additional() {
-                    check(format!("{path}[{name}]"), value, schema, errors);
+                    check(&format!("{path}[{name}]"), value, schema, errors);
                 }
                 if let Some(schema) = schema.property(name) {
                     let path = if path.is_empty() {
@@ -25,7 +25,7 @@ fn check(path: String, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<Fi
                     } else {
                         format!("{path}.{name}")
                     };
-                    check(path, value, schema, errors);
+                    check(&path, value, schema, errors);
                 }
             }
         }
@@ -42,12 +42,12 @@ fn check(path: String, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<Fi
                 }
                 ListType::Map(keys) => {
                     let keys: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
-                    check_keys(&path, items, &keys, errors);
+                    check_keys(path, items, &keys, errors);
                 }
             }
             if let Some(schema) = schema.items() {
                 for (i, item) in items.iter().enumerate() {
-                    check(format!("{path}[{i}]"), item, schema, errors);
+                    check(&format!("{path}[{i}]"), item, schema, errors);
                 }
             }
         }

@@ -49,7 +49,7 @@ fn is_in_range(number: f64, is_float: bool, type_: &str, format: &str) -> bool {
         ("integer", _) => {
             !is_float
                 || (number.fract() == 0.0
-                    && (-9.3e18..9.223_372_036_854_775_8e18).contains(&number))
+                    && (-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&number))
         }
         (_, "float") => number.abs() <= f64::from(f32::MAX),
         _ => true,
