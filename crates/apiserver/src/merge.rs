@@ -8,7 +8,7 @@
 //! changes, then [`keep_times`] right before the object is stored.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
@@ -199,7 +199,7 @@ impl FieldManager {
             Failure::Version(problem) => problem,
         })?;
         let mut entry = self.entry(writer, Operation::Update);
-        entry.fields = changed.difference(&never_owned());
+        entry.fields = changed.difference(&NEVER_OWNED);
         if !entry.fields.is_empty() {
             let id = entry.identity();
             if let Some(previous) = managed.get(&id) {
@@ -350,7 +350,7 @@ impl FieldManager {
             Failure::Version(problem) => ApplyError::Internal(problem),
         })?;
         if let Some(entry) = managed.get_mut(&id) {
-            entry.fields = entry.fields.difference(&never_owned());
+            entry.fields = entry.fields.difference(&NEVER_OWNED);
             if new.is_some() {
                 entry.time = Some(writer.now.to_owned());
             }
@@ -379,7 +379,7 @@ fn settle_form(object: &mut Value, schema: &Schema) {
 }
 
 /// Fields that belong to nobody.
-fn never_owned() -> Set {
+static NEVER_OWNED: LazyLock<Set> = LazyLock::new(|| {
     let metadata = [
         "name",
         "namespace",
@@ -394,7 +394,7 @@ fn never_owned() -> Set {
     let top = ["apiVersion", "kind", "metadata"].map(|name| Path::of_fields([name]));
     let metadata = metadata.map(|name| Path::of_fields(["metadata", name]));
     top.into_iter().chain(metadata).collect()
-}
+});
 
 fn has_uid(object: &Value) -> bool {
     let uid = object
@@ -411,4 +411,3 @@ fn type_name(object: &Value) -> String {
         .unwrap_or_else(|| ("", text("apiVersion")));
     format!("{group}/{version}, Kind={}", text("kind"))
 }
-

@@ -177,4 +177,3 @@ fn depth(value: &Value) -> usize {
     }
     below(value, MAX_DEPTH)
 }
-

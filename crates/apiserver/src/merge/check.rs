@@ -100,26 +100,51 @@ impl Checker {
     }
 
     fn list(&mut self, schema: SchemaRef<'_>, items: &[Value]) {
-        let mut seen = Vec::new();
+        let is_atomic = form::is_atomic_list(schema);
+        let mut elements = Vec::with_capacity(items.len());
+        let mut problem = None;
         for (i, item) in items.iter().enumerate() {
-            let element = if form::is_atomic_list(schema) {
-                PathElement::Index(i64::try_from(i).unwrap_or(i64::MAX))
+            let element = if is_atomic {
+                Ok(PathElement::Index(i64::try_from(i).unwrap_or(i64::MAX)))
             } else {
-                match form::element(schema, item) {
-                    Ok(element) => element,
-                    Err(problem) => return self.problem(&format!("element {i}: {problem}")),
-                }
+                form::element(schema, item)
             };
-            if !form::is_atomic_list(schema) {
-                match seen.binary_search(&element) {
-                    Err(place) => seen.insert(place, element.clone()),
-                    Ok(_) if self.duplicates == Duplicates::Allowed => {}
-                    Ok(_) => self.problem(&format!("duplicate entries for key {element}")),
+            match element {
+                Ok(element) => elements.push(element),
+                Err(text) => {
+                    problem = Some(format!("element {i}: {text}"));
+                    break;
                 }
             }
-            self.at(&element, |checker| checker.value(form::item(schema), item));
+        }
+        let repeated = if is_atomic || self.duplicates == Duplicates::Allowed {
+            Vec::new()
+        } else {
+            repeated(&elements)
+        };
+        for (i, (element, item)) in elements.iter().zip(items).enumerate() {
+            if repeated.binary_search(&i).is_ok() {
+                self.problem(&format!("duplicate entries for key {element}"));
+            }
+            self.at(element, |checker| checker.value(form::item(schema), item));
+        }
+        if let Some(problem) = problem {
+            self.problem(&problem);
         }
     }
+}
+
+/// The places of elements that occurred before, sorted.
+fn repeated(elements: &[PathElement]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..elements.len()).collect();
+    order.sort_by(|a, b| elements[*a].cmp(&elements[*b]));
+    let groups = order.chunk_by(|a, b| elements[*a] == elements[*b]);
+    let mut repeated: Vec<usize> = groups
+        .flat_map(|group| group.iter().skip(1))
+        .copied()
+        .collect();
+    repeated.sort_unstable();
+    repeated
 }
 
 /// A value as the server's merge library prints it in most messages.

@@ -83,7 +83,16 @@ impl<'v> Indexed<'v> {
     }
 
     fn has(&self, element: &PathElement) -> bool {
-        self.find(element).is_some()
+        self.place(element).is_some()
+    }
+
+    /// Where the first item with this key is.
+    fn place(&self, element: &PathElement) -> Option<usize> {
+        let first = self
+            .order
+            .partition_point(|place| self.element(*place) < element);
+        let place = *self.order.get(first)?;
+        (self.element(place) == element).then_some(place)
     }
 
     /// The item with this key; null if there are several, since none of them can be merged.
@@ -110,7 +119,7 @@ fn merge_items(schema: SchemaRef<'_>, live: &[Value], config: &[Value]) -> Vec<V
     let (live, config) = (Indexed::new(schema, live), Indexed::new(schema, config));
     let item = form::item(schema);
     let mut merged = Vec::with_capacity(live.items.len().max(config.items.len()));
-    let mut done: Vec<&PathElement> = Vec::new();
+    let mut done = vec![false; config.items.len()];
     let shared: Vec<&PathElement> = config
         .items
         .iter()
@@ -124,7 +133,7 @@ fn merge_items(schema: SchemaRef<'_>, live: &[Value], config: &[Value]) -> Vec<V
         if l < live.items.len() && c < config.items.len() {
             let element = live.element(l);
             if element == config.element(c) {
-                done.push(element);
+                done[c] = true;
                 merged.extend(merge(item, live.find(element), config.find(element)));
                 (l, c) = (l + 1, c + 1);
                 next_shared = shared.next();
@@ -142,13 +151,13 @@ fn merge_items(schema: SchemaRef<'_>, live: &[Value], config: &[Value]) -> Vec<V
                 l += 1;
                 continue;
             }
-            if done.contains(&element) {
+            if config.place(element).is_some_and(|place| done[place]) {
                 l += 1;
             }
         }
         if c < config.items.len() {
             let element = config.element(c);
-            done.push(element);
+            done[c] = true;
             merged.extend(merge(item, live.find(element), config.find(element)));
             c += 1;
             if next_shared == Some(element) {

@@ -4,11 +4,10 @@ use serde_json::{Map, Value};
 
 use super::form::{self, Form};
 use super::path::PathElement;
-use super::set::Set;
-use crate::schema::SchemaRef;
-use crate::schema::value;
+use super::set::{Node, Set};
+use crate::schema::{SchemaRef, value};
 
-/// The differences between an old and a new object. No field is in two of the sets.
+/// The differences between an old and a new object.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Comparison {
     pub(super) removed: Set,
@@ -28,174 +27,183 @@ impl Comparison {
             added: self.added.recursive_difference(fields),
         }
     }
+
+    /// Adds the differences of a part. Parts come in order.
+    fn push(&mut self, element: &PathElement, part: Part) {
+        let sets = [&mut self.removed, &mut self.modified, &mut self.added];
+        let parts = [
+            (part.removed, part.below.removed),
+            (part.modified, part.below.modified),
+            (part.added, part.below.added),
+        ];
+        for (set, (member, children)) in sets.into_iter().zip(parts) {
+            set.push(Node {
+                element: element.clone(),
+                member,
+                children,
+            });
+        }
+    }
 }
 
 pub(super) fn compare(schema: SchemaRef<'_>, old: &Value, new: &Value) -> Comparison {
-    let mut walker = Walker {
-        path: Vec::new(),
-        result: Comparison::default(),
+    compare_value(schema, Some(old), Some(new)).below
+}
+
+/// How a value differs, and what differs below it.
+#[derive(Default)]
+struct Part {
+    removed: bool,
+    modified: bool,
+    added: bool,
+    below: Comparison,
+}
+
+fn compare_value(schema: SchemaRef<'_>, old: Option<&Value>, new: Option<&Value>) -> Part {
+    let (old_form, new_form) = (form::form(schema, old), form::form(schema, new));
+    if new.is_none() {
+        return compare_form(schema, old_form, old, new);
+    }
+    let part = compare_form(schema, new_form, old, new);
+    if old.is_none() || old_form == new_form {
+        return part;
+    }
+    // What the old form had is gone as well.
+    let before = compare_form(schema, old_form, old, new);
+    Part {
+        removed: part.removed || before.removed,
+        modified: part.modified || before.modified,
+        added: part.added || before.added,
+        below: Comparison {
+            removed: part.below.removed.union(&before.below.removed),
+            modified: part.below.modified.union(&before.below.modified),
+            added: part.below.added.union(&before.below.added),
+        },
+    }
+}
+
+fn compare_form(
+    schema: SchemaRef<'_>,
+    form: Form,
+    old: Option<&Value>,
+    new: Option<&Value>,
+) -> Part {
+    let below = match form {
+        Form::Scalar => return compare_leaf(old, new),
+        Form::List => {
+            let (old_items, new_items) = (items(old), items(new));
+            let is_empty = old_items.is_empty() && new_items.is_empty();
+            if is_empty || form::is_atomic_list(schema) {
+                return compare_leaf(old, new);
+            }
+            compare_items(schema, old_items, new_items)
+        }
+        Form::Map | Form::Open => {
+            let (old_fields, new_fields) = (fields(old), fields(new));
+            let is_empty = |fields: Option<&Map<_, _>>| fields.is_none_or(Map::is_empty);
+            if (is_empty(old_fields) && is_empty(new_fields)) || schema.atomic_map {
+                return compare_leaf(old, new);
+            }
+            compare_fields(schema, old_fields, new_fields)
+        }
     };
-    walker.value(schema, Some(old), Some(new));
-    walker.result
-}
-
-struct Walker {
-    path: Vec<PathElement>,
-    result: Comparison,
-}
-
-/// Whether a value was compared as a whole.
-type IsLeaf = bool;
-
-impl Walker {
-    fn value(&mut self, schema: SchemaRef<'_>, old: Option<&Value>, new: Option<&Value>) {
-        let (old_form, new_form) = (form::form(schema, old), form::form(schema, new));
-        let is_leaf = if new.is_none() {
-            self.in_form(schema, old_form, old, new)
-        } else if old.is_none() || old_form == new_form {
-            self.in_form(schema, new_form, old, new)
-        } else {
-            self.in_form(schema, old_form, old, new);
-            self.in_form(schema, new_form, old, new)
-        };
-        if is_leaf {
-            return;
-        }
-        if old.is_none() {
-            self.result.added.insert(&self.path);
-        } else if new.is_none() {
-            self.result.removed.insert(&self.path);
-        }
-    }
-
-    fn in_form(
-        &mut self,
-        schema: SchemaRef<'_>,
-        form: Form,
-        old: Option<&Value>,
-        new: Option<&Value>,
-    ) -> IsLeaf {
-        match form {
-            Form::Scalar => self.leaf(old, new),
-            Form::List => {
-                let (old_items, new_items) = (items(old), items(new));
-                let is_empty = old_items.is_empty() && new_items.is_empty();
-                if is_empty || form::is_atomic_list(schema) {
-                    return self.leaf(old, new);
-                }
-                self.list(schema, old_items, new_items);
-                false
-            }
-            Form::Map | Form::Open => {
-                let (old_fields, new_fields) = (fields(old), fields(new));
-                let is_empty =
-                    old_fields.is_none_or(Map::is_empty) && new_fields.is_none_or(Map::is_empty);
-                if is_empty || schema.atomic_map {
-                    return self.leaf(old, new);
-                }
-                self.map(schema, old_fields, new_fields);
-                false
-            }
-        }
-    }
-
-    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>) -> IsLeaf {
-        match (old, new) {
-            (None, _) => self.result.added.insert(&self.path),
-            (_, None) => self.result.removed.insert(&self.path),
-            (Some(old), Some(new)) if !value::equal(old, new) => {
-                self.result.modified.insert(&self.path);
-            }
-            _ => {}
-        }
-        true
-    }
-
-    fn map(
-        &mut self,
-        schema: SchemaRef<'_>,
-        old: Option<&Map<String, Value>>,
-        new: Option<&Map<String, Value>>,
-    ) {
-        let gone = old
-            .into_iter()
-            .flatten()
-            .filter(|(name, _)| new.is_none_or(|new| !new.contains_key(*name)));
-        let gone = gone.map(|(name, old)| (name, Some(old), None));
-        let kept = new.into_iter().flatten();
-        let kept = kept.map(|(name, new)| (name, old.and_then(|old| old.get(name)), Some(new)));
-        for (name, old, new) in gone.chain(kept) {
-            // Fields that no schema knows cannot be owned.
-            if let Some(schema) = form::field(schema, name) {
-                self.path.push(PathElement::field(name));
-                self.value(schema, old, new);
-                self.path.pop();
-            }
-        }
-    }
-
-    fn list(&mut self, schema: SchemaRef<'_>, old: &[Value], new: &[Value]) {
-        let (old, new) = (by_element(schema, old), by_element(schema, new));
-        let added = new
-            .iter()
-            .filter(|(element, _)| find(&old, element).is_empty());
-        for (element, _) in old.iter().chain(added) {
-            self.path.push(element.clone());
-            self.same_items(schema, find(&old, element), find(&new, element));
-            self.path.pop();
-        }
-    }
-
-    /// Items with the same key. Several on one side are compared as a whole.
-    fn same_items(&mut self, schema: SchemaRef<'_>, old: &[&Value], new: &[&Value]) {
-        let item = form::item(schema);
-        let is_same =
-            || old.len() == new.len() && old.iter().zip(new).all(|(a, b)| value::equal(a, b));
-        match (old, new) {
-            ([] | [_], [] | [_]) => {
-                self.value(item, old.first().copied(), new.first().copied());
-            }
-            ([_, _, ..], [_, _, ..]) => {
-                if !is_same() {
-                    self.result.modified.insert(&self.path);
-                }
-            }
-            ([_, _, ..], _) => {
-                if let [new] = new {
-                    self.value(item, None, Some(new));
-                }
-                self.result.removed.insert(&self.path);
-            }
-            (_, [_, _, ..]) => {
-                if let [old] = old {
-                    self.value(item, Some(old), None);
-                }
-                self.result.added.insert(&self.path);
-            }
-        }
+    Part {
+        removed: old.is_some() && new.is_none(),
+        modified: false,
+        added: old.is_none(),
+        below,
     }
 }
 
-/// Items by what identifies them, sorted.
-type ByElement<'v> = Vec<(PathElement, Vec<&'v Value>)>;
+fn compare_leaf(old: Option<&Value>, new: Option<&Value>) -> Part {
+    Part {
+        removed: old.is_some() && new.is_none(),
+        modified: matches!((old, new), (Some(old), Some(new)) if !value::equal(old, new)),
+        added: old.is_none(),
+        below: Comparison::default(),
+    }
+}
 
-fn by_element<'v>(schema: SchemaRef<'_>, items: &'v [Value]) -> ByElement<'v> {
-    let mut groups = ByElement::new();
-    for item in items {
-        let Ok(element) = form::element(schema, item) else {
+fn compare_fields(
+    schema: SchemaRef<'_>,
+    old: Option<&Map<String, Value>>,
+    new: Option<&Map<String, Value>>,
+) -> Comparison {
+    let names = old.into_iter().chain(new).flat_map(Map::keys);
+    let mut names: Vec<&String> = names.collect();
+    names.sort();
+    names.dedup();
+    let mut comparison = Comparison::default();
+    for name in names {
+        // Fields that no schema knows cannot be owned.
+        let Some(schema) = form::field(schema, name) else {
             continue;
         };
-        match groups.binary_search_by(|(other, _)| other.cmp(&element)) {
-            Ok(place) => groups[place].1.push(item),
-            Err(place) => groups.insert(place, (element, vec![item])),
-        }
+        let old = old.and_then(|fields| fields.get(name));
+        let new = new.and_then(|fields| fields.get(name));
+        comparison.push(&PathElement::field(name), compare_value(schema, old, new));
     }
-    groups
+    comparison
 }
 
-fn find<'g, 'v>(groups: &'g ByElement<'v>, element: &PathElement) -> &'g [&'v Value] {
-    let place = groups.binary_search_by(|(other, _)| other.cmp(element));
-    place.map_or(&[], |place| groups[place].1.as_slice())
+/// An item of one of two lists.
+struct Item<'v> {
+    element: PathElement,
+    value: &'v Value,
+    is_new: bool,
+}
+
+fn compare_items(schema: SchemaRef<'_>, old: &[Value], new: &[Value]) -> Comparison {
+    let old = old.iter().map(|value| (value, false));
+    let new = new.iter().map(|value| (value, true));
+    let items = old.chain(new).filter_map(|(value, is_new)| {
+        let element = form::element(schema, value).ok()?;
+        Some(Item {
+            element,
+            value,
+            is_new,
+        })
+    });
+    let mut items: Vec<Item<'_>> = items.collect();
+    items.sort_by(|a, b| a.element.cmp(&b.element));
+    let mut comparison = Comparison::default();
+    for group in items.chunk_by(|a, b| a.element == b.element) {
+        let of = |is_new: bool| -> Vec<&Value> {
+            let items = group.iter().filter(|item| item.is_new == is_new);
+            items.map(|item| item.value).collect()
+        };
+        if let Some(first) = group.first() {
+            comparison.push(&first.element, compare_group(schema, &of(false), &of(true)));
+        }
+    }
+    comparison
+}
+
+/// Items with the same key. Several on one side are compared as a whole.
+fn compare_group(schema: SchemaRef<'_>, old: &[&Value], new: &[&Value]) -> Part {
+    let item = form::item(schema);
+    let is_same = || old.len() == new.len() && old.iter().zip(new).all(|(a, b)| value::equal(a, b));
+    match (old, new) {
+        ([] | [_], [] | [_]) => compare_value(item, old.first().copied(), new.first().copied()),
+        ([_, _, ..], [_, _, ..]) => Part {
+            modified: !is_same(),
+            ..Part::default()
+        },
+        ([_, _, ..], _) => {
+            let fresh = new.first().map(|new| compare_value(item, None, Some(new)));
+            Part {
+                removed: true,
+                ..fresh.unwrap_or_default()
+            }
+        }
+        (_, [_, _, ..]) => {
+            let gone = old.first().map(|old| compare_value(item, Some(old), None));
+            Part {
+                added: true,
+                ..gone.unwrap_or_default()
+            }
+        }
+    }
 }
 
 fn items(value: Option<&Value>) -> &[Value] {

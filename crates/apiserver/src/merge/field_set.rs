@@ -4,74 +4,84 @@ use serde_json::Value;
 
 use super::form::{self, Form};
 use super::path::PathElement;
-use super::set::Set;
+use super::set::{Node, Set};
 use crate::schema::SchemaRef;
 
 /// All fields that the object mentions.
 pub(super) fn field_set(schema: SchemaRef<'_>, value: &Value) -> Set {
-    let mut set = Set::new();
-    collect(schema, value, &mut Vec::new(), &mut set);
-    set
+    collect(schema, value).below
 }
 
-fn collect(schema: SchemaRef<'_>, value: &Value, path: &mut Vec<PathElement>, set: &mut Set) {
-    match form::form(schema, Some(value)) {
-        Form::Scalar => set.insert(path),
-        Form::List if form::is_atomic_list(schema) => set.insert(path),
-        Form::List => collect_items(schema, value, path, set),
-        Form::Map | Form::Open if schema.atomic_map => set.insert(path),
-        Form::Map | Form::Open => collect_fields(schema, value, path, set),
+/// What a value contributes to the set of the object around it.
+struct Part {
+    /// The value itself is mentioned.
+    is_member: bool,
+    below: Set,
+}
+
+fn collect(schema: SchemaRef<'_>, value: &Value) -> Part {
+    let leaf = || Part {
+        is_member: true,
+        below: Set::new(),
+    };
+    let below = match form::form(schema, Some(value)) {
+        Form::Scalar => return leaf(),
+        Form::List if form::is_atomic_list(schema) => return leaf(),
+        Form::Map | Form::Open if schema.atomic_map => return leaf(),
+        Form::List => collect_items(schema, value),
+        Form::Map | Form::Open => collect_fields(schema, value),
+    };
+    Part {
+        is_member: false,
+        below,
     }
 }
 
 /// Items that occur twice are owned as a whole, once.
-fn collect_items(schema: SchemaRef<'_>, value: &Value, path: &mut Vec<PathElement>, set: &mut Set) {
+fn collect_items(schema: SchemaRef<'_>, value: &Value) -> Set {
     let items = value.as_array().map_or(&[][..], Vec::as_slice);
-    let elements: Vec<_> = items
+    let mut items: Vec<(PathElement, &Value)> = items
         .iter()
         .filter_map(|item| Some((form::element(schema, item).ok()?, item)))
         .collect();
-    let mut sorted: Vec<_> = elements.iter().map(|(element, _)| element).collect();
-    sorted.sort();
-    let count = |element: &PathElement| {
-        let first = sorted.partition_point(|other| *other < element);
-        sorted[first..]
-            .iter()
-            .take_while(|other| **other == element)
-            .count()
-    };
-    for (element, item) in &elements {
-        path.push(element.clone());
-        set.insert(path);
-        if count(element) == 1 {
-            collect(form::item(schema), item, path, set);
+    items.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut set = Set::new();
+    for group in items.chunk_by(|(a, _), (b, _)| a == b) {
+        let children = match group {
+            [(_, item)] => collect(form::item(schema), item).below,
+            _ => Set::new(),
+        };
+        if let Some((element, _)) = group.first() {
+            set.push(Node {
+                element: element.clone(),
+                member: true,
+                children,
+            });
         }
-        path.pop();
     }
+    set
 }
 
-fn collect_fields(
-    schema: SchemaRef<'_>,
-    value: &Value,
-    path: &mut Vec<PathElement>,
-    set: &mut Set,
-) {
+fn collect_fields(schema: SchemaRef<'_>, value: &Value) -> Set {
     let Value::Object(fields) = value else {
-        return;
+        return Set::new();
     };
+    let mut fields: Vec<(&String, &Value)> = fields.iter().collect();
+    fields.sort_by_key(|(name, _)| *name);
+    let mut set = Set::new();
     for (name, value) in fields {
-        path.push(PathElement::field(name));
-        if let Some(schema) = form::field(schema, name) {
-            collect(schema, value, path, set);
-        }
+        let part = form::field(schema, name).map(|schema| collect(schema, value));
         let is_empty = match value {
             Value::Null => true,
             Value::Object(fields) => fields.is_empty(),
             _ => false,
         };
-        if is_empty || !form::is_declared(schema, name) {
-            set.insert(path);
-        }
-        path.pop();
+        let is_member = part.as_ref().is_some_and(|part| part.is_member);
+        set.push(Node {
+            element: PathElement::field(name),
+            member: is_member || is_empty || !form::is_declared(schema, name),
+            children: part.map_or_else(Set::new, |part| part.below),
+        });
     }
+    set
 }

@@ -41,11 +41,6 @@ pub(super) fn refresh(object: &mut Value, applied: &Value) {
     let mut applied = applied.clone();
     if let Some(annotations) = annotations_mut(&mut applied) {
         annotations.remove(ANNOTATION);
-        if annotations.is_empty()
-            && let Some(metadata) = applied.get_mut("metadata").and_then(Value::as_object_mut)
-        {
-            metadata.remove("annotations");
-        }
     }
     let Some(annotations) = annotations_mut(object) else {
         return;

@@ -95,6 +95,13 @@ impl Set {
         }
     }
 
+    /// Adds a node that comes after all others, unless it is empty.
+    pub(super) fn push(&mut self, node: Node) {
+        if !node.is_empty() {
+            self.nodes.push(node);
+        }
+    }
+
     /// Adds what a decoder read. The last word on an element counts.
     pub(super) fn put(&mut self, node: Node) {
         match self.find(&node.element) {

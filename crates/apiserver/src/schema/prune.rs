@@ -55,7 +55,13 @@ struct Pruner {
 }
 
 impl Pruner {
+    /// Without a schema, objects lose all fields.
     fn value(&mut self, value: &mut Value, schema: Option<SchemaRef<'_>>) {
+        let is_kept = schema.is_some_and(|schema| schema.preserve_unknown);
+        self.value_in(value, schema, is_kept);
+    }
+
+    fn value_in(&mut self, value: &mut Value, schema: Option<SchemaRef<'_>>, is_kept: bool) {
         match (value, schema) {
             (Value::Object(fields), None) => {
                 for name in fields.keys() {
@@ -63,17 +69,17 @@ impl Pruner {
                 }
                 fields.clear();
             }
-            (Value::Object(fields), Some(schema)) => self.object(fields, schema),
+            (Value::Object(fields), Some(schema)) => self.object(fields, schema, is_kept),
             (Value::Array(items), schema) => {
-                let is_kept = schema.is_some_and(|schema| schema.preserve_unknown);
-                let items_schema = schema.and_then(SchemaRef::items);
-                if is_kept && items_schema.is_none() {
+                let item_schema = schema.and_then(SchemaRef::items);
+                if is_kept && item_schema.is_none() {
                     return;
                 }
                 for (i, item) in items.iter_mut().enumerate() {
                     let length = self.path.len();
                     self.path.push_str(&format!("[{i}]"));
-                    self.value(item, items_schema);
+                    let keeps_unknown = item_schema.is_some_and(|schema| schema.preserve_unknown);
+                    self.value_in(item, item_schema, is_kept || keeps_unknown);
                     self.path.truncate(length);
                 }
             }
@@ -81,7 +87,7 @@ impl Pruner {
         }
     }
 
-    fn object(&mut self, fields: &mut Map<String, Value>, schema: SchemaRef<'_>) {
+    fn object(&mut self, fields: &mut Map<String, Value>, schema: SchemaRef<'_>, is_kept: bool) {
         let is_root = self.path.is_empty();
         fields.retain(|name, value| {
             let is_meta = matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
@@ -89,14 +95,14 @@ impl Pruner {
                 return true;
             }
             let property = schema.property(name).or_else(|| schema.additional());
-            if property.is_some() || schema.node().additional == Additional::Allowed {
+            if property.is_some() || schema.node().additional != Additional::Unsaid {
                 let length = self.path.len();
                 self.enter(name);
                 self.value(value, property);
                 self.path.truncate(length);
                 return true;
             }
-            if schema.preserve_unknown || schema.node().additional == Additional::Forbidden {
+            if is_kept {
                 return true;
             }
             if !(is_meta && is_root) {

@@ -11,7 +11,7 @@ use kube_cel::cel::{Context, ExecutionError, Value as CelValue};
 use serde_json::Value;
 
 use super::field_error::{FieldError, Reason};
-use super::validate::{Correlated, same_item, type_name};
+use super::validate::{Correlated, OldItems, type_name};
 use super::{SchemaRef, Type};
 pub(crate) use compile::Compiled;
 pub(super) use compile::compile;
@@ -86,7 +86,7 @@ struct Same<'v> {
     parent: Option<Correlated<'v>>,
 }
 
-impl Same<'_> {
+impl<'v> Same<'v> {
     fn is_unchanged(&self) -> bool {
         self.current
             .or(self.parent)
@@ -109,12 +109,12 @@ impl Same<'_> {
         }
     }
 
-    fn index(self, index: usize) -> Self {
+    fn item(self, items: Option<&OldItems<'v>>, index: usize) -> Self {
         let Some(current) = self.current else {
             return self;
         };
         Self {
-            current: current.index(index),
+            current: current.item(items, index),
             parent: Some(current),
         }
     }
@@ -126,13 +126,13 @@ struct Walker<'f> {
 }
 
 impl Walker<'_> {
-    fn value(
+    fn value<'v>(
         &mut self,
         path: &str,
-        new: &Value,
-        old: Option<&Value>,
-        schema: SchemaRef<'_>,
-        same: Same<'_>,
+        new: &'v Value,
+        old: Option<&'v Value>,
+        schema: SchemaRef<'v>,
+        same: Same<'v>,
     ) {
         if new.is_null() {
             return;
@@ -166,14 +166,16 @@ impl Walker<'_> {
                 let Some(item_schema) = schema.items() else {
                     return;
                 };
+                let old_items = old.and_then(|old| OldItems::new(schema, old));
+                let same_items = same.current.as_ref().and_then(Correlated::items);
                 for (i, item) in items.iter().enumerate() {
-                    let old = old.and_then(|old| same_item(schema, old, item));
+                    let old = old_items.as_ref().and_then(|items| items.find(item));
                     self.value(
                         &format!("{path}[{i}]"),
                         item,
                         old,
                         item_schema,
-                        same.index(i),
+                        same.item(same_items.as_ref(), i),
                     );
                 }
             }

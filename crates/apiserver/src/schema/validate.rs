@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::field_error::{FieldError, Reason};
 use super::rules::{check_rules, has_rules};
 use super::{Additional, SchemaRef, Type};
-pub(super) use correlate::{Correlated, same_item};
+pub(super) use correlate::{Correlated, OldItems};
 use problem::{Outcome, Problem};
 
 mod correlate;
@@ -205,8 +205,9 @@ impl Validator {
     ) -> Outcome {
         let mut outcome = Outcome::default();
         if let Some(item_schema) = schema.items() {
+            let old_items = old.and_then(Correlated::items);
             for (i, item) in items.iter().enumerate() {
-                let old = old.and_then(|old| old.index(i));
+                let old = old.and_then(|old| old.item(old_items.as_ref(), i));
                 let path = format!("{path}[{i}]");
                 outcome.merge(self.correlated(&path, item, old.as_ref(), item_schema));
             }
@@ -452,4 +453,3 @@ fn check_string(path: &str, text: &str, schema: SchemaRef<'_>) -> Outcome {
     }
     outcome
 }
-

@@ -1,6 +1,8 @@
 //! Lists that are merged: objects by a key, scalars by value. The order is that of the patch, with the items that
 //! only the server has at their old places between them.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
 use super::{DIRECTIVE, Error, internal, merge_objects, no_merge_key, unknown_directive};
@@ -29,12 +31,12 @@ pub(super) fn merge(
             .filter(|item| !patch.contains(item))
             .collect()),
         Items::Scalars => {
-            let mut merged: Vec<Value> = Vec::new();
-            for item in original.iter().chain(&patch) {
-                if !merged.contains(item) {
-                    merged.push(item.clone());
-                }
-            }
+            let mut seen = HashSet::new();
+            let both = original
+                .iter()
+                .chain(&patch)
+                .filter(|item| seen.insert(item.to_string()));
+            let merged: Vec<Value> = both.cloned().collect();
             Ok(arrange(merged, &patch, &original, None))
         }
         Items::Objects => {
@@ -136,17 +138,19 @@ fn merge_by_key(
     key: &str,
 ) -> Result<Vec<Value>, Error> {
     let schema = list.items().unwrap_or(list);
+    let mut places = Places::new(&merged, Some(key));
     for item in patch {
         let Value::Object(changes) = item else {
             continue;
         };
         let value = changes.get(key).ok_or_else(|| no_merge_key(changes, key))?;
-        let place = merged.iter().position(|item| item.get(key) == Some(value));
-        match place.map(|place| (place, std::mem::take(&mut merged[place]))) {
-            Some((place, Value::Object(current))) => {
-                merged[place] = Value::Object(merge_objects(current, changes.clone(), schema)?);
-            }
-            _ => merged.push(item.clone()),
+        let place = places.of(item);
+        let current = place.map(|place| std::mem::take(&mut merged[place]));
+        if let (Some(place), Some(Value::Object(current))) = (place, current) {
+            merged[place] = Value::Object(merge_objects(current, changes.clone(), schema)?);
+        } else {
+            places.places.insert(value.to_string(), merged.len());
+            merged.push(item.clone());
         }
     }
     Ok(merged)
@@ -167,24 +171,40 @@ fn identity<'v>(item: &'v Value, key: Option<&str>) -> &'v Value {
     }
 }
 
-fn place(order: &[Value], item: &Value, key: Option<&str>) -> Option<usize> {
-    order
-        .iter()
-        .position(|other| identity(other, key) == identity(item, key))
+/// Where items stand in a list, the first of equal ones.
+struct Places<'k> {
+    places: HashMap<String, usize>,
+    key: Option<&'k str>,
+}
+
+impl<'k> Places<'k> {
+    fn new(list: &[Value], key: Option<&'k str>) -> Self {
+        let mut places = HashMap::with_capacity(list.len());
+        for (i, item) in list.iter().enumerate() {
+            places.entry(identity(item, key).to_string()).or_insert(i);
+        }
+        Self { places, key }
+    }
+
+    fn of(&self, item: &Value) -> Option<usize> {
+        self.places
+            .get(&identity(item, self.key).to_string())
+            .copied()
+    }
 }
 
 /// Items that `first` names come in its order. The others keep the order of `live` and go before the first of
 /// those that they stood before.
 fn arrange(items: Vec<Value>, first: &[Value], live: &[Value], key: Option<&str>) -> Vec<Value> {
-    let (mut named, mut others): (Vec<Value>, Vec<Value>) = items
-        .into_iter()
-        .partition(|item| place(first, item, key).is_some());
-    named.sort_by_key(|item| place(first, item, key));
-    others.sort_by_key(|item| place(live, item, key));
+    let (first, live) = (Places::new(first, key), Places::new(live, key));
+    let (mut named, mut others): (Vec<Value>, Vec<Value>) =
+        items.into_iter().partition(|item| first.of(item).is_some());
+    named.sort_by_cached_key(|item| first.of(item));
+    others.sort_by_cached_key(|item| live.of(item));
     let mut arranged = Vec::with_capacity(named.len() + others.len());
     let (mut named, mut others) = (named.into_iter().peekable(), others.into_iter().peekable());
     while let (Some(other), Some(name)) = (others.peek(), named.peek()) {
-        let is_before = match (place(live, other, key), place(live, name, key)) {
+        let is_before = match (live.of(other), live.of(name)) {
             (Some(other), Some(name)) => other < name,
             _ => false,
         };

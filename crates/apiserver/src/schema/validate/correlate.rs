@@ -1,8 +1,10 @@
 //! Finds the old value of each part of a changed object, so that errors in what did not change can be passed over.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
-use crate::schema::{ListType, SchemaRef};
+use crate::schema::{ListKey, ListType, SchemaRef};
 
 /// A value with the one it replaces.
 #[derive(Debug, Clone, Copy)]
@@ -32,36 +34,53 @@ impl<'v> Correlated<'v> {
         })
     }
 
-    /// Items are found again by their keys only.
-    pub(in crate::schema) fn index(&self, index: usize) -> Option<Self> {
+    /// The old items of a list, to find those of the new one.
+    pub(in crate::schema) fn items(&self) -> Option<OldItems<'v>> {
+        OldItems::new(self.schema, self.old)
+    }
+
+    /// A new item with its old one, if there is one.
+    pub(in crate::schema) fn item(&self, old: Option<&OldItems<'v>>, index: usize) -> Option<Self> {
         let new = self.new.as_array()?.get(index)?;
         Some(Self {
             new,
-            old: same_item(self.schema, self.old, new)?,
+            old: old?.find(new)?,
             schema: self.schema.items()?,
         })
     }
 }
 
-/// The item of a list that has the same key, if the list has keys.
-pub(in crate::schema) fn same_item<'v>(
-    schema: SchemaRef<'_>,
-    list: &'v Value,
-    item: &Value,
-) -> Option<&'v Value> {
-    let ListType::Map(keys) = &schema.node().list_type else {
-        return None;
-    };
-    let item = item.as_object()?;
-    let is_same = |other: &&Value| {
-        other.as_object().is_some_and(|other| {
-            keys.iter().all(|key| {
-                let of = |fields: &serde_json::Map<String, Value>| {
-                    fields.get(&key.name).or(key.default.as_ref()).cloned()
-                };
-                of(item) == of(other)
-            })
-        })
-    };
-    list.as_array()?.iter().find(is_same)
+/// The items of a list by their keys. Only lists with keys have them.
+#[derive(Debug)]
+pub(in crate::schema) struct OldItems<'v> {
+    keys: &'v [ListKey],
+    items: HashMap<String, &'v Value>,
+}
+
+impl<'v> OldItems<'v> {
+    pub(in crate::schema) fn new(schema: SchemaRef<'v>, list: &'v Value) -> Option<Self> {
+        let ListType::Map(keys) = &schema.node().list_type else {
+            return None;
+        };
+        let mut items = HashMap::new();
+        for item in list.as_array()? {
+            if let Some(key) = key_of(keys, item) {
+                items.entry(key).or_insert(item);
+            }
+        }
+        Some(Self { keys, items })
+    }
+
+    pub(in crate::schema) fn find(&self, item: &Value) -> Option<&'v Value> {
+        self.items.get(&key_of(self.keys, item)?).copied()
+    }
+}
+
+fn key_of(keys: &[ListKey], item: &Value) -> Option<String> {
+    let fields = item.as_object()?;
+    let key = keys
+        .iter()
+        .map(|key| fields.get(&key.name).or(key.default.as_ref()));
+    let key = key.map(|value| value.map_or_else(String::new, Value::to_string));
+    Some(key.collect::<Vec<_>>().join(","))
 }

@@ -1,5 +1,7 @@
 //! Lists that are sets or maps must not have an item twice.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use crate::schema::field_error::FieldError;
@@ -85,12 +87,15 @@ fn check_keys(path: &str, items: &[Value], keys: &[&str], errors: &mut Vec<Field
 
 /// Where values occur for the second time. Further occurrences are not told.
 fn second_occurrences(values: &[Value]) -> Vec<usize> {
-    let is_second = |i: &usize| {
-        values[..*i]
-            .iter()
-            .filter(|value| **value == values[*i])
-            .count()
-            == 1
+    let mut counts: HashMap<String, usize> = HashMap::with_capacity(values.len());
+    let mut is_second = |value: &Value| {
+        let count = counts.entry(value.to_string()).or_default();
+        *count += 1;
+        *count == 2
     };
-    (0..values.len()).filter(is_second).collect()
+    let values = values.iter().enumerate();
+    values
+        .filter(|(_, value)| is_second(value))
+        .map(|(i, _)| i)
+        .collect()
 }
