@@ -8,6 +8,7 @@
 mod decode;
 mod defaults;
 mod definitions;
+mod kinds;
 mod laws;
 mod replay;
 mod robustness;
