@@ -3,9 +3,6 @@
 //! The language and its Kubernetes functions come from `kube-cel`. Which rules run on which values, what `oldSelf`
 //! is and what the errors say is decided here.
 
-use std::cell::RefCell;
-
-use kube_cel::KubeCelExt;
 use kube_cel::cel::objects::OptionalValue;
 use kube_cel::cel::{Context, ExecutionError, Value as CelValue};
 use serde_json::Value;
@@ -17,14 +14,11 @@ pub(crate) use compile::Compiled;
 pub(super) use compile::compile;
 
 mod compile;
+mod functions;
+mod optional;
 mod values;
 
 const MAX_MESSAGE: usize = 5120;
-
-thread_local! {
-    /// Registering all functions takes longer than most rules.
-    static FUNCTIONS: RefCell<Context<'static>> = RefCell::new(Context::default().with_all());
-}
 
 /// Checks all rules of a schema. With an old object, failures in parts that did not change do not count, except
 /// those of rules that compare with the old value.
@@ -64,7 +58,7 @@ fn check(
     if !has_rules(schema) {
         return Vec::new();
     }
-    FUNCTIONS.with_borrow(|functions| {
+    functions::with(|functions| {
         let mut walker = Walker {
             functions,
             errors: Vec::new(),
@@ -221,7 +215,7 @@ impl Walker<'_> {
                     format!("rule compile error: {problem}"),
                 )),
                 Ok(None) => None,
-                Ok(Some(program)) => match program.execute(&scope) {
+                Ok(Some(program)) => match CelValue::resolve(program, &scope) {
                     Ok(CelValue::Bool(true)) => None,
                     Ok(_) => {
                         let error = broken(path, new, schema, rule, &scope);
@@ -271,7 +265,7 @@ fn broken(
 /// What `messageExpression` says, if it says something usable.
 fn message(rule: &Compiled, scope: &Context<'_>) -> Option<String> {
     let program = rule.message_program.as_ref().ok()?.as_ref()?;
-    let Ok(CelValue::String(text)) = program.execute(scope) else {
+    let Ok(CelValue::String(text)) = CelValue::resolve(program, scope) else {
         return None;
     };
     let text = text.trim();
@@ -290,7 +284,9 @@ fn evaluation_problem(problem: &ExecutionError, rule: &Compiled) -> String {
         ExecutionError::FunctionError { function, .. } if function == "quantity" => {
             super::decode::NOT_A_QUANTITY.to_owned()
         }
-        ExecutionError::FunctionError { message, .. } => message.clone(),
+        ExecutionError::FunctionError { function, message } => {
+            conversion_problem(function).unwrap_or_else(|| message.clone())
+        }
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
         ExecutionError::Overflow(..) => "integer overflow".to_owned(),
@@ -308,4 +304,15 @@ fn evaluation_problem(problem: &ExecutionError, rule: &Compiled) -> String {
         other => other.to_string(),
     };
     format!("{problem} evaluating rule: {name}")
+}
+
+/// Texts that cannot be converted are told in the same words for all types.
+fn conversion_problem(function: &str) -> Option<String> {
+    let type_ = match function {
+        "int" | "uint" | "double" | "bool" => function,
+        "duration" => "google.protobuf.Duration",
+        "timestamp" => "google.protobuf.Timestamp",
+        _ => return None,
+    };
+    Some(format!("type conversion error from 'string' to '{type_}'"))
 }

@@ -12,6 +12,7 @@ mod kinds;
 mod laws;
 mod replay;
 mod robustness;
+mod rules;
 mod scale;
 
 use replay::check_file;

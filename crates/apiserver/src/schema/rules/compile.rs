@@ -3,8 +3,11 @@
 
 use std::sync::Arc;
 
-use kube_cel::cel::Program;
+use kube_cel::cel::IdedExpr;
+use kube_cel::cel::parser::Parser;
 
+use super::functions;
+use super::optional::index_optional_fields;
 use crate::schema::{Rule, SchemaRef};
 
 /// Longer rules are refused.
@@ -25,8 +28,8 @@ pub(crate) struct Compiled {
     pub(super) optional_old_self: bool,
     pub(super) uses_old_self: bool,
     /// Nothing if the rule is empty.
-    pub(in crate::schema) program: Result<Option<Arc<Program>>, String>,
-    pub(super) message_program: Result<Option<Arc<Program>>, String>,
+    pub(in crate::schema) program: Result<Option<Arc<IdedExpr>>, String>,
+    pub(super) message_program: Result<Option<Arc<IdedExpr>>, String>,
 }
 
 impl Compiled {
@@ -49,12 +52,24 @@ pub(in crate::schema) fn compile(rules: Vec<Rule>) -> Vec<Compiled> {
     if rules.is_empty() {
         return Vec::new();
     }
+    let lost = rules.clone();
     let work = move || rules.into_iter().map(compile_one).collect();
     let thread = std::thread::Builder::new().stack_size(STACK).spawn(work);
-    thread
-        .ok()
-        .and_then(|thread| thread.join().ok())
-        .unwrap_or_default()
+    let compiled = thread.ok().and_then(|thread| thread.join().ok());
+    compiled.unwrap_or_else(|| lost.into_iter().map(not_compiled).collect())
+}
+
+/// A rule that the compiler could not finish. It fails wherever it is asked.
+fn not_compiled(rule: Rule) -> Compiled {
+    let empty = Rule {
+        expression: String::new(),
+        message_expression: String::new(),
+        ..rule
+    };
+    Compiled {
+        program: Err("compilation failed".to_owned()),
+        ..compile_one(empty)
+    }
 }
 
 fn compile_one(rule: Rule) -> Compiled {
@@ -81,9 +96,18 @@ fn compile_one(rule: Rule) -> Compiled {
     }
 }
 
-fn program_of(text: &str) -> Result<Arc<Program>, String> {
+fn program_of(text: &str) -> Result<Arc<IdedExpr>, String> {
     check_size(text)?;
-    let program = Program::compile(text).map_err(|error| format!("compilation failed: {error}"))?;
+    let parser = Parser::default().enable_optional_syntax(true);
+    let mut program = parser
+        .parse(text)
+        .map_err(|error| format!("compilation failed: {error}"))?;
+    index_optional_fields(&mut program);
+    if let Some(name) = functions::missing(&program) {
+        return Err(format!(
+            "compilation failed: ERROR: undeclared reference to '{name}'"
+        ));
+    }
     Ok(Arc::new(program))
 }
 
