@@ -3,3 +3,6 @@
 pub mod store;
 pub mod watch;
 pub mod protobuf;
+pub mod merge;
+pub mod patch;
+pub mod schema;
