@@ -1,1 +1,4 @@
 //! The embedded Kubernetes API: one process, one file, real clients can't tell.
+
+pub mod kinds;
+pub mod status;

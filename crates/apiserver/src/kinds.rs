@@ -1,0 +1,5 @@
+//! What kinds there are.
+
+mod names;
+
+pub use names::{GroupKind, GroupResource, GroupVersion};
