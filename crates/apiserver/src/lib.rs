@@ -2,4 +2,6 @@
 
 pub mod discovery;
 pub mod kinds;
+pub mod selector;
 pub mod status;
+pub mod validation;

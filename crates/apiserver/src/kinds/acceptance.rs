@@ -38,23 +38,20 @@ pub(super) fn accept(definition: &mut Value, taken: &Taken, now: &str) {
     }
     status["acceptedNames"] = names_json(&accepted);
     let was_established = condition_is_true(status, "Established");
-    match &conflict {
-        Some((reason, message)) => {
-            set_condition(status, "NamesAccepted", "False", reason, message, now);
-            if !was_established {
-                let message = "not all names are accepted";
-                set_condition(status, "Established", "False", "NotAccepted", message, now);
-            }
-        }
-        None => {
-            let message = "no conflicts found";
-            set_condition(status, "NamesAccepted", "True", "NoConflicts", message, now);
-            if !was_established {
-                let reason = "InitialNamesAccepted";
-                let message = "the initial names have been accepted";
-                set_condition(status, "Established", "True", reason, message, now);
-            }
-        }
+    let (state, reason, message) = match &conflict {
+        Some((reason, message)) => ("False", *reason, message.as_str()),
+        None => ("True", "NoConflicts", "no conflicts found"),
+    };
+    set_condition(status, "NamesAccepted", [state, reason, message], now);
+    if !was_established {
+        let (reason, message) = match state {
+            "True" => (
+                "InitialNamesAccepted",
+                "the initial names have been accepted",
+            ),
+            _ => ("NotAccepted", "not all names are accepted"),
+        };
+        set_condition(status, "Established", [state, reason, message], now);
     }
     keep_stored_version(status, stored);
 }
@@ -145,14 +142,7 @@ fn names_json(names: &Names) -> Value {
 }
 
 /// Sets a condition; its time changes only when its state does.
-fn set_condition(
-    status: &mut Value,
-    type_: &str,
-    state: &str,
-    reason: &str,
-    message: &str,
-    now: &str,
-) {
+fn set_condition(status: &mut Value, type_: &str, [state, reason, message]: [&str; 3], now: &str) {
     let mut condition = json!({
         "type": type_,
         "status": state,

@@ -26,6 +26,7 @@ const VERBS_WHEN_TERMINATING: &[&str] = &["delete", "deletecollection", "get", "
 const READ_WRITE: &[&str] = &["get", "patch", "update"];
 
 /// What a definition calls its kind.
+#[expect(clippy::struct_field_names, reason = "the names are those of the API")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Names {
     pub plural: String,

@@ -19,6 +19,7 @@ pub(super) const ALL_VERBS: &[&str] = &[
 ];
 
 /// One served version of one kind.
+#[expect(clippy::struct_field_names, reason = "the names are those of the API")]
 #[derive(Debug, Clone)]
 pub struct Kind {
     pub group: String,
@@ -119,6 +120,7 @@ pub struct Writes {
 }
 
 /// How objects are deleted.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Deletion {
     /// The answer is the object, also when it is gone at once.

@@ -5,9 +5,10 @@ use std::fmt;
 use serde_json::Value;
 
 /// Where a field is. Paths borrow their parents, so that building one costs nothing until an error is written.
+#[must_use]
 #[derive(Debug, Clone, Copy)]
 pub struct Path<'a> {
-    parent: Option<&'a Path<'a>>,
+    parent: Option<&'a Self>,
     step: Step<'a>,
 }
 

@@ -181,9 +181,9 @@ pub(super) fn to_v2(autoscaler: &mut Value) {
         .unwrap_or_default();
     let utilization = take(autoscaler, "spec", "targetCPUUtilizationPercentage");
     if let Some(utilization) = utilization {
-        metrics.push(cpu_metric(utilization));
+        metrics.push(cpu_metric(&utilization));
     } else if metrics.is_empty() {
-        metrics.push(cpu_metric(DEFAULT_UTILIZATION.into()));
+        metrics.push(cpu_metric(&DEFAULT_UTILIZATION.into()));
     }
     put(autoscaler, "spec", "metrics", metrics.into());
     if let Some(behavior) = annotated(BEHAVIOR) {
@@ -213,7 +213,7 @@ pub(super) fn to_v2(autoscaler: &mut Value) {
     }
 }
 
-fn cpu_metric(utilization: Value) -> Value {
+fn cpu_metric(utilization: &Value) -> Value {
     json!({
         "type": "Resource",
         "resource": {
