@@ -201,7 +201,7 @@ fn keep_system_fields(object: &mut Map<String, Value>, old: &Value) {
     }
 }
 
-/// The generation counts changes of what is desired; for Deployments also of annotations.
+/// The generation counts changes of what is desired, and for a few kinds of some metadata.
 fn set_generation(kind: &Kind, object: &mut Map<String, Value>, old: &Value) {
     let is_daemon_set = (kind.group.as_str(), kind.kind.as_str()) == ("apps", "DaemonSet");
     if is_daemon_set {
@@ -209,11 +209,19 @@ fn set_generation(kind: &Kind, object: &mut Map<String, Value>, old: &Value) {
         let before = template_generation(old);
         set_template_generation(object, if changed { before + 1 } else { before });
     }
-    let mut changed = differs(kind, object, old);
-    if (kind.group.as_str(), kind.kind.as_str()) == ("apps", "Deployment") {
-        let annotations = object.get("metadata").map(|all| &all["annotations"]);
-        changed |= annotations != Some(&old["metadata"]["annotations"]);
-    }
+    let same_metadata = |key: &str| {
+        let new = object.get("metadata").and_then(|all| all.get(key));
+        new == old["metadata"].get(key)
+    };
+    let changed = match (kind.group.as_str(), kind.kind.as_str()) {
+        // Only ever the first.
+        ("scheduling.k8s.io", "PriorityClass") => false,
+        ("apps", "Deployment") => differs(kind, object, old) || !same_metadata("annotations"),
+        ("discovery.k8s.io", "EndpointSlice") => {
+            differs(kind, object, old) || !same_metadata("labels") || !same_metadata("annotations")
+        }
+        _ => differs(kind, object, old),
+    };
     let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
     if let Some(metadata) = part(object, "metadata") {
         let generation = if changed { generation + 1 } else { generation };
@@ -266,7 +274,7 @@ fn add_namespace_finalizer(namespace: &mut Map<String, Value>) {
     }
 }
 
-/// A ServiceAccount names Secrets of its own namespace: only the names count.
+/// A service account names Secrets of its own namespace: only the names count.
 fn clean_secret_references(account: &mut Map<String, Value>) {
     let references = account.get_mut("secrets").and_then(Value::as_array_mut);
     for reference in references.into_iter().flatten() {

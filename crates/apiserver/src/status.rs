@@ -162,6 +162,13 @@ impl Status {
         Self::new(Reason::AlreadyExists, message).with(about(resource, name))
     }
 
+    /// The name is still that of an object that is being deleted.
+    pub fn being_deleted(resource: GroupResource<'_>, name: &str) -> Self {
+        let mut status = Self::already_exists(resource, name);
+        status.message.insert_str(0, "object is being deleted: ");
+        status
+    }
+
     /// No free name was found for an object with a generated name.
     pub fn no_unique_name(resource: GroupResource<'_>, name: &str) -> Self {
         let message = format!(

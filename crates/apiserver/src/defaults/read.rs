@@ -33,7 +33,7 @@ pub(super) fn read(id: usize, object: &mut Value) -> Result<Vec<String>, Error> 
 
 /// Where a value is. Costs nothing until a message is written.
 struct Place<'a> {
-    parent: Option<&'a Place<'a>>,
+    parent: Option<&'a Self>,
     step: Step<'a>,
     /// The innermost structure.
     structure: &'static str,

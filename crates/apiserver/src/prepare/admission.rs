@@ -27,7 +27,7 @@ pub trait Surroundings {
     fn priority_class(&self, name: &str) -> Option<Priority>;
     /// The class of Pods that name none.
     fn default_priority_class(&self) -> Option<Priority>;
-    /// A ServiceAccount of the Pod's namespace.
+    /// A service account of the Pod's namespace.
     fn service_account(&self, namespace: &str, name: &str) -> Option<Value>;
     /// Five random letters for the name of the volume with the token.
     fn random_suffix(&self) -> String;

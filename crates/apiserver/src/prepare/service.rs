@@ -88,8 +88,8 @@ pub fn allocate(
     if let Some(old) = old {
         take_over(spec, &old["spec"]);
     }
-    families(spec);
     let invalid = |error: Error| Status::invalid(SERVICE, &name, &[error]);
+    families(spec).map_err(invalid)?;
     cluster_addresses(spec, old, allocator).map_err(invalid)?;
     node_ports(spec, old, allocator).map_err(invalid)?;
     health_check_port(spec, old, allocator)
@@ -167,9 +167,9 @@ fn take_over_ports(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
 }
 
 /// Which families of addresses a Service has. This server has one, so that two are only ever named, never served.
-fn families(spec: &mut Map<String, Value>) {
+fn families(spec: &mut Map<String, Value>) -> Result<(), Error> {
     if !needs_address(spec) {
-        return;
+        return Ok(());
     }
     let has_selector = spec
         .get("selector")
@@ -196,6 +196,25 @@ fn families(spec: &mut Map<String, Value>) {
             "IPv4"
         };
         families.push(other.into());
+    }
+    if is_open {
+        return Ok(());
+    }
+    if text(spec, "ipFamilyPolicy") == "RequireDualStack" {
+        let detail = "this cluster is not configured for dual-stack services";
+        let place = SPEC.child("ipFamilyPolicy");
+        return Err(Error::invalid(&place, "RequireDualStack", detail));
+    }
+    let families = spec.get("ipFamilies").and_then(Value::as_array);
+    let place = SPEC.child("ipFamilies");
+    let foreign = families.into_iter().flatten().enumerate();
+    match foreign.into_iter().find(|(_, family)| **family != "IPv4") {
+        Some((index, family)) => Err(Error::invalid(
+            &place.index(index),
+            family,
+            "not configured on this cluster",
+        )),
+        None => Ok(()),
     }
 }
 
@@ -331,7 +350,13 @@ pub(super) fn drop_fields_of_old_type(service: &mut Map<String, Value>, old: &Va
         needs_ports(spec) || (text(spec, "type") == "ClusterIP" && spec.contains_key("externalIPs"))
     };
     if needs_address(old) && !needs_address(spec) {
-        for key in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+        for key in [
+            "clusterIP",
+            "clusterIPs",
+            "ipFamilies",
+            "ipFamilyPolicy",
+            "internalTrafficPolicy",
+        ] {
             forget(spec, old, key);
         }
     }

@@ -5,23 +5,12 @@ use serde_json::{Map, Value, json};
 use super::{Rule, default, part, text};
 
 pub(super) fn of_type(name: &str) -> Option<Rule> {
+    of_source(name).or_else(|| of_kind(name))
+}
+
+/// Rules of the older sources of volumes.
+fn of_source(name: &str) -> Option<Rule> {
     let rule: Rule = match name {
-        "core.PersistentVolume" => |volume| {
-            if let Some(spec) = part(volume, "spec") {
-                default(
-                    spec,
-                    [
-                        ("persistentVolumeReclaimPolicy", json!("Retain")),
-                        ("volumeMode", json!("Filesystem")),
-                    ],
-                );
-            }
-            pending(volume);
-        },
-        "core.PersistentVolumeClaim" => pending,
-        "core.PersistentVolumeClaimSpec" => |spec| {
-            default(spec, [("volumeMode", json!("Filesystem"))]);
-        },
         "core.AzureDiskVolumeSource" => |source| {
             default(
                 source,
@@ -54,6 +43,29 @@ pub(super) fn of_type(name: &str) -> Option<Rule> {
                     ("storageMode", json!("ThinProvisioned")),
                 ],
             );
+        },
+        _ => return None,
+    };
+    Some(rule)
+}
+
+fn of_kind(name: &str) -> Option<Rule> {
+    let rule: Rule = match name {
+        "core.PersistentVolume" => |volume| {
+            if let Some(spec) = part(volume, "spec") {
+                default(
+                    spec,
+                    [
+                        ("persistentVolumeReclaimPolicy", json!("Retain")),
+                        ("volumeMode", json!("Filesystem")),
+                    ],
+                );
+            }
+            pending(volume);
+        },
+        "core.PersistentVolumeClaim" => pending,
+        "core.PersistentVolumeClaimSpec" => |spec| {
+            default(spec, [("volumeMode", json!("Filesystem"))]);
         },
         "core.Secret" => secret,
         "core.NodeStatus" => |status| {
