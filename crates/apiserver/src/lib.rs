@@ -6,4 +6,5 @@ pub mod kinds;
 pub mod prepare;
 pub mod selector;
 pub mod status;
+pub mod table;
 pub mod validation;
