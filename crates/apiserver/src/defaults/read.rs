@@ -269,7 +269,9 @@ fn bytes(text: &str) -> Result<Value, Error> {
         Err(error) => {
             let position = match error {
                 base64::DecodeError::InvalidByte(position, _)
-                | base64::DecodeError::InvalidLastSymbol(position, _) => position,
+                | base64::DecodeError::InvalidLastSymbol {
+                    offset: position, ..
+                } => position,
                 base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => {
                     // The group of four that is not complete.
                     text.len() / 4 * 4

@@ -15,7 +15,7 @@ pub(super) fn of(kind: &Kind, object: &Value, now: Now) -> Vec<Value> {
             vec![name(object), phase.into(), age(object, now)]
         },
         ("", "Node") => node,
-        ("", "Event") | ("events.k8s.io", "Event") => event,
+        ("" | "events.k8s.io", "Event") => event,
         ("", "ServiceAccount") | ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => {
             |object, now| vec![name(object), age(object, now)]
         }

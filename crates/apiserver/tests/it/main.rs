@@ -1,17 +1,13 @@
-//! The embedded API from outside: what needs a process of its own.
-
+//! Cases that a real kube-apiserver 1.36 answered, replayed without it, laws, and crashes.
 #![expect(
-    clippy::unwrap_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "test helpers"
+    clippy::unwrap_used,
+    clippy::unwrap_in_result,
+    reason = "a test ends where something is missing"
 )]
 
 mod crash;
-//! Cases that a real kube-apiserver 1.36 answered, replayed without it, and laws.
-    clippy::unwrap_in_result,
-    reason = "a test ends where something is missing"
-
 mod decode;
 mod defaults;
 mod definitions;
@@ -29,14 +25,22 @@ fn server_side_apply_is_as_recorded() {
     check_file("ssa.json");
 }
 
+#[test]
 fn random_sequences_of_writes_are_as_recorded() {
     check_file("random.json");
+}
 
+#[test]
 fn patches_are_as_recorded() {
     check_file("patch.json");
+}
 
+#[test]
 fn validation_is_as_recorded() {
     check_file("validation.json");
+}
 
+#[test]
 fn scaling_is_as_recorded() {
     check_file("scale.json");
+}
