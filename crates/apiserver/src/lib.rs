@@ -3,6 +3,7 @@
 pub mod defaults;
 pub mod discovery;
 pub mod kinds;
+pub mod openapi;
 pub mod prepare;
 pub mod selector;
 pub mod status;

@@ -15,7 +15,7 @@ pub(super) fn of(kind: &Kind, object: &Value, now: Now) -> Vec<Value> {
             vec![name(object), phase.into(), age(object, now)]
         },
         ("", "Node") => node,
-        ("", "Event") | ("events.k8s.io", "Event") => event,
+        ("" | "events.k8s.io", "Event") => event,
         ("", "ServiceAccount") | ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => {
             |object, now| vec![name(object), age(object, now)]
         }
@@ -207,8 +207,8 @@ fn quota(object: &Value, now: Now) -> Vec<Value> {
 fn component_status(object: &Value, _: Now) -> Vec<Value> {
     let conditions = list(object, "conditions").iter();
     let healthy = conditions
-        .filter(|condition| condition["type"] == "Healthy")
-        .last();
+        .rev()
+        .find(|condition| condition["type"] == "Healthy");
     let state = match healthy {
         Some(condition) if condition["status"] == "True" => "Healthy",
         Some(_) => "Unhealthy",
