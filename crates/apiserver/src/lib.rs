@@ -6,6 +6,7 @@ pub mod defaults;
 pub mod discovery;
 pub mod kinds;
 pub mod merge;
+pub mod openapi;
 pub mod patch;
 pub mod prepare;
 pub mod protobuf;

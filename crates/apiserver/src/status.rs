@@ -263,6 +263,15 @@ impl Status {
         Self::new(Reason::Invalid, message).with(details)
     }
 
+    /// A write that must say which version it replaces does not. The real server names the resource here.
+    pub fn version_required(resource: GroupResource<'_>, name: &str) -> Self {
+        let metadata = field::Path::root("metadata");
+        let place = metadata.child("resourceVersion");
+        let error = field::Error::invalid(&place, 0, "must be specified for an update");
+        let kind = GroupKind::new(resource.group, resource.resource);
+        Self::invalid(kind, name, &[error])
+    }
+
     /// The server answers with this if it does not know who is asking.
     pub fn unauthorized() -> Self {
         Self::new(Reason::Unauthorized, "Unauthorized")

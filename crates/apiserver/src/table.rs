@@ -45,7 +45,7 @@ impl Include {
 }
 
 /// A table. Serializes in the order of the real server's fields.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     /// `resourceVersion`, and `continue` and `remainingItemCount` of a part of a list.
     pub metadata: Map<String, Value>,
@@ -55,7 +55,7 @@ pub struct Table {
 }
 
 /// One row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     pub cells: Vec<Value>,
     pub conditions: Option<Value>,

@@ -41,6 +41,7 @@ struct Row {
     stored_as: Option<(&'static str, &'static str)>,
     /// The version that the storage hash names, if another.
     hashed_as: Option<&'static str>,
+    deprecation: Option<&'static str>,
 }
 
 const fn namespaced(plural: &'static str, kind: &'static str) -> Row {
@@ -66,6 +67,7 @@ const fn namespaced(plural: &'static str, kind: &'static str) -> Row {
         fields: fields::NAMESPACED,
         stored_as: None,
         hashed_as: None,
+        deprecation: None,
     }
 }
 
@@ -153,6 +155,11 @@ impl Row {
         self
     }
 
+    const fn deprecated(mut self, warning: &'static str) -> Self {
+        self.deprecation = Some(warning);
+        self
+    }
+
     fn kind(&self, group: &Group) -> Kind {
         let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         Kind {
@@ -175,6 +182,7 @@ impl Row {
             writes: self.writes,
             deletion: self.deletion,
             fields: self.fields.iter().map(selectable).collect(),
+            deprecation: self.deprecation.map(str::to_owned),
             custom: None,
         }
     }
@@ -233,6 +241,10 @@ impl SubresourceRow {
         }
     }
 }
+
+const COMPONENT_STATUS: &str = "v1 ComponentStatus is deprecated in v1.19+";
+const ENDPOINTS: &str =
+    "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
 
 const CREATE: &[&str] = &["create"];
 const READ_WRITE: &[&str] = &["get", "patch", "update"];
@@ -303,9 +315,9 @@ const POD_ENDPOINTS: &[SubresourceRow] = &[
 pub(super) static GROUPS: &[Group] = &[
     Group { name: "", version: "v1", priority: 18_000, rows: &[
         namespaced("bindings", "Binding").verbs(CREATE),
-        cluster("componentstatuses", "ComponentStatus").short(&["cs"]).verbs(&["get", "list"]),
+        cluster("componentstatuses", "ComponentStatus").short(&["cs"]).verbs(&["get", "list"]).deprecated(COMPONENT_STATUS),
         namespaced("configmaps", "ConfigMap").short(&["cm"]),
-        namespaced("endpoints", "Endpoints").short(&["ep"]).create_on_update(),
+        namespaced("endpoints", "Endpoints").short(&["ep"]).create_on_update().deprecated(ENDPOINTS),
         namespaced("events", "Event").short(&["ev"]).create_on_update().no_gc().fields(fields::EVENTS),
         namespaced("limitranges", "LimitRange").short(&["limits"]).create_on_update(),
         cluster("namespaces", "Namespace").short(&["ns"]).verbs(&["create", "delete", "get", "list", "patch", "update", "watch"]).sub(&[FINALIZE, STATUS]).returns_object().fields(fields::NAMESPACES),

@@ -137,6 +137,7 @@ fn served_kind(
         },
         deletion: Deletion::default(),
         fields: fields(version),
+        deprecation: deprecation(definition, version),
         custom: Some(Arc::new(custom(definition, version, terminating))),
         kind: names.kind,
         list_kind: names.list_kind,
@@ -194,7 +195,6 @@ fn custom(definition: &Definition, version: &Value, terminating: bool) -> Custom
             .iter()
             .map(column)
             .collect(),
-        deprecation: deprecation(definition, version),
         terminating,
     }
 }

@@ -39,6 +39,8 @@ pub struct Kind {
     pub deletion: Deletion,
     /// What field selectors may name beside `metadata.name` and `metadata.namespace`.
     pub fields: Vec<SelectableField>,
+    /// Sent as a warning with every answer.
+    pub deprecation: Option<String>,
     /// Set for kinds that a definition has added.
     pub custom: Option<Arc<Custom>>,
 }
@@ -152,8 +154,6 @@ pub struct Custom {
     pub schema: Value,
     pub scale: Option<Scale>,
     pub columns: Vec<PrinterColumn>,
-    /// Sent as a warning with every answer.
-    pub deprecation: Option<String>,
     /// The definition is being deleted: nothing can be created.
     pub terminating: bool,
 }

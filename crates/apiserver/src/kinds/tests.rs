@@ -121,3 +121,28 @@ fn a_version_that_is_not_stored_is_converted() {
         .collect();
     assert_eq!(converted, ["events.k8s.io/v1", "autoscaling/v1"]);
 }
+
+/// What a real server did with an object of each kind: has it a generation, did a PUT create it, was a PUT without
+/// resource version taken, was its deletion answered with the object.
+#[test]
+fn kinds_are_written_and_deleted_as_on_the_real_server() {
+    let facts: Value = serde_json::from_str(include_str!("../../tests/data/facts.json")).unwrap();
+    let kinds = Registry::default().snapshot();
+    for (name, facts) in facts.as_object().unwrap() {
+        let (version, kind) = name.rsplit_once('/').unwrap();
+        let version = GroupVersion::parse(version);
+        let kind = kinds.kind(version.group, version.version, kind).unwrap();
+        // Orphaning dependents, or removing the objects of a definition, takes a moment in which the object is
+        // still there.
+        let returns_object = kind.deletion.returns_object
+            || kind.deletion.orphans_by_default
+            || kind.kind == "CustomResourceDefinition";
+        let ours = json!([
+            kind.writes.generation,
+            kind.writes.create_on_update,
+            kind.writes.unconditional_update,
+            returns_object,
+        ]);
+        assert_eq!(ours, *facts, "{name}");
+    }
+}

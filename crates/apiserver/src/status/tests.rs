@@ -56,6 +56,11 @@ fn about_objects() -> Vec<(&'static str, Status)> {
             Status::namespace_terminating(CONFIG_MAPS, "a", "term"),
         ),
         ("deleted", Status::deleted(CONFIG_MAPS, "a", "UID")),
+        (
+            "version required",
+            Status::version_required(GroupResource::new("coordination.k8s.io", "leases"), "vr"),
+        ),
+        ("being deleted", Status::being_deleted(CONFIG_MAPS, "bd")),
     ]
 }
 

@@ -207,8 +207,8 @@ fn quota(object: &Value, now: Now) -> Vec<Value> {
 fn component_status(object: &Value, _: Now) -> Vec<Value> {
     let conditions = list(object, "conditions").iter();
     let healthy = conditions
-        .filter(|condition| condition["type"] == "Healthy")
-        .last();
+        .rev()
+        .find(|condition| condition["type"] == "Healthy");
     let state = match healthy {
         Some(condition) if condition["status"] == "True" => "Healthy",
         Some(_) => "Unhealthy",

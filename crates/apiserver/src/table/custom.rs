@@ -19,7 +19,6 @@ fn cell(column: &PrinterColumn, object: &Value, now: Now) -> Option<Value> {
     let value = path.first(object)?;
     match (column.type_.as_str(), value) {
         ("string", value) => Some(text(value).into()),
-        (_, Value::Null) => None,
         ("integer", Value::Number(number)) => match number.as_i64() {
             Some(whole) => Some(whole.into()),
             #[expect(
@@ -28,7 +27,7 @@ fn cell(column: &PrinterColumn, object: &Value, now: Now) -> Option<Value> {
             )]
             None => number.as_f64().map(|float| json!(float as i64)),
         },
-        ("number", Value::Number(number)) => whole_or_float(number.as_f64()?),
+        ("number", Value::Number(number)) => Some(whole_or_float(number.as_f64()?)),
         ("boolean", Value::Bool(_)) => Some(value.clone()),
         ("date", Value::String(time)) => Some(match parse(time) {
             Some(time) => human(seconds_between(time, now.0)).into(),
@@ -39,13 +38,13 @@ fn cell(column: &PrinterColumn, object: &Value, now: Now) -> Option<Value> {
 }
 
 /// A number as JSON writes it: without a fraction if there is none.
-fn whole_or_float(number: f64) -> Option<Value> {
+fn whole_or_float(number: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() < EXACT {
         #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
-        return Some(json!(number as i64));
+        return json!(number as i64);
     }
-    Some(json!(number))
+    json!(number)
 }
 
 /// A value as text: plain if it is a scalar, else as JSON.

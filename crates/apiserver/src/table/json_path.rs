@@ -15,7 +15,7 @@ enum Step {
     Slice(Slice),
     Wildcard,
     Recursive,
-    Union(Vec<Step>),
+    Union(Vec<Self>),
     Filter(Filter),
 }
 
@@ -387,29 +387,29 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(path: &str, expected: Option<Value>) {
+    fn check(path: &str, expected: impl Into<Option<Value>>) {
         let object = json!({
             "a": {"b.c": 1, "list": [{"n": "x", "v": 1}, {"n": "y", "v": 2}, {"n": "z"}]},
             "m": {"k": [10, 20, 30]},
         });
         let path = JsonPath::parse(path).unwrap();
-        assert_eq!(path.first(&object).cloned(), expected);
+        assert_eq!(path.first(&object).cloned(), expected.into());
     }
 
     #[test]
     fn paths_find_what_people_point_at() {
-        check(".a.list[0].n", Some(json!("x")));
-        check(".a.list[-1].n", Some(json!("z")));
-        check(".a.list[*].v", Some(json!(1)));
-        check(".a['b.c']", Some(json!(1)));
-        check(r".a.b\.c", Some(json!(1)));
-        check(".a.list[?(@.n=='y')].v", Some(json!(2)));
-        check(".a.list[?(@.n == \"y\")].v", Some(json!(2)));
-        check(".a.list[?(@.v>1)].n", Some(json!("y")));
-        check(".a.list[?(@.v)].n", Some(json!("x")));
-        check(".m.k[1:]", Some(json!(20)));
-        check("..k[0]", Some(json!(10)));
-        check(".m.k[0,1]", Some(json!(10)));
+        check(".a.list[0].n", json!("x"));
+        check(".a.list[-1].n", json!("z"));
+        check(".a.list[*].v", json!(1));
+        check(".a['b.c']", json!(1));
+        check(r".a.b\.c", json!(1));
+        check(".a.list[?(@.n=='y')].v", json!(2));
+        check(".a.list[?(@.n == \"y\")].v", json!(2));
+        check(".a.list[?(@.v>1)].n", json!("y"));
+        check(".a.list[?(@.v)].n", json!("x"));
+        check(".m.k[1:]", json!(20));
+        check("..k[0]", json!(10));
+        check(".m.k[0,1]", json!(10));
         check(".missing.field", None);
         check(".a.list[7]", None);
         check(".a.list[?(@.n==1)].v", None);

@@ -70,7 +70,9 @@ struct State {
 impl State {
     fn of(pod: &Value) -> Self {
         let (spec, status) = (&pod["spec"], &pod["status"]);
-        let sidecars = list(spec, "initContainers").iter().filter(is_sidecar);
+        let sidecars = list(spec, "initContainers")
+            .iter()
+            .filter(|container| is_sidecar(container));
         let mut state = Self {
             total: list(spec, "containers").len() + sidecars.count(),
             reason: text_or(status, "reason", text(status, "phase")).to_owned(),
@@ -112,7 +114,7 @@ impl State {
             let sidecar = declared
                 .iter()
                 .find(|declared| declared["name"] == container["name"])
-                .is_some_and(|declared| is_sidecar(&declared));
+                .is_some_and(is_sidecar);
             if sidecar {
                 of_sidecars.0 += number(container, "restartCount");
                 of_sidecars.1 = of_sidecars.1.max(last_end(container));
@@ -180,7 +182,7 @@ impl State {
     }
 }
 
-fn is_sidecar(container: &&Value) -> bool {
+fn is_sidecar(container: &Value) -> bool {
     container["restartPolicy"] == "Always"
 }
 
