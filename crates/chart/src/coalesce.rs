@@ -1,7 +1,6 @@
 //! Puts values together down the tree: the user's over the parent's section over the chart's own defaults.
 //!
-//! Null in a higher layer deletes the key below. Helm 3 keeps nulls of a chart's defaults, Helm 4 drops them. When
-//! `keep_nulls` is set (Helm calls it merging) nothing is deleted yet, because a lower chart has still to see it.
+//! Null in a higher layer deletes the key below. Helm 3 keeps nulls of a chart's defaults, Helm 4 drops them.
 
 use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 
@@ -20,38 +19,34 @@ pub struct Error {
     shown: String,
 }
 
+/// What becomes of a null that a higher layer sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nulls {
+    /// It deletes the key and goes.
+    Settle,
+    /// It stays, because a lower chart has still to see it. Helm calls this merging.
+    Keep,
+}
+
 /// The values of a chart and everything below it; `values` itself is not changed.
 pub(crate) fn coalesce(
     tree: &Tree<'_>,
     node: NodeId,
     values: &Map,
+    nulls: Nulls,
     profile: Profile,
     warn: Sink<'_>,
 ) -> Result<Map, Error> {
-    Coalescer::new(tree, profile, warn).run(node, values, false)
-}
-
-/// The same, but nulls are kept for later.
-pub(crate) fn merge(
-    tree: &Tree<'_>,
-    node: NodeId,
-    values: &Map,
-    profile: Profile,
-    warn: Sink<'_>,
-) -> Result<Map, Error> {
-    Coalescer::new(tree, profile, warn).run(node, values, true)
+    let tables = Tables { profile, warn };
+    let copy = copy_map(values);
+    Coalescer { tree, tables }.chart(node, &copy, "", nulls)?;
+    Ok(copy)
 }
 
 /// Adds to `target` what `source` has and `target` has not. Both may be changed.
-pub(crate) fn tables(
-    target: &Map,
-    source: &Map,
-    keep_nulls: bool,
-    profile: Profile,
-    warn: Sink<'_>,
-) {
+pub(crate) fn tables(target: &Map, source: &Map, nulls: Nulls, profile: Profile, warn: Sink<'_>) {
     let mut tables = Tables { profile, warn };
-    tables.coalesce(target, source, "", keep_nulls);
+    tables.coalesce(target, source, "", nulls);
 }
 
 struct Coalescer<'t, 'c, 'w> {
@@ -59,56 +54,45 @@ struct Coalescer<'t, 'c, 'w> {
     tables: Tables<'w>,
 }
 
-impl<'t, 'c, 'w> Coalescer<'t, 'c, 'w> {
-    fn new(tree: &'t Tree<'c>, profile: Profile, warn: Sink<'w>) -> Self {
-        let tables = Tables { profile, warn };
-        Self { tree, tables }
-    }
-
-    fn run(&mut self, node: NodeId, values: &Map, keep_nulls: bool) -> Result<Map, Error> {
-        let copy = copy_map(values);
-        self.chart(node, &copy, "", keep_nulls)?;
-        Ok(copy)
-    }
-
+impl Coalescer<'_, '_, '_> {
     fn chart(
         &mut self,
         node: NodeId,
         values: &Map,
         prefix: &str,
-        keep_nulls: bool,
+        nulls: Nulls,
     ) -> Result<(), Error> {
-        let path = join(prefix, &self.tree.node(node).name);
-        self.defaults(node, values, &path, keep_nulls);
+        let path = join(prefix, self.tree.name(node));
+        self.defaults(node, values, &path, nulls);
         let tree = self.tree;
         for &child in &tree.node(node).children {
-            let name = &tree.node(child).name;
+            let name = tree.name(child);
             let section = match values.get(name.as_bytes()) {
                 Some(Value::Map(section)) => section,
                 None => {
                     let section = Map::default();
-                    values.set(Str::from(name.as_str()), Value::Map(section.clone()));
+                    values.set(Str::from(name), Value::Map(section.clone()));
                     section
                 }
                 Some(other) => {
                     return Err(Error {
-                        name: name.clone(),
+                        name: name.to_owned(),
                         shown: not_a_bool(&other),
                     });
                 }
             };
             self.globals(&section, values, &path);
-            self.chart(child, &section, &path, keep_nulls)?;
+            self.chart(child, &section, &path, nulls)?;
         }
         Ok(())
     }
 
     /// Fills in the chart's own `values.yaml`.
-    fn defaults(&mut self, node: NodeId, values: &Map, path: &str, keep_nulls: bool) {
+    fn defaults(&mut self, node: NodeId, values: &Map, path: &str, nulls: Nulls) {
         let strips = self.tables.profile.rules().strips_null_defaults;
         for (key, default) in self.tree.node(node).values.entries() {
             match values.get(key.as_bytes()) {
-                Some(Value::Nil) if !keep_nulls => {
+                Some(Value::Nil) if nulls == Nulls::Settle => {
                     values.remove(key.as_bytes());
                 }
                 Some(Value::Map(target)) => {
@@ -122,23 +106,27 @@ impl<'t, 'c, 'w> Coalescer<'t, 'c, 'w> {
                         continue;
                     };
                     // A subchart's section keeps its nulls until the subchart's own defaults are filled in.
-                    let keep = keep_nulls || self.tree.has_child_named(node, key.as_bytes());
+                    let nulls = if self.tree.has_child_named(node, key.as_bytes()) {
+                        Nulls::Keep
+                    } else {
+                        nulls
+                    };
                     let source = copy_map(source);
-                    if !keep && strips {
+                    if nulls == Nulls::Settle && strips {
                         remove_nulls(&source);
                     }
                     self.tables
-                        .coalesce(&target, &source, &join(path, &key.to_text()), keep);
+                        .coalesce(&target, &source, &join(path, &key.to_text()), nulls);
                 }
                 Some(_) => {}
                 None => {
-                    if strips && !keep_nulls && default.is_nil() {
+                    if strips && nulls == Nulls::Settle && default.is_nil() {
                         continue;
                     }
                     let default = default.deep_copy();
                     if let Value::Map(map) = &default
                         && strips
-                        && !keep_nulls
+                        && nulls == Nulls::Settle
                     {
                         remove_nulls(map);
                     }
@@ -166,7 +154,7 @@ impl<'t, 'c, 'w> Coalescer<'t, 'c, 'w> {
                 (Value::Map(table), Some(Value::Map(existing))) => {
                     let table = Map::from_entries(MapType::Any, table.entries());
                     let path = join(prefix, &key.to_text());
-                    self.tables.coalesce(&table, &existing, &path, true);
+                    self.tables.coalesce(&table, &existing, &path, Nulls::Keep);
                     target_globals.set(key, Value::Map(table));
                 }
                 (Value::Map(_), Some(_)) => {
@@ -205,15 +193,15 @@ struct Tables<'w> {
 }
 
 impl Tables<'_> {
-    fn coalesce(&mut self, target: &Map, source: &Map, prefix: &str, keep_nulls: bool) {
-        let deleted = self.settle_nulls(target, source, keep_nulls);
+    fn coalesce(&mut self, target: &Map, source: &Map, prefix: &str, nulls: Nulls) {
+        let deleted = self.settle_nulls(target, source, nulls);
         for (key, below) in source.entries() {
             match (target.get(key.as_bytes()), below) {
                 (None, _) if deleted.contains(&key) => {}
                 (None, below) => target.set(key, below),
                 (Some(Value::Map(inner)), Value::Map(below)) => {
                     let path = join(prefix, &key.to_text());
-                    self.coalesce(&inner, &below, &path, keep_nulls);
+                    self.coalesce(&inner, &below, &path, nulls);
                 }
                 (Some(_), below @ Value::Map(_)) => {
                     let path = join(prefix, &key.to_text());
@@ -236,14 +224,14 @@ impl Tables<'_> {
 
     /// Deletes the nulls of the target whose work is done: in Helm 3 wherever the source has the key, in Helm 4
     /// wherever the source has a value, which the null blots out for good. Gives the deleted keys.
-    fn settle_nulls(&self, target: &Map, source: &Map, keep_nulls: bool) -> Vec<Str> {
-        let nulls: Vec<Str> = target.with_entries(|entries| {
+    fn settle_nulls(&self, target: &Map, source: &Map, nulls: Nulls) -> Vec<Str> {
+        let keys: Vec<Str> = target.with_entries(|entries| {
             let nulls = entries.iter().filter(|(_, value)| value.is_nil());
             nulls.map(|(key, _)| key.clone()).collect()
         });
         let blots_out = self.profile.rules().strips_null_defaults;
         let mut deleted = Vec::new();
-        for key in nulls {
+        for key in keys {
             let below = source.get(key.as_bytes());
             let is_done = below
                 .as_ref()
@@ -251,7 +239,7 @@ impl Tables<'_> {
             if blots_out {
                 source.set(key.clone(), Value::Nil);
             }
-            if is_done && !keep_nulls {
+            if is_done && nulls == Nulls::Settle {
                 target.remove(key.as_bytes());
                 deleted.push(key);
             }

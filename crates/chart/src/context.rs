@@ -86,11 +86,11 @@ impl Builder<'_, '_> {
             context.set(Str::from(key), value);
         }
         for &child in &node.children {
-            let name = &self.tree.node(child).name;
+            let name = self.tree.name(child);
             // By path, as Helm looks it up: a dot in a chart's name leads elsewhere.
             let section = table(&context, &format!("Values.{name}")).unwrap_or_default();
             let below = self.chart(child, &section);
-            subcharts.set(Str::from(name.as_str()), Value::Map(below));
+            subcharts.set(Str::from(name), Value::Map(below));
         }
         self.add_templates(id, &context);
         context

@@ -4,7 +4,7 @@
 use outrigger_gotmpl::value::{Map, Str, Value};
 
 use crate::chart::Chart;
-use crate::coalesce::{self, Error as CoalesceError};
+use crate::coalesce::{self, Error as CoalesceError, Nulls};
 use crate::load::Sink;
 use crate::metadata::Dependency;
 use crate::plain::Plain;
@@ -74,14 +74,14 @@ struct Processor<'t, 'c, 'w> {
 impl Processor<'_, '_, '_> {
     /// Keeps the subcharts that the values switch on, and renames them.
     fn enable(&mut self, node: NodeId, values: &Map, path: &str) -> Result<(), Error> {
-        let Some(requirements) = self.tree.node(node).requirements.clone() else {
+        let Some(requirements) = self.tree.requirements_of(node).map(<[_]>::to_vec) else {
             return Ok(());
         };
         self.resolve_aliases(node, &requirements);
         for &requirement in &requirements {
             self.tree.requirement_mut(requirement).enabled = true;
         }
-        let values = self.coalesce(node, values)?;
+        let values = self.coalesce(node, values, Nulls::Settle)?;
         self.apply_tags(&requirements, &values);
         self.apply_conditions(&requirements, &values, path);
         let disabled: Vec<String> = requirements
@@ -91,14 +91,15 @@ impl Processor<'_, '_, '_> {
             .map(|requirement| requirement.name.clone())
             .collect();
         let mut children = self.tree.node(node).children.clone();
-        children.retain(|&child| !disabled.contains(&self.tree.node(child).name));
-        for &child in &children {
-            let below = format!("{path}{}.", self.tree.node(child).name);
-            self.enable(child, &values, &below)?;
-        }
+        children.retain(|&child| !disabled.iter().any(|name| name == self.tree.name(child)));
         let mut kept = requirements;
         kept.retain(|&id| !disabled.contains(&self.tree.requirement(id).name));
-        self.tree.node_mut(node).requirements = (!kept.is_empty()).then_some(kept);
+        for &child in &children {
+            let below = format!("{path}{}.", self.tree.name(child));
+            self.enable(child, &values, &below)?;
+        }
+        self.tree
+            .set_requirements(node, (!kept.is_empty()).then_some(kept));
         self.tree.set_children(node, children);
         Ok(())
     }
@@ -129,12 +130,11 @@ impl Processor<'_, '_, '_> {
     }
 
     fn satisfies(&self, child: NodeId, requirement: RequirementId) -> bool {
-        let child = self.tree.node(child);
         let requirement = self.tree.requirement(requirement);
-        child.name == requirement.name
+        self.tree.name(child) == requirement.name
             && version::satisfies(
                 &requirement.dependency.version,
-                &child.chart.metadata.version,
+                &self.tree.node(child).chart.metadata.version,
                 self.profile,
             )
     }
@@ -142,13 +142,14 @@ impl Processor<'_, '_, '_> {
     /// A copy of the chart for one dependency entry. Helm 3 copies only the chart itself.
     fn copy_for(&mut self, child: NodeId, requirement: RequirementId) -> NodeId {
         let copy = self.tree.duplicate(child);
+        self.tree.detach(copy);
         if self.profile.rules().aliases_are_deep {
-            let requirements = self.tree.node(copy).requirements.clone();
+            let requirements = self.tree.requirements_of(copy).map(<[_]>::to_vec);
             let requirements = requirements.map(|ids| {
                 let duplicate = |id| self.tree.duplicate_requirement(id);
                 ids.into_iter().map(duplicate).collect()
             });
-            self.tree.node_mut(copy).requirements = requirements;
+            self.tree.set_requirements(copy, requirements);
             let children = self.tree.node(copy).children.clone();
             let children = children
                 .into_iter()
@@ -159,7 +160,7 @@ impl Processor<'_, '_, '_> {
         let alias = &self.tree.requirement(requirement).dependency.alias;
         if !alias.is_empty() {
             let alias = alias.clone();
-            self.tree.node_mut(copy).name = alias;
+            self.tree.rename(copy, alias);
         }
         copy
     }
@@ -218,21 +219,19 @@ impl Processor<'_, '_, '_> {
 
     /// Adds what the subcharts export to the chart's own defaults.
     fn import_into(&mut self, node: NodeId) -> Result<(), Error> {
-        let Some(requirements) = self.tree.node(node).requirements.clone() else {
+        let Some(requirements) = self.tree.requirements_of(node).map(<[_]>::to_vec) else {
             return Ok(());
         };
-        let values = coalesce::merge(
-            self.tree,
-            node,
-            &Map::default(),
-            self.profile,
-            &mut *self.warn,
-        )
-        .map_err(|source| self.coalesce_error(source))?;
+        let values = self.coalesce(node, &Map::default(), Nulls::Keep)?;
         let imported = Map::default();
         for id in requirements {
             let mut imports = Vec::new();
-            for entry in self.tree.requirement(id).dependency.import_values.clone() {
+            // An entry that aliases share is imported once: Helm leaves it in a form that it does not read again.
+            let entries = match &self.tree.requirement(id).imports {
+                Some(_) => Vec::new(),
+                None => self.tree.requirement(id).dependency.import_values.clone(),
+            };
+            for entry in entries {
                 let Some((child, parent)) = self.import_paths(&entry, id)? else {
                     continue;
                 };
@@ -241,11 +240,14 @@ impl Processor<'_, '_, '_> {
             }
             self.tree.requirement_mut(id).imports = Some(imports);
         }
-        let values = match Value::Map(values).deep_copy() {
-            Value::Map(copy) => copy,
-            _ => Map::default(),
-        };
-        coalesce::tables(&values, &imported, true, self.profile, &mut *self.warn);
+        let values = coalesce::copy_map(&values);
+        coalesce::tables(
+            &values,
+            &imported,
+            Nulls::Keep,
+            self.profile,
+            &mut *self.warn,
+        );
         self.tree.node_mut(node).values = values;
         Ok(())
     }
@@ -260,7 +262,12 @@ impl Processor<'_, '_, '_> {
             ));
             return;
         };
-        let mut found = found;
+        // What is imported stays the subchart's own map, so a later import may change it there; an empty one is new.
+        let mut found = if found.is_empty() {
+            Map::default()
+        } else {
+            found
+        };
         if parent != "." {
             for key in parent.rsplit('.') {
                 let outer = Map::default();
@@ -268,7 +275,7 @@ impl Processor<'_, '_, '_> {
                 found = outer;
             }
         }
-        coalesce::tables(into, &found, true, self.profile, &mut *self.warn);
+        coalesce::tables(into, &found, Nulls::Keep, self.profile, &mut *self.warn);
     }
 
     /// The child's path and the parent's, or nothing for an entry that Helm ignores.
@@ -294,16 +301,19 @@ impl Processor<'_, '_, '_> {
         }
     }
 
-    fn coalesce(&mut self, node: NodeId, values: &Map) -> Result<Map, Error> {
-        coalesce::coalesce(self.tree, node, values, self.profile, &mut *self.warn)
-            .map_err(|source| self.coalesce_error(source))
-    }
-
-    fn coalesce_error(&self, source: CoalesceError) -> Error {
-        Error::Coalesce {
+    fn coalesce(&mut self, node: NodeId, values: &Map, nulls: Nulls) -> Result<Map, Error> {
+        coalesce::coalesce(
+            self.tree,
+            node,
+            values,
+            nulls,
+            self.profile,
+            &mut *self.warn,
+        )
+        .map_err(|source| Error::Coalesce {
             prefix: self.profile.rules().dependency_error_prefix,
             source,
-        }
+        })
     }
 }
 

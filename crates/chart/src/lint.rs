@@ -13,6 +13,7 @@ use outrigger_gotmpl::value::Map;
 
 use crate::capabilities::KubeVersion;
 use crate::chart::Chart;
+use crate::coalesce::Nulls;
 use crate::load;
 use crate::profile::Profile;
 use crate::{coalesce, schema, yaml};
@@ -157,11 +158,17 @@ fn check_values(linter: &mut Linter, source: &Source, values: &Map, options: &Li
     coalesce::tables(
         &merged,
         &coalesce::copy_map(values),
-        false,
+        Nulls::Settle,
         options.profile,
         &mut quiet,
     );
-    coalesce::tables(&merged, &defaults, false, options.profile, &mut quiet);
+    coalesce::tables(
+        &merged,
+        &defaults,
+        Nulls::Settle,
+        options.profile,
+        &mut quiet,
+    );
     if let Err(message) = schema::single(&merged, schema, options.profile) {
         linter.push(Severity::Error, FILE, message);
     }

@@ -11,6 +11,7 @@ use outrigger_gotmpl::{Engine, Limits};
 
 use crate::capabilities::Capabilities;
 use crate::chart::{Chart, Crd, crd_files};
+use crate::coalesce::Nulls;
 use crate::context::{self, Release, Renderable};
 use crate::dependencies;
 use crate::error::{Error, TemplateError};
@@ -93,7 +94,7 @@ pub fn render(
     release_name::check(&options.release.name, profile)?;
     let mut tree = Tree::new(chart);
     dependencies::process(&mut tree, values, profile, &mut *warn)?;
-    let values = coalesce::coalesce(&tree, Tree::ROOT, values, profile, warn)?;
+    let values = coalesce::coalesce(&tree, Tree::ROOT, values, Nulls::Settle, profile, warn)?;
     if !options.skip_schema {
         schema::validate(&tree, &values, profile)?;
     }
@@ -223,7 +224,7 @@ fn take_notes(
 }
 
 fn tree_name<'t>(tree: &'t Tree<'_>) -> &'t str {
-    &tree.node(Tree::ROOT).name
+    tree.name(Tree::ROOT)
 }
 
 /// The files of `crds/` of every chart that takes part.

@@ -1,7 +1,9 @@
 //! Values against `values.schema.json`, chart by chart, with the messages of each Helm.
 
 mod draft7;
+mod draft7_check;
 mod draft7_format;
+mod formats;
 mod messages;
 mod quick;
 
@@ -34,10 +36,10 @@ fn chart(tree: &Tree<'_>, id: NodeId, values: &Map, profile: Profile, report: &m
     if let Some(schema) = &node.chart.schema
         && let Err(message) = single(values, schema, profile)
     {
-        let _ = write!(report, "{}:\n{message}", node.name);
+        let _ = write!(report, "{}:\n{message}", tree.name(id));
     }
     for &child in &node.children {
-        let name = &tree.node(child).name;
+        let name = tree.name(child);
         match values.get(name.as_bytes()) {
             Some(Value::Map(section)) => chart(tree, child, &section, profile, report),
             None | Some(Value::Nil) => {}

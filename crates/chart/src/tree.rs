@@ -11,10 +11,12 @@ use crate::metadata::Dependency;
 
 pub(crate) type NodeId = usize;
 pub(crate) type RequirementId = usize;
+type IdentityId = usize;
 
 #[derive(Debug)]
 pub(crate) struct Tree<'c> {
     nodes: Vec<Node<'c>>,
+    identities: Vec<Identity>,
     requirements: Vec<Requirement>,
 }
 
@@ -22,14 +24,20 @@ pub(crate) struct Tree<'c> {
 #[derive(Debug, Clone)]
 pub(crate) struct Node<'c> {
     pub(crate) chart: &'c Chart,
-    /// The chart's name, or the alias it goes by.
-    pub(crate) name: String,
+    identity: IdentityId,
     pub(crate) parent: Option<NodeId>,
     pub(crate) children: Vec<NodeId>,
-    /// Declared dependencies; `None` is Go's nil, which stops the work below this chart.
-    pub(crate) requirements: Option<Vec<RequirementId>>,
     /// The chart's defaults; imported values are added here.
     pub(crate) values: Map,
+}
+
+/// What Helm keeps in a chart's metadata and changes there. Copies of a node share it.
+#[derive(Debug, Clone)]
+struct Identity {
+    /// The chart's name, or the alias it goes by.
+    name: String,
+    /// Declared dependencies; `None` is Go's nil, which stops the work below this chart.
+    requirements: Option<Vec<RequirementId>>,
 }
 
 /// A declared dependency with the state that processing gives it.
@@ -49,6 +57,7 @@ impl<'c> Tree<'c> {
     pub(crate) fn new(chart: &'c Chart) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
+            identities: Vec::new(),
             requirements: Vec::new(),
         };
         tree.plant(chart, None);
@@ -63,12 +72,15 @@ impl<'c> Tree<'c> {
                 .map(|dependency| self.require(dependency))
                 .collect()
         });
+        self.identities.push(Identity {
+            name: chart.name().to_owned(),
+            requirements,
+        });
         self.nodes.push(Node {
             chart,
-            name: chart.name().to_owned(),
+            identity: self.identities.len() - 1,
             parent,
             children: Vec::new(),
-            requirements,
             values: chart
                 .values
                 .as_ref()
@@ -108,15 +120,39 @@ impl<'c> Tree<'c> {
         &mut self.requirements[id]
     }
 
-    /// The declared dependencies of a chart, none if the field is absent.
-    pub(crate) fn requirements_of(&self, id: NodeId) -> &[RequirementId] {
-        self.nodes[id].requirements.as_deref().unwrap_or_default()
+    pub(crate) fn name(&self, id: NodeId) -> &str {
+        &self.identities[self.nodes[id].identity].name
     }
 
-    /// Another node with the same contents; its children and dependency entries stay shared.
+    pub(crate) fn rename(&mut self, id: NodeId, name: String) {
+        self.identities[self.nodes[id].identity].name = name;
+    }
+
+    /// The declared dependencies of a chart; `None` if the field is absent.
+    pub(crate) fn requirements_of(&self, id: NodeId) -> Option<&[RequirementId]> {
+        let identity = &self.identities[self.nodes[id].identity];
+        identity.requirements.as_deref()
+    }
+
+    pub(crate) fn set_requirements(
+        &mut self,
+        id: NodeId,
+        requirements: Option<Vec<RequirementId>>,
+    ) {
+        self.identities[self.nodes[id].identity].requirements = requirements;
+    }
+
+    /// Another node with the same contents. Its identity, its children and its dependency entries stay shared.
     pub(crate) fn duplicate(&mut self, id: NodeId) -> NodeId {
         self.nodes.push(self.nodes[id].clone());
         self.nodes.len() - 1
+    }
+
+    /// Gives a node an identity of its own, equal to the one it shared.
+    pub(crate) fn detach(&mut self, id: NodeId) {
+        let identity = self.identities[self.nodes[id].identity].clone();
+        self.identities.push(identity);
+        self.nodes[id].identity = self.identities.len() - 1;
     }
 
     /// Another dependency entry with the same contents.
@@ -134,11 +170,11 @@ impl<'c> Tree<'c> {
 
     /// `root/charts/child/...`, the prefix of the chart's template names.
     pub(crate) fn full_path(&self, id: NodeId) -> String {
-        let mut names = vec![self.nodes[id].name.as_str()];
+        let mut names = vec![self.name(id)];
         let mut at = id;
         while let Some(parent) = self.nodes[at].parent {
             at = parent;
-            names.push(&self.nodes[at].name);
+            names.push(self.name(at));
         }
         names.reverse();
         names.join("/charts/")
@@ -149,6 +185,6 @@ impl<'c> Tree<'c> {
         self.nodes[id]
             .children
             .iter()
-            .any(|&child| self.nodes[child].name.as_bytes() == name)
+            .any(|&child| self.name(child).as_bytes() == name)
     }
 }

@@ -15,11 +15,12 @@ pub(super) fn of(tree: &Tree<'_>, id: NodeId, profile: Profile) -> Value {
     let node = tree.node(id);
     let requirements: Vec<&Requirement> = tree
         .requirements_of(id)
+        .unwrap_or_default()
         .iter()
         .map(|&requirement| tree.requirement(requirement))
         .collect();
     let is_map = profile.rules().chart_is_map;
-    let mut fields = fields(&node.chart.metadata, &node.name, &requirements, is_map);
+    let mut fields = fields(&node.chart.metadata, tree.name(id), &requirements, is_map);
     let is_root = Value::Bool(node.parent.is_none());
     if is_map {
         fields.push(field("IsRoot", "IsRoot", is_root));

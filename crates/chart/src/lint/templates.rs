@@ -5,6 +5,7 @@ use outrigger_gotmpl::value::Map;
 
 use super::{LintOptions, Linter, Severity, deprecation, object_name};
 use crate::chart::Chart;
+use crate::coalesce::Nulls;
 use crate::context::Release;
 use crate::decode::Decoder;
 use crate::plain::Plain;
@@ -29,10 +30,24 @@ pub(super) fn check(
     if dependencies::process(&mut tree, values, profile, &mut quiet).is_err() {
         return;
     }
-    let Ok(values) = coalesce::coalesce(&tree, Tree::ROOT, values, profile, &mut quiet) else {
+    let Ok(values) = coalesce::coalesce(
+        &tree,
+        Tree::ROOT,
+        values,
+        Nulls::Settle,
+        profile,
+        &mut quiet,
+    ) else {
         return;
     };
-    let values = match coalesce::coalesce(&tree, Tree::ROOT, &values, profile, &mut quiet) {
+    let values = match coalesce::coalesce(
+        &tree,
+        Tree::ROOT,
+        &values,
+        Nulls::Settle,
+        profile,
+        &mut quiet,
+    ) {
         Ok(values) => values,
         Err(error) => return linter.push(Severity::Error, FOLDER, error.to_string()),
     };

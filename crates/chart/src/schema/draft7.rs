@@ -5,18 +5,21 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fmt::Write;
 
 use serde_json::{Map, Value as Json};
 
-use super::draft7_format;
+use super::{draft7_check, draft7_format};
 
 /// References may lead into each other this deep.
 const MAX_DEPTH: usize = 256;
 
 /// The message has one line per error.
 pub(super) fn validate(schema: &Json, instance: &Json) -> Result<(), String> {
+    draft7_check::check(schema)?;
     let validator = Validator {
         root: schema,
+        draft: draft_of(schema),
         patterns: RefCell::default(),
     };
     let mut outcome = Outcome::default();
@@ -24,11 +27,11 @@ pub(super) fn validate(schema: &Json, instance: &Json) -> Result<(), String> {
     if outcome.errors.is_empty() {
         return Ok(());
     }
-    Err(outcome
-        .errors
-        .into_iter()
-        .map(|error| format!("- {error}\n"))
-        .collect())
+    let mut message = String::new();
+    for error in outcome.errors {
+        let _ = writeln!(message, "- {error}");
+    }
+    Err(message)
 }
 
 /// Where in the values: a list from the inside out.
@@ -76,6 +79,8 @@ impl Outcome {
 
 struct Validator<'s> {
     root: &'s Json,
+    /// 4, 6 or 7; a schema that names no draft gets everything.
+    draft: u8,
     /// Compiled patterns; `None` for one that does not compile.
     patterns: RefCell<HashMap<String, Option<regex::Regex>>>,
 }
@@ -99,7 +104,9 @@ impl Validator<'_> {
             return;
         }
         let schema = match schema {
-            Json::Bool(false) => return outcome.fail(place, "False always fails validation"),
+            Json::Bool(false) if self.draft >= 6 => {
+                return outcome.fail(place, "False always fails validation");
+            }
             Json::Object(schema) => schema,
             _ => return,
         };
@@ -124,22 +131,22 @@ impl Validator<'_> {
         }
         self.combined(schema, value, place, outcome, depth);
         match value {
-            Json::Null | Json::Bool(_) => common(schema, value, place, outcome),
+            Json::Null | Json::Bool(_) => self.common(schema, value, place, outcome),
             Json::Number(_) => {
                 number(schema, value, place, outcome);
-                common(schema, value, place, outcome);
+                self.common(schema, value, place, outcome);
             }
             Json::String(text) => {
-                common(schema, value, place, outcome);
+                self.common(schema, value, place, outcome);
                 self.string(schema, text, place, outcome);
             }
             Json::Array(items) => {
                 self.array(schema, items, place, outcome, depth);
-                common(schema, value, place, outcome);
+                self.common(schema, value, place, outcome);
             }
             Json::Object(entries) => {
                 self.object(schema, entries, place, outcome, depth);
-                common(schema, value, place, outcome);
+                self.common(schema, value, place, outcome);
                 for (name, below) in map(schema, "properties") {
                     if let Some(value) = entries.get(name) {
                         let place = Place::Below(place, name.clone());
@@ -166,9 +173,7 @@ impl Validator<'_> {
             let (valid, best) = self.alternatives(any, value, place, depth, true);
             if valid == 0 {
                 outcome.fail(place, "Must validate at least one schema (anyOf)");
-                if let Some(best) = best {
-                    outcome.merge(best);
-                }
+                outcome.merge(best.unwrap_or_default());
             }
         }
         let one = list(schema, "oneOf");
@@ -176,10 +181,8 @@ impl Validator<'_> {
             let (valid, best) = self.alternatives(one, value, place, depth, false);
             if valid != 1 {
                 outcome.fail(place, "Must validate one and only one schema (oneOf)");
-                if valid == 0
-                    && let Some(best) = best
-                {
-                    outcome.merge(best);
+                if valid == 0 {
+                    outcome.merge(best.unwrap_or_default());
                 }
             }
         }
@@ -199,7 +202,7 @@ impl Validator<'_> {
             outcome.fail(place, "Must not validate the schema (not)");
         }
         self.dependencies(schema, value, place, outcome, depth);
-        if let Some(condition) = schema.get("if") {
+        if let Some(condition) = schema.get("if").filter(|_| self.draft >= 7) {
             let (keyword, message) = if self.sub(condition, value, place, depth).is_valid() {
                 ("then", "Must validate \"then\" as \"if\" was valid")
             } else {
@@ -313,7 +316,7 @@ impl Validator<'_> {
         if schema.get("uniqueItems") == Some(&Json::Bool(true)) {
             unique(items, place, outcome);
         }
-        if let Some(wanted) = schema.get("contains") {
+        if let Some(wanted) = schema.get("contains").filter(|_| self.draft >= 6) {
             self.contains(wanted, items, place, outcome, depth);
         }
         outcome.step();
@@ -339,9 +342,7 @@ impl Validator<'_> {
             }
         }
         outcome.fail(place, "At least one of the items must match");
-        if let Some(best) = best {
-            outcome.merge(best);
-        }
+        outcome.merge(best.unwrap_or_default());
     }
 
     fn object(
@@ -385,7 +386,7 @@ impl Validator<'_> {
                 _ => {}
             }
         }
-        if let Some(names) = schema.get("propertyNames") {
+        if let Some(names) = schema.get("propertyNames").filter(|_| self.draft >= 6) {
             for name in entries.keys() {
                 let result = self.sub(names, &Json::String(name.clone()), place, depth);
                 if !result.is_valid() {
@@ -419,6 +420,23 @@ impl Validator<'_> {
             outcome.step();
         }
         matched
+    }
+
+    /// `const` and `enum`.
+    fn common(
+        &self,
+        schema: &Map<String, Json>,
+        value: &Json,
+        place: &Place<'_>,
+        outcome: &mut Outcome,
+    ) {
+        if let Some(constant) = schema.get("const").filter(|_| self.draft >= 6)
+            && !equal(constant, value)
+        {
+            let message = format!("{} does not match: {}", place.path(), compact(constant));
+            outcome.fail(place, message);
+        }
+        allowed(schema, value, place, outcome);
     }
 
     fn string(
@@ -475,6 +493,19 @@ impl Validator<'_> {
     }
 }
 
+/// Which draft the schema says it is written in.
+fn draft_of(schema: &Json) -> u8 {
+    let url = schema
+        .get("$schema")
+        .and_then(Json::as_str)
+        .unwrap_or_default();
+    match url.trim_end_matches('#') {
+        "http://json-schema.org/draft-04/schema" => 4,
+        "http://json-schema.org/draft-06/schema" => 6,
+        _ => 7,
+    }
+}
+
 /// The schema that declares itself under that id.
 fn find_id<'s>(schema: &'s Json, id: &str, depth: usize) -> Option<&'s Json> {
     if depth > MAX_DEPTH {
@@ -512,14 +543,8 @@ fn percent_decode(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// `const` and `enum`.
-fn common(schema: &Map<String, Json>, value: &Json, place: &Place<'_>, outcome: &mut Outcome) {
-    if let Some(constant) = schema.get("const")
-        && !equal(constant, value)
-    {
-        let message = format!("{} does not match: {}", place.path(), compact(constant));
-        outcome.fail(place, message);
-    }
+/// `enum`.
+fn allowed(schema: &Map<String, Json>, value: &Json, place: &Place<'_>, outcome: &mut Outcome) {
     let allowed = list(schema, "enum");
     if !allowed.is_empty() && !allowed.iter().any(|allowed| equal(allowed, value)) {
         let shown: Vec<String> = allowed.iter().map(compact).collect();
@@ -572,6 +597,11 @@ fn number(schema: &Map<String, Json>, value: &Json, place: &Place<'_>, outcome: 
     }
     if let Some(min) = bound("exclusiveMinimum").filter(|&min| x <= min) {
         fail("greater than", min);
+    }
+    if let Some(Json::String(format)) = schema.get("format")
+        && draft7_format::is_known(format)
+    {
+        outcome.fail(place, format!("Does not match format '{format}'"));
     }
     outcome.step();
 }

@@ -1,17 +1,39 @@
 //! The formats that Helm 3 checks in schemas. A format it does not know always holds.
 
+/// Formats that are checked. No number has any of them.
+pub(super) fn is_known(format: &str) -> bool {
+    matches!(
+        format,
+        "date"
+            | "time"
+            | "date-time"
+            | "hostname"
+            | "email"
+            | "idn-email"
+            | "ipv4"
+            | "ipv6"
+            | "uri"
+            | "uri-reference"
+            | "iri"
+            | "iri-reference"
+            | "uri-template"
+            | "uuid"
+            | "regex"
+            | "json-pointer"
+            | "relative-json-pointer"
+    )
+}
+
 pub(super) fn holds(format: &str, text: &str) -> bool {
     match format {
         "date" => is_date(text),
         "time" => is_time(text),
-        "date-time" => text
-            .split_once(['T', 't'])
-            .is_some_and(|(date, time)| is_date(date) && is_time(time)),
+        "date-time" => is_date(text) || is_time(text) || is_date_time(text),
         "hostname" => is_hostname(text),
         "email" | "idn-email" => text
             .rsplit_once('@')
             .is_some_and(|(name, host)| !name.is_empty() && !host.is_empty()),
-        "ipv4" => text.parse::<std::net::Ipv4Addr>().is_ok(),
+        "ipv4" => text.contains('.') && text.parse::<std::net::IpAddr>().is_ok(),
         "ipv6" => text.parse::<std::net::Ipv6Addr>().is_ok(),
         "uri" | "iri" => is_reference(text) && has_scheme(text),
         "uri-reference" | "iri-reference" => is_reference(text),
@@ -20,6 +42,12 @@ pub(super) fn holds(format: &str, text: &str) -> bool {
         "json-pointer" => is_json_pointer(text),
         _ => true,
     }
+}
+
+fn is_date_time(text: &str) -> bool {
+    text.split_once('T').is_some_and(|(date, time)| {
+        is_date(date) && is_time(time) && time.contains(['Z', '+', '-'])
+    })
 }
 
 fn is_date(text: &str) -> bool {
@@ -96,7 +124,7 @@ fn is_uuid(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     parts.len() == 5
         && parts.iter().zip(lengths).all(|(part, length)| {
-            part.len() == length && part.bytes().all(|b| b.is_ascii_hexdigit())
+            part.len() == length && part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
         })
 }
 

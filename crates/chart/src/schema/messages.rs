@@ -7,39 +7,205 @@ use serde_json::{Number, Value as Json};
 
 use outrigger_gotmpl::go;
 
-/// All errors as an indented list, with a final line break.
+use super::formats;
+
+/// All errors as an indented list, with a final line break. Helm cuts the line that names the schema.
 pub(super) fn validation(error: &ValidationError<'_, '_>) -> String {
     let mut out = String::new();
-    // Helm cuts the line that names the schema, so the list begins with its causes.
-    if let ErrorKind::Schema { .. } = error.kind {
-        for cause in &error.causes {
-            list(&mut out, cause, 1);
-        }
-    } else {
-        list(&mut out, error, 1);
-    }
+    list_all(&mut out, error);
     let mut out = out.strip_prefix('\n').unwrap_or(&out).to_owned();
     out.push('\n');
     out
 }
 
-fn list(out: &mut String, error: &ValidationError<'_, '_>, indent: usize) {
-    let is_transparent =
-        error.causes.len() == 1 && matches!(error.kind, ErrorKind::Reference { .. });
-    let mut below = indent;
-    if !is_transparent {
-        out.push('\n');
-        for _ in 1..indent {
-            out.push_str("  ");
+/// The causes below the line that names the schema.
+fn list_all(out: &mut String, error: &ValidationError<'_, '_>) {
+    if let ErrorKind::Schema { url } = error.kind {
+        list_causes(out, error, url, 1);
+    } else {
+        list(out, error, error.schema_url, 1);
+    }
+}
+
+/// The causes of a schema or of a reference. Several of them were one group, whose line is only shown if the group
+/// stood within alternatives.
+fn list_causes(out: &mut String, error: &ValidationError<'_, '_>, base: &str, indent: usize) {
+    let shared = shared_schema(&error.causes);
+    let tokens = error
+        .causes
+        .first()
+        .map_or(&[][..], |cause| &cause.instance_location.tokens);
+    let depth = shared.map_or(0, |shared| {
+        let below = error.causes[0]
+            .schema_url
+            .strip_prefix(shared)
+            .unwrap_or_default();
+        tokens.len().saturating_sub(steps_in(below))
+    });
+    let wrappers = shared.map_or_else(Vec::new, |shared| lost_wrappers(base, shared, depth));
+    let (mut base, mut indent) = (base, indent);
+    if let Some(shared) = shared.filter(|_| !wrappers.is_empty()) {
+        for wrapper in wrappers {
+            line(out, &tokens[..wrapper.depth], wrapper.text, indent);
+            indent += 1;
         }
-        let location = pointer(&error.instance_location.tokens);
-        let _ = write!(out, "- at {}: ", quote(&location));
-        describe(out, &error.kind);
-        below += 1;
+        line(out, &tokens[..depth], "validation failed", indent);
+        indent += 1;
+        base = shared;
     }
     for cause in &error.causes {
-        list(out, cause, below);
+        list(out, cause, base, indent);
     }
+}
+
+/// The innermost schema that several errors have in common.
+fn shared_schema<'s>(causes: &[ValidationError<'s, '_>]) -> Option<&'s str> {
+    let [first, rest @ ..] = causes else {
+        return None;
+    };
+    if rest.is_empty() {
+        return None;
+    }
+    let mut shared = first.schema_url;
+    for cause in rest {
+        while !is_below(cause.schema_url, shared) {
+            shared = shared.rsplit_once('/')?.0;
+        }
+    }
+    // Cut back to a schema: an index or a name belongs to the keyword before it.
+    let cut = shared.rsplit('/').next().unwrap_or_default();
+    let is_keyword = matches!(
+        cut,
+        "properties" | "patternProperties" | "allOf" | "anyOf" | "oneOf"
+    );
+    if is_keyword {
+        shared = shared.rsplit_once('/')?.0;
+    }
+    Some(shared)
+}
+
+fn is_below(url: &str, base: &str) -> bool {
+    url.strip_prefix(base)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// `base` is the schema in which the error was looked for.
+fn list(out: &mut String, error: &ValidationError<'_, '_>, base: &str, indent: usize) {
+    let tokens = &error.instance_location.tokens;
+    let mut indent = indent;
+    for wrapper in lost_wrappers(base, error.schema_url, tokens.len()) {
+        let place = &tokens[..wrapper.depth];
+        line(out, place, wrapper.text, indent);
+        indent += 1;
+    }
+    let is_transparent =
+        error.causes.len() == 1 && matches!(error.kind, ErrorKind::Reference { .. });
+    if !is_transparent {
+        line(out, tokens, &description(&error.kind), indent);
+        indent += 1;
+    }
+    if let ErrorKind::Reference { url, .. } = error.kind {
+        list_causes(out, error, url, indent);
+        return;
+    }
+    for cause in &error.causes {
+        let base = match &error.kind {
+            ErrorKind::AllOf => alternative(error.schema_url, "allOf", cause.schema_url),
+            ErrorKind::AnyOf => alternative(error.schema_url, "anyOf", cause.schema_url),
+            ErrorKind::OneOf(_) => alternative(error.schema_url, "oneOf", cause.schema_url),
+            _ => error.schema_url.to_owned(),
+        };
+        list(out, cause, &base, indent);
+    }
+}
+
+fn line(out: &mut String, place: &[InstanceToken<'_>], text: &str, indent: usize) {
+    out.push('\n');
+    for _ in 1..indent {
+        out.push_str("  ");
+    }
+    let _ = write!(out, "- at {}: {text}", quote(&pointer(place)));
+}
+
+/// A group of alternatives of which one alone failed: the validator gives the failure without the group, Helm
+/// shows both. The group can be told from the location of the schema that failed.
+struct Wrapper {
+    text: &'static str,
+    /// How many steps into the values the group stands.
+    depth: usize,
+}
+
+fn lost_wrappers(base: &str, url: &str, depth: usize) -> Vec<Wrapper> {
+    let Some(path) = url.strip_prefix(base) else {
+        return Vec::new();
+    };
+    let total = steps_in(path);
+    let mut steps = 0;
+    let mut wrappers = Vec::new();
+    for keyword in keywords(path) {
+        let text = match keyword {
+            "allOf" => "'allOf' failed",
+            "anyOf" => "'anyOf' failed",
+            "oneOf" => "'oneOf' failed, none matched",
+            other => {
+                steps += usize::from(goes_deeper(other));
+                continue;
+            }
+        };
+        let depth = depth.saturating_sub(total - steps);
+        wrappers.push(Wrapper { text, depth });
+    }
+    wrappers
+}
+
+/// How many steps into the values a path through a schema leads.
+fn steps_in(path: &str) -> usize {
+    keywords(path)
+        .filter(|keyword| goes_deeper(keyword))
+        .count()
+}
+
+fn goes_deeper(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "properties"
+            | "patternProperties"
+            | "additionalProperties"
+            | "unevaluatedProperties"
+            | "additionalItems"
+            | "unevaluatedItems"
+            | "items"
+            | "prefixItems"
+    )
+}
+
+/// The keywords of a path through a schema, without the names and indices that belong to them.
+fn keywords(path: &str) -> impl Iterator<Item = &str> {
+    let mut tokens = path.split('/').filter(|token| !token.is_empty()).peekable();
+    std::iter::from_fn(move || {
+        let keyword = tokens.next()?;
+        let is_index = |next: &&str| next.bytes().all(|b| b.is_ascii_digit());
+        match keyword {
+            "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "$defs"
+            | "definitions" => {
+                tokens.next();
+            }
+            "allOf" | "anyOf" | "oneOf" | "items" | "prefixItems" => {
+                tokens.next_if(is_index);
+            }
+            _ => {}
+        }
+        Some(keyword)
+    })
+}
+
+/// The alternative of a group that a cause belongs to.
+fn alternative(group: &str, keyword: &str, cause: &str) -> String {
+    let prefix = format!("{group}/{keyword}/");
+    let index = cause
+        .strip_prefix(&prefix)
+        .and_then(|rest| rest.split('/').next());
+    index.map_or_else(|| group.to_owned(), |index| format!("{prefix}{index}"))
 }
 
 fn pointer(tokens: &[InstanceToken<'_>]) -> String {
@@ -59,8 +225,8 @@ fn pointer(tokens: &[InstanceToken<'_>]) -> String {
 }
 
 #[expect(clippy::too_many_lines, reason = "one line per kind of error")]
-fn describe(out: &mut String, kind: &ErrorKind<'_, '_>) {
-    let text = match kind {
+fn description(kind: &ErrorKind<'_, '_>) -> String {
+    match kind {
         ErrorKind::Group | ErrorKind::Reference { .. } => "validation failed".to_owned(),
         ErrorKind::Schema { url } => format!("jsonschema validation failed with {}", quote(url)),
         ErrorKind::ContentSchema => "'contentSchema' failed".to_owned(),
@@ -84,7 +250,9 @@ fn describe(out: &mut String, kind: &ErrorKind<'_, '_>) {
             want => format!("value must be {}", display(want)),
         },
         ErrorKind::Format { got, want, err } => {
-            format!("{} is not valid {want}: {err}", display(got))
+            let reason = got.as_str().and_then(|text| formats::complaint(want, text));
+            let reason = reason.unwrap_or_else(|| err.to_string());
+            format!("{} is not valid {want}: {reason}", display(got))
         }
         ErrorKind::MinProperties { got, want } => counts("minProperties", *got, *want),
         ErrorKind::MaxProperties { got, want } => counts("maxProperties", *got, *want),
@@ -145,8 +313,7 @@ fn describe(out: &mut String, kind: &ErrorKind<'_, '_>) {
             grouped(*first),
             grouped(*second)
         ),
-    };
-    out.push_str(&text);
+    }
 }
 
 fn allowed(want: &[Json]) -> String {
@@ -236,12 +403,10 @@ fn quote(text: &str) -> String {
 pub(super) fn compile(error: &CompileError) -> String {
     match error {
         CompileError::ValidationError { url, src } => {
-            let details = validation(src);
-            format!(
-                "{} is not valid against metaschema: {}",
-                go::quote(url),
-                details.trim_end()
-            )
+            let mut text = format!("{} is not valid against metaschema: ", go::quote(url));
+            text.push_str(&description(&src.kind));
+            list_all(&mut text, src);
+            text
         }
         CompileError::LoadUrlError { url, src } => {
             format!("failing loading {}: {src}", go::quote(url))
