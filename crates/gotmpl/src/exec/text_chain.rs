@@ -45,6 +45,12 @@ impl Run<'_> {
                 self.filter(frame, function, command, start);
             }
         }
+        if list.len() > 1 {
+            // The operand that Go looked at last.
+            frame.at = list
+                .last()
+                .map(|command| Node::Operand(command.operands.end - 1));
+        }
         Ok(())
     }
 

@@ -310,10 +310,13 @@ impl<'s> Parser<'s> {
     fn control(&mut self, control: Control) -> Result<Statement> {
         let (known, live) = (self.tree.known.len(), self.tree.live.len());
         let pipe = self.pipeline(control.context(), TokenKind::RightDelim)?;
+        let live_after_pipe = self.tree.live.len();
         let is_range = usize::from(control == Control::Range);
         self.tree.range_depth += is_range;
         let (body, end) = self.item_list()?;
         self.tree.range_depth -= is_range;
+        // Go goes on to know the names of the body, but if `else` runs they were not declared.
+        self.tree.live.truncate(live_after_pipe);
         let otherwise = match end {
             ListEnd::End => Span::default(),
             ListEnd::Else => self.otherwise(control)?,
