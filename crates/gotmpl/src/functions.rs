@@ -31,7 +31,7 @@ mod tests;
 
 use std::sync::LazyLock;
 
-use crate::function::{Body, Call, CallError, Dialect, Function, Ty};
+use crate::function::{Body, Call, CallError, Function, Ty};
 use crate::semver::Edition;
 use crate::value::Value;
 
@@ -46,9 +46,6 @@ pub const MAX_TEXT: usize = 64 << 20;
 
 /// No function makes a list longer than this.
 pub const MAX_ITEMS: usize = MAX_TEXT / size_of::<Value>();
-
-/// Functions that only Helm 4 has.
-const HELM_4_ONLY: [&str; 1] = ["mustToToml"];
 
 static TABLE: LazyLock<Vec<Function>> = LazyLock::new(|| {
     [
@@ -72,14 +69,9 @@ static TABLE: LazyLock<Vec<Function>> = LazyLock::new(|| {
     .concat()
 });
 
-/// Every function of this module; [`exists_in`] says which of them a dialect knows.
+/// Every function of this module. `mustToToml` is for Helm 4 only.
 pub fn table() -> &'static [Function] {
     &TABLE
-}
-
-/// Whether a template of this dialect can call the function.
-pub fn exists_in(function: &Function, dialect: &Dialect) -> bool {
-    dialect.must_to_functions || !HELM_4_ONLY.contains(&function.name)
 }
 
 /// A function with a fixed number of arguments.

@@ -35,7 +35,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     fixed("toToml", &[ANY], STR, to_toml),
     fixed("mustToToml", &[ANY], STR, |call, args| {
-        strict(toml::encode(any(args, 0), toml_edition(call)))
+        strict(encoded_toml(call, args)?)
     }),
     fixed("fromToml", &[STR], Ty::Map, from_toml),
 ];
@@ -78,14 +78,19 @@ fn toml_edition(call: &Call<'_>) -> toml::Edition {
     }
 }
 
-/// An error is told in the result.
-fn to_toml(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+/// The text or the encoder's own error; nothing at all is a worse mistake.
+fn encoded_toml(call: &Call<'_>, args: &[Value]) -> Result<Result<Vec<u8>, String>, CallError> {
     if any(args, 0).is_nil() {
         return Err(CallError::returned(
             "reflect: call of reflect.Value.Type on zero Value",
         ));
     }
-    let encoded = toml::encode(any(args, 0), toml_edition(call));
+    Ok(toml::encode(any(args, 0), toml_edition(call)))
+}
+
+/// An error of the encoder is told in the result.
+fn to_toml(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+    let encoded = encoded_toml(call, args)?;
     Ok(Value::str(encoded.unwrap_or_else(String::into_bytes)))
 }
 

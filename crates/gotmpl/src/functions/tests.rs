@@ -176,3 +176,26 @@ fn every_function_has_its_signature_in_go() {
     let expected: Vec<&str> = include_str!("tests/cases/signatures.txt").lines().collect();
     assert_eq!(found, expected);
 }
+
+#[test]
+fn only_helm_4_has_must_to_toml() {
+    let host = FixedHost::default();
+    let helm_4 = |template| render(template, &Dialect::HELM_4, &host);
+    assert_eq!(
+        helm_4(r#"{{ mustToToml (dict "a" 1) }}"#),
+        Ok(b"a = 1\n".to_vec())
+    );
+    let nil_element = "toml: cannot encode array with nil element";
+    assert_eq!(
+        helm_4("{{ mustToToml (list nil) }}"),
+        Err(nil_element.into())
+    );
+    let nothing = "reflect: call of reflect.Value.Type on zero Value";
+    assert_eq!(helm_4("{{ mustToToml nil }}"), Err(nothing.into()));
+    let undefined =
+        render("{{ mustToToml 1 }}", &Dialect::HELM_3, &host).expect_err("unknown to Helm 3");
+    assert!(
+        undefined.contains(r#"function "mustToToml" not defined"#),
+        "{undefined}"
+    );
+}

@@ -31,7 +31,8 @@ fn abbreviated(text: &[u8], offset: i64, width: i64) -> Vec<u8> {
     }
     let room = width - 3;
     let mut offset = offset.min(length);
-    if length - offset < room {
+    // A very small offset wraps around in Go.
+    if length.wrapping_sub(offset) < room {
         offset = length - room;
     }
     let at = |position: i64| usize::try_from(position).unwrap_or(0).min(text.len());
