@@ -95,14 +95,33 @@ pub fn table<'a>(
     include: Include,
     now: Now,
 ) -> Table {
-    let objects = objects.into_iter();
+    let mut objects: Vec<_> = objects.into_iter().collect();
+    if kind.kind == "FlowSchema" {
+        // The order in which they are tried.
+        objects.sort_by_key(|object| object["spec"]["matchingPrecedence"].as_i64());
+    }
+    let rows = objects.into_iter();
     Table {
         metadata,
         columns: Some(columns::of(kind)),
-        rows: objects
-            .map(|object| row(kind, object, include, now))
-            .collect(),
+        rows: rows.map(|object| row(kind, object, include, now)).collect(),
     }
+}
+
+/// An object without all but its metadata, as some clients ask for it.
+pub fn partial_metadata(kind: &Kind, object: &Value) -> Value {
+    let metadata = if kind.is_converted() {
+        let mut served = object.clone();
+        convert::from_storage(kind, &mut served);
+        served["metadata"].take()
+    } else {
+        object["metadata"].clone()
+    };
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
+    })
 }
 
 /// The row of one object in its stored form.
@@ -119,18 +138,14 @@ pub fn row(kind: &Kind, object: &Value, include: Include, now: Now) -> Row {
 
 /// What the row carries, in the form in which the kind is served.
 fn included(kind: &Kind, object: &Value, include: Include) -> Value {
-    if include == Include::None {
-        return Value::Null;
-    }
-    let mut served = object.clone();
-    convert::from_storage(kind, &mut served);
     match include {
-        Include::Metadata => json!({
-            "kind": "PartialObjectMetadata",
-            "apiVersion": "meta.k8s.io/v1",
-            "metadata": served["metadata"],
-        }),
-        Include::None | Include::Object => served,
+        Include::None => Value::Null,
+        Include::Metadata => partial_metadata(kind, object),
+        Include::Object => {
+            let mut served = object.clone();
+            convert::from_storage(kind, &mut served);
+            served
+        }
     }
 }
 

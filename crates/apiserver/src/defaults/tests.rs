@@ -62,6 +62,14 @@ impl Surroundings for Cluster<'_> {
         Some(json!({}))
     }
 
+    fn default_storage_class(&self) -> Option<String> {
+        None
+    }
+
+    fn default_ingress_class(&self) -> Option<String> {
+        None
+    }
+
     fn random_suffix(&self) -> String {
         let volumes = self.0["spec"]["volumes"].as_array();
         let names = volumes.into_iter().flatten().map(|volume| &volume["name"]);
@@ -89,9 +97,6 @@ fn created(kind: &Kind, sent: &Value, answer: &Value) -> Value {
     }
     let cluster = Cluster(answer);
     admission::admit(kind, &mut object, "def", &cluster).unwrap();
-    if kind.kind == "Node" {
-        admission::taint_new_node(&mut object);
-    }
     let text = |key: &str| answer["metadata"][key].as_str().unwrap();
     let groups = ["system:masters", "system:authenticated"].map(str::to_owned);
     let creation = Creation {

@@ -1,5 +1,5 @@
-//! What the real server's default admission plugins add to Pods: who they run as, how important they are, and how
-//! long they stay on a failing node.
+//! What the real server's default admission plugins add: to Pods who they run as, how important they are, and how
+//! long they stay on a failing node; to claims and ingresses their class.
 //!
 //! Not added are finalizers that protect volumes: nobody would remove them.
 
@@ -29,20 +29,61 @@ pub trait Surroundings {
     fn default_priority_class(&self) -> Option<Priority>;
     /// A service account of the Pod's namespace.
     fn service_account(&self, namespace: &str, name: &str) -> Option<Value>;
+    /// The storage class of claims that name none.
+    fn default_storage_class(&self) -> Option<String>;
+    /// The class of ingresses that name none.
+    fn default_ingress_class(&self) -> Option<String>;
     /// Five random letters for the name of the volume with the token.
     fn random_suffix(&self) -> String;
 }
 
-/// Completes a Pod that is to be created. Other kinds are left alone.
+/// Completes an object that is to be created. Most kinds are left alone.
 pub fn admit(
     kind: &Kind,
     object: &mut Value,
     namespace: &str,
     surroundings: &dyn Surroundings,
 ) -> Result<(), Status> {
-    if (kind.group.as_str(), kind.kind.as_str()) != ("", "Pod") {
-        return Ok(());
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "Pod") => admit_pod(object, namespace, surroundings),
+        ("", "PersistentVolumeClaim") => {
+            const ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+            let class = surroundings.default_storage_class();
+            set_class(object, "storageClassName", ANNOTATION, class);
+            Ok(())
+        }
+        ("networking.k8s.io", "Ingress") => {
+            const ANNOTATION: &str = "kubernetes.io/ingress.class";
+            let class = surroundings.default_ingress_class();
+            set_class(object, "ingressClassName", ANNOTATION, class);
+            Ok(())
+        }
+        ("", "Node") => {
+            taint_new_node(object);
+            Ok(())
+        }
+        _ => Ok(()),
     }
+}
+
+/// Names the default class of an object that names none, neither in its field nor in the annotation that was first.
+fn set_class(object: &mut Value, key: &str, annotation: &str, class: Option<String>) {
+    let is_named = object["metadata"]["annotations"][annotation].is_string();
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if let Some(class) = class
+        && !is_named
+    {
+        spec.entry(key).or_insert_with(|| class.into());
+    }
+}
+
+fn admit_pod(
+    object: &mut Value,
+    namespace: &str,
+    surroundings: &dyn Surroundings,
+) -> Result<(), Status> {
     let name = object["metadata"]["name"]
         .as_str()
         .unwrap_or_default()
@@ -227,8 +268,8 @@ fn tolerations(spec: &mut Map<String, Value>) {
     }
 }
 
-/// Completes what only admission of nodes adds: a new node is not ready before it says so.
-pub fn taint_new_node(node: &mut Value) {
+/// A new node is not ready before it says so.
+fn taint_new_node(node: &mut Value) {
     let Some(spec) = node.as_object_mut().and_then(|node| part(node, "spec")) else {
         return;
     };
