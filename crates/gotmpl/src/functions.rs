@@ -35,6 +35,7 @@ use crate::function::{Body, Call, CallError, Function, Ty};
 use crate::semver::Edition;
 use crate::value::Value;
 
+pub use crypto::rsa_key;
 pub use reflection::deep_equal;
 
 /// What a body returns.

@@ -36,7 +36,11 @@ pub fn base64(bytes: &[u8]) -> Vec<u8> {
 /// The SHA-256 digest in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     let digest = digest::digest(&digest::SHA256, bytes);
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    digest
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// `unicode.IsPrint`

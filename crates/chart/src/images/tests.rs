@@ -1,3 +1,5 @@
+//! Images in objects of every kind, found and not found.
+
 use super::*;
 
 #[track_caller]

@@ -21,12 +21,21 @@ pub struct Rules(Vec<Rule>);
 
 #[derive(Debug)]
 struct Rule {
-    pattern: String,
-    /// Where the first special character stands: what is before it must match as it is.
-    literal: usize,
+    pattern: Pattern,
     scope: Scope,
     negated: bool,
     folders_only: bool,
+}
+
+/// A pattern, the usual forms told apart so that they cost next to nothing.
+#[derive(Debug)]
+enum Pattern {
+    /// `OWNERS`
+    Literal(String),
+    /// `*.swp`, for base names
+    Ending(String),
+    /// Anything else.
+    Shell(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +92,7 @@ impl Rules {
             Scope::BaseName
         };
         self.0.push(Rule {
-            pattern: rule.to_owned(),
-            literal: rule.find(['*', '?', '[', '\\']).unwrap_or(rule.len()),
+            pattern: Pattern::new(rule, scope),
             scope,
             negated,
             folders_only,
@@ -99,11 +107,23 @@ impl Rule {
             Scope::WholePath => path,
             Scope::BaseName => path.rsplit('/').next().unwrap_or(path),
         };
-        let (literal, special) = self.pattern.split_at(self.literal);
-        match (subject.strip_prefix(literal), special) {
-            (None, _) => false,
-            (Some(rest), "") => rest.is_empty(),
-            (Some(rest), special) => path_match::matches(special, rest).unwrap_or(false),
+        match &self.pattern {
+            Pattern::Literal(name) => subject == name,
+            Pattern::Ending(ending) => subject.ends_with(ending.as_str()),
+            Pattern::Shell(pattern) => path_match::matches(pattern, subject).unwrap_or(false),
+        }
+    }
+}
+
+impl Pattern {
+    fn new(rule: &str, scope: Scope) -> Self {
+        let is_literal = |text: &str| !text.contains(['*', '?', '[', '\\']);
+        match rule.strip_prefix('*') {
+            None if is_literal(rule) => Self::Literal(rule.to_owned()),
+            Some(ending) if is_literal(ending) && scope == Scope::BaseName => {
+                Self::Ending(ending.to_owned())
+            }
+            _ => Self::Shell(rule.to_owned()),
         }
     }
 }

@@ -11,6 +11,7 @@ mod generate;
 mod key;
 mod password;
 mod pem;
+mod rsa;
 mod scrypt;
 
 #[cfg(test)]
@@ -21,6 +22,8 @@ use super::{Outcome, fixed};
 use crate::function::{Call, Function, Ty};
 use crate::value::Value;
 use key::PrivateKey;
+
+pub use rsa::rsa_key;
 
 const CERTIFICATE: Ty = Ty::Named("sprig.certificate");
 const INT: Ty = Ty::Int;

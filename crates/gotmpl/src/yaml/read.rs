@@ -48,21 +48,21 @@ impl Builder for Values {
     }
 }
 
-/// A document that must be a map; an empty one is Go's nil map.
+/// A document that must be a map; an empty one is an empty map.
 pub(super) fn map(text: &[u8]) -> Result<Map, String> {
     match parse(text, &mut Values) {
         Ok(Value::Map(map)) => Ok(map),
-        Ok(Value::Nil) => Ok(Map::nil(MapType::Any)),
+        Ok(Value::Nil) => Ok(Map::new(MapType::Any)),
         Ok(other) => Err(not_a(&other, "map[string]interface {}")),
         Err(error) => Err(error.full_text()),
     }
 }
 
-/// A document that must be a list; an empty one is Go's nil slice.
+/// A document that must be a list; an empty one is an empty list.
 pub(super) fn list(text: &[u8]) -> Result<List, String> {
     match parse(text, &mut Values) {
         Ok(Value::List(list)) => Ok(list),
-        Ok(Value::Nil) => Ok(List::nil(Element::Any)),
+        Ok(Value::Nil) => Ok(List::new(Element::Any, Vec::new())),
         Ok(other) => Err(not_a(&other, "[]interface {}")),
         Err(error) => Err(error.full_text()),
     }
@@ -77,4 +77,19 @@ fn not_a(found: &Value, go_type: &'static str) -> String {
         _ => "object",
     };
     Error::not_a(found, go_type).full_text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_document_is_an_empty_collection_not_null() {
+        for text in ["", "null", "~", "# only a comment"] {
+            let read = Value::Map(map(text.as_bytes()).unwrap());
+            assert_eq!(crate::json::encode(&read, true).unwrap(), b"{}", "{text}");
+            let read = Value::List(list(text.as_bytes()).unwrap());
+            assert_eq!(crate::json::encode(&read, true).unwrap(), b"[]", "{text}");
+        }
+    }
 }

@@ -1,0 +1,249 @@
+//! Reads a `CustomResourceDefinition` into kinds, one for each version that it serves.
+//!
+//! The object is expected to be valid; whatever is missing counts as empty. Names are those that were accepted.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::builtin::storage_hash;
+use super::kind::{
+    Custom, Deletion, Kind, PrinterColumn, Scale, SelectableField, Storage, Subresource, Writes,
+};
+
+/// In the order of the real server, which is not that of the built-in kinds.
+const VERBS: &[&str] = &[
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+];
+const VERBS_WHEN_TERMINATING: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+const READ_WRITE: &[&str] = &["get", "patch", "update"];
+
+/// What a definition calls its kind.
+#[expect(clippy::struct_field_names, reason = "the names are those of the API")]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Names {
+    pub plural: String,
+    pub singular: String,
+    pub short_names: Vec<String>,
+    pub kind: String,
+    pub list_kind: String,
+    pub categories: Vec<String>,
+}
+
+impl Names {
+    pub(super) fn parse(names: &Value) -> Self {
+        Self {
+            plural: text(names, "plural"),
+            singular: text(names, "singular"),
+            short_names: texts(names, "shortNames"),
+            kind: text(names, "kind"),
+            list_kind: text(names, "listKind"),
+            categories: texts(names, "categories"),
+        }
+    }
+}
+
+/// A definition, as far as the registry is concerned.
+#[derive(Debug, Clone)]
+pub(super) struct Definition {
+    pub(super) name: String,
+    pub(super) group: String,
+    pub(super) requested: Names,
+    pub(super) accepted: Names,
+    /// Served kinds; none until the definition is established.
+    pub(super) kinds: Vec<Kind>,
+}
+
+impl Definition {
+    pub(super) fn parse(object: &Value) -> Self {
+        let spec = &object["spec"];
+        let status = &object["status"];
+        let accepted = Names::parse(&status["acceptedNames"]);
+        let mut definition = Self {
+            name: text(&object["metadata"], "name"),
+            group: text(spec, "group"),
+            requested: Names::parse(&spec["names"]),
+            accepted,
+            kinds: Vec::new(),
+        };
+        if condition_is_true(status, "Established") {
+            definition.kinds = served_kinds(&definition, spec, status);
+        }
+        definition
+    }
+}
+
+pub(super) fn condition_is_true(status: &Value, type_: &str) -> bool {
+    list(&status["conditions"])
+        .iter()
+        .any(|condition| condition["type"] == type_ && condition["status"] == "True")
+}
+
+fn served_kinds(definition: &Definition, spec: &Value, status: &Value) -> Vec<Kind> {
+    let versions = list(&spec["versions"]);
+    let stored = versions.iter().find(|version| version["storage"] == true);
+    let stored = stored.map_or_else(String::new, |version| text(version, "name"));
+    let terminating = condition_is_true(status, "Terminating");
+    versions
+        .iter()
+        .filter(|version| version["served"] == true)
+        .map(|version| served_kind(definition, spec, version, &stored, terminating))
+        .collect()
+}
+
+fn served_kind(
+    definition: &Definition,
+    spec: &Value,
+    version: &Value,
+    stored: &str,
+    terminating: bool,
+) -> Kind {
+    let names = definition.accepted.clone();
+    let group = definition.group.clone();
+    let verbs = if terminating {
+        VERBS_WHEN_TERMINATING
+    } else {
+        VERBS
+    };
+    // Only a stored version that is served too has a hash.
+    let stored_is_served = list(&spec["versions"])
+        .iter()
+        .any(|version| version["storage"] == true && version["served"] == true);
+    Kind {
+        storage: Storage {
+            group: group.clone(),
+            version: stored.to_owned(),
+            hash: if stored_is_served {
+                storage_hash(&group, stored, &definition.requested.kind)
+            } else {
+                String::new()
+            },
+        },
+        version: text(version, "name"),
+        namespaced: spec["scope"] == "Namespaced",
+        verbs: verbs.to_vec(),
+        subresources: subresources(version, &names.kind),
+        writes: Writes {
+            generation: true,
+            create_on_update: false,
+            unconditional_update: false,
+        },
+        deletion: Deletion::default(),
+        fields: fields(version),
+        deprecation: deprecation(definition, version),
+        custom: Some(Arc::new(custom(definition, version, terminating))),
+        kind: names.kind,
+        list_kind: names.list_kind,
+        plural: names.plural,
+        singular: names.singular,
+        short_names: names.short_names,
+        categories: names.categories,
+        group,
+    }
+}
+
+fn subresources(version: &Value, kind: &str) -> Vec<Subresource> {
+    let declared = &version["subresources"];
+    let mut subresources = Vec::new();
+    if declared["status"].is_object() {
+        subresources.push(Subresource {
+            name: "status",
+            group_version: None,
+            kind: kind.to_owned(),
+            verbs: READ_WRITE,
+        });
+    }
+    if declared["scale"].is_object() {
+        subresources.push(Subresource {
+            name: "scale",
+            group_version: Some(("autoscaling", "v1")),
+            kind: "Scale".to_owned(),
+            verbs: READ_WRITE,
+        });
+    }
+    subresources
+}
+
+fn fields(version: &Value) -> Vec<SelectableField> {
+    let own = list(&version["selectableFields"])
+        .iter()
+        .map(|field| text(field, "jsonPath").trim_start_matches('.').to_owned());
+    ["metadata.name".to_owned(), "metadata.namespace".to_owned()]
+        .into_iter()
+        .chain(own)
+        .map(|path| SelectableField {
+            label: path.clone(),
+            paths: vec![path],
+            missing: "",
+        })
+        .collect()
+}
+
+fn custom(definition: &Definition, version: &Value, terminating: bool) -> Custom {
+    Custom {
+        definition: definition.name.clone(),
+        schema: version["schema"]["openAPIV3Schema"].clone(),
+        scale: scale(&version["subresources"]["scale"]),
+        columns: list(&version["additionalPrinterColumns"])
+            .iter()
+            .map(column)
+            .collect(),
+        terminating,
+    }
+}
+
+fn scale(declared: &Value) -> Option<Scale> {
+    declared.is_object().then(|| Scale {
+        spec_replicas: text(declared, "specReplicasPath"),
+        status_replicas: text(declared, "statusReplicasPath"),
+        label_selector: Some(text(declared, "labelSelectorPath")).filter(|path| !path.is_empty()),
+    })
+}
+
+fn column(declared: &Value) -> PrinterColumn {
+    PrinterColumn {
+        name: text(declared, "name"),
+        type_: text(declared, "type"),
+        format: text(declared, "format"),
+        description: text(declared, "description"),
+        priority: declared["priority"].as_i64().unwrap_or_default(),
+        json_path: text(declared, "jsonPath"),
+    }
+}
+
+fn deprecation(definition: &Definition, version: &Value) -> Option<String> {
+    if version["deprecated"] != true {
+        return None;
+    }
+    Some(match version["deprecationWarning"].as_str() {
+        Some(warning) => warning.to_owned(),
+        None => format!(
+            "{}/{} {} is deprecated",
+            definition.group,
+            text(version, "name"),
+            definition.requested.kind
+        ),
+    })
+}
+
+fn text(object: &Value, key: &str) -> String {
+    object[key].as_str().unwrap_or_default().to_owned()
+}
+
+fn texts(object: &Value, key: &str) -> Vec<String> {
+    list(&object[key])
+        .iter()
+        .filter_map(|item| item.as_str().map(str::to_owned))
+        .collect()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}

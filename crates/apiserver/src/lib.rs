@@ -1,0 +1,19 @@
+//! The embedded Kubernetes API: one process, one file, real clients can't tell.
+//!
+//! The parts are here and tested on their own; no server puts them together yet.
+
+pub mod defaults;
+pub mod discovery;
+pub mod kinds;
+pub mod merge;
+pub mod openapi;
+pub mod patch;
+pub mod prepare;
+pub mod protobuf;
+pub mod schema;
+pub mod selector;
+pub mod status;
+pub mod store;
+pub mod table;
+pub mod validation;
+pub mod watch;

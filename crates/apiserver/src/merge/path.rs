@@ -1,0 +1,162 @@
+//! Paths to fields: `.spec.containers[name="web"].image`.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::schema::go_quote;
+use crate::schema::value;
+
+/// One step from a value to a part of it.
+///
+/// The order is the one in which sets of paths are written: fields, keys, values, indices.
+#[derive(Debug, Clone)]
+pub enum PathElement {
+    /// A field of an object.
+    Field(String),
+    /// The item of a list that has these fields, sorted by name.
+    Key(Vec<(String, Value)>),
+    /// The item of a list that is this scalar.
+    Value(Value),
+    /// The item of a list at this place.
+    Index(i64),
+}
+
+impl PathElement {
+    pub fn field(name: impl Into<String>) -> Self {
+        Self::Field(name.into())
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Field(_) => 0,
+            Self::Key(_) => 1,
+            Self::Value(_) => 2,
+            Self::Index(_) => 3,
+        }
+    }
+}
+
+impl Ord for PathElement {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Field(a), Self::Field(b)) => a.cmp(b),
+            (Self::Key(a), Self::Key(b)) => compare_keys(a, b),
+            (Self::Value(a), Self::Value(b)) => value::compare(a, b),
+            (Self::Index(a), Self::Index(b)) => a.cmp(b),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+fn compare_keys(a: &[(String, Value)], b: &[(String, Value)]) -> Ordering {
+    for ((a_name, a_value), (b_name, b_value)) in a.iter().zip(b) {
+        let order = a_name
+            .cmp(b_name)
+            .then_with(|| value::compare(a_value, b_value));
+        if order.is_ne() {
+            return order;
+        }
+    }
+    a.len().cmp(&b.len())
+}
+
+impl PartialOrd for PathElement {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for PathElement {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for PathElement {}
+
+impl fmt::Display for PathElement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => write!(f, ".{name}"),
+            Self::Key(fields) => {
+                f.write_str("[")?;
+                for (i, (name, value)) in fields.iter().enumerate() {
+                    let comma = if i > 0 { "," } else { "" };
+                    write!(f, "{comma}{name}={}", readable(value))?;
+                }
+                f.write_str("]")
+            }
+            Self::Value(value) => write!(f, "[={}]", readable(value)),
+            Self::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+/// A value inside a path.
+fn readable(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::String(text) => go_quote(text),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(readable).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(map) => {
+            let fields = map
+                .iter()
+                .map(|(name, value)| format!("{name}={}", readable(value)));
+            fields.collect()
+        }
+        Value::Bool(_) | Value::Number(_) => crate::schema::go_value(value),
+    }
+}
+
+/// A path from the root of an object.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Path(pub Vec<PathElement>);
+
+impl Path {
+    /// A path of field names only.
+    pub fn of_fields<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        Self(names.into_iter().map(PathElement::field).collect())
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|element| element.fmt(f))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_print_as_in_conflicts() {
+        let path = Path(vec![
+            PathElement::field("spec"),
+            PathElement::Key(vec![
+                ("port".into(), json!(80)),
+                ("protocol".into(), json!("TCP")),
+            ]),
+            PathElement::Value(json!("a\"b")),
+            PathElement::Index(3),
+        ]);
+        assert_eq!(
+            path.to_string(),
+            r#".spec[port=80,protocol="TCP"][="a\"b"][3]"#
+        );
+    }
+
+    #[test]
+    fn numbers_in_keys_are_ordered_as_numbers() {
+        let key = |port: i64| PathElement::Key(vec![("port".into(), json!(port))]);
+        assert!(key(80) < key(443));
+        assert!(key(80) > PathElement::field("z"));
+    }
+}

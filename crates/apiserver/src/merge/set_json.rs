@@ -1,0 +1,177 @@
+//! Sets as `fieldsV1` writes them: `{"f:spec":{"f:replicas":{}}}`.
+
+use serde_json::{Map, Value};
+
+use super::path::PathElement;
+use super::set::{Node, Set};
+use crate::schema::{MAX_DEPTH, go_json};
+
+/// A set that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    #[error("key must be 2 characters long:")]
+    ShortKey,
+    #[error("missing colon: {0}")]
+    MissingColon(String),
+    #[error("invalid path element {0:?}")]
+    BadElement(String),
+    #[error("fields are not an object")]
+    NotAnObject,
+    #[error("fields are nested too deep")]
+    TooDeep,
+}
+
+impl Set {
+    /// The set as a JSON value. Maps are sorted by key, so items may stand in another order than in
+    /// [`Set::to_json`].
+    pub fn to_value(&self) -> Value {
+        let nodes = self.nodes().iter();
+        let fields = nodes.map(|node| (encode(&node.element), node_value(node)));
+        Value::Object(fields.collect())
+    }
+
+    /// The set as text, byte for byte as a real server writes it.
+    pub fn to_json(&self) -> String {
+        let mut out = String::new();
+        write_set(&mut out, self, false);
+        out
+    }
+
+    pub fn from_value(value: &Value) -> Result<Self, DecodeError> {
+        let (set, _) = read(value, 0)?;
+        Ok(set.unwrap_or_default())
+    }
+}
+
+fn node_value(node: &Node) -> Value {
+    let mut value = node.children.to_value();
+    if let Value::Object(map) = &mut value
+        && node.member
+        && !map.is_empty()
+    {
+        map.insert(".".to_owned(), Value::Object(Map::new()));
+    }
+    value
+}
+
+fn write_set(out: &mut String, set: &Set, is_member: bool) {
+    out.push('{');
+    if is_member && !set.is_empty() {
+        out.push_str("\".\":{}");
+    }
+    for (i, node) in set.nodes().iter().enumerate() {
+        if i > 0 || is_member {
+            out.push(',');
+        }
+        out.push_str(&go_json(&Value::String(encode(&node.element))));
+        out.push(':');
+        write_set(out, &node.children, node.member);
+    }
+    out.push('}');
+}
+
+fn encode(element: &PathElement) -> String {
+    match element {
+        PathElement::Field(name) => format!("f:{name}"),
+        PathElement::Key(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone()));
+            format!("k:{}", go_json(&Value::Object(fields.collect())))
+        }
+        PathElement::Value(value) => format!("v:{}", go_json(value)),
+        PathElement::Index(index) => format!("i:{index}"),
+    }
+}
+
+/// Elements of kinds that are not known are left out: a later version may know them.
+fn decode(text: &str) -> Result<Option<PathElement>, DecodeError> {
+    let bad = || DecodeError::BadElement(text.to_owned());
+    let Some((kind, content)) = text.split_at_checked(2) else {
+        return Err(DecodeError::ShortKey);
+    };
+    if !kind.ends_with(':') {
+        return Err(DecodeError::MissingColon(text.to_owned()));
+    }
+    Ok(Some(match kind {
+        "f:" => PathElement::field(content),
+        "v:" => PathElement::Value(serde_json::from_str(content).map_err(|_| bad())?),
+        "i:" => PathElement::Index(content.parse().map_err(|_| bad())?),
+        "k:" => {
+            let fields: Map<String, Value> = serde_json::from_str(content).map_err(|_| bad())?;
+            let mut fields: Vec<_> = fields.into_iter().collect();
+            fields.sort_by(|(a, _), (b, _)| a.cmp(b));
+            PathElement::Key(fields)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// The children, if there are any, and whether the node itself is a member.
+fn read(value: &Value, depth: usize) -> Result<(Option<Set>, bool), DecodeError> {
+    if depth > MAX_DEPTH {
+        return Err(DecodeError::TooDeep);
+    }
+    let empty = Map::new();
+    let map = match value {
+        Value::Null => &empty,
+        _ => value.as_object().ok_or(DecodeError::NotAnObject)?,
+    };
+    let mut is_member = false;
+    let mut set = Set::new();
+    for (key, below) in map {
+        if key == "." {
+            is_member = true;
+            continue;
+        }
+        let Some(element) = decode(key)? else {
+            continue;
+        };
+        let (children, member) = read(below, depth + 1)?;
+        set.put(Node {
+            element,
+            member,
+            children: children.unwrap_or_default(),
+        });
+    }
+    if set.is_empty() {
+        return Ok((None, true));
+    }
+    Ok((Some(set), is_member))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn text_has_the_order_of_the_set() {
+        let value = json!({"f:ports": {
+            ".": {},
+            "k:{\"port\":443,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}},
+            "k:{\"port\":80,\"protocol\":\"TCP\"}": {},
+            "v:\"<a>\"": {},
+            "i:3": {},
+            "x:unknown": {},
+        }});
+        let set = Set::from_value(&value).unwrap();
+        let expected = concat!(
+            r#"{"f:ports":{".":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{},"#,
+            r#""k:{\"port\":443,\"protocol\":\"TCP\"}":{".":{},"f:port":{}},"v:\"\\u003ca\\u003e\"":{},"i:3":{}}}"#,
+        );
+        assert_eq!(set.to_json(), expected);
+        assert_eq!(Set::from_value(&set.to_value()).unwrap(), set);
+    }
+
+    #[test]
+    fn bad_elements_are_refused() {
+        assert_eq!(
+            Set::from_value(&json!({"f": {}})),
+            Err(DecodeError::ShortKey)
+        );
+        assert!(Set::from_value(&json!({"v:{": {}})).is_err());
+        assert!(Set::from_value(&json!({"fx:": {}})).is_err());
+    }
+}

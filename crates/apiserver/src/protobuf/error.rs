@@ -1,0 +1,116 @@
+//! What can be wrong with a protobuf body.
+
+use std::fmt;
+
+/// Why a body cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The first bytes are not those of Kubernetes protobuf, or nothing follows them.
+    #[error("the body does not begin with the prefix of Kubernetes protobuf and a message")]
+    NoMessage,
+    /// The envelope says that the object is compressed or otherwise encoded.
+    #[error("the protobuf body has the content encoding {encoding:?}, which is not supported")]
+    Encoded { encoding: String },
+    /// Neither the envelope nor the caller says which kind it is.
+    #[error("the protobuf body has no kind")]
+    NoKind,
+    /// Neither the envelope nor the caller says which version it is.
+    #[error("the protobuf body has no apiVersion")]
+    NoApiVersion,
+    /// No message is known for this kind.
+    #[error("no kind {kind:?} is known in version {api_version:?}, so its protobuf cannot be read")]
+    UnknownKind { api_version: String, kind: String },
+    /// The bytes are not those of a message of this kind.
+    #[error("the protobuf body is malformed{path}: {fault}")]
+    Malformed { path: Path, fault: Fault },
+}
+
+/// What is wrong at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("it ends too early")]
+    Truncated,
+    #[error("a number has more than 64 bits")]
+    LongVarint,
+    #[error("{0} is no field number")]
+    FieldNumber(i32),
+    #[error("{0} is no wire type")]
+    WireType(u8),
+    #[error("a group ends that never began")]
+    GroupEnd,
+    #[error("it has wire type {found}, not {expected}")]
+    WrongWireType { found: u8, expected: u8 },
+    #[error("it is nested too deeply")]
+    TooDeep,
+    #[error("it has too many values")]
+    TooLarge,
+    #[error("it is neither a number nor a string")]
+    IntOrString,
+    #[error("it is no quantity")]
+    Quantity,
+    #[error("it is outside the years 0 to 9999")]
+    Time,
+    #[error("it is no number that JSON can show")]
+    Float,
+    #[error("it holds no valid JSON")]
+    Json,
+}
+
+/// Where it is wrong, as people write it: `spec.containers[2].ports`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Path(String);
+
+impl fmt::Display for Path {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        write!(formatter, " at {}", self.0.trim_start_matches('.'))
+    }
+}
+
+/// A fault on its way up from the place where it was found.
+#[derive(Debug)]
+pub(super) struct Located {
+    fault: Fault,
+    /// Innermost first.
+    segments: Vec<String>,
+}
+
+impl Located {
+    pub(super) fn within(mut self, field: &str) -> Self {
+        self.segments.push(format!(".{field}"));
+        self
+    }
+
+    pub(super) fn at(mut self, index: usize) -> Self {
+        self.segments.push(format!("[{index}]"));
+        self
+    }
+
+    /// Keys come from outside: a long one is cut.
+    pub(super) fn under(mut self, key: &[u8]) -> Self {
+        let key = String::from_utf8_lossy(key.get(..63).unwrap_or(key));
+        self.segments.push(format!("[{key:?}]"));
+        self
+    }
+}
+
+impl From<Fault> for Located {
+    fn from(fault: Fault) -> Self {
+        Self {
+            fault,
+            segments: Vec::new(),
+        }
+    }
+}
+
+impl From<Located> for Error {
+    fn from(located: Located) -> Self {
+        let path = Path(located.segments.into_iter().rev().collect());
+        Self::Malformed {
+            path,
+            fault: located.fault,
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Bytes to a tree of what is set, as Go's decoder would set it: later values win, messages merge, lists grow.
+
+use super::error::{Fault, Located};
+use super::table::{Base, Field, Form, Message, Shape, Table};
+use super::wire::{Reader, Wire};
+
+/// How deep the JSON may nest, so that our own reader takes it again.
+const MAX_DEPTH: usize = 120;
+
+/// How much the JSON may weigh. A member weighs 1 (about 100 bytes), an object 8.
+const MAX_WEIGHT: usize = 1_000_000;
+const OBJECT_WEIGHT: usize = 8;
+
+/// A value that is set.
+#[derive(Debug)]
+pub(super) enum Node<'a> {
+    Bool(bool),
+    Integer(i64),
+    Double(f64),
+    /// A string or bytes.
+    Bytes(&'a [u8]),
+    Message(Fields<'a>),
+    List(Vec<Self>),
+    Map(Vec<(&'a [u8], Self)>),
+}
+
+/// The fields of a message that are set, in the order of their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Fields<'a>(Vec<(u32, Node<'a>)>);
+
+impl<'a> Fields<'a> {
+    pub(super) fn get(&self, number: u32) -> Option<&Node<'a>> {
+        let index = self.find(number).ok()?;
+        self.0.get(index).map(|(_, node)| node)
+    }
+
+    fn set(&mut self, number: u32, node: Node<'a>) {
+        match self.find(number) {
+            Ok(index) => self.0[index].1 = node,
+            Err(index) => self.0.insert(index, (number, node)),
+        }
+    }
+
+    fn clear(&mut self, number: u32) {
+        if let Ok(index) = self.find(number) {
+            self.0.remove(index);
+        }
+    }
+
+    fn slot(&mut self, number: u32, empty: impl FnOnce() -> Node<'a>) -> &mut Node<'a> {
+        let index = self.find(number).unwrap_or_else(|index| {
+            self.0.insert(index, (number, empty()));
+            index
+        });
+        &mut self.0[index].1
+    }
+
+    /// Where it is, or where it belongs. Encoders write fields in order, so that is mostly the end.
+    fn find(&self, number: u32) -> Result<usize, usize> {
+        match self.0.last() {
+            Some((last, _)) if *last >= number => {
+                self.0.binary_search_by_key(&number, |(set, _)| *set)
+            }
+            _ => Err(self.0.len()),
+        }
+    }
+}
+
+/// What is left of the bounds on one body.
+#[derive(Debug)]
+pub(super) struct Budget {
+    weight: usize,
+}
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Self { weight: MAX_WEIGHT }
+    }
+
+    pub(super) fn member(&mut self) -> Result<(), Fault> {
+        self.spend(1)
+    }
+
+    pub(super) fn object(&mut self, depth: usize) -> Result<(), Fault> {
+        Self::level(depth)?;
+        self.spend(OBJECT_WEIGHT)
+    }
+
+    /// Times, quantities and the like are no objects in JSON.
+    pub(super) fn message(&mut self, message: &Message, depth: usize) -> Result<(), Fault> {
+        match message.form {
+            Form::Object => self.object(depth),
+            _ => Self::level(depth).and_then(|()| self.member()),
+        }
+    }
+
+    pub(super) fn level(depth: usize) -> Result<(), Fault> {
+        if depth > MAX_DEPTH {
+            Err(Fault::TooDeep)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn spend(&mut self, weight: usize) -> Result<(), Fault> {
+        self.weight = self.weight.checked_sub(weight).ok_or(Fault::TooLarge)?;
+        Ok(())
+    }
+}
+
+/// The fields that a message's bytes set.
+pub(super) fn parse<'a>(
+    message: &Message,
+    bytes: &'a [u8],
+    budget: &mut Budget,
+) -> Result<Fields<'a>, Located> {
+    let mut fields = Fields::default();
+    Parser {
+        table: Table::get(),
+        budget,
+    }
+    .message(&mut fields, message, bytes, 1)?;
+    Ok(fields)
+}
+
+struct Parser<'b> {
+    table: &'static Table,
+    budget: &'b mut Budget,
+}
+
+impl Parser<'_> {
+    fn message<'a>(
+        &mut self,
+        fields: &mut Fields<'a>,
+        message: &Message,
+        bytes: &'a [u8],
+        depth: usize,
+    ) -> Result<(), Located> {
+        self.budget.message(message, depth)?;
+        let mut reader = Reader::new(bytes);
+        while let Some((number, wire)) = reader.field()? {
+            match message.field(number) {
+                None => reader.skip(wire)?,
+                Some(field) if field.shape == Shape::Inline => {
+                    self.field(fields, field, wire, &mut reader, depth)?;
+                }
+                Some(field) => self
+                    .field(fields, field, wire, &mut reader, depth + 1)
+                    .map_err(|fault| fault.within(field.name))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn field<'a>(
+        &mut self,
+        fields: &mut Fields<'a>,
+        field: &Field,
+        wire: Wire,
+        reader: &mut Reader<'a>,
+        depth: usize,
+    ) -> Result<(), Located> {
+        match (field.shape, field.base) {
+            (Shape::Map, base) => self.entry(fields, field.number, base, wire, reader, depth),
+            (Shape::List, base) => self.elements(fields, field.number, base, wire, reader, depth),
+            (_, Base::Message(index)) => {
+                let bytes = span(wire, reader)?;
+                let message = self.table.message(index);
+                match fields.slot(field.number, || Node::Message(Fields::default())) {
+                    Node::Message(inner) => self.singular(inner, message, bytes, depth),
+                    _ => Ok(()),
+                }
+            }
+            (shape, base) => {
+                let node = scalar(base, wire, reader)?;
+                if shape == Shape::Value && is_zero(base, &node) {
+                    fields.clear(field.number);
+                } else {
+                    self.budget.member()?;
+                    fields.set(field.number, node);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Times do not merge: each begins anew, and only one without bytes is unset.
+    fn singular<'a>(
+        &mut self,
+        fields: &mut Fields<'a>,
+        message: &Message,
+        bytes: &'a [u8],
+        depth: usize,
+    ) -> Result<(), Located> {
+        if !matches!(message.form, Form::Time | Form::MicroTime) {
+            return self.message(fields, message, bytes, depth);
+        }
+        *fields = Fields::default();
+        self.message(fields, message, bytes, depth)?;
+        if !bytes.is_empty() && fields.get(1).is_none() {
+            fields.set(1, Node::Integer(0));
+        }
+        Ok(())
+    }
+
+    /// One element, or many numbers packed into a span.
+    fn elements<'a>(
+        &mut self,
+        fields: &mut Fields<'a>,
+        number: u32,
+        base: Base,
+        wire: Wire,
+        reader: &mut Reader<'a>,
+        depth: usize,
+    ) -> Result<(), Located> {
+        let packs = matches!(base, Base::Bool | Base::Int32 | Base::Int64 | Base::Double);
+        if !(packs && wire == Wire::Span) {
+            return self.element(fields, number, base, wire, reader, depth);
+        }
+        let own = if base == Base::Double {
+            Wire::Fixed64
+        } else {
+            Wire::Varint
+        };
+        let mut packed = Reader::new(reader.span()?);
+        while !packed.is_empty() {
+            self.element(fields, number, base, own, &mut packed, depth)?;
+        }
+        Ok(())
+    }
+
+    fn element<'a>(
+        &mut self,
+        fields: &mut Fields<'a>,
+        number: u32,
+        base: Base,
+        wire: Wire,
+        reader: &mut Reader<'a>,
+        depth: usize,
+    ) -> Result<(), Located> {
+        Budget::level(depth)?;
+        self.budget.member()?;
+        let Node::List(list) = fields.slot(number, || Node::List(Vec::new())) else {
+            return Ok(());
+        };
+        let element = self
+            .one(base, wire, reader, depth + 1)
+            .map_err(|fault| fault.at(list.len()))?;
+        list.push(element);
+        Ok(())
+    }
+
+    fn entry<'a>(
+        &mut self,
+        fields: &mut Fields<'a>,
+        number: u32,
+        base: Base,
+        wire: Wire,
+        reader: &mut Reader<'a>,
+        depth: usize,
+    ) -> Result<(), Located> {
+        match fields.get(number) {
+            Some(_) => self.budget.member()?,
+            None => self.budget.object(depth)?,
+        }
+        let mut entry = Reader::new(span(wire, reader)?);
+        let mut key: &[u8] = &[];
+        let mut value = None;
+        while let Some((part, wire)) = entry.field()? {
+            match part {
+                1 => key = span(wire, &mut entry)?,
+                2 => {
+                    value = Some(
+                        self.one(base, wire, &mut entry, depth + 1)
+                            .map_err(|fault| fault.under(key))?,
+                    );
+                }
+                _ => entry.skip(wire)?,
+            }
+        }
+        let value = value.unwrap_or_else(|| empty(base));
+        if let Node::Map(map) = fields.slot(number, || Node::Map(Vec::new())) {
+            map.push((key, value));
+        }
+        Ok(())
+    }
+
+    fn one<'a>(
+        &mut self,
+        base: Base,
+        wire: Wire,
+        reader: &mut Reader<'a>,
+        depth: usize,
+    ) -> Result<Node<'a>, Located> {
+        let Base::Message(index) = base else {
+            return Ok(scalar(base, wire, reader)?);
+        };
+        let mut fields = Fields::default();
+        self.singular(
+            &mut fields,
+            self.table.message(index),
+            span(wire, reader)?,
+            depth,
+        )?;
+        Ok(Node::Message(fields))
+    }
+}
+
+pub(super) fn span<'a>(wire: Wire, reader: &mut Reader<'a>) -> Result<&'a [u8], Fault> {
+    wire.expect(Wire::Span)?;
+    reader.span()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "numbers travel as 64 bits of two's complement, of which Go keeps what the field holds"
+)]
+fn scalar<'a>(base: Base, wire: Wire, reader: &mut Reader<'a>) -> Result<Node<'a>, Fault> {
+    let expected = match base {
+        Base::String | Base::Bytes | Base::Message(_) => Wire::Span,
+        Base::Bool | Base::Int32 | Base::Int64 => Wire::Varint,
+        Base::Double => Wire::Fixed64,
+    };
+    wire.expect(expected)?;
+    Ok(match base {
+        Base::String | Base::Bytes | Base::Message(_) => Node::Bytes(reader.span()?),
+        Base::Bool => Node::Bool(reader.varint()? != 0),
+        Base::Int32 => Node::Integer(i64::from(reader.varint()? as i32)),
+        Base::Int64 => Node::Integer(reader.varint()? as i64),
+        Base::Double => Node::Double(reader.double()?),
+    })
+}
+
+/// Whether a field that is no pointer is as good as unset. Empty bytes are not: Go tells them from none.
+fn is_zero(base: Base, node: &Node<'_>) -> bool {
+    match node {
+        Node::Bool(value) => !value,
+        Node::Integer(value) => *value == 0,
+        Node::Double(value) => value.to_bits() == 0,
+        Node::Bytes(bytes) => base == Base::String && bytes.is_empty(),
+        Node::Message(_) | Node::List(_) | Node::Map(_) => false,
+    }
+}
+
+/// The value of a map's entry that has none.
+fn empty(base: Base) -> Node<'static> {
+    match base {
+        Base::String | Base::Bytes => Node::Bytes(&[]),
+        Base::Bool => Node::Bool(false),
+        Base::Int32 | Base::Int64 => Node::Integer(0),
+        Base::Double => Node::Double(0.0),
+        Base::Message(_) => Node::Message(Fields::default()),
+    }
+}

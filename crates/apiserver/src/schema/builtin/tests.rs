@@ -1,0 +1,79 @@
+//! Checks of the built-in schemas against what is known of them.
+
+use serde_json::json;
+
+use super::*;
+use crate::schema::ListType;
+
+#[test]
+fn every_kind_has_a_schema() {
+    for (api_version, kind) in kinds() {
+        assert!(schema(api_version, kind).is_some(), "{api_version} {kind}");
+    }
+}
+
+#[test]
+fn an_empty_deployment_has_the_fields_that_go_always_writes() {
+    let schema = schema("apps/v1", "Deployment").unwrap();
+    let expected = json!({
+        "metadata": {},
+        "spec": {
+            "selector": null,
+            "strategy": {},
+            "template": {"metadata": {}, "spec": {"containers": null}},
+        },
+        "status": {},
+    });
+    assert_eq!(empty(schema.root()), expected);
+}
+
+#[test]
+fn ports_of_containers_are_keyed_by_number_and_protocol() {
+    let schema = schema("v1", "Pod").unwrap();
+    let containers = schema
+        .root()
+        .property("spec")
+        .unwrap()
+        .property("containers")
+        .unwrap();
+    let ports = containers.items().unwrap().property("ports").unwrap();
+    let ListType::Map(keys) = &ports.list_type else {
+        panic!("not a keyed list");
+    };
+    let keys: Vec<_> = keys
+        .iter()
+        .map(|key| (key.name.as_str(), key.default.clone()))
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            ("containerPort", Some(json!(0))),
+            ("protocol", Some(json!("TCP")))
+        ]
+    );
+    assert_eq!(ports.patch.merge_key.as_deref(), Some("containerPort"));
+}
+
+#[test]
+fn normal_form_drops_what_go_leaves_out_and_adds_what_it_writes() {
+    let schema = schema("v1", "Pod").unwrap();
+    let mut pod = json!({
+        "metadata": {"name": "p", "labels": {}, "foo": 1},
+        "spec": {
+            "hostNetwork": false,
+            "automountServiceAccountToken": false,
+            "nodeName": "",
+            "containers": [{"name": "c", "image": "i", "command": []}],
+        },
+    });
+    normalize(&mut pod, schema.root());
+    let expected = json!({
+        "metadata": {"name": "p"},
+        "spec": {
+            "automountServiceAccountToken": false,
+            "containers": [{"name": "c", "image": "i", "resources": {}}],
+        },
+        "status": {},
+    });
+    assert_eq!(pod, expected);
+}

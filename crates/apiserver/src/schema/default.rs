@@ -1,0 +1,49 @@
+//! Fills in defaults.
+
+use serde_json::Value;
+
+use super::SchemaRef;
+
+/// Sets the fields that are missing, or null where null is not allowed, to the defaults of the schema, from the
+/// outside in: defaults inside a defaulted object count too.
+pub fn apply_defaults(value: &mut Value, schema: SchemaRef<'_>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, property) in schema.properties() {
+                let Some(default) = &property.node().default else {
+                    continue;
+                };
+                let is_missing = match fields.get(name) {
+                    None => true,
+                    Some(value) => value.is_null() && !property.nullable,
+                };
+                if is_missing {
+                    fields.insert(name.to_owned(), default.clone());
+                }
+            }
+            for (name, value) in fields.iter_mut() {
+                match (schema.property(name), schema.additional()) {
+                    (Some(property), _) => apply_defaults(value, property),
+                    (None, Some(additional)) => default_item(value, additional),
+                    (None, None) => {}
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.items() {
+                for item in items {
+                    default_item(item, schema);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The values of maps and lists are there already; only null is replaced.
+fn default_item(value: &mut Value, schema: SchemaRef<'_>) {
+    if value.is_null() && !schema.nullable {
+        *value = schema.default.clone().unwrap_or(Value::Null);
+    }
+    apply_defaults(value, schema);
+}

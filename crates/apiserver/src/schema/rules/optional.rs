@@ -1,0 +1,59 @@
+//! Optional field access (`self.?field`), which the CEL library gets wrong for fields that are missing. It does get
+//! optional indices right, so one becomes the other.
+
+use kube_cel::cel::IdedExpr;
+use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, operators};
+use kube_cel::cel::parser::Parser;
+
+/// Turns optional field access into optional indices, also in what follows it: `self.?a.b` is optional as a whole.
+pub(super) fn index_optional_fields(expression: &mut IdedExpr) {
+    match &mut expression.expr {
+        Expr::Call(call) => {
+            if call.func_name == operators::OPT_SELECT {
+                operators::OPT_INDEX.clone_into(&mut call.func_name);
+            }
+            call.target
+                .iter_mut()
+                .for_each(|target| index_optional_fields(target));
+            call.args.iter_mut().for_each(index_optional_fields);
+        }
+        Expr::Comprehension(comprehension) => {
+            let parts = [
+                &mut comprehension.iter_range,
+                &mut comprehension.accu_init,
+                &mut comprehension.loop_cond,
+                &mut comprehension.loop_step,
+                &mut comprehension.result,
+            ];
+            parts.into_iter().for_each(index_optional_fields);
+        }
+        Expr::List(list) => list.elements.iter_mut().for_each(index_optional_fields),
+        Expr::Map(map) => {
+            for entry in &mut map.entries {
+                if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+                    index_optional_fields(&mut entry.key);
+                    index_optional_fields(&mut entry.value);
+                }
+            }
+        }
+        Expr::Select(select) => index_optional_fields(&mut select.operand),
+        Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    }
+    index_field_of_optional(expression);
+}
+
+fn index_field_of_optional(expression: &mut IdedExpr) {
+    let Expr::Select(select) = &mut expression.expr else {
+        return;
+    };
+    let is_optional =
+        matches!(&select.operand.expr, Expr::Call(call) if call.func_name == operators::OPT_INDEX);
+    let name = Parser::default().parse(&format!("'{}'", select.field));
+    if let (true, false, Ok(name)) = (is_optional, select.test, name) {
+        expression.expr = Expr::Call(CallExpr {
+            func_name: operators::OPT_INDEX.to_owned(),
+            target: None,
+            args: vec![std::mem::take(&mut *select.operand), name],
+        });
+    }
+}

@@ -1,0 +1,165 @@
+//! The metadata that lists, selectors and the garbage collector look at, parsed once and kept small.
+//!
+//! Everything else of an object stays bytes. Name and namespace are in the key.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Parsed metadata of one object.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Metadata {
+    uid: Box<str>,
+    /// Sorted by key.
+    labels: Box<[(Box<str>, Box<str>)]>,
+    owner_references: Box<[OwnerReference]>,
+    finalizers: Box<[Box<str>]>,
+    deletion_timestamp: Option<Box<str>>,
+}
+
+/// An object that this one belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnerReference {
+    /// Group and version of the owner.
+    #[serde(default)]
+    pub api_version: Box<str>,
+    /// Kind of the owner.
+    #[serde(default)]
+    pub kind: Box<str>,
+    /// Name of the owner.
+    #[serde(default)]
+    pub name: Box<str>,
+    /// The owner itself, not one that was created later under the same name.
+    #[serde(default)]
+    pub uid: Box<str>,
+    /// Whether the owner manages this object.
+    #[serde(default)]
+    pub controller: Option<bool>,
+    /// Whether a foreground deletion of the owner waits for this object.
+    #[serde(default)]
+    pub block_owner_deletion: Option<bool>,
+}
+
+impl Metadata {
+    /// Empty if the object has none.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    /// Sorted by key.
+    pub fn labels(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        self.labels.iter().map(|(key, value)| (&**key, &**value))
+    }
+
+    /// The value of one label.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        let at = self
+            .labels
+            .binary_search_by(|(candidate, _)| (**candidate).cmp(key))
+            .ok()?;
+        Some(&self.labels[at].1)
+    }
+
+    /// In the order of the object.
+    pub fn owner_references(&self) -> &[OwnerReference] {
+        &self.owner_references
+    }
+
+    /// In the order of the object.
+    pub fn finalizers(&self) -> &[Box<str>] {
+        &self.finalizers
+    }
+
+    /// When the deletion was asked for, as the object says it.
+    pub fn deletion_timestamp(&self) -> Option<&str> {
+        self.deletion_timestamp.as_deref()
+    }
+
+    /// About how many bytes it takes, without the rare parts.
+    pub(super) fn weight(&self) -> usize {
+        let labels = self.labels.iter();
+        let labels: usize = labels.map(|(key, value)| key.len() + value.len()).sum();
+        size_of::<Self>() + self.uid.len() + labels + size_of_val(&*self.labels)
+    }
+
+    /// From a value that holds the metadata.
+    pub(super) fn from_value(metadata: &serde_json::Value) -> serde_json::Result<Self> {
+        Wire::deserialize(metadata).map(Self::from)
+    }
+
+    /// From the bytes of a whole object; all but the metadata is skipped.
+    pub(super) fn from_object_bytes(bytes: &[u8]) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Envelope {
+            metadata: Wire,
+        }
+        serde_json::from_slice::<Envelope>(bytes).map(|envelope| envelope.metadata.into())
+    }
+}
+
+/// What is read of `metadata`. A field that is null counts as absent.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire {
+    uid: Option<Box<str>>,
+    labels: Option<BTreeMap<Box<str>, Box<str>>>,
+    owner_references: Option<Vec<OwnerReference>>,
+    finalizers: Option<Vec<Box<str>>>,
+    deletion_timestamp: Option<Box<str>>,
+}
+
+impl From<Wire> for Metadata {
+    fn from(wire: Wire) -> Self {
+        Self {
+            uid: wire.uid.unwrap_or_default(),
+            labels: wire.labels.unwrap_or_default().into_iter().collect(),
+            owner_references: wire.owner_references.unwrap_or_default().into(),
+            finalizers: wire.finalizers.unwrap_or_default().into(),
+            deletion_timestamp: wire.deletion_timestamp,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn bytes_and_value_give_the_same() {
+        let object = json!({
+            "kind": "Pod",
+            "metadata": {
+                "name": "web", "uid": "u-1", "deletionTimestamp": "2026-01-01T00:00:00Z",
+                "labels": {"b": "2", "a": "1"},
+                "finalizers": ["x/y"],
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u-0", "controller": true}],
+            },
+            "spec": {"deep": [[[{}]]]},
+        });
+        let metadata = Metadata::from_value(&object["metadata"]).unwrap();
+        assert_eq!(
+            metadata,
+            Metadata::from_object_bytes(object.to_string().as_bytes()).unwrap()
+        );
+        assert_eq!(metadata.uid(), "u-1");
+        assert_eq!(metadata.label("b"), Some("2"));
+        assert_eq!(metadata.label("c"), None);
+        assert_eq!(metadata.labels().next(), Some(("a", "1")));
+        assert_eq!(metadata.finalizers().len(), 1);
+        assert_eq!(metadata.deletion_timestamp(), Some("2026-01-01T00:00:00Z"));
+        let owner = &metadata.owner_references()[0];
+        assert_eq!((&*owner.uid, owner.controller), ("u-0", Some(true)));
+        assert_eq!(owner.block_owner_deletion, None);
+    }
+
+    #[test]
+    fn null_counts_as_absent() {
+        let metadata = json!({"labels": null, "finalizers": null, "uid": null});
+        assert_eq!(
+            Metadata::from_value(&metadata).unwrap(),
+            Metadata::default()
+        );
+    }
+}

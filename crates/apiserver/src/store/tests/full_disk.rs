@@ -1,0 +1,170 @@
+//! The disk fails while the store runs: writes are refused with a typed error, all else goes on.
+
+use super::simulated::{Faults, SimulatedDisk, random};
+use super::*;
+
+const FULL: Faults = Faults {
+    full: true,
+    broken: false,
+    lying_sync: false,
+};
+
+const BROKEN: Faults = Faults {
+    full: false,
+    broken: true,
+    lying_sync: false,
+};
+
+const LYING: Faults = Faults {
+    full: false,
+    broken: false,
+    lying_sync: true,
+};
+
+/// A store with `kept` and `doomed` on a disk.
+async fn filled() -> (SimulatedDisk, Store) {
+    let disk = SimulatedDisk::with_store();
+    let store = disk.open().unwrap();
+    put(&store, "doomed", "1").await;
+    put(&store, "kept", "1").await;
+    (disk, store)
+}
+
+/// A create, a replacement and a deletion, one after the other; how each failed.
+async fn failures(store: &Store) -> Vec<Arc<StorageError>> {
+    let mutations = [
+        Mutation::create(pod("new"), draft(&"x".repeat(20_000))),
+        Mutation::replace(
+            pod("kept"),
+            draft(&"x".repeat(20_000)),
+            Precondition::exists(),
+        ),
+        Mutation::delete(pod("doomed"), Precondition::exists()),
+    ];
+    let mut failures = Vec::new();
+    for mutation in mutations {
+        match store.write(mutation).await {
+            Err(WriteError::Storage(error)) => failures.push(error),
+            other => panic!("{other:?}"),
+        }
+    }
+    failures
+}
+
+fn untouched() -> Vec<(String, String)> {
+    pairs(&[("doomed", "1"), ("kept", "1")])
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_writes_until_there_is_room() {
+    let (disk, store) = filled().await;
+    let before = store.revision();
+    let mut watcher = store.watch(Scope::everything(), before).unwrap();
+    disk.set(FULL);
+    let create = || Mutation::create(pod("new"), draft(&"x".repeat(3_000_000)));
+    for _ in 0..3 {
+        let error = store.write(create()).await.unwrap_err();
+        assert!(
+            matches!(&error, WriteError::Storage(error) if matches!(**error, StorageError::Full { .. })),
+            "{error:?}"
+        );
+    }
+    assert_eq!(contents(&store.snapshot()), untouched());
+    assert_eq!(store.revision(), before);
+
+    disk.set(Faults::default());
+    let revision = store.write(create()).await.unwrap().results[0].revision();
+    assert!(revision > before);
+    let event = watcher.next().await.unwrap();
+    assert_eq!(event.revision(), revision, "the failed ones are not seen");
+    store.close().await;
+    let reopened = disk.open().unwrap();
+    assert_eq!(contents(&reopened.snapshot()), contents(&store.snapshot()));
+    assert_eq!(reopened.revision(), revision);
+}
+
+#[tokio::test]
+async fn small_writes_may_go_on_where_a_large_one_does_not_fit() {
+    let (disk, store) = filled().await;
+    disk.set(FULL);
+    let large = Mutation::create(pod("new"), draft(&"x".repeat(3_000_000)));
+    assert!(store.write(large).await.is_err());
+    let mut written = 0;
+    for number in 0..20 {
+        let small = Mutation::create(pod(&format!("small{number}")), draft("1"));
+        written += usize::from(store.write(small).await.is_ok());
+    }
+    assert_eq!(contents(&store.snapshot()).len(), 2 + written);
+    disk.set(Faults::default());
+    store.close().await;
+    let reopened = disk.open().unwrap();
+    assert_eq!(contents(&reopened.snapshot()), contents(&store.snapshot()));
+}
+
+#[tokio::test]
+async fn a_broken_disk_does_not_end_the_store() {
+    let (disk, store) = filled().await;
+    disk.set(BROKEN);
+    for error in failures(&store).await {
+        assert!(matches!(*error, StorageError::Failed { .. }));
+    }
+    assert_eq!(contents(&store.snapshot()), untouched());
+    disk.set(Faults::default());
+    put(&store, "after", "1").await;
+    store.close().await;
+    let expected = pairs(&[("after", "1"), ("doomed", "1"), ("kept", "1")]);
+    assert_eq!(contents(&disk.open().unwrap().snapshot()), expected);
+}
+
+#[tokio::test]
+async fn what_a_failed_commit_left_in_the_file_is_undone_by_the_next() {
+    let (disk, store) = filled().await;
+    let before = store.revision();
+    disk.set(LYING);
+    failures(&store).await;
+    assert_eq!(contents(&store.snapshot()), untouched());
+    disk.set(Faults::default());
+    let revision = put(&store, "after", "1").await;
+    assert!(
+        revision > before + 1,
+        "revisions of failed writes are not used again"
+    );
+    store.close().await;
+    let reopened = disk.open().unwrap();
+    let expected = pairs(&[("after", "1"), ("doomed", "1"), ("kept", "1")]);
+    assert_eq!(contents(&reopened.snapshot()), expected);
+    assert_eq!(reopened.revision(), revision);
+}
+
+#[tokio::test]
+async fn a_failed_write_may_only_come_back_by_a_crash_and_then_with_a_later_revision() {
+    let (disk, store) = filled().await;
+    let before = store.revision();
+    disk.set(LYING);
+    let failed = Mutation::create(pod("new"), draft("1"));
+    assert!(store.write(failed).await.is_err());
+    disk.cut_power(random(1));
+    disk.set(Faults::default());
+    let reopened = disk.open().unwrap();
+    assert!(
+        reopened
+            .get(&pod("new"))
+            .is_none_or(|object| object.revision() > before)
+    );
+    assert!(put(&reopened, "after", "1").await > reopened.compacted_revision());
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_refusal_that_rests_on_a_failed_write_is_no_refusal() {
+    let (disk, store) = filled().await;
+    disk.set(BROKEN);
+    let write = |name: &'static str| {
+        let store = store.clone();
+        tokio::spawn(async move { store.write(Mutation::create(pod(name), draft("1"))).await })
+    };
+    let results = [write("same"), write("same"), write("same")];
+    for result in results {
+        assert!(matches!(result.await.unwrap(), Err(WriteError::Storage(_))));
+    }
+}

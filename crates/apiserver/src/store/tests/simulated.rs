@@ -1,0 +1,217 @@
+//! A disk that can be full, fail, or lose what was not synced when the power goes.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+
+use redb::{Builder, StorageBackend};
+
+use super::super::disk::{Disk, FIRST_REVISION, File, create_in};
+use super::*;
+
+const BLOCK: u64 = 4096;
+const SECTOR: usize = 512;
+
+/// The disk; clones are the same disk.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SimulatedDisk(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// What is there when the power goes.
+    durable: Vec<u8>,
+    /// What a reader sees.
+    current: Vec<u8>,
+    /// What was done since the last sync.
+    pending: Vec<Pending>,
+    /// Blocks that have their place on the disk; others fail when it is full.
+    allocated: BTreeSet<u64>,
+    faults: Faults,
+    /// Counts how often the power went. Files that were opened before are dead.
+    boots: u64,
+    /// The power goes after so many operations.
+    fuse: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+enum Pending {
+    Write(usize, Vec<u8>),
+    Length(usize),
+}
+
+/// What does not work at the moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Faults {
+    /// No new blocks.
+    pub(super) full: bool,
+    /// No writes at all.
+    pub(super) broken: bool,
+    /// A sync does its work and then says that it failed.
+    pub(super) lying_sync: bool,
+}
+
+impl SimulatedDisk {
+    /// A disk with an empty store on it.
+    pub(super) fn with_store() -> Self {
+        let disk = Self::default();
+        let database = Builder::new().create_with_backend(disk.plug()).unwrap();
+        create_in(&database, FIRST_REVISION).unwrap();
+        drop(database);
+        disk
+    }
+
+    pub(super) fn set(&self, faults: Faults) {
+        self.lock().faults = faults;
+    }
+
+    /// The power goes after `operations` more.
+    pub(super) fn light_fuse(&self, operations: u64) {
+        self.lock().fuse = Some(operations);
+    }
+
+    /// The power goes now, if it did not before, and comes back. Of what was not synced any part may be there.
+    pub(super) fn cut_power(&self, mut random: impl FnMut() -> u64) {
+        let mut inner = self.lock();
+        inner.boots += 1;
+        inner.fuse = None;
+        let pending = std::mem::take(&mut inner.pending);
+        let mut survived = std::mem::take(&mut inner.durable);
+        for operation in &pending {
+            match operation {
+                Pending::Length(length) => survived.resize(*length, 0),
+                Pending::Write(offset, data) => {
+                    for (index, sector) in data.chunks(SECTOR).enumerate() {
+                        let at = offset + index * SECTOR;
+                        if random().is_multiple_of(2) && at + sector.len() <= survived.len() {
+                            survived[at..at + sector.len()].copy_from_slice(sector);
+                        }
+                    }
+                }
+            }
+        }
+        inner.durable.clone_from(&survived);
+        inner.current = survived;
+    }
+
+    pub(super) fn open(&self) -> Result<Store, OpenError> {
+        let boot = self.lock().boots;
+        let disk = self.clone();
+        let open = Box::new(move |builder: &Builder| {
+            let file = Plugged {
+                disk: disk.clone(),
+                boot,
+            };
+            builder.create_with_backend(file)
+        });
+        let (file, state) = File::with(PathBuf::from("simulated"), open, || 0, None)?;
+        Store::start(Options::in_memory(), Disk::File(Box::new(file)), state)
+    }
+
+    fn plug(&self) -> Plugged {
+        Plugged {
+            disk: self.clone(),
+            boot: self.lock().boots,
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.0.lock().unwrap()
+    }
+}
+
+/// The file as a running program has it.
+#[derive(Debug)]
+struct Plugged {
+    disk: SimulatedDisk,
+    boot: u64,
+}
+
+impl Plugged {
+    fn read_only(&self) -> io::Result<std::sync::MutexGuard<'_, Inner>> {
+        let inner = self.disk.lock();
+        if inner.boots == self.boot && inner.fuse != Some(0) {
+            return Ok(inner);
+        }
+        Err(io::Error::other("the power is off"))
+    }
+
+    fn operate(&self) -> io::Result<std::sync::MutexGuard<'_, Inner>> {
+        let mut inner = self.read_only()?;
+        inner.fuse = inner.fuse.map(|left| left - 1);
+        if inner.fuse == Some(0) {
+            return Err(io::Error::other("the power went"));
+        }
+        if inner.faults.broken {
+            return Err(io::Error::other("the disk is broken"));
+        }
+        Ok(inner)
+    }
+}
+
+impl StorageBackend for Plugged {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.read_only()?.current.len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let inner = self.read_only()?;
+        let offset = position(offset);
+        let data = inner.current.get(offset..offset + out.len());
+        out.copy_from_slice(data.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        let mut inner = self.operate()?;
+        let size = position(length);
+        inner.current.resize(size, 0);
+        inner.allocated = inner
+            .allocated
+            .range(..length.div_ceil(BLOCK))
+            .copied()
+            .collect();
+        inner.pending.push(Pending::Length(size));
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let mut inner = self.operate()?;
+        inner.durable = inner.current.clone();
+        inner.pending.clear();
+        if inner.faults.lying_sync {
+            return Err(io::Error::other("the disk says that it failed"));
+        }
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut inner = self.operate()?;
+        let blocks = offset / BLOCK..(offset + data.len() as u64).div_ceil(BLOCK);
+        if inner.faults.full
+            && blocks
+                .clone()
+                .any(|block| !inner.allocated.contains(&block))
+        {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        inner.allocated.extend(blocks);
+        let offset = position(offset);
+        inner.current[offset..offset + data.len()].copy_from_slice(data);
+        inner.pending.push(Pending::Write(offset, data.to_vec()));
+        Ok(())
+    }
+}
+
+fn position(offset: u64) -> usize {
+    usize::try_from(offset).unwrap()
+}
+
+/// Numbers that look random and are the same each time.
+pub(super) fn random(mut seed: u64) -> impl FnMut() -> u64 {
+    move || {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        seed >> 33
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests that need real peers; run them with `make e2e`.

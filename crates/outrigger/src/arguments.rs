@@ -1,0 +1,64 @@
+//! What a user can type: the commands, their flags and their help texts.
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use crate::commands;
+
+const EXAMPLES: &str = "\
+Examples:
+  outrigger chart template web ./chart -f site.yaml   What a Helm chart would install
+  outrigger chart images ./chart -o json              The images that it would run
+  source <(outrigger completion bash)                 Completion for your shell
+
+Results go to stdout, everything else to stderr.
+Exit codes: 0 done, 1 failed, 2 command line not understood.";
+
+/// Extend Kubernetes clusters before they exist, while they come up and while they run.
+#[derive(Debug, Parser)]
+#[command(name = "outrigger", version, after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
+#[command(max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Tell what is going on, on stderr; twice for more
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Render, check, package and inspect Helm charts
+    #[command(subcommand)]
+    Chart(Box<commands::chart::Chart>),
+    /// Print a completion script for a shell
+    Completion(commands::completion::Args),
+    /// Print the version of this build
+    Version(commands::version::Args),
+}
+
+/// The form of a command's result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// Columns for people
+    #[default]
+    Table,
+    /// JSON for programs
+    Json,
+    /// YAML for both
+    Yaml,
+}
+
+/// The `-o` flag, for commands whose result has several forms.
+#[derive(Debug, Args)]
+pub(crate) struct OutputFlag {
+    /// Form of the result
+    #[arg(short, long, value_name = "FORM", value_enum, default_value_t)]
+    pub(crate) output: Output,
+}

@@ -1,0 +1,19 @@
+//! One module for each command; this one only picks.
+
+use std::process::ExitCode;
+
+use crate::arguments::{Arguments, Command};
+use crate::printer::Printer;
+
+pub(crate) mod chart;
+pub(crate) mod completion;
+pub(crate) mod version;
+
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let printer = Printer::new();
+    match arguments.command {
+        Command::Chart(chart) => chart::run(&chart, &printer),
+        Command::Completion(args) => completion::run(&args, &printer),
+        Command::Version(args) => version::run(&args, &printer),
+    }
+}

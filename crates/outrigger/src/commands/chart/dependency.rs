@@ -1,0 +1,140 @@
+//! `outrigger chart dependency`: the charts that a chart needs, in its `charts/` folder.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use outrigger_chart::resolve::{self, Resolution};
+use outrigger_chart::{Chart, Profile, charts_folder, load, load_path};
+
+use super::host::LocalHost;
+use super::source::{self, CompatFlag, plainly};
+use crate::printer::Printer;
+use crate::report::HintExt as _;
+
+const EXAMPLES: &str = "\
+Examples:
+  outrigger chart dependency list ./chart
+  outrigger chart dependency update ./chart";
+
+#[derive(Debug, clap::Subcommand)]
+#[command(after_help = EXAMPLES)]
+pub(crate) enum Verb {
+    /// List what a chart needs and whether it is there
+    List(Args),
+    /// Put what Chart.lock names into charts/
+    Build(Args),
+    /// Put what Chart.yaml names into charts/ and write Chart.lock
+    Update(Args),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A chart folder
+    #[arg(default_value = ".")]
+    chart: PathBuf,
+    #[command(flatten)]
+    compat: CompatFlag,
+}
+
+pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
+    match verb {
+        Verb::List(args) => list(args, printer)?,
+        Verb::Build(args) => supply(args, resolve::build, printer)?,
+        Verb::Update(args) => supply(args, resolve::update, printer)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(args: &Args, printer: &Printer) -> anyhow::Result<()> {
+    let profile = args.compat.profile();
+    let chart = source::load(&args.chart, profile)?;
+    let entries = load::charts_folder(&args.chart, profile);
+    let text = charts_folder::list(&chart, &args.chart.display().to_string(), &entries, profile);
+    printer.bytes(text.as_bytes())
+}
+
+/// `resolve::update` or `resolve::build`.
+type Resolve = fn(&Chart, Profile, resolve::LoadLocal<'_>) -> Result<Resolution, resolve::Error>;
+
+fn supply(args: &Args, resolve: Resolve, printer: &Printer) -> anyhow::Result<()> {
+    let profile = args.compat.profile();
+    let chart = source::load(&args.chart, profile)?;
+    let folder = &args.chart;
+    let mut load_local = |path: &str| {
+        let path = folder.join(path);
+        if path.is_dir() {
+            load_path(&path, profile, &mut source::warn).map(Some)
+        } else {
+            Ok(None)
+        }
+    };
+    let resolution = resolve(&chart, profile, &mut load_local).map_err(plainly)?;
+    if let Some(remote) = resolution.remote.first() {
+        let repository = &remote.repository;
+        return Err(anyhow::anyhow!(
+            "{} comes from {repository}, which is not a folder",
+            remote.name
+        ))
+        .hint("put its archive into charts/ by hand, or name a folder: file://../chart");
+    }
+    write_charts(&folder.join("charts"), &chart, &resolution)?;
+    let generated =
+        rfc3339(LocalHost::new(false).seconds()).context("the clock is out of range")?;
+    let lock = resolve::lock(&chart, &resolution.locked, generated);
+    let (name, text) = resolve::lock_file(&chart, &lock);
+    if chart
+        .lock
+        .as_ref()
+        .is_none_or(|old| old.digest != lock.digest)
+    {
+        fs_err::write(folder.join(name), text)?;
+    }
+    printer.bytes(resolution.text.as_bytes())
+}
+
+/// Replaces the archives of what is declared; leaves alone what is not.
+fn write_charts(charts: &Path, chart: &Chart, resolution: &Resolution) -> anyhow::Result<()> {
+    if resolution.locked.is_empty() {
+        return Ok(());
+    }
+    fs_err::create_dir_all(charts)?;
+    for entry in fs_err::read_dir(charts)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_old = resolution
+            .archives
+            .iter()
+            .all(|archive| archive.file_name != name)
+            && chart
+                .metadata
+                .declared()
+                .iter()
+                .any(|declared| is_archive_of(&name, &declared.name));
+        if is_old {
+            fs_err::remove_file(entry.path())?;
+        }
+    }
+    for archive in &resolution.archives {
+        let path = charts.join(&archive.file_name);
+        if path.is_dir() {
+            bail!("{} is a folder where the archive must go", path.display());
+        }
+        fs_err::write(path, &archive.bytes)?;
+    }
+    Ok(())
+}
+
+/// Whether a file name is `NAME-VERSION.tgz`.
+fn is_archive_of(file: &str, name: &str) -> bool {
+    let version = file
+        .strip_prefix(name)
+        .and_then(|rest| rest.strip_prefix('-')?.strip_suffix(".tgz"));
+    version.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// A time in UTC, as Go writes it into the lock.
+fn rfc3339(seconds: i128) -> Option<String> {
+    let time = jiff::Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?;
+    Some(time.to_string())
+}

@@ -1,0 +1,93 @@
+//! `outrigger chart images`: every image that a chart would run, and where it is named.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use outrigger_chart::images::{self, ImageUse};
+use outrigger_chart::{RenderOptions, render};
+use serde::Serialize;
+
+use super::host::LocalHost;
+use super::source::{self, CompatFlag, plainly};
+use super::values::ValuesFlags;
+use crate::arguments::OutputFlag;
+use crate::printer::{Printer, Row};
+
+const EXAMPLES: &str = "\
+Examples:
+  outrigger chart images ./chart -f site.yaml
+  outrigger chart images ./chart -o json";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A folder or an archive
+    chart: PathBuf,
+    /// Namespace of the release
+    #[arg(short, long, default_value = "default")]
+    namespace: String,
+    #[command(flatten)]
+    values: ValuesFlags,
+    #[command(flatten)]
+    compat: CompatFlag,
+    #[command(flatten)]
+    output: OutputFlag,
+}
+
+/// One use of one image.
+#[derive(Debug, Serialize)]
+struct Image {
+    #[serde(rename = "image")]
+    reference: String,
+    kind: String,
+    name: String,
+    field: String,
+    found: &'static str,
+    template: String,
+}
+
+impl From<ImageUse> for Image {
+    fn from(image: ImageUse) -> Self {
+        Self {
+            found: image.origin.name(),
+            reference: image.image,
+            kind: image.kind,
+            name: image.name,
+            field: image.field,
+            template: image.source,
+        }
+    }
+}
+
+impl Row for Image {
+    const HEADERS: &'static [&'static str] = &["IMAGE", "OBJECT", "FIELD"];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.reference.clone(),
+            format!("{}/{}", self.kind, self.name),
+            self.field.clone(),
+        ]
+    }
+}
+
+pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let profile = args.compat.profile();
+    let chart = source::load(&args.chart, profile)?;
+    let values = args.values.merge(profile)?;
+    let options = RenderOptions::new(profile, chart.name(), &args.namespace);
+    let rendered = render(
+        &chart,
+        &values,
+        &options,
+        &LocalHost::new(false),
+        &mut source::warn,
+    )
+    .map_err(plainly)?;
+    let images: Vec<Image> = images::find(&rendered)
+        .into_iter()
+        .map(Image::from)
+        .collect();
+    printer.list(args.output.output, &images)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,54 @@
+//! `outrigger chart package`: an archive of a chart folder, the same bytes each time.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use outrigger_chart::package::{PackageOptions, package};
+
+use super::source::{self, CompatFlag, plainly};
+use crate::printer::Printer;
+
+const EXAMPLES: &str = "\
+Examples:
+  outrigger chart package ./chart
+  outrigger chart package ./chart --version 1.2.3 -d dist";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Chart folders
+    #[arg(required = true)]
+    charts: Vec<PathBuf>,
+    /// Folder to write to
+    #[arg(short, long, default_value = ".")]
+    destination: PathBuf,
+    /// Version of the chart, in place of its own
+    #[arg(long)]
+    version: Option<String>,
+    /// Version of the application, in place of the chart's
+    #[arg(long)]
+    app_version: Option<String>,
+    #[command(flatten)]
+    compat: CompatFlag,
+}
+
+pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let profile = args.compat.profile();
+    let options = PackageOptions {
+        version: args.version.clone(),
+        app_version: args.app_version.clone(),
+        modified: None,
+    };
+    for path in &args.charts {
+        let chart = source::load(path, profile)?;
+        let package = package(&chart, &options, profile).map_err(plainly)?;
+        fs_err::create_dir_all(&args.destination)?;
+        let file = args.destination.join(package.file_name);
+        fs_err::write(&file, package.bytes)?;
+        printer.line(&format!(
+            "Successfully packaged chart and saved it to: {}",
+            file.display()
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

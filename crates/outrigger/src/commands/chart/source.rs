@@ -1,0 +1,52 @@
+//! Where a chart comes from, which Helm it believes to run under, and how its troubles are told.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use outrigger_chart::{Chart, Profile, load_path};
+
+/// The Helm whose results ours are identical to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Compat {
+    /// Helm 3.17
+    Helm3,
+    /// Helm 4.2
+    #[default]
+    Helm4,
+}
+
+/// The `--compat` flag.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompatFlag {
+    /// The Helm to be identical to
+    #[arg(long, value_name = "HELM", value_enum, default_value_t)]
+    compat: Compat,
+}
+
+impl CompatFlag {
+    pub(crate) fn profile(&self) -> Profile {
+        match self.compat {
+            Compat::Helm3 => Profile::Helm3,
+            Compat::Helm4 => Profile::Helm4,
+        }
+    }
+}
+
+/// Loads a folder or an archive.
+pub(crate) fn load(path: &Path, profile: Profile) -> anyhow::Result<Chart> {
+    load_path(path, profile, &mut warn).map_err(plainly)
+}
+
+/// Tells a warning on stderr.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that the chart crate calls"
+)]
+pub(crate) fn warn(text: String) {
+    tracing::warn!("{text}");
+}
+
+/// Errors of charts print as Helm prints them: one text, causes and all.
+pub(crate) fn plainly(error: impl std::error::Error) -> anyhow::Error {
+    anyhow::Error::msg(error.to_string())
+}

@@ -1,0 +1,79 @@
+//! The flags that set a chart's values, as Helm has them.
+
+use std::io::Read as _;
+
+use outrigger_chart::{Profile, ValuesOptions};
+use outrigger_gotmpl::value::Map;
+
+use super::source::plainly;
+
+/// Flags that set values. Later files win over earlier ones; the other flags win over files.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Values")]
+pub(crate) struct ValuesFlags {
+    /// Read values from a YAML file, `-` for stdin; may be repeated, later files win
+    #[arg(
+        short = 'f',
+        long = "values",
+        value_name = "FILE",
+        value_delimiter = ','
+    )]
+    pub(crate) files: Vec<String>,
+    /// Set a value: `a.b=1,c[0]=x`; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Set a value that stays text: `port=80`
+    #[arg(long, value_name = "PATH=TEXT")]
+    pub(crate) set_string: Vec<String>,
+    /// Set a value given as JSON: `list=[1,2]`
+    #[arg(long, value_name = "PATH=JSON")]
+    pub(crate) set_json: Vec<String>,
+    /// Set a value to what is in a file: `script=run.sh`
+    #[arg(long, value_name = "PATH=FILE")]
+    pub(crate) set_file: Vec<String>,
+    /// Set a value to text that is taken as it is, commas and all
+    #[arg(long, value_name = "PATH=TEXT")]
+    pub(crate) set_literal: Vec<String>,
+}
+
+impl ValuesFlags {
+    /// Reads the files and puts everything together in Helm's order.
+    pub(crate) fn merge(&self, profile: Profile) -> anyhow::Result<Map> {
+        let mut files = Vec::new();
+        for path in &self.files {
+            files.push((path.clone(), read(path).map_err(anyhow::Error::msg)?));
+        }
+        let options = ValuesOptions {
+            files,
+            json: self.set_json.clone(),
+            set: self.set.clone(),
+            string: self.set_string.clone(),
+            file: self.set_file.clone(),
+            literal: self.set_literal.clone(),
+        };
+        options
+            .merge(profile, &mut |path| read(path))
+            .map_err(plainly)
+    }
+}
+
+fn read(path: &str) -> Result<Vec<u8>, String> {
+    if path == "-" {
+        let mut text = Vec::new();
+        return match std::io::stdin().read_to_end(&mut text) {
+            Ok(_) => Ok(text),
+            Err(error) => Err(error.to_string()),
+        };
+    }
+    fs_err::read(path).map_err(|error| go_error(path, &error))
+}
+
+/// Go's text, which scripts around Helm look for.
+fn go_error(path: &str, error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => format!("open {path}: no such file or directory"),
+        std::io::ErrorKind::PermissionDenied => format!("open {path}: permission denied"),
+        std::io::ErrorKind::IsADirectory => format!("read {path}: is a directory"),
+        _ => error.to_string(),
+    }
+}

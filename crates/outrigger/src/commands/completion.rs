@@ -1,0 +1,37 @@
+//! `outrigger completion`: a completion script for the user's shell.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use crate::arguments::Arguments;
+use crate::printer::Printer;
+use crate::report::HintExt as _;
+
+const EXAMPLES: &str = "\
+Examples:
+  source <(outrigger completion bash)
+  outrigger completion zsh > \"${fpath[1]}/_outrigger\"
+  outrigger completion fish > ~/.config/fish/completions/outrigger.fish";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The shell to complete in [default: the one you are using]
+    #[arg(value_enum)]
+    shell: Option<Shell>,
+}
+
+pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let shell = args
+        .shell
+        .or_else(Shell::from_env)
+        .context("the SHELL variable names no shell that can be completed in")
+        .hint("name one: outrigger completion bash|elvish|fish|powershell|zsh")?;
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "outrigger", &mut script);
+    printer.bytes(&script)?;
+    Ok(ExitCode::SUCCESS)
+}

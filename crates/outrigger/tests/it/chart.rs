@@ -1,0 +1,188 @@
+//! Chart commands on a small chart: what they print, and what mistakes read like.
+
+use outrigger_testing::TestContext;
+
+const CHART: &str = "apiVersion: v2\nname: small\ndescription: A small chart\nversion: 1.2.3\nappVersion: \"4.5\"\n";
+const VALUES: &str = "# How many.\nreplicas: 2\nimage: example.com/web:1\n";
+const DEPLOYMENT: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .Release.Name }}-web
+  namespace: {{ .Release.Namespace }}
+spec:
+  replicas: {{ .Values.replicas }}
+  template:
+    spec:
+      containers:
+        - name: web
+          image: {{ required \"an image is needed\" .Values.image | quote }}
+";
+
+fn context() -> TestContext {
+    let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
+    context.write("small/Chart.yaml", CHART).unwrap();
+    context.write("small/values.yaml", VALUES).unwrap();
+    context
+        .write("small/templates/deployment.yaml", DEPLOYMENT)
+        .unwrap();
+    context
+        .write("small/templates/NOTES.txt", "Have fun.\n")
+        .unwrap();
+    context
+}
+
+fn run(args: &[&str]) -> String {
+    context().run(args.iter().copied()).unwrap()
+}
+
+#[test]
+fn template_prints_manifests_with_their_source() {
+    insta::assert_snapshot!(run(&[
+        "chart",
+        "template",
+        "rel",
+        "small",
+        "-n",
+        "shop",
+        "--set",
+        "replicas=3"
+    ]));
+}
+
+#[test]
+fn template_without_a_name_uses_helms_default() {
+    assert!(run(&["chart", "template", "small"]).contains("name: release-name-web"));
+}
+
+#[test]
+fn template_writes_files_if_a_folder_is_given() {
+    let context = context();
+    let text = context
+        .run(["chart", "template", "rel", "small", "--output-dir", "out"])
+        .unwrap();
+    assert!(
+        text.contains("wrote out/small/templates/deployment.yaml"),
+        "{text}"
+    );
+    assert!(
+        context
+            .folder()
+            .join("out/small/templates/deployment.yaml")
+            .is_file()
+    );
+}
+
+#[test]
+fn a_failing_template_names_its_place() {
+    insta::assert_snapshot!(run(&[
+        "chart",
+        "template",
+        "rel",
+        "small",
+        "--set",
+        "image=null"
+    ]));
+}
+
+#[test]
+fn a_missing_chart_and_a_bad_flag_value_read_like_helm() {
+    let text = run(&["chart", "template", "rel", "nowhere"]);
+    assert!(text.starts_with("exit code: 1"), "{text}");
+    assert!(text.contains("Error: path \"nowhere\" not found"), "{text}");
+    let text = run(&["chart", "template", "rel", "small", "--set", "a=b,c"]);
+    assert!(
+        text.contains("Error: failed parsing --set data: key \"c\" has no value"),
+        "{text}"
+    );
+    let text = run(&["chart", "template", "rel", "small", "-f", "nowhere.yaml"]);
+    assert!(
+        text.contains("Error: open nowhere.yaml: no such file or directory"),
+        "{text}"
+    );
+}
+
+#[test]
+fn broken_yaml_tells_file_and_line() {
+    let context = context();
+    context.write("bad.yaml", "a: 1\nb: c: d\n").unwrap();
+    insta::assert_snapshot!(
+        context
+            .run(["chart", "template", "rel", "small", "-f", "bad.yaml"])
+            .unwrap()
+    );
+}
+
+#[test]
+fn images_are_listed_with_their_place() {
+    insta::assert_snapshot!(run(&["chart", "images", "small"]));
+}
+
+#[test]
+fn a_packaged_chart_is_the_same_bytes_each_time_and_renders_the_same() {
+    let context = context();
+    let package = |folder: &str| {
+        let text = context
+            .run(["chart", "package", "small", "-d", folder])
+            .unwrap();
+        assert!(
+            text.contains(&format!("saved it to: {folder}/small-1.2.3.tgz")),
+            "{text}"
+        );
+        fs_err::read(context.folder().join(folder).join("small-1.2.3.tgz")).unwrap()
+    };
+    assert_eq!(package("one"), package("two"));
+    let from_folder = context.run(["chart", "template", "rel", "small"]).unwrap();
+    assert_eq!(
+        context
+            .run(["chart", "template", "rel", "one/small-1.2.3.tgz"])
+            .unwrap(),
+        from_folder
+    );
+}
+
+#[test]
+fn show_prints_values_with_their_comments() {
+    let text = run(&["chart", "show", "values", "small"]);
+    assert!(text.contains(VALUES), "{text}");
+}
+
+#[test]
+fn lint_tells_findings_and_counts() {
+    insta::assert_snapshot!(run(&["chart", "lint", "small"]));
+}
+
+#[test]
+fn dependencies_from_folders_are_packed_and_locked() {
+    let context = context();
+    let parent = format!(
+        "{CHART}dependencies:\n- name: small\n  version: 1.x\n  repository: file://../small\n"
+    );
+    context
+        .write(
+            "parent/Chart.yaml",
+            parent.replace("name: small\ndesc", "name: parent\ndesc"),
+        )
+        .unwrap();
+    let text = context
+        .run(["chart", "dependency", "update", "parent"])
+        .unwrap();
+    assert!(text.starts_with("exit code: 0"), "{text}");
+    assert!(
+        context
+            .folder()
+            .join("parent/charts/small-1.2.3.tgz")
+            .is_file()
+    );
+    assert!(context.folder().join("parent/Chart.lock").is_file());
+    let text = context
+        .run(["chart", "dependency", "list", "parent"])
+        .unwrap();
+    assert!(text.contains("ok"), "{text}");
+    assert!(
+        context
+            .run(["chart", "template", "rel", "parent"])
+            .unwrap()
+            .contains("parent/charts/small/templates")
+    );
+}

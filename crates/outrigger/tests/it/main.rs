@@ -1,0 +1,6 @@
+//! What a user sees: exit code, stdout and stderr of the real binary.
+
+#![expect(clippy::unwrap_used, reason = "test helpers")]
+
+mod chart;
+mod command_line;

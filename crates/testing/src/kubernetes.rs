@@ -1,0 +1,206 @@
+//! A real Kubernetes API on loopback: etcd, kube-apiserver and, if wanted, kube-controller-manager.
+//!
+//! Each instance has its own loopback address, certificates and folder. A supervisor outlives the test by an
+//! instant: when the test process ends, however it ends, the supervisor kills the servers and removes the folder.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::bail;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio::time::Instant;
+
+use crate::peers;
+
+mod credentials;
+mod supervisor;
+
+use credentials::Credentials;
+use supervisor::{Program, Supervisor};
+
+const READY_WITHIN: Duration = Duration::from_mins(1);
+
+/// Which servers to run, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Runs garbage collection, namespace deletion, Deployments and the like.
+    pub controller_manager: bool,
+    /// Makes etcd sync each write to the disk, as in production. Tests are faster without.
+    pub durable: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            controller_manager: true,
+            durable: false,
+        }
+    }
+}
+
+/// A running API server. Dropping it ends the servers and removes their data.
+pub struct RealKubernetes {
+    kubeconfig: PathBuf,
+    client: kube::Client,
+    supervisor: Supervisor,
+}
+
+impl fmt::Debug for RealKubernetes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RealKubernetes")
+            .field("folder", &self.folder())
+            .finish_non_exhaustive()
+    }
+}
+
+impl RealKubernetes {
+    /// Starts the servers and waits until the API is ready.
+    pub async fn start(options: Options) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("outrigger-kubernetes-")
+            .tempdir()?;
+        let address = loopback_address();
+        let credentials = Credentials::write(folder.path(), address)?;
+        let programs = programs(options, folder.path(), address, &credentials)?;
+        let kubeconfig = credentials.kubeconfig.clone();
+        let client = client(&kubeconfig).await?;
+        let supervisor = Supervisor::start(folder, &programs)?;
+        let kubernetes = Self {
+            kubeconfig,
+            client,
+            supervisor,
+        };
+        kubernetes.wait_until_ready().await?;
+        Ok(kubernetes)
+    }
+
+    pub fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
+    /// A kubeconfig of an administrator; gone when this value is dropped.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// The folder of logs and data.
+    pub fn folder(&self) -> &Path {
+        self.supervisor.folder()
+    }
+
+    async fn wait_until_ready(&self) -> anyhow::Result<()> {
+        let deadline = Instant::now() + READY_WITHIN;
+        loop {
+            let error = match self.probe().await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            if Instant::now() > deadline {
+                bail!(
+                    "the API server was not ready in {READY_WITHIN:?}: {error}\n{}",
+                    self.supervisor.logs()
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Ready means that it says so and that the namespace tests use is there.
+    async fn probe(&self) -> anyhow::Result<()> {
+        let client = &self.client;
+        client.request_text(http_get("/readyz")?).await?;
+        client
+            .request_text(http_get("/api/v1/namespaces/default")?)
+            .await?;
+        Ok(())
+    }
+}
+
+fn http_get(path: &str) -> anyhow::Result<http::Request<Vec<u8>>> {
+    Ok(http::Request::get(path).body(Vec::new())?)
+}
+
+async fn client(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+    let config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Ok(kube::Client::try_from(config)?)
+}
+
+/// An address in 127.0.0.0/8 that no other instance is likely to have, so that fixed ports are free on it.
+fn loopback_address() -> Ipv4Addr {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    let random = std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish();
+    let [a, b, c, ..] = random.to_le_bytes();
+    Ipv4Addr::new(127, a | 1, b, c.clamp(1, 254))
+}
+
+fn programs(
+    options: Options,
+    folder: &Path,
+    address: Ipv4Addr,
+    credentials: &Credentials,
+) -> anyhow::Result<Vec<Program>> {
+    let mut programs = vec![
+        etcd(options, folder, address)?,
+        api_server(address, credentials)?,
+    ];
+    if options.controller_manager {
+        programs.push(controller_manager(address, credentials)?);
+    }
+    Ok(programs)
+}
+
+fn etcd(options: Options, folder: &Path, address: Ipv4Addr) -> anyhow::Result<Program> {
+    let mut program = Program::new(peers::ETCD)?
+        .flag("data-dir", folder.join("etcd").display())
+        .flag("listen-client-urls", format!("http://{address}:2379"))
+        .flag("advertise-client-urls", format!("http://{address}:2379"))
+        .flag("listen-peer-urls", format!("http://{address}:2380"));
+    if !options.durable {
+        program = program.flag("unsafe-no-fsync", true);
+    }
+    Ok(program)
+}
+
+fn api_server(address: Ipv4Addr, credentials: &Credentials) -> anyhow::Result<Program> {
+    Ok(Program::new(peers::KUBE_APISERVER)?
+        .flag("etcd-servers", format!("http://{address}:2379"))
+        .flag("bind-address", address)
+        .flag("advertise-address", address)
+        .flag("secure-port", 6443)
+        .flag("endpoint-reconciler-type", "none")
+        .flag("service-cluster-ip-range", "10.96.0.0/16")
+        .flag("authorization-mode", "RBAC")
+        .flag("token-auth-file", credentials.tokens.display())
+        .flag("tls-cert-file", credentials.server_certificate.display())
+        .flag("tls-private-key-file", credentials.server_key.display())
+        .flag("service-account-issuer", "https://kubernetes.default.svc")
+        .flag(
+            "service-account-key-file",
+            credentials.service_account_key.display(),
+        )
+        .flag(
+            "service-account-signing-key-file",
+            credentials.service_account_key.display(),
+        ))
+}
+
+fn controller_manager(address: Ipv4Addr, credentials: &Credentials) -> anyhow::Result<Program> {
+    Ok(Program::new(peers::KUBE_CONTROLLER_MANAGER)?
+        .flag("kubeconfig", credentials.kubeconfig.display())
+        .flag("bind-address", address)
+        .flag("leader-elect", false)
+        .flag("use-service-account-credentials", true)
+        .flag("root-ca-file", credentials.authority.display())
+        .flag("tls-cert-file", credentials.server_certificate.display())
+        .flag("tls-private-key-file", credentials.server_key.display())
+        .flag(
+            "service-account-private-key-file",
+            credentials.service_account_key.display(),
+        ))
+}

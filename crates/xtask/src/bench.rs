@@ -1,0 +1,17 @@
+//! `cargo xtask bench`: Outrigger beside its peers, in one run, on the same machine.
+
+mod chart;
+mod measure;
+
+/// Measure Outrigger beside its peers
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Bench {
+    /// `chart template` against `helm template` of both majors: time and memory
+    Chart(chart::Args),
+}
+
+pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
+    match bench {
+        Bench::Chart(args) => chart::run(args),
+    }
+}

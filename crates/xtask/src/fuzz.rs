@@ -1,0 +1,99 @@
+//! `cargo xtask fuzz`: builds a fuzz target with coverage and lets it look for trouble.
+//!
+//! The compiler's stable flags are enough for libFuzzer's coverage, so no other toolchain is needed.
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+
+use crate::process::{command, run as run_program};
+use crate::tidy;
+
+const COVERAGE: &[&str] = &[
+    "--cfg=fuzzing",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Ccodegen-units=1",
+];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The target, a file of fuzz/targets [default: each in turn]
+    target: Option<String>,
+    /// How long each target runs
+    #[arg(long, default_value_t = 10)]
+    minutes: u32,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let fuzz = tidy::root().join("fuzz");
+    let known = targets(&fuzz)?;
+    let wanted = match &args.target {
+        Some(target) if known.contains(target) => vec![target.clone()],
+        Some(target) => bail!(
+            "no target is called {target:?}; there are {}",
+            known.join(", ")
+        ),
+        None => known,
+    };
+    build(&fuzz)?;
+    wanted
+        .iter()
+        .try_for_each(|target| fuzz_one(&fuzz, target, args.minutes))
+}
+
+fn targets(fuzz: &Path) -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs_err::read_dir(fuzz.join("targets"))? {
+        let path = entry?.path();
+        names.push(
+            path.file_stem()
+                .context("a target has a name")?
+                .to_string_lossy()
+                .into_owned(),
+        );
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn build(fuzz: &Path) -> anyhow::Result<()> {
+    let mut cargo = command(env!("CARGO"), fuzz);
+    cargo
+        .args(["build", "--release", "--quiet"])
+        .env("CARGO_TARGET_DIR", fuzz.join("target"));
+    // Coverage only for the targets and what they call: a named platform keeps it out of build scripts.
+    cargo
+        .args(["--target", "x86_64-unknown-linux-gnu"])
+        .env("RUSTFLAGS", COVERAGE.join(" "));
+    run_program(&mut cargo)
+}
+
+/// New inputs are kept in fuzz/corpus, findings in fuzz/artifacts; `fuzz/seeds/TARGET` is committed.
+fn fuzz_one(fuzz: &Path, target: &str, minutes: u32) -> anyhow::Result<()> {
+    let corpus = fuzz.join("corpus").join(target);
+    fs_err::create_dir_all(&corpus)?;
+    fs_err::create_dir_all(fuzz.join("artifacts"))?;
+    let mut program = command(
+        fuzz.join("target/x86_64-unknown-linux-gnu/release")
+            .join(target),
+        fuzz,
+    );
+    program.arg(&corpus);
+    let seeds = fuzz.join("seeds").join(target);
+    if seeds.is_dir() {
+        program.arg(seeds);
+    }
+    program.args([
+        &format!("-max_total_time={}", minutes * 60),
+        "-timeout=10",
+        "-rss_limit_mb=2048",
+        "-print_final_stats=1",
+        &format!("-artifact_prefix={}/artifacts/{target}-", fuzz.display()),
+    ]);
+    run_program(&mut program)
+        .with_context(|| format!("target {target} found something, see fuzz/artifacts"))
+}

@@ -1,0 +1,149 @@
+//! Peers that are built from the modules of a language's registry.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Context as _;
+use fs_err as fs;
+use outrigger_testing::peers::Peer;
+
+use crate::process::{command, output};
+
+const KUBERNETES_VERSION: &str = "k8s.io/component-base/version";
+
+/// A main package of modules that are released together.
+pub(super) fn go(
+    peer: Peer,
+    package: &str,
+    modules: &[&str],
+    version_variable: &str,
+    scratch: &Path,
+) -> anyhow::Result<()> {
+    let required: String = modules
+        .iter()
+        .map(|module| format!("\t{module} v{}\n", peer.version))
+        .collect();
+    let manifest = format!("module example.test/peer\n\ngo 1.26.0\n\nrequire (\n{required})\n");
+    fs::write(scratch.join("go.mod"), manifest)?;
+    build(
+        peer,
+        package,
+        &format!("-X {version_variable}{}", peer.version),
+        scratch,
+    )
+}
+
+/// Kubernetes requires its sister modules at v0.0.0 and replaces them by folders; as a dependency it needs
+/// the published ones, which have the minor and patch number of the release.
+pub(super) fn kubernetes(peer: Peer, scratch: &Path) -> anyhow::Result<()> {
+    let (_, minor_and_patch) = peer
+        .version
+        .split_once('.')
+        .context("a version has a minor number")?;
+    let minor = minor_and_patch.split('.').next().unwrap_or_default();
+    let module = format!("k8s.io/kubernetes@v{}", peer.version);
+    let answer = output(go_tool(scratch).args(["mod", "download", "-json", &module]))?;
+    let upstream = answer
+        .lines()
+        .find_map(|line| {
+            line.trim()
+                .strip_prefix("\"GoMod\": \"")?
+                .strip_suffix("\",")
+        })
+        .context("go did not say where the module's go.mod is")?;
+    let upstream = fs::read_to_string(upstream)?;
+    fs::write(
+        scratch.join("go.mod"),
+        staged_manifest(&upstream, peer.version, minor_and_patch),
+    )?;
+    let flags = format!(
+        "-X {KUBERNETES_VERSION}.gitVersion=v{} -X {KUBERNETES_VERSION}.gitMajor=1 -X {KUBERNETES_VERSION}.gitMinor={minor}",
+        peer.version
+    );
+    build(
+        peer,
+        &format!("k8s.io/kubernetes/cmd/{}", peer.name),
+        &flags,
+        scratch,
+    )
+}
+
+fn staged_manifest(upstream: &str, version: &str, minor_and_patch: &str) -> String {
+    let go = upstream
+        .lines()
+        .find(|line| line.starts_with("go "))
+        .unwrap_or("go 1.26.0");
+    let mut manifest =
+        format!("module example.test/peer\n\n{go}\n\nrequire (\n\tk8s.io/kubernetes v{version}\n");
+    for line in upstream.lines() {
+        let mut words = line.split_whitespace();
+        if let (Some(module), Some("v0.0.0")) = (words.next(), words.next())
+            && module.starts_with("k8s.io/")
+        {
+            manifest.push_str(&format!("\t{module} v0.{minor_and_patch}\n"));
+        }
+    }
+    manifest.push_str(")\n");
+    manifest
+}
+
+fn build(peer: Peer, package: &str, link_flags: &str, scratch: &Path) -> anyhow::Result<()> {
+    let binary = scratch.join(peer.name);
+    let mut go = go_tool(scratch);
+    go.args([
+        "build",
+        "-mod=mod",
+        "-trimpath",
+        "-buildvcs=false",
+        "-ldflags",
+        &format!("-s -w {link_flags}"),
+        "-o",
+    ]);
+    output(go.arg(binary).arg(package))?;
+    Ok(())
+}
+
+fn go_tool(folder: &Path) -> Command {
+    let mut go = command("go", folder);
+    go.env("CGO_ENABLED", "0")
+        .env("GOFLAGS", "-mod=mod")
+        .env("GOTOOLCHAIN", "local");
+    go
+}
+
+pub(super) fn cargo(peer: Peer, scratch: &Path) -> anyhow::Result<()> {
+    let install = [
+        "install",
+        "--locked",
+        "--quiet",
+        "--root",
+        ".",
+        "--version",
+        peer.version,
+        peer.name,
+    ];
+    output(
+        command("cargo", scratch)
+            .args(install)
+            .env("CARGO_TARGET_DIR", scratch.join("target")),
+    )?;
+    Ok(fs::rename(
+        scratch.join("bin").join(peer.name),
+        scratch.join(peer.name),
+    )?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sister_modules_are_required_at_the_release_of_the_same_number() {
+        let upstream = "module k8s.io/kubernetes\n\ngo 1.26.0\n\nrequire (\n\tgithub.com/a/b v1.2.3\n\tk8s.io/api v0.0.0\n)\n\nreplace k8s.io/api => ./staging\n";
+        let manifest = staged_manifest(upstream, "1.36.4", "36.4");
+        assert_eq!(
+            manifest,
+            "module example.test/peer\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubernetes v1.36.4\n\tk8s.io/api v0.36.4\n)\n"
+        );
+    }
+}

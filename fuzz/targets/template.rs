@@ -1,0 +1,52 @@
+//! Any text as a template: it parses or not, runs or not, and always ends.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use outrigger_gotmpl::function::{CallError, Dialect, Host};
+use outrigger_gotmpl::value::Value;
+use outrigger_gotmpl::{Engine, Limits, parse};
+
+/// A world without time, chance or cluster.
+#[derive(Debug)]
+struct Still;
+
+impl Host for Still {
+    fn now(&self) -> i128 {
+        0
+    }
+    fn fill_random(&self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, CallError> {
+        Ok(Value::map(Vec::new()))
+    }
+    fn host_by_name(&self, _: &str) -> String {
+        String::new()
+    }
+    fn rsa_key(&self, _: usize) -> Result<Vec<u8>, CallError> {
+        Err(CallError::returned("no keys here"))
+    }
+}
+
+fn data() -> Value {
+    let list = Value::list(vec![Value::str("a"), Value::Float(1.5), Value::Nil, Value::Bool(true)]);
+    let map = Value::map(vec![("k".into(), Value::str("v")), ("l".into(), list.clone())]);
+    Value::map(vec![("Values".into(), map), ("l".into(), list), ("n".into(), Value::Int(3)), ("s".into(), Value::str("text"))])
+}
+
+fuzz_target!(|source: &str| {
+    // Deriving a password is slow by design.
+    if source.contains("derivePassword") || source.contains("bcrypt") || source.contains("htpasswd") || source.contains("gen") {
+        return;
+    }
+    for dialect in [Dialect::HELM_3, Dialect::HELM_4] {
+        let Ok(parsed) = parse("fuzz", source, &dialect) else { continue };
+        let limits = Limits { output_bytes: 1 << 20, steps: 100_000, ..Limits::default() };
+        let mut engine = Engine::new(dialect, limits);
+        engine.add(parsed);
+        let mut out = Vec::new();
+        if let Err(error) = engine.render("fuzz", &data(), &Still, &mut out) {
+            let _ = error.to_string();
+        }
+    }
+});
