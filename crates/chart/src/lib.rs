@@ -47,5 +47,5 @@ pub use manifest::{Manifest, hook::Hook};
 pub use metadata::{Dependency, Lock, Metadata};
 pub use print::{PrintOptions, print_template, release_manifest};
 pub use profile::Profile;
-pub use render::{RenderOptions, Rendered, render};
+pub use render::{RenderOptions, Rendered, render, render_cached};
 pub use values::ValuesOptions;

@@ -32,9 +32,9 @@ pub fn print_template(
     options: &PrintOptions,
     profile: Profile,
 ) -> Result<Vec<u8>, NotFound> {
-    let mut out = release_manifest(rendered, options.include_crds)
-        .trim()
-        .to_owned();
+    // It begins with `---`, so only its end has to be trimmed.
+    let mut out = release_manifest(rendered, options.include_crds);
+    out.truncate(out.trim_end().len());
     out.push('\n');
     if !options.no_hooks {
         let is_shown = |hook: &&Hook| !(options.skip_tests && hook.is_test());

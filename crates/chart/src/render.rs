@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use outrigger_gotmpl::function::Host;
 use outrigger_gotmpl::value::Map;
-use outrigger_gotmpl::{Engine, Limits};
+use outrigger_gotmpl::{Engine, Limits, ParseCache};
 
 use crate::capabilities::Capabilities;
 use crate::chart::{Chart, Crd, crd_files};
@@ -89,6 +89,25 @@ pub fn render(
     host: &dyn Host,
     warn: Sink<'_>,
 ) -> Result<Rendered, Error> {
+    render_cached(
+        chart,
+        values,
+        options,
+        host,
+        warn,
+        &mut ParseCache::default(),
+    )
+}
+
+/// The same for those who render often: templates whose text was parsed before are not parsed again.
+pub fn render_cached(
+    chart: &Chart,
+    values: &Map,
+    options: &RenderOptions,
+    host: &dyn Host,
+    warn: Sink<'_>,
+    cache: &mut ParseCache,
+) -> Result<Rendered, Error> {
     let profile = options.profile;
     check_installable(chart, profile, warn)?;
     release_name::check(&options.release.name, profile)?;
@@ -99,7 +118,7 @@ pub fn render(
         schema::validate(&tree, &values, profile)?;
     }
     check_kube_version(chart, &options.capabilities, profile)?;
-    let mut files = render_files(&tree, &values, options, host)?;
+    let mut files = render_files(&tree, &values, options, host, cache)?;
     let notes = take_notes(&mut files, tree_name(&tree), options.sub_notes);
     let (hooks, manifests) = manifest::sort(&files, profile)?;
     Ok(Rendered {
@@ -151,6 +170,7 @@ pub(crate) fn render_files(
     values: &Map,
     options: &RenderOptions,
     host: &dyn Host,
+    cache: &mut ParseCache,
 ) -> Result<BTreeMap<String, Vec<u8>>, TemplateError> {
     let profile = options.profile;
     let dialect = profile.dialect();
@@ -164,7 +184,8 @@ pub(crate) fn render_files(
     let order = execution_order(&templates);
     let mut engine = Engine::new(dialect.clone(), options.limits.clone()).lint(options.lint);
     for &(name, template) in &order {
-        let parsed = outrigger_gotmpl::parse(name, template.source.as_slice(), &dialect)
+        let parsed = cache
+            .parse(name, &template.source, &dialect)
             .map_err(TemplateError::Parse)?;
         engine.add(parsed);
     }

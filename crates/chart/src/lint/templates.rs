@@ -1,5 +1,6 @@
 //! The rules about templates and what they render.
 
+use outrigger_gotmpl::ParseCache;
 use outrigger_gotmpl::function::Host;
 use outrigger_gotmpl::value::Map;
 
@@ -66,7 +67,7 @@ pub(super) fn check(
     if let Some(kube_version) = &options.kube_version {
         render.capabilities.kube_version = kube_version.clone();
     }
-    let rendered = match render_files(&tree, &values, &render, host) {
+    let rendered = match render_files(&tree, &values, &render, host, &mut ParseCache::default()) {
         Ok(rendered) => rendered,
         Err(error) => return linter.push(Severity::Error, FOLDER, error.to_string()),
     };

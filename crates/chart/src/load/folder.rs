@@ -2,8 +2,8 @@
 //!
 //! The walk follows symbolic links, goes in byte order, and honours `.helmignore`.
 
-use std::fs::{FileType, Metadata};
-use std::io;
+use std::fs::FileType;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::archive::{self, MAX_FILE};
@@ -235,32 +235,38 @@ impl Walk {
         kind: Option<FileType>,
         depth: usize,
     ) -> Result<(), Error> {
-        let metadata = if kind.is_some_and(|kind| kind.is_symlink()) {
-            fs_err::metadata(path).map_err(|source| Error::Link {
-                path: path.display().to_string(),
-                source,
-            })?
-        } else {
-            fs_err::symlink_metadata(path).map_err(|source| Error::io("lstat", path, source))?
+        // The folder's entry tells what most names are; only links have to be followed.
+        let kind = match kind {
+            Some(kind) if !kind.is_symlink() => kind,
+            _ => fs_err::metadata(path)
+                .map_err(|source| Error::link(path, source))?
+                .file_type(),
         };
-        if self.rules.ignores(&relative, metadata.is_dir()) {
+        if self.rules.ignores(&relative, kind.is_dir()) {
             return Ok(());
         }
-        if metadata.is_dir() {
+        if kind.is_dir() {
             return self.folder(path, &format!("{relative}/"), depth + 1);
         }
-        self.file(path, relative, &metadata)
-    }
-
-    fn file(&mut self, path: &Path, name: String, metadata: &Metadata) -> Result<(), Error> {
-        if !metadata.is_file() {
+        if !kind.is_file() {
             return Err(Error::Irregular(path.display().to_string()));
         }
-        if metadata.len() > MAX_FILE {
+        self.file(path, relative)
+    }
+
+    fn file(&mut self, path: &Path, name: String) -> Result<(), Error> {
+        let failed = |source| Error::io("open", path, source);
+        let file = fs_err::File::open(path).map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        let mut data = Vec::with_capacity(usize::try_from(size.min(MAX_FILE)).unwrap_or(0) + 1);
+        let length = file
+            .take(MAX_FILE + 1)
+            .read_to_end(&mut data)
+            .map_err(failed)?;
+        if length as u64 > MAX_FILE {
             let base = crate::go_path::base(&name).to_owned();
             return Err(Error::FileTooLarge(base));
         }
-        let mut data = fs_err::read(path).map_err(|source| Error::io("open", path, source))?;
         archive::strip_byte_order_mark(&mut data);
         self.files.push(File::new(name, data));
         Ok(())
@@ -268,6 +274,13 @@ impl Walk {
 }
 
 impl Error {
+    fn link(path: &Path, source: io::Error) -> Self {
+        Self::Link {
+            path: path.display().to_string(),
+            source,
+        }
+    }
+
     fn io(call: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io {
             call,
