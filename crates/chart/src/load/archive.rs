@@ -1,7 +1,7 @@
 //! Reads a `.tgz` while it streams, and refuses what could do harm: paths that escape, links, devices, and
 //! anything that expands beyond Helm's limits.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use tar::{Archive, EntryType};
@@ -75,7 +75,11 @@ pub(super) fn read_within(
     if archive.is_empty() {
         return Err(Error::NoBytes);
     }
-    if archive.len() >= 3 && !archive.starts_with(&[0x1f, 0x8b, 0x08]) {
+    // A gzip header has ten bytes; Go reads them all before it looks at the first.
+    if archive.len() < 10 {
+        return Err(Error::Read(ErrorKind::UnexpectedEof.into()));
+    }
+    if !archive.starts_with(&[0x1f, 0x8b, 0x08]) {
         return Err(Error::Header);
     }
     let limit_name = profile.rules().total_limit_name;

@@ -65,7 +65,7 @@ pub fn load_path(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart,
 }
 
 fn load_archive(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, LoadError> {
-    let shown = path.display().to_string();
+    let shown = absolute(path)?.display().to_string();
     let bytes = fs_err::read(path).map_err(|source| Error::io("open", path, source))?;
     if !bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
         let is_yaml = path

@@ -60,8 +60,8 @@ enum Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn below(&'a self, name: impl ToString) -> Self {
-        Place::Below(self, name.to_string())
+    fn below(&'a self, name: &str) -> Self {
+        Place::Below(self, name.to_owned())
     }
 
     fn path(&self) -> String {

@@ -28,7 +28,7 @@ impl Validator<'_> {
 
     fn items(&self, spot: Spot<'_>, items: &[Json], outcome: &mut Outcome) {
         let check = |schema: &Json, at: usize, item: &Json, outcome: &mut Outcome| {
-            outcome.merge(self.sub(schema, item, &spot.place.below(at), spot.depth));
+            outcome.merge(self.sub(schema, item, &spot.place.below(&at.to_string()), spot.depth));
         };
         match spot.schema.get("items") {
             Some(Json::Array(schemas)) if !schemas.is_empty() => {
@@ -57,7 +57,7 @@ impl Validator<'_> {
     fn contains(&self, spot: Spot<'_>, wanted: &Json, items: &[Json], outcome: &mut Outcome) {
         let mut best: Option<Outcome> = None;
         for (at, item) in items.iter().enumerate() {
-            let result = self.sub(wanted, item, &spot.place.below(at), spot.depth);
+            let result = self.sub(wanted, item, &spot.place.below(&at.to_string()), spot.depth);
             if result.is_valid() {
                 return;
             }

@@ -11,7 +11,7 @@ pub(super) fn mismatch(schema: &Map<String, Json>, value: &Json) -> Option<Strin
     };
     let given = name(value);
     let fits = |wanted: &&str| given == *wanted || (given == "integer" && *wanted == "number");
-    if types.is_empty() || types.iter().any(|wanted| fits(wanted)) {
+    if types.is_empty() || types.iter().any(fits) {
         return None;
     }
     let expected = match types.as_slice() {
