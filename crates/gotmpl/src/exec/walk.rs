@@ -107,9 +107,12 @@ impl Run<'_> {
             Iterable::Nothing => false,
         };
         if ran {
-            Ok(Flow::Next)
-        } else {
-            self.nested(frame, dot, branch.otherwise)
+            return Ok(Flow::Next);
+        }
+        // In Go a break in the else part leaves this range, a continue goes on with the one around it.
+        match self.nested(frame, dot, branch.otherwise)? {
+            Flow::Break => Ok(Flow::Next),
+            flow => Ok(flow),
         }
     }
 

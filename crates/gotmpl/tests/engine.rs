@@ -1,0 +1,74 @@
+//! A set of files: which definition counts, what is appended, what is missing.
+
+mod host;
+
+use outrigger_gotmpl::function::Dialect;
+use outrigger_gotmpl::value::Value;
+use outrigger_gotmpl::{Engine, Limits, parse};
+
+use host::Quiet;
+
+/// Adds the files in order and renders the last one.
+fn render(files: &[(&str, &str)]) -> Result<String, String> {
+    let mut engine = Engine::new(Dialect::HELM_4, Limits::default());
+    for (name, text) in files {
+        let parsed = parse(name, text, &Dialect::HELM_4).map_err(|error| error.to_string())?;
+        engine.add(parsed);
+    }
+    let (name, _) = files.last().ok_or("no file")?;
+    let mut out = Vec::new();
+    let result = engine.render(name, &Value::map(Vec::new()), &Quiet, &mut out);
+    result.map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
+#[test]
+fn the_later_definition_counts_unless_it_is_empty() {
+    let earlier = ("b", r#"{{ define "x" }}earlier{{ end }}"#);
+    for (text, expected) in [
+        (
+            r#"{{ define "x" }}later{{ end }}{{ include "x" . }}"#,
+            "later",
+        ),
+        (
+            r#"{{ define "x" }} {{/* nothing */}}{{ end }}{{ include "x" . }}"#,
+            "earlier",
+        ),
+        (r#"{{ include "x" . }}{{ include "b" . }}"#, "earlier"),
+    ] {
+        assert_eq!(render(&[earlier, ("a", text)]).as_deref(), Ok(expected));
+    }
+}
+
+#[test]
+fn a_file_may_be_defined_by_another() {
+    let other = ("b", r#"{{ define "a" }}taken{{ end }}"#);
+    assert_eq!(render(&[other, ("a", "own")]).as_deref(), Ok("own"));
+    assert_eq!(render(&[other, ("a", " ")]).as_deref(), Ok("taken"));
+    let itself = ("a", r#"{{ define "a" }}taken{{ end }}"#);
+    assert_eq!(render(&[itself]).as_deref(), Ok("taken"));
+}
+
+#[test]
+fn an_unknown_file_is_an_error() {
+    let engine = Engine::new(Dialect::HELM_4, Limits::default());
+    let error = engine.execute("a", &Value::Nil, &Quiet, &mut Vec::new());
+    let error = error.expect_err("there is no file").helm4_text();
+    assert_eq!(
+        error,
+        r#"template: no template "a" associated with template "gotpl""#
+    );
+}
+
+#[test]
+fn text_is_appended_and_only_render_takes_out_missing_values() {
+    let mut engine = Engine::new(Dialect::HELM_4, Limits::default());
+    let parsed = parse("a", "{{ .x }}.", &Dialect::HELM_4).expect("it parses");
+    engine.add(parsed);
+    let mut out = b"<no value>".to_vec();
+    let data = Value::map(Vec::new());
+    let raw = engine.execute("a", &data, &Quiet, &mut out);
+    let helm = engine.render("a", &data, &Quiet, &mut out);
+    assert_eq!((raw, helm), (Ok(()), Ok(())));
+    assert_eq!(out, b"<no value><no value>..");
+}
