@@ -62,6 +62,24 @@ impl ParseCache {
         Ok(parsed)
     }
 
+    /// How many texts it remembers.
+    pub fn len(&self) -> usize {
+        self.files.values().map(Vec::len).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Takes over what another cache remembers.
+    pub fn absorb(&mut self, other: Self) {
+        for (key, files) in other.files {
+            for parsed in files {
+                self.keep(key.clone(), &parsed);
+            }
+        }
+    }
+
     fn keep(&mut self, key: Key, parsed: &Arc<Parsed>) {
         if self.bytes + key.length > self.max_bytes {
             self.files.clear();
@@ -131,6 +149,15 @@ mod tests {
         let error = cache.parse("a", TEXT, &Dialect::HELM_4);
         let error = error.expect_err("the file defines its own name");
         assert!(error.message.contains("multiple definition"), "{error}");
+    }
+
+    #[test]
+    fn a_cache_takes_over_what_another_parsed() {
+        let (mut one, mut two) = (ParseCache::default(), ParseCache::default());
+        let first = two.parse("one", TEXT, &Dialect::HELM_4).expect("it parses");
+        one.absorb(two);
+        let again = one.parse("one", TEXT, &Dialect::HELM_4).expect("it parses");
+        assert!(Arc::ptr_eq(&first, &again));
     }
 
     #[test]

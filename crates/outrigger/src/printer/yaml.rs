@@ -1,6 +1,6 @@
 //! Results as YAML, in the form that Kubernetes tools print.
 
-use outrigger_goyaml::{Emitter, Style, natural_order};
+use outrigger_goyaml::{Emitter, Style, natural_order, sort_natural};
 use serde_json::Value;
 
 pub(super) fn text(value: &Value) -> anyhow::Result<Vec<u8>> {
@@ -31,7 +31,7 @@ fn emit(emitter: &mut Emitter<'_>, value: &Value) {
         }
         Value::Object(entries) => {
             let mut entries: Vec<_> = entries.iter().collect();
-            entries.sort_by(|a, b| natural_order(a.0, b.0));
+            sort_natural(&mut entries, natural_order, |entry| entry.0);
             emitter.begin_map(entries.len());
             for (key, value) in entries {
                 emitter.key(key);

@@ -1,6 +1,7 @@
 //! What templates get from this machine: its clock, its randomness, keys made on spare cores. No cluster.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::ToSocketAddrs as _;
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -8,14 +9,13 @@ use outrigger_gotmpl::function::{CallError, Host};
 use outrigger_gotmpl::functions::rsa_key;
 use outrigger_gotmpl::value::Value;
 
-/// The size of nearly all keys that charts ask for.
-const USUAL_BITS: usize = 2048;
+type Keys = Receiver<Result<Vec<u8>, CallError>>;
 
 #[derive(Debug)]
 pub(crate) struct LocalHost {
     zone: String,
     allow_dns: bool,
-    spare_keys: OnceCell<Receiver<Vec<u8>>>,
+    key_makers: RefCell<BTreeMap<usize, Keys>>,
 }
 
 impl LocalHost {
@@ -23,7 +23,7 @@ impl LocalHost {
         Self {
             zone: local_zone(),
             allow_dns,
-            spare_keys: OnceCell::new(),
+            key_makers: RefCell::default(),
         }
     }
 
@@ -66,34 +66,23 @@ impl Host for LocalHost {
         first.map_or_else(String::new, |address| address.ip().to_string())
     }
 
-    /// The first call starts the spare cores; who asks for one key mostly asks for more.
+    /// The first key that any core finds. How long the search for one takes is luck: with two cores at it, it is over
+    /// in 0.6 of the time.
     fn rsa_key(&self, bits: usize) -> Result<Vec<u8>, CallError> {
-        if bits == USUAL_BITS {
-            let spare = self.spare_keys.get_or_init(start_key_makers);
-            if let Ok(key) = spare.try_recv() {
-                return Ok(key);
-            }
-        }
-        rsa_key(bits)
+        let mut makers = self.key_makers.borrow_mut();
+        let keys = makers.entry(bits).or_insert_with(|| start_key_makers(bits));
+        keys.recv()
+            .unwrap_or_else(|_| Err(CallError::returned("failed to make an RSA key")))
     }
 }
 
-/// Makes keys on all cores but this one's, a few ahead of demand. The makers end with the process.
-fn start_key_makers() -> Receiver<Vec<u8>> {
-    let spare = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .saturating_sub(1)
-        .min(4);
-    let (sender, receiver) = sync_channel(spare * 2);
-    for _ in 0..spare {
+/// Makes keys on all cores. Each maker keeps its next key until it is asked for, and ends with the process.
+fn start_key_makers(bits: usize) -> Keys {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (sender, receiver) = sync_channel(0);
+    for _ in 0..cores.min(8) {
         let sender = sender.clone();
-        std::thread::spawn(move || {
-            while let Ok(key) = rsa_key(USUAL_BITS) {
-                if sender.send(key).is_err() {
-                    break;
-                }
-            }
-        });
+        std::thread::spawn(move || while sender.send(rsa_key(bits)).is_ok() {});
     }
     receiver
 }

@@ -75,7 +75,8 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let profile = args.compat.profile();
     let chart = source::load(&args.chart, profile)?;
     let values = args.values.merge(profile)?;
-    let options = RenderOptions::new(profile, chart.name(), &args.namespace);
+    let mut options = RenderOptions::new(profile, chart.name(), &args.namespace);
+    options.limits.stack_bytes = super::TEMPLATE_STACK;
     let rendered = render(
         &chart,
         &values,

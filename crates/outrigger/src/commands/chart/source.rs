@@ -1,9 +1,12 @@
 //! Where a chart comes from, which Helm it believes to run under, and how its troubles are told.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::thread;
 
 use clap::ValueEnum;
-use outrigger_chart::{Chart, Profile, load_path};
+use outrigger_chart::{Chart, Profile, load_path, parse_ahead, template_bytes};
+use outrigger_gotmpl::ParseCache;
 
 /// The Helm whose results ours are identical to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -35,6 +38,29 @@ impl CompatFlag {
 /// Loads a folder or an archive.
 pub(crate) fn load(path: &Path, profile: Profile) -> anyhow::Result<Chart> {
     load_path(path, profile, &mut warn).map_err(plainly)
+}
+
+/// So much text is worth a second thread.
+const MUCH_TEXT: usize = 128 << 10;
+
+/// Parses the templates of a large chart on all cores.
+pub(crate) fn parse_templates(chart: &Chart, profile: Profile) -> ParseCache {
+    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let mut parsed = ParseCache::default();
+    if cores == NonZeroUsize::MIN || template_bytes(chart) < MUCH_TEXT {
+        return parsed;
+    }
+    thread::scope(|scope| {
+        let parse = |share| parse_ahead(chart, profile, share, cores);
+        let others: Vec<_> = (1..cores.get())
+            .map(|share| scope.spawn(move || parse(share)))
+            .collect();
+        parsed = parse(0);
+        for other in others {
+            parsed.absorb(other.join().expect("a panic ends the process"));
+        }
+    });
+    parsed
 }
 
 /// Tells a warning on stderr.

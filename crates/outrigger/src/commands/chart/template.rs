@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use outrigger_chart::render::release_name;
 use outrigger_chart::{
-    KubeVersion, PrintOptions, RenderOptions, Rendered, print, print_template, render,
+    KubeVersion, PrintOptions, RenderOptions, Rendered, print, print_template, render_cached,
 };
 
 use super::host::LocalHost;
@@ -79,9 +79,6 @@ pub(crate) struct Args {
     release_name: bool,
 }
 
-/// How much of the main thread's 8 MiB templates may take: enough for Helm's own limit on nested includes.
-const MAIN_STACK: usize = 6 << 20;
-
 /// The name that a release gets when none is given.
 const DEFAULT_NAME: &str = "release-name";
 
@@ -90,9 +87,18 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let host = LocalHost::new(args.enable_dns);
     let (name, path) = args.name_and_chart(&host)?;
     let chart = source::load(path, profile)?;
+    let mut parsed = source::parse_templates(&chart, profile);
     let values = args.values.merge(profile)?;
     let options = args.render_options(name.clone())?;
-    let rendered = render(&chart, &values, &options, &host, &mut source::warn).map_err(plainly)?;
+    let rendered = render_cached(
+        &chart,
+        &values,
+        &options,
+        &host,
+        &mut source::warn,
+        &mut parsed,
+    )
+    .map_err(plainly)?;
     let print = PrintOptions {
         include_crds: args.include_crds,
         no_hooks: args.no_hooks,
@@ -106,6 +112,8 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         Some(folder) => write_files(&rendered, &print, folder, printer)?,
         None => printer.bytes(&print_template(&rendered, &print, profile).map_err(plainly)?)?,
     }
+    // The process ends here: its memory goes back as a whole, faster than piece by piece.
+    std::mem::forget((chart, values, parsed, rendered));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -137,7 +145,7 @@ impl Args {
         let mut options = RenderOptions::new(profile, name, &self.namespace);
         options.release.is_upgrade = self.is_upgrade;
         options.skip_schema = self.skip_schema_validation;
-        options.limits.stack_bytes = MAIN_STACK;
+        options.limits.stack_bytes = super::TEMPLATE_STACK;
         if let Some(version) = &self.kube_version {
             options.capabilities.kube_version =
                 KubeVersion::parse(version, profile).map_err(plainly)?;
