@@ -2,31 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use outrigger_gotmpl::function::{CallError, Dialect, Host};
+use outrigger_fuzz::Still;
+use outrigger_gotmpl::function::Dialect;
 use outrigger_gotmpl::value::Value;
 use outrigger_gotmpl::{Engine, Limits, parse};
-
-/// A world without time, chance or cluster.
-#[derive(Debug)]
-struct Still;
-
-impl Host for Still {
-    fn now(&self) -> i128 {
-        0
-    }
-    fn fill_random(&self, bytes: &mut [u8]) {
-        bytes.fill(7);
-    }
-    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, CallError> {
-        Ok(Value::map(Vec::new()))
-    }
-    fn host_by_name(&self, _: &str) -> String {
-        String::new()
-    }
-    fn rsa_key(&self, _: usize) -> Result<Vec<u8>, CallError> {
-        Err(CallError::returned("no keys here"))
-    }
-}
 
 fn data() -> Value {
     let list = Value::list(vec![Value::str("a"), Value::Float(1.5), Value::Nil, Value::Bool(true)]);

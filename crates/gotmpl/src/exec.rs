@@ -19,6 +19,7 @@ use crate::ir::{Node, Template, Tree, print};
 use crate::quote::quoted;
 use crate::stack_guard::StackGuard;
 use crate::value::{Str, Value};
+use crate::walk::MAX_TEXT;
 
 pub(crate) use call::length_of;
 
@@ -237,7 +238,9 @@ impl<'e> Run<'e> {
             return Ok(());
         }
         self.large_bytes = self.large_bytes.saturating_add(size);
-        if size > self.limits().value_bytes || self.large_bytes > self.limits().total_bytes {
+        if size > self.limits().value_bytes.min(MAX_TEXT)
+            || self.large_bytes > self.limits().total_bytes
+        {
             return Err(frame.error("exceeded maximum size of values"));
         }
         Ok(())

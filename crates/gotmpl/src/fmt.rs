@@ -12,10 +12,6 @@ pub(crate) mod unicode;
 use crate::value::{Kind, Value};
 use printer::Printer;
 
-/// How deep a value may nest before a walk over it gives up. Real data is never that deep, but a map can contain
-/// itself.
-pub(crate) const MAX_DEPTH: usize = 250;
-
 /// No single formatted text grows beyond this many bytes by padding.
 const MAX_PADDED: usize = 64 << 20;
 

@@ -27,7 +27,7 @@ mod urls;
 mod versions;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::LazyLock;
 

@@ -20,6 +20,7 @@ mod rendering;
 pub mod semver;
 mod stack_guard;
 pub mod value;
+mod walk;
 mod yaml;
 
 pub use engine::{Engine, Limits};

@@ -232,6 +232,15 @@ impl<'o> Emitter<'o> {
         }
     }
 
+    /// The length of the text so far.
+    pub fn len(&self) -> usize {
+        self.out.len() - self.start
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Ends the text. If the value has no YAML form, the buffer has only the padding of an empty line, and the
     /// reason is given; `toYaml` prints nothing then.
     pub fn finish(self) -> Result<(), Error> {

@@ -1,5 +1,7 @@
 //! How much a template may take before it is stopped.
 
+use crate::walk::MAX_TEXT;
+
 /// What a run may take. The defaults are far above what real charts need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -13,7 +15,7 @@ pub struct Limits {
     pub stack_bytes: usize,
     /// Text that one file may print.
     pub output_bytes: usize,
-    /// The longest string, and the longest list counted as 24 bytes per item.
+    /// The longest string, and the longest list counted as 24 bytes per item. More than 64 MiB is never allowed.
     pub value_bytes: usize,
     /// Bytes of all large values that one file may make.
     pub total_bytes: usize,
@@ -28,8 +30,8 @@ impl Default for Limits {
             template_depth: 100_000,
             stack_bytes: 1 << 20,
             output_bytes: 256 << 20,
-            value_bytes: 256 << 20,
-            total_bytes: 2 << 30,
+            value_bytes: MAX_TEXT,
+            total_bytes: 1 << 30,
             steps: 100_000_000,
         }
     }

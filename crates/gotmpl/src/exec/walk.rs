@@ -3,6 +3,7 @@
 use super::{Frame, Got, Result, Run};
 use crate::ir::{Branch, Node, Span, StatementKind};
 use crate::value::{Contents, Element, List, Map, MapType, Value};
+use crate::walk::MAX_TEXT;
 
 /// How a list of statements was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,7 @@ impl Run<'_> {
             self.pipeline(frame, dot, pipe_id)?;
             return Ok(());
         }
+        let start = self.out.len();
         if pipe.is_text_chain {
             frame.at = Some(Node::Pipe(pipe_id));
             self.text_chain(frame, dot, pipe.commands)?;
@@ -61,6 +63,10 @@ impl Run<'_> {
             self.print(&value);
         }
         frame.at = Some(Node::Statement(id));
+        // The printers stop there.
+        if self.out.len() - start > MAX_TEXT {
+            return Err(frame.error("exceeded maximum size of values"));
+        }
         self.check_output(frame)
     }
 

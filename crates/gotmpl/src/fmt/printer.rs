@@ -1,21 +1,24 @@
 //! One value under one verb: which verbs a type knows, and how collections show their elements.
 
-use super::MAX_DEPTH;
 use super::layout::Layout;
 use crate::value::{Contents, Element, Kind, List, Map, Value};
+use crate::walk::{MAX_DEPTH, MAX_TEXT};
 
 pub(super) struct Printer<'o> {
     pub(super) out: &'o mut Vec<u8>,
     pub(super) layout: Layout,
     depth: usize,
+    start: usize,
 }
 
 impl<'o> Printer<'o> {
     pub(super) fn new(out: &'o mut Vec<u8>) -> Self {
+        let start = out.len();
         Self {
             out,
             layout: Layout::default(),
             depth: 0,
+            start,
         }
     }
 
@@ -156,7 +159,7 @@ impl<'o> Printer<'o> {
 
     /// Starts a collection; false if there is nothing more to print.
     fn open(&mut self, type_name: &str, is_nil: bool) -> bool {
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= MAX_DEPTH || self.out.len() - self.start > MAX_TEXT {
             self.write("...");
             return false;
         }

@@ -3,9 +3,9 @@
 use super::args::{any, bytes, map, rest, string, strval, to_str};
 use super::merge::merge_into;
 use super::{Outcome, fixed, variadic};
-use crate::fmt::MAX_DEPTH;
 use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{Element, List, Map, MapType, Str, Value};
+use crate::walk::Walk;
 
 const ANY: Ty = Ty::Any;
 const MAP: Ty = Ty::Map;
@@ -139,12 +139,12 @@ fn copy(_: &mut Call<'_>, args: &[Value]) -> Outcome {
             "reflect: call of reflect.Value.Type on zero Value",
         ));
     }
-    deep_copy(value, 0)
+    deep_copy(value, 0, &mut Walk::new())
 }
 
-fn deep_copy(value: &Value, depth: usize) -> Outcome {
-    if depth > MAX_DEPTH {
-        return Err(CallError::returned("value contains itself"));
+fn deep_copy(value: &Value, depth: usize, walk: &mut Walk) -> Outcome {
+    if !walk.goes_on(depth) {
+        return Err(CallError::returned("value is too large or contains itself"));
     }
     Ok(match value {
         Value::Map(map) if map.is_nil() => Value::Map(Map::nil(map.ty())),
@@ -152,7 +152,7 @@ fn deep_copy(value: &Value, depth: usize) -> Outcome {
             let entries = map.with_entries(|entries| {
                 entries
                     .iter()
-                    .map(|(key, value)| Ok((key.clone(), deep_copy(value, depth + 1)?)))
+                    .map(|(key, value)| Ok((key.clone(), deep_copy(value, depth + 1, walk)?)))
                     .collect::<Result<_, CallError>>()
             })?;
             Value::Map(Map::from_entries(map.ty(), entries))
@@ -162,7 +162,7 @@ fn deep_copy(value: &Value, depth: usize) -> Outcome {
             let items = list
                 .items()
                 .iter()
-                .map(|item| deep_copy(item, depth + 1))
+                .map(|item| deep_copy(item, depth + 1, walk))
                 .collect::<Result<_, _>>()?;
             Value::List(List::new(list.element(), items))
         }

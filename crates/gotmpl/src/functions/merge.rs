@@ -3,18 +3,24 @@
 //! Maps merge deeply and in place; a map that only the source has is shared with it, not copied.
 
 use super::defaults::is_empty;
-use crate::fmt::MAX_DEPTH;
 use crate::function::CallError;
 use crate::value::{Map, MapType, Value};
+use crate::walk::Walk;
 
 /// Fills `target` from `source`: only what is missing or empty, or everything with `overwrite`.
 pub(super) fn merge_into(target: &Map, source: &Map, overwrite: bool) -> Result<(), CallError> {
-    merge(target, source, overwrite, 0)
+    merge(target, source, overwrite, 0, &mut Walk::new())
 }
 
-fn merge(target: &Map, source: &Map, overwrite: bool, depth: usize) -> Result<(), CallError> {
-    if depth > MAX_DEPTH {
-        return Err(CallError::returned("value contains itself"));
+fn merge(
+    target: &Map,
+    source: &Map,
+    overwrite: bool,
+    depth: usize,
+    walk: &mut Walk,
+) -> Result<(), CallError> {
+    if !walk.goes_on(depth) {
+        return Err(CallError::returned("value is too large or contains itself"));
     }
     for (key, value) in source.entries() {
         let present = target.get(key.as_bytes());
@@ -27,7 +33,7 @@ fn merge(target: &Map, source: &Map, overwrite: bool, depth: usize) -> Result<()
         if let (Some(Value::Map(inner)), Value::Map(from)) = (&present, &value)
             && !inner.is_nil()
         {
-            merge(inner, from, overwrite, depth + 1)?;
+            merge(inner, from, overwrite, depth + 1, walk)?;
         }
         // Asked only now: the inner merge may have filled what was empty.
         let is_filled = present.as_ref().is_some_and(|present| !is_empty(present));

@@ -2,9 +2,9 @@
 
 use super::args::{any, text};
 use super::{Outcome, fixed};
-use crate::fmt::MAX_DEPTH;
 use crate::function::{Call, Function, Ty};
 use crate::value::{List, Map, Value};
+use crate::walk::Walk;
 
 const ANY: Ty = Ty::Any;
 const BOOL: Ty = Ty::Bool;
@@ -37,11 +37,11 @@ fn type_is_like(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 
 /// `reflect.DeepEqual`: the same types with the same contents. An `int` never equals a `float64`.
 pub fn deep_equal(a: &Value, b: &Value) -> bool {
-    equal(a, b, 0)
+    equal(a, b, 0, &mut Walk::new())
 }
 
-fn equal(a: &Value, b: &Value, depth: usize) -> bool {
-    if depth > MAX_DEPTH {
+fn equal(a: &Value, b: &Value, depth: usize, walk: &mut Walk) -> bool {
+    if !walk.goes_on(depth) {
         // Go takes a cycle that looks equal so far for equal.
         return true;
     }
@@ -54,19 +54,19 @@ fn equal(a: &Value, b: &Value, depth: usize) -> bool {
         #[expect(clippy::float_cmp, reason = "Go compares floats exactly")]
         (Value::Float(a), Value::Float(b)) => a == b,
         (Value::Str(a), Value::Str(b)) => a == b,
-        (Value::List(a), Value::List(b)) => equal_lists(a, b, depth),
-        (Value::Map(a), Value::Map(b)) => equal_maps(a, b, depth),
+        (Value::List(a), Value::List(b)) => equal_lists(a, b, depth, walk),
+        (Value::Map(a), Value::Map(b)) => equal_maps(a, b, depth, walk),
         (Value::Object(x), Value::Object(y)) => {
             std::rc::Rc::ptr_eq(x, y)
                 || (x.type_name() == y.type_name()
                     && x.deep_equals(&**y)
-                    && equal(&x.to_plain(), &y.to_plain(), depth + 1))
+                    && equal(&x.to_plain(), &y.to_plain(), depth + 1, walk))
         }
         _ => false,
     }
 }
 
-fn equal_lists(a: &List, b: &List, depth: usize) -> bool {
+fn equal_lists(a: &List, b: &List, depth: usize, walk: &mut Walk) -> bool {
     if a.element() != b.element() || a.is_nil() != b.is_nil() {
         return false;
     }
@@ -75,10 +75,10 @@ fn equal_lists(a: &List, b: &List, depth: usize) -> bool {
             && a.items()
                 .iter()
                 .zip(b.items())
-                .all(|(a, b)| equal(a, b, depth + 1)))
+                .all(|(a, b)| equal(a, b, depth + 1, walk)))
 }
 
-fn equal_maps(a: &Map, b: &Map, depth: usize) -> bool {
+fn equal_maps(a: &Map, b: &Map, depth: usize, walk: &mut Walk) -> bool {
     if a.ty() != b.ty() || a.is_nil() != b.is_nil() {
         return false;
     }
@@ -90,7 +90,7 @@ fn equal_maps(a: &Map, b: &Map, depth: usize) -> bool {
             a.len() == b.len()
                 && a.iter()
                     .zip(b)
-                    .all(|((ka, va), (kb, vb))| ka == kb && equal(va, vb, depth + 1))
+                    .all(|((ka, va), (kb, vb))| ka == kb && equal(va, vb, depth + 1, walk))
         })
     })
 }

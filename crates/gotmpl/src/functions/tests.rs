@@ -3,7 +3,7 @@
 //! A case file holds templates, each followed by what Helm made of it: `= "text"`, or `! "error"`. `3` and `4`
 //! before the mark mean that the two Helms differ; `b` behind it that the text is base64, because it is no UTF-8.
 
-pub(super) mod host;
+pub(crate) mod host;
 mod properties;
 
 use super::table;

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::fmt::{MAX_DEPTH, quote, unicode};
+use crate::fmt::{quote, unicode};
 use crate::value::{Element, List, Map, MapType, Str, Value};
+use crate::walk::MAX_DEPTH;
 
 /// `json.Unmarshal` into an empty interface.
 pub fn decode(bytes: &[u8]) -> Result<Value, String> {

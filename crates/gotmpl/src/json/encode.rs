@@ -1,8 +1,9 @@
 //! Values to JSON text.
 
-use crate::fmt::{MAX_DEPTH, float, unicode};
+use crate::fmt::{float, unicode};
 use crate::functions::base64;
 use crate::value::{Element, List, Map, Value};
+use crate::walk::{MAX_DEPTH, MAX_TEXT};
 
 /// `json.Marshal`; without `escape_html` the characters `< > &` stay as they are.
 pub fn encode(value: &Value, escape_html: bool) -> Result<Vec<u8>, String> {
@@ -64,6 +65,9 @@ impl Encoder {
             return Err(format!(
                 "json: unsupported value: encountered a cycle via {type_name}"
             ));
+        }
+        if self.out.len() > MAX_TEXT {
+            return Err("json: value is too large".to_owned());
         }
         Ok(())
     }

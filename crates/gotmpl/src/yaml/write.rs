@@ -6,6 +6,7 @@ use outrigger_goyaml::{
 };
 
 use crate::value::{Element, List, Object, Str, Value};
+use crate::walk::MAX_TEXT;
 
 /// Appends what `toYaml` prints: nothing for a value that has no YAML form.
 pub(crate) fn append_yaml(out: &mut Vec<u8>, value: &Value) {
@@ -67,7 +68,7 @@ fn write(mut emitter: Emitter<'_>, value: &Value, style: Style) -> Result<(), Er
                 open.pop();
             }
         }
-        if open.len() > DEEPEST {
+        if open.len() > DEEPEST || emitter.len() > MAX_TEXT {
             break;
         }
     }

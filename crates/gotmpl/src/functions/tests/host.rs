@@ -6,7 +6,7 @@ use crate::function::{CallError, Host};
 use crate::value::Value;
 
 #[derive(Debug)]
-pub(in crate::functions) struct FixedHost {
+pub(crate) struct FixedHost {
     state: Cell<u64>,
     /// Nanoseconds since 1970.
     pub(super) now: i128,

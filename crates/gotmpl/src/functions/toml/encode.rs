@@ -1,9 +1,10 @@
 //! Values to TOML text.
 
 use super::{Edition, shown_key};
-use crate::fmt::{MAX_DEPTH, float};
+use crate::fmt::float;
 use crate::functions::dates;
 use crate::value::{Element, Map, Str, Value};
+use crate::walk::{MAX_DEPTH, MAX_TEXT};
 
 /// The document of a value. The error is the library's text.
 pub(in crate::functions) fn encode(value: &Value, edition: Edition) -> Result<Vec<u8>, String> {
@@ -75,6 +76,13 @@ impl Encoder {
         self.out.extend_from_slice(text.as_bytes());
     }
 
+    fn check_length(&self) -> Result<(), String> {
+        if self.out.len() > MAX_TEXT {
+            return Err("toml: value is too large".to_owned());
+        }
+        Ok(())
+    }
+
     fn new_line(&mut self) {
         if !self.out.is_empty() {
             self.out.push(b'\n');
@@ -88,6 +96,7 @@ impl Encoder {
 
     /// A value under its full key; the document itself has none.
     fn entry(&mut self, key: &mut Vec<Str>, value: &Value) -> Result<(), String> {
+        self.check_length()?;
         match (shape(value, key.len())?, value) {
             (Shape::Nil, _) => Ok(()),
             (Shape::Tables, Value::List(list)) => {
@@ -150,6 +159,7 @@ impl Encoder {
 
     /// A value on one line.
     fn element(&mut self, value: &Value) -> Result<(), String> {
+        self.check_length()?;
         match &plain(value) {
             Value::Str(text) => self.out.extend(quoted(text.as_bytes())),
             Value::Float(x) => self.float(*x),

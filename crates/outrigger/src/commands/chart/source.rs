@@ -72,7 +72,37 @@ pub(crate) fn warn(text: String) {
     tracing::warn!("{text}");
 }
 
-/// Errors of charts print as Helm prints them: one text, causes and all.
+/// Errors of charts print as Helm prints them, causes and all in one text. Causes that Helm keeps to itself follow.
 pub(crate) fn plainly(error: impl std::error::Error) -> anyhow::Error {
-    anyhow::Error::msg(error.to_string())
+    let text = error.to_string();
+    let mut hidden: Vec<String> = Vec::new();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let told = error.to_string();
+        if !text.contains(&told) && !hidden.contains(&told) {
+            hidden.push(told);
+        }
+        cause = error.source();
+    }
+    let told = std::iter::once(text).chain(hidden);
+    let mut told = told.collect::<Vec<_>>().into_iter().rev();
+    let innermost = anyhow::Error::msg(told.next().unwrap_or_default());
+    told.fold(innermost, anyhow::Error::context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(error: &anyhow::Error) -> Vec<String> {
+        error.chain().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_cause_that_the_text_hides_is_told_after_it() {
+        let hidden = anyhow::anyhow!("a link at x").context("unable to load");
+        assert_eq!(chain(&plainly(&*hidden)), ["unable to load", "a link at x"]);
+        let told = anyhow::anyhow!("no such file").context("open x: no such file");
+        assert_eq!(chain(&plainly(&*told)), ["open x: no such file"]);
+    }
 }
