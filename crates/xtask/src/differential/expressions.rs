@@ -211,7 +211,7 @@ fn printf(random: &mut Rng) -> String {
             random,
             &[
                 "v", "d", "s", "q", "x", "X", "t", "T", "g", "e", "f", "c", "U", "b", "o", "%",
-                "p", "z",
+                "z",
             ],
         ));
         format.push(' ');
