@@ -3,7 +3,11 @@
 //! A body is a plain function over values whose types were already checked against the signature, so it never
 //! checks arity or types again. What a body needs from outside (time, randomness, a cluster) is in [`Host`].
 
+mod still_host;
+
 use crate::value::Value;
+
+pub use still_host::StillHost;
 
 /// A Go parameter or result type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

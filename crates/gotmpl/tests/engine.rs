@@ -1,12 +1,10 @@
 //! A set of files: which definition counts, what is appended, what is missing.
 
-mod host;
-
 use outrigger_gotmpl::function::Dialect;
 use outrigger_gotmpl::value::Value;
 use outrigger_gotmpl::{Engine, Limits, parse};
 
-use host::Quiet;
+use outrigger_gotmpl::function::StillHost;
 
 /// Adds the files in order and renders the last one.
 fn render(files: &[(&str, &str)]) -> Result<String, String> {
@@ -17,7 +15,7 @@ fn render(files: &[(&str, &str)]) -> Result<String, String> {
     }
     let (name, _) = files.last().ok_or("no file")?;
     let mut out = Vec::new();
-    let result = engine.render(name, &Value::map(Vec::new()), &Quiet, &mut out);
+    let result = engine.render(name, &Value::map(Vec::new()), &StillHost, &mut out);
     result.map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
@@ -52,7 +50,7 @@ fn a_file_may_be_defined_by_another() {
 #[test]
 fn an_unknown_file_is_an_error() {
     let engine = Engine::new(Dialect::HELM_4, Limits::default());
-    let error = engine.execute("a", &Value::Nil, &Quiet, &mut Vec::new());
+    let error = engine.execute("a", &Value::Nil, &StillHost, &mut Vec::new());
     let error = error.expect_err("there is no file").helm4_text();
     assert_eq!(
         error,
@@ -67,8 +65,8 @@ fn text_is_appended_and_only_render_takes_out_missing_values() {
     engine.add(parsed);
     let mut out = b"<no value>".to_vec();
     let data = Value::map(Vec::new());
-    let raw = engine.execute("a", &data, &Quiet, &mut out);
-    let helm = engine.render("a", &data, &Quiet, &mut out);
+    let raw = engine.execute("a", &data, &StillHost, &mut out);
+    let helm = engine.render("a", &data, &StillHost, &mut out);
     assert_eq!((raw, helm), (Ok(()), Ok(())));
     assert_eq!(out, b"<no value><no value>..");
 }

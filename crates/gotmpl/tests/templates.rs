@@ -3,13 +3,11 @@
 //! The files in `templates/` were written by both of Helm's own engines. Each case is a template, then its output
 //! or error, once if both agree. The template is the file `templates/t.yaml` of a chart named `c`.
 
-mod host;
-
 use outrigger_gotmpl::function::Dialect;
 use outrigger_gotmpl::value::{Map, MapType, Value};
 use outrigger_gotmpl::{Engine, Limits, json, parse};
 
-use host::Quiet;
+use outrigger_gotmpl::function::StillHost;
 
 const NAME: &str = "c/templates/t.yaml";
 
@@ -92,7 +90,7 @@ fn run(template: &str, mode: Mode, is_helm4: bool) -> Result<String, String> {
     engine.add(parsed);
     let mut out = Vec::new();
     engine
-        .render(NAME, &context(values_type), &Quiet, &mut out)
+        .render(NAME, &context(values_type), &StillHost, &mut out)
         .map_err(|error| {
             if is_helm4 {
                 error.helm4_text()

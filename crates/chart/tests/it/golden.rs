@@ -9,7 +9,7 @@ use outrigger_chart::{
     render,
 };
 
-use crate::host::StillHost;
+use outrigger_gotmpl::function::StillHost;
 
 #[derive(Default)]
 struct Flags {

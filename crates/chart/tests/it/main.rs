@@ -4,4 +4,3 @@
 
 mod archive;
 mod golden;
-mod host;

@@ -5,6 +5,7 @@ use outrigger_goyaml::{
     Emitter, Error, Style, from_go_bytes, natural_order, pretty_order, sort_natural,
 };
 
+use crate::functions::base64;
 use crate::value::{Element, List, Object, Str, Value};
 use crate::walk::MAX_TEXT;
 
@@ -90,7 +91,7 @@ fn begin(emitter: &mut Emitter<'_>, open: &mut Vec<Open>, value: Value, style: S
         Value::Str(text) => emitter.bytes(text.as_bytes()),
         Value::List(list) if list.is_nil() && style == Style::Normal => emitter.null(),
         Value::List(list) if list.element() == Element::Byte && style == Style::Normal => {
-            emitter.string(&base64(&list));
+            emitter.bytes(&base64_text(&list));
         }
         Value::List(list) => {
             emitter.begin_list(list.items().len());
@@ -130,23 +131,9 @@ fn plain(value: Value) -> Value {
 }
 
 /// Go's JSON encoder writes bytes as base64.
-fn base64(bytes: &List) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+fn base64_text(bytes: &List) -> Vec<u8> {
     let bytes: Vec<u8> = bytes.items().iter().map(byte).collect();
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |i: usize| u32::from(group.get(i).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for i in 0..4 {
-            let digit = (bits >> (18 - 6 * i)) as usize & 63;
-            text.push(if i > group.len() {
-                '='
-            } else {
-                char::from(ALPHABET[digit])
-            });
-        }
-    }
-    text
+    base64::encode(&bytes)
 }
 
 fn byte(value: &Value) -> u8 {

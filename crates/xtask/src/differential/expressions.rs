@@ -210,8 +210,7 @@ fn printf(random: &mut Rng) -> String {
         format.push_str(pick(
             random,
             &[
-                "v", "d", "s", "q", "x", "X", "t", "T", "g", "e", "f", "c", "U", "b", "o", "%",
-                "z",
+                "v", "d", "s", "q", "x", "X", "t", "T", "g", "e", "f", "c", "U", "b", "o", "%", "z",
             ],
         ));
         format.push(' ');
