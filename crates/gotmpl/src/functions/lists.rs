@@ -209,12 +209,20 @@ fn concat(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 
 fn chunk(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let items = items_of(any(args, 1), "Cannot chunk type")?;
-    let size = usize::try_from(int(args, 0)).unwrap_or(0);
+    let size = int(args, 0);
+    let out_of_range = || CallError::returned("runtime error: makeslice: len out of range");
+    let list = |chunks| Ok(Value::List(List::new(Element::List, chunks)));
+    let Ok(size) = usize::try_from(size) else {
+        // Sprig divides all the same.
+        return match (items.len(), size.unsigned_abs()) {
+            (1, 2..) => list(vec![Value::list(items.to_vec())]),
+            (2.., below) if below >= items.len() as u64 - 1 => list(Vec::new()),
+            _ => Err(out_of_range()),
+        };
+    };
     if size == 0 {
-        return Err(CallError::returned(
-            "runtime error: makeslice: len out of range",
-        ));
+        return Err(out_of_range());
     }
     let chunks = items.chunks(size).map(|chunk| Value::list(chunk.to_vec()));
-    Ok(Value::List(List::new(Element::List, chunks.collect())))
+    list(chunks.collect())
 }
