@@ -121,6 +121,11 @@ pub trait Object: Any {
         None
     }
 
+    /// The fields of the Go struct, unexported ones too, which verbs such as `%d` print one by one.
+    fn struct_fields(&self) -> Option<Vec<Value>> {
+        None
+    }
+
     /// The plain value that Go's JSON encoder would write for it.
     fn to_plain(&self) -> Value;
 

@@ -219,8 +219,21 @@ impl<'o> Printer<'o> {
             Contents::None if is_string_verb(verb) => {
                 self.string(object.display().as_bytes(), verb);
             }
-            Contents::None => self.bad_verb(value, verb),
+            Contents::None => match object.struct_fields() {
+                Some(fields) => self.fields(&fields, object.kind() == Kind::Ptr, verb),
+                None => self.bad_verb(value, verb),
+            },
         }
+    }
+
+    /// `&{1 2 3}`, each field under the verb.
+    fn fields(&mut self, fields: &[Value], is_pointer: bool, verb: char) {
+        self.write(if is_pointer { "&{" } else { "{" });
+        for (at, field) in fields.iter().enumerate() {
+            self.separate(at);
+            self.element(field, verb);
+        }
+        self.write("}");
     }
 
     /// An address. The real one differs from run to run in Go, so any will do.

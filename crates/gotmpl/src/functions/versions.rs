@@ -141,6 +141,13 @@ impl Object for VersionObject {
         })
     }
 
+    fn struct_fields(&self) -> Option<Vec<Value>> {
+        let version = &self.version;
+        let numbers = [version.major, version.minor, version.patch].map(Value::Uint64);
+        let texts = [version.prerelease(), version.metadata(), version.original()];
+        Some(numbers.into_iter().chain(texts.map(Value::str)).collect())
+    }
+
     fn has_method(&self, name: &str) -> bool {
         name.starts_with("Inc")
             || VALUE_METHODS.contains(&name)

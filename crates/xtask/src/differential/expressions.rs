@@ -4,7 +4,8 @@ use fastrand::Rng;
 
 use super::json_values::{self, pick, quoted};
 
-/// Left out is what differs from run to run in Helm itself: the order of `keys` and `values`, `%p`, randomness.
+/// Left out is what differs from run to run in Helm itself: the order of `keys` and `values`, `%p`, randomness, the
+/// clock (dates of what is no time), and the inner fields of times under verbs that are not for them.
 ///
 /// A function, the types of its arguments and of its result, one letter each:
 /// `s` text, `i` int, `f` number, `b` bool, `l` list, `L` list of texts, `m` map, `a` anything, `k` key,
@@ -71,8 +72,8 @@ const FUNCTIONS: &[(&str, &str, char)] = &[
     ("osBase", "p", 's'), ("osClean", "p", 's'), ("osDir", "p", 's'), ("osExt", "p", 's'), ("osIsAbs", "p", 'b'),
     ("urlParse", "u", 'm'), ("urlJoin", "m", 's'),
     // Dates
-    ("toDate", "Dd", 'a'), ("duration", "t", 's'), ("durationRound", "t", 's'), ("dateInZone", "Dfz", 's'),
-    ("htmlDateInZone", "fz", 's'),
+    ("toDate", "Dd", 'T'), ("duration", "t", 's'), ("durationRound", "t", 's'), ("dateInZone", "Diz", 's'),
+    ("htmlDateInZone", "iz", 's'),
 ];
 
 /// A random expression.
