@@ -2,6 +2,7 @@
 //!
 //! The parts are here and tested on their own; no server puts them together yet.
 
+pub mod auth;
 pub mod defaults;
 pub mod discovery;
 pub mod kinds;
