@@ -5,7 +5,9 @@
 pub mod auth;
 pub mod defaults;
 pub mod discovery;
+pub mod gc;
 pub mod kinds;
+pub mod local;
 pub mod merge;
 pub mod openapi;
 pub mod patch;

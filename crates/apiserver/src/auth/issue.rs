@@ -30,7 +30,7 @@ impl Auth {
         &self,
         namespace: &str,
         service_account: &Value,
-        request: Value,
+        mut request: Value,
     ) -> Result<Value, Status> {
         let name = text(&service_account["metadata"]["name"]);
         let uid = text(&service_account["metadata"]["uid"]);
@@ -44,7 +44,8 @@ impl Auth {
         if audiences.is_empty() {
             audiences.push(ISSUER.to_owned());
         }
-        let bound = self.bound(namespace, name, &spec["boundObjectRef"])?;
+        let reference = request["spec"]["boundObjectRef"].take();
+        let bound = self.bound(namespace, name, &reference)?;
         let now = self.now();
         let end = now.as_second().saturating_add(seconds);
         let mut private = json!({
@@ -73,7 +74,7 @@ impl Auth {
                 "name": name, "namespace": namespace, "uid": uid, "creationTimestamp": seconds_text(now),
             },
             "spec": {
-                "audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": spec["boundObjectRef"],
+                "audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference,
             },
             "status": {"token": token, "expirationTimestamp": seconds_text(end)},
         }))

@@ -24,7 +24,7 @@ impl Auth {
             "selfsubjectaccessreviews" => self.access(object, Some(who), false),
             "subjectaccessreviews" => self.access(object, None, false),
             "localsubjectaccessreviews" => self.access(object, None, true),
-            "selfsubjectrulesreviews" => self.rules(object, who),
+            "selfsubjectrulesreviews" => self.rules(&object, who),
             "selfsubjectreviews" => Ok(self.identity(who)),
             "tokenreviews" => self.token(object),
             _ => return None,
@@ -40,15 +40,10 @@ impl Auth {
     ) -> Result<Value, Status> {
         check_access(&review, who.is_none(), local)?;
         let spec = &review["spec"];
-        let named;
-        let who = match who {
-            Some(who) => who,
-            None => {
-                named = user_of(spec);
-                &named
-            }
+        let status = match who {
+            Some(who) => self.answer(who, spec),
+            None => self.answer(&user_of(spec), spec),
         };
-        let status = self.answer(who, spec);
         set(&mut review, "status", status);
         Ok(review)
     }
@@ -77,7 +72,7 @@ impl Auth {
         status
     }
 
-    fn rules(&self, review: Value, who: &Identity) -> Result<Value, Status> {
+    fn rules(&self, review: &Value, who: &Identity) -> Result<Value, Status> {
         let namespace = text(&review["spec"]["namespace"]);
         if namespace.is_empty() {
             return Err(Status::bad_request("no namespace on request"));
