@@ -15,6 +15,7 @@ pub mod prepare;
 pub mod protobuf;
 pub mod schema;
 pub mod selector;
+pub mod simulate;
 pub mod status;
 pub mod store;
 pub mod table;
