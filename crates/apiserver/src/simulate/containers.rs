@@ -51,7 +51,7 @@ pub(super) fn fill(status: &mut Map<String, Value>, pod: &Value, phase: Phase, v
 
 /// What differs from container to container.
 struct State {
-    state: Value,
+    current: Value,
     last: Option<Value>,
     is_ready: bool,
     is_started: bool,
@@ -75,11 +75,11 @@ fn statuses(
             Value::Null => json!({}),
             last => last.clone(),
         });
-        let has_begun = state.state.get("waiting").is_none() || restarts > 0;
+        let has_begun = state.current.get("waiting").is_none() || restarts > 0;
         let id = if has_begun { format!("simulated://{}/{}", uid(pod), text(name)) } else { String::new() };
         let mut status = json!({
             "name": name, "image": container["image"], "imageID": "", "ready": state.is_ready,
-            "started": state.is_started, "restartCount": restarts, "state": state.state, "lastState": last,
+            "started": state.is_started, "restartCount": restarts, "state": state.current, "lastState": last,
         });
         if !id.is_empty() {
             status["containerID"] = id.into();
@@ -100,7 +100,7 @@ fn state(old: &Value, phase: Phase, view: &View<'_>) -> State {
             let message = "back-off restarting failed container (simulated)";
             let last = json!({"terminated": ended(old, 1, "Error", view)});
             State {
-                state: json!({"waiting": {"reason": "CrashLoopBackOff", "message": message}}),
+                current: json!({"waiting": {"reason": "CrashLoopBackOff", "message": message}}),
                 last: Some(last),
                 is_ready: false,
                 is_started: false,
@@ -112,7 +112,7 @@ fn state(old: &Value, phase: Phase, view: &View<'_>) -> State {
 
 fn waiting(reason: &str) -> State {
     State {
-        state: json!({"waiting": {"reason": reason}}),
+        current: json!({"waiting": {"reason": reason}}),
         last: None,
         is_ready: false,
         is_started: false,
@@ -128,7 +128,7 @@ fn running(old: &Value, is_ready: bool, view: &View<'_>) -> State {
         since.clone()
     };
     State {
-        state: json!({"running": {"startedAt": since}}),
+        current: json!({"running": {"startedAt": since}}),
         last: None,
         is_ready,
         is_started: true,
@@ -137,12 +137,12 @@ fn running(old: &Value, is_ready: bool, view: &View<'_>) -> State {
 }
 
 fn terminated(old: &Value, code: i64, reason: &str, view: &View<'_>) -> State {
-    let state = match &old["state"]["terminated"] {
+    let current = match &old["state"]["terminated"] {
         Value::Null => json!({"terminated": ended(old, code, reason, view)}),
         _ => old["state"].clone(),
     };
     State {
-        state,
+        current,
         last: None,
         is_ready: false,
         is_started: false,

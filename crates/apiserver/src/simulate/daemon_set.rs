@@ -35,11 +35,11 @@ pub(super) fn next(set: &Value, view: &View<'_>) -> Step {
             );
         }
     }
-    let surplus = if is_wanted { 1 } else { 0 };
+    let kept = usize::from(is_wanted);
     actions.extend(
         active
             .iter()
-            .skip(surplus)
+            .skip(kept)
             .map(|pod| Action::Delete(Id::of("pods", pod))),
     );
     if is_wanted && active.is_empty() {

@@ -20,11 +20,11 @@ pub(super) enum News {
 
 pub(super) async fn follow(local: Local, plural: &'static str, news: mpsc::Sender<News>) {
     while !news.is_closed() {
-        if let Err(error) = follow_once(&local, plural, &news).await {
-            if error.code() != Some(410) {
-                tracing::warn!(plural, %error, "the simulation cannot watch");
-                tokio::time::sleep(WAIT_AFTER_FAILURE).await;
-            }
+        if let Err(error) = follow_once(&local, plural, &news).await
+            && error.code() != Some(410)
+        {
+            tracing::warn!(plural, %error, "the simulation cannot watch");
+            tokio::time::sleep(WAIT_AFTER_FAILURE).await;
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) async fn perform(local: &Local, actions: Vec<Action>) -> Performed {
     let mut effects = Vec::new();
     for action in actions {
         match one(local, &action).await {
-            Ok(effect) => effects.extend(effect),
+            Ok(effect) => effects.push(effect),
             Err(error) if error.is_not_found() && is_about_one(&action) => {}
             Err(error) => {
                 if !error.is_conflict() {
@@ -51,32 +51,38 @@ fn is_about_one(action: &Action) -> bool {
     !matches!(action, Action::Create(..))
 }
 
-async fn one(local: &Local, action: &Action) -> Result<Option<Effect>, Error> {
+async fn one(local: &Local, action: &Action) -> Result<Effect, Error> {
     Ok(match action {
         Action::Create(plural, object) => {
             let place = collection(plural).within(namespace(object));
-            Some(Effect::Put(plural, local.create(&place, object).await?))
+            Effect::Put(plural, local.create(&place, object).await?)
         }
         Action::Patch(id, change) => {
             let object = local.patch(&id.place(), Patch::Merge, change).await?;
-            Some(Effect::Put(id.plural, object))
+            Effect::Put(id.plural, object)
         }
         Action::Status(id, change) => {
             let object = local
                 .patch_status(&id.place(), &json!({"status": change}))
                 .await?;
-            Some(Effect::Put(id.plural, object))
+            Effect::Put(id.plural, object)
         }
         Action::Bind(id) => {
             bind(local, id).await?;
             let object = local.get(&id.place()).await?;
-            Some(Effect::Put(id.plural, object))
+            Effect::Put(id.plural, object)
         }
         Action::Delete(id) => deleted(id, local.delete(&id.place(), &background()).await?),
         Action::DeleteNow(id) => {
             let mut options = background();
             options["gracePeriodSeconds"] = 0.into();
-            deleted(id, local.delete(&id.place(), &options).await?)
+            let answer = local.delete(&id.place(), &options).await?;
+            // The answer is the last version of a pod that is gone.
+            if answer["metadata"]["finalizers"].is_null() {
+                Effect::Removed(id.clone())
+            } else {
+                deleted(id, answer)
+            }
         }
     })
 }
@@ -86,13 +92,13 @@ fn background() -> Value {
 }
 
 /// The answer is the object while it is not gone yet.
-fn deleted(id: &Id, answer: Value) -> Option<Effect> {
+fn deleted(id: &Id, answer: Value) -> Effect {
     let is_gone = answer["kind"] == "Status" || answer["metadata"]["deletionTimestamp"].is_null();
-    Some(if is_gone {
+    if is_gone {
         Effect::Removed(id.clone())
     } else {
         Effect::Put(id.plural, answer)
-    })
+    }
 }
 
 async fn bind(local: &Local, id: &Id) -> Result<(), Error> {

@@ -13,8 +13,9 @@ use super::step::{Action, Step, View};
 use super::template::Maker;
 use super::world::Id;
 
+/// A set and its pods.
 struct Set<'a> {
-    set: &'a Value,
+    object: &'a Value,
     /// By number.
     pods: Vec<(i64, &'a Arc<Value>)>,
     wanted: &'a str,
@@ -37,7 +38,7 @@ pub(super) fn next(set: &Value, view: &View<'_>) -> Step {
     let first = integer(&set["spec"]["ordinals"]["start"]).unwrap_or(0);
     let replicas = integer(&set["spec"]["replicas"]).unwrap_or(1).max(0);
     let set = Set {
-        set,
+        object: set,
         pods,
         wanted: &revisions.wanted,
         first,
@@ -62,7 +63,7 @@ impl Set<'_> {
 
     /// One thing at a time, unless pods may be made in parallel.
     fn change(&self, view: &View<'_>) -> Vec<Action> {
-        let in_order = text(&self.set["spec"]["podManagementPolicy"]) != "Parallel";
+        let in_order = text(&self.object["spec"]["podManagementPolicy"]) != "Parallel";
         let mut actions = Vec::new();
         for number in self.first..self.end {
             match self.pod(number) {
@@ -109,7 +110,7 @@ impl Set<'_> {
 
     /// Deletes the highest pod of an old version, so that a new one takes its place.
     fn update(&self) -> Option<Action> {
-        let strategy = &self.set["spec"]["updateStrategy"];
+        let strategy = &self.object["spec"]["updateStrategy"];
         if text(&strategy["type"]) == "OnDelete" {
             return None;
         }
@@ -130,24 +131,24 @@ impl Set<'_> {
 
     fn new_pod(&self, number: i64) -> Value {
         let maker = Maker {
-            owner: self.set,
+            owner: self.object,
             api_version: "apps/v1",
             kind: "StatefulSet",
         };
-        let pod_name = format!("{}-{number}", name(self.set));
+        let pod_name = format!("{}-{number}", name(self.object));
         let index = number.to_string();
         let labels = [
             (HASH, self.version_of(number)),
             ("statefulset.kubernetes.io/pod-name", pod_name.as_str()),
             ("apps.kubernetes.io/pod-index", index.as_str()),
         ];
-        let mut pod = maker.pod(&self.set["spec"]["template"], &labels);
+        let mut pod = maker.pod(&self.object["spec"]["template"], &labels);
         pod["metadata"]["name"] = pod_name.clone().into();
         pod["spec"]["hostname"] = pod_name.into();
-        if !text(&self.set["spec"]["serviceName"]).is_empty() {
-            pod["spec"]["subdomain"] = self.set["spec"]["serviceName"].clone();
+        if !text(&self.object["spec"]["serviceName"]).is_empty() {
+            pod["spec"]["subdomain"] = self.object["spec"]["serviceName"].clone();
         }
-        let claims = items(&self.set["spec"]["volumeClaimTemplates"]).iter();
+        let claims = items(&self.object["spec"]["volumeClaimTemplates"]).iter();
         let claims = claims.map(|claim| {
             let volume = name(claim);
             json!({"name": volume, "persistentVolumeClaim": {"claimName": self.claim_name(volume, number)}})
@@ -167,8 +168,9 @@ impl Set<'_> {
 
     /// Pods below the partition keep the version that the set had.
     fn version_of(&self, number: i64) -> &str {
-        let partition = integer(&self.set["spec"]["updateStrategy"]["rollingUpdate"]["partition"]);
-        let current = text(&self.set["status"]["currentRevision"]);
+        let partition =
+            integer(&self.object["spec"]["updateStrategy"]["rollingUpdate"]["partition"]);
+        let current = text(&self.object["status"]["currentRevision"]);
         if number < partition.unwrap_or(0) && !current.is_empty() {
             current
         } else {
@@ -177,19 +179,19 @@ impl Set<'_> {
     }
 
     fn claim_name(&self, volume: &str, number: i64) -> String {
-        format!("{volume}-{}-{number}", name(self.set))
+        format!("{volume}-{}-{number}", name(self.object))
     }
 
     fn claims(&self, number: i64, view: &View<'_>) -> Vec<Action> {
-        let templates = items(&self.set["spec"]["volumeClaimTemplates"]).iter();
+        let templates = items(&self.object["spec"]["volumeClaimTemplates"]).iter();
         let claims = templates.filter_map(|template| {
             let claim = self.claim_name(name(template), number);
-            let id = Id::new("persistentvolumeclaims", namespace(self.set), &claim);
+            let id = Id::new("persistentvolumeclaims", namespace(self.object), &claim);
             if view.world.get(&id).is_some() {
                 return None;
             }
             let mut labels = template["metadata"]["labels"].clone();
-            if let Some(wanted) = self.set["spec"]["selector"]["matchLabels"].as_object() {
+            if let Some(wanted) = self.object["spec"]["selector"]["matchLabels"].as_object() {
                 for (key, value) in wanted {
                     labels[key] = value.clone();
                 }
@@ -197,7 +199,7 @@ impl Set<'_> {
             let mut object = json!({
                 "apiVersion": "v1",
                 "kind": "PersistentVolumeClaim",
-                "metadata": {"name": claim, "namespace": namespace(self.set), "labels": labels},
+                "metadata": {"name": claim, "namespace": namespace(self.object), "labels": labels},
                 "spec": template["spec"],
             });
             if let Some(annotations) = template["metadata"].get("annotations") {
@@ -220,7 +222,7 @@ impl Set<'_> {
             .iter()
             .filter(|pod| label(pod, HASH) == self.wanted)
             .count();
-        let old = text(&self.set["status"]["currentRevision"]);
+        let old = text(&self.object["status"]["currentRevision"]);
         let count = usize::try_from(self.end - self.first).unwrap_or(0);
         let is_done = updated == count && ready == count && active.len() == count;
         let current = if is_done || old.is_empty() {
@@ -249,11 +251,14 @@ impl Set<'_> {
                 },
             );
         }
-        status.insert("observedGeneration".to_owned(), generation(self.set).into());
+        status.insert(
+            "observedGeneration".to_owned(),
+            generation(self.object).into(),
+        );
         status.insert("currentRevision".to_owned(), current.into());
         status.insert("updateRevision".to_owned(), self.wanted.into());
         status.insert("collisionCount".to_owned(), 0.into());
-        let change = difference(&self.set["status"], &status)?;
-        Some(Action::Status(Id::of("statefulsets", self.set), change))
+        let change = difference(&self.object["status"], &status)?;
+        Some(Action::Status(Id::of("statefulsets", self.object), change))
     }
 }

@@ -170,14 +170,14 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-fn template(annotations: Value) -> Value {
+fn template(annotations: &Value) -> Value {
     json!({
         "metadata": {"labels": {"app": "a"}, "annotations": annotations},
         "spec": {"restartPolicy": "Always", "containers": [{"name": "c", "image": "i", "ports": [{"name": "web", "containerPort": 80}]}]},
     })
 }
 
-fn deployment(replicas: i64, annotations: Value) -> Value {
+fn deployment(replicas: i64, annotations: &Value) -> Value {
     json!({
         "metadata": {"name": "d", "namespace": "n"},
         "spec": {
@@ -200,7 +200,7 @@ fn condition_text(status: &Value, kind: &str) -> String {
 #[test]
 fn a_deployment_becomes_available() {
     let mut play = Play::new();
-    play.create("deployments", deployment(3, json!({})));
+    play.create("deployments", deployment(3, &json!({})));
     assert!(play.run(200));
     let status = play.status("deployments", "d");
     for key in [
@@ -235,7 +235,7 @@ fn a_deployment_becomes_available() {
 #[test]
 fn a_new_template_is_rolled_out_and_back() {
     let mut play = Play::new();
-    play.create("deployments", deployment(4, json!({})));
+    play.create("deployments", deployment(4, &json!({})));
     assert!(play.run(300));
     let id = Id::new("deployments", "n", "d");
     for image in ["j", "i"] {
@@ -268,7 +268,7 @@ fn a_new_template_is_rolled_out_and_back() {
 #[test]
 fn scaling_down_deletes_and_a_deleted_pod_is_replaced() {
     let mut play = Play::new();
-    play.create("deployments", deployment(3, json!({})));
+    play.create("deployments", deployment(3, &json!({})));
     assert!(play.run(200));
     play.change(
         &Id::new("deployments", "n", "d"),
@@ -287,7 +287,7 @@ fn scaling_down_deletes_and_a_deleted_pod_is_replaced() {
 fn failures_can_be_asked_for() {
     for (mode, phase) in [("never-ready", "Running"), ("crash-loop", "Running")] {
         let mut play = Play::new();
-        play.create("deployments", deployment(1, json!({SIMULATE: mode})));
+        play.create("deployments", deployment(1, &json!({SIMULATE: mode})));
         play.run(60);
         let status = play.status("deployments", "d");
         assert_eq!(
@@ -308,7 +308,7 @@ fn failures_can_be_asked_for() {
 #[test]
 fn a_failure_of_the_workload_counts_for_its_pods_and_can_be_taken_back() {
     let mut play = Play::new();
-    let mut object = deployment(1, json!({}));
+    let mut object = deployment(1, &json!({}));
     object["metadata"]["annotations"] = json!({SIMULATE: "never-ready"});
     play.create("deployments", object);
     assert!(play.run(100));
@@ -335,7 +335,7 @@ fn stateful_set(replicas: i64) -> Value {
     json!({
         "metadata": {"name": "s", "namespace": "n"},
         "spec": {
-            "replicas": replicas, "serviceName": "svc", "selector": {"matchLabels": {"app": "a"}}, "template": template(json!({})),
+            "replicas": replicas, "serviceName": "svc", "selector": {"matchLabels": {"app": "a"}}, "template": template(&json!({})),
             "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}],
         },
     })
@@ -399,7 +399,7 @@ fn a_stateful_set_starts_in_order_with_claims() {
 #[test]
 fn a_daemon_set_has_one_pod_and_replaces_it() {
     let mut play = Play::new();
-    let set = json!({"metadata": {"name": "ds", "namespace": "n"}, "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": template(json!({}))}});
+    let set = json!({"metadata": {"name": "ds", "namespace": "n"}, "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": template(&json!({}))}});
     play.create("daemonsets", set);
     assert!(play.run(100));
     let status = play.status("daemonsets", "ds");
@@ -422,7 +422,7 @@ fn a_daemon_set_has_one_pod_and_replaces_it() {
     assert_eq!(play.status("daemonsets", "ds")["observedGeneration"], 2);
 }
 
-fn job(annotations: Value) -> Value {
+fn job(annotations: &Value) -> Value {
     let mut template = template(annotations);
     template["spec"]["restartPolicy"] = "Never".into();
     json!({"metadata": {"name": "j", "namespace": "n"}, "spec": {"completions": 2, "parallelism": 1, "backoffLimit": 1, "template": template}})
@@ -431,7 +431,7 @@ fn job(annotations: Value) -> Value {
 #[test]
 fn a_job_completes() {
     let mut play = Play::new();
-    play.create("jobs", job(json!({})));
+    play.create("jobs", job(&json!({})));
     assert!(play.run(100));
     let status = play.status("jobs", "j");
     assert_eq!(status["succeeded"], 2);
@@ -454,7 +454,7 @@ fn a_job_completes() {
 #[test]
 fn a_job_fails_if_asked_to() {
     let mut play = Play::new();
-    play.create("jobs", job(json!({SIMULATE: "job-fails"})));
+    play.create("jobs", job(&json!({SIMULATE: "job-fails"})));
     assert!(play.run(100));
     let status = play.status("jobs", "j");
     assert_eq!(status["failed"], 2);
@@ -469,7 +469,7 @@ fn a_pod_waits_for_its_claim() {
     let mut play = Play::new();
     let claim = json!({"metadata": {"name": "c", "namespace": "n", "annotations": {SIMULATE: "pvc-pending"}}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
     play.create("persistentvolumeclaims", claim);
-    let mut spec = template(json!({}))["spec"].clone();
+    let mut spec = template(&json!({}))["spec"].clone();
     spec["volumes"] = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]);
     play.create(
         "pods",
@@ -499,7 +499,7 @@ fn a_service_gets_an_address_and_endpoints() {
         "services",
         json!({"metadata": {"name": "s", "namespace": "n"}, "spec": spec}),
     );
-    play.create("deployments", deployment(2, json!({})));
+    play.create("deployments", deployment(2, &json!({})));
     play.create("poddisruptionbudgets", json!({"metadata": {"name": "b", "namespace": "n"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}}));
     assert!(play.run(200));
     assert!(play.status("services", "s")["loadBalancer"]["ingress"][0]["ip"].is_string());
