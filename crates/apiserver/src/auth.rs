@@ -1,142 +1,197 @@
-//! Who asks, and whether they may. A stand-in until the real rules are here: one admin token, and everybody who
-//! has it may do everything.
+//! Who asks, and may they? Tokens, impersonation, roles and bindings, reviews.
+//!
+//! [`Auth::authenticate`] says who sent a request, [`Auth::impersonate`] for whom it acts, [`Auth::authorize`] whether
+//! it may. Roles and bindings are read from the store and kept in an index; no request parses an object.
 
-use std::collections::BTreeMap;
-use std::fmt;
+mod bootstrap;
+mod credentials;
+mod escalation;
+mod identity;
+mod impersonate;
+mod index;
+mod issue;
+mod jwt;
+mod policy;
+mod review;
+mod rule;
+mod service_account;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError, RwLockReadGuard};
 
 use http::HeaderMap;
-use serde_json::Value;
+use http::header::AUTHORIZATION;
+use jiff::Timestamp;
 
-use crate::kinds::Kind;
+pub use bootstrap::bootstrap_objects;
+pub use credentials::{Credentials, ISSUER, SecretError, SigningKey, StaticTokens, Token};
+pub use identity::{
+    ANONYMOUS, AUTHENTICATED, Attributes, Identity, MASTERS, Target, UNAUTHENTICATED,
+    service_account_name,
+};
+
 use crate::status::Status;
 use crate::store::Store;
+use credentials::digest;
+use index::{Decision, Index};
+use policy::Policy;
+use service_account::{Claims, Shown};
 
-/// Somebody who makes requests.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Identity {
-    pub name: String,
-    pub uid: String,
-    pub groups: Vec<String>,
-    pub extra: BTreeMap<String, Vec<String>>,
-}
+/// Most tokens whose signature is remembered to be ours.
+const REMEMBERED: usize = 4096;
 
-impl Identity {
-    /// The server itself.
-    pub fn internal() -> Self {
-        Self {
-            name: "system:apiserver".to_owned(),
-            groups: vec![
-                "system:masters".to_owned(),
-                "system:authenticated".to_owned(),
-            ],
-            ..Self::default()
-        }
-    }
-
-    pub fn anonymous() -> Self {
-        Self {
-            name: "system:anonymous".to_owned(),
-            groups: vec!["system:unauthenticated".to_owned()],
-            ..Self::default()
-        }
-    }
-}
-
-/// What somebody wants to do.
-#[derive(Debug, Clone, Copy)]
-pub struct Attributes<'a> {
-    pub verb: &'a str,
-    pub target: Target<'a>,
-}
-
-/// What it is to be done to.
-#[derive(Debug, Clone, Copy)]
-pub enum Target<'a> {
-    Resource {
-        group: &'a str,
-        version: &'a str,
-        resource: &'a str,
-        subresource: &'a str,
-        namespace: &'a str,
-        name: &'a str,
-    },
-    Path(&'a str),
-}
-
-/// The secrets of the server.
-#[derive(Clone)]
-pub struct Credentials {
-    pub admin_token: String,
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials").finish_non_exhaustive()
-    }
-}
-
+/// Authentication and authorization of one server. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Auth {
-    credentials: Credentials,
+    shared: Arc<Shared>,
 }
 
-#[expect(
-    clippy::unused_self,
-    clippy::unnecessary_wraps,
-    reason = "the real one needs it"
-)]
+#[derive(Debug)]
+struct Shared {
+    store: Store,
+    credentials: Credentials,
+    policy: Policy,
+    /// Digests of tokens that we have signed, so that a signature is checked once.
+    signed: Mutex<HashSet<[u8; 32]>>,
+    clock: fn() -> Timestamp,
+}
+
 impl Auth {
-    pub fn new(_store: Store, credentials: Credentials) -> Self {
-        Self { credentials }
+    pub fn new(store: Store, credentials: Credentials) -> Self {
+        Self::with_clock(store, credentials, Timestamp::now)
     }
 
-    pub fn authenticate(&self, headers: &HeaderMap) -> Result<Identity, Status> {
-        let header = headers.get(http::header::AUTHORIZATION);
-        let token = header
-            .and_then(|header| header.to_str().ok())
-            .and_then(|header| header.strip_prefix("Bearer "));
-        match token {
-            Some(token) if token == self.credentials.admin_token => Ok(Identity {
-                name: "kubernetes-admin".to_owned(),
-                groups: vec![
-                    "system:masters".to_owned(),
-                    "system:authenticated".to_owned(),
-                ],
-                ..Identity::default()
+    /// With a clock that a test can set.
+    pub fn with_clock(store: Store, credentials: Credentials, clock: fn() -> Timestamp) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                policy: Policy::new(store.clone()),
+                store,
+                credentials,
+                signed: Mutex::default(),
+                clock,
             }),
-            _ => Err(Status::unauthorized()),
         }
     }
 
-    pub fn authorize(&self, _who: &Identity, _what: &Attributes<'_>) -> Result<(), Status> {
+    /// Who sent a request, by its bearer token. The user that it acts for is found by [`Auth::impersonate`].
+    pub fn authenticate(&self, headers: &HeaderMap) -> Result<Identity, Status> {
+        match bearer(headers) {
+            Some(token) => match self.identify(token, &[]) {
+                Ok(shown) => Ok(shown.identity),
+                Err(_) => Err(Status::unauthorized()),
+            },
+            None if self.shared.credentials.anonymous => Ok(Identity::anonymous()),
+            None => Err(Status::unauthorized()),
+        }
+    }
+
+    /// Whether `who` may do it; the answer to the client if not.
+    pub fn authorize(&self, who: &Identity, what: &Attributes<'_>) -> Result<(), Status> {
+        if who.is_privileged() {
+            return Ok(());
+        }
+        let decision = self.decide(who, what);
+        if decision.allowed {
+            return Ok(());
+        }
+        Err(Status::not_allowed(
+            &what.described(&who.name),
+            &decision.reason,
+        ))
+    }
+
+    /// The token of a Secret of type `kubernetes.io/service-account-token`.
+    pub fn legacy_token(
+        &self,
+        namespace: &str,
+        name: &str,
+        uid: &str,
+        secret: &str,
+    ) -> Result<String, SecretError> {
+        let key = &self.shared.credentials.key;
+        service_account::legacy_token(key, namespace, (name, uid), secret)
+    }
+
+    fn decide(&self, who: &Identity, what: &Attributes<'_>) -> Decision {
+        if who.is_privileged() {
+            return Decision {
+                allowed: true,
+                reason: String::new(),
+            };
+        }
+        self.index().decide(who, what)
+    }
+
+    /// The user of a token that is for one of the audiences; those of this server if there are none.
+    fn identify(&self, token: &str, audiences: &[String]) -> Result<Shown, String> {
+        const INVALID: &str = "invalid bearer token";
+        let own = [ISSUER.to_owned()];
+        let wanted = if audiences.is_empty() {
+            &own
+        } else {
+            audiences
+        };
+        if let Some(identity) = self.shared.credentials.user(token) {
+            if !wanted.contains(&own[0]) {
+                return Err(INVALID.to_owned());
+            }
+            return Ok(Shown {
+                identity,
+                audiences: own.to_vec(),
+            });
+        }
+        let claims = Claims::read(token).ok_or(INVALID)?;
+        let held = self.check_signature(token);
+        let now = self.now().as_second();
+        held.and_then(|()| claims.hold(&self.shared.store, token, wanted, now))
+            .map_err(|error| format!("[{INVALID}, {error}]"))
+    }
+
+    fn check_signature(&self, token: &str) -> Result<(), String> {
+        let digest = digest(token);
+        let signed = || {
+            self.shared
+                .signed
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if signed().contains(&digest) {
+            return Ok(());
+        }
+        jwt::verify(&self.shared.credentials.key, token).map_err(|error| error.to_string())?;
+        let mut signed = signed();
+        if signed.len() >= REMEMBERED {
+            signed.clear();
+        }
+        signed.insert(digest);
         Ok(())
     }
 
-    pub fn review(
-        &self,
-        _kind: &str,
-        _who: &Identity,
-        _object: Value,
-    ) -> Option<Result<Value, Status>> {
-        None
+    fn index(&self) -> RwLockReadGuard<'_, Index> {
+        self.shared.policy.current()
     }
 
-    pub fn issue_token(
-        &self,
-        _namespace: &str,
-        _service_account: &Value,
-        _request: Value,
-    ) -> Result<Value, Status> {
-        Err(Status::internal("tokens are not issued yet"))
+    fn credentials(&self) -> &Credentials {
+        &self.shared.credentials
     }
 
-    pub fn check_escalation(
-        &self,
-        _who: &Identity,
-        _kind: &Kind,
-        _new: &Value,
-        _old: Option<&Value>,
-    ) -> Result<(), Status> {
-        Ok(())
+    fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    fn now(&self) -> Timestamp {
+        (self.shared.clock)()
     }
 }
+
+/// The token of the `Authorization` header. Any other scheme counts as none.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let text = headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
+    let (scheme, token) = text.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+#[cfg(test)]
+mod tests;

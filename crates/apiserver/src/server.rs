@@ -25,6 +25,8 @@ pub(crate) use state::{State, time_text};
 pub(crate) use surroundings::Lookup;
 
 use crate::boot;
+use crate::gc;
+use crate::local::Local;
 use crate::store::{self, Store};
 
 /// How a server is opened.
@@ -79,8 +81,9 @@ impl Server {
         let folder = options.store.folder.clone();
         let store = Store::open(options.store)?;
         let credentials = crate::transport::ServerCredentials::load(folder.as_deref())?;
+        let auth = credentials.auth()?;
         let (closing, closed) = watch::channel(false);
-        let state = Arc::new(State::new(store, credentials, options.now, closed));
+        let state = Arc::new(State::new(store, auth, credentials, options.now, closed));
         boot::load(&state);
         boot::create_objects(&state)
             .await
@@ -100,7 +103,13 @@ impl Server {
     }
 
     /// Starts what works on objects beside requests.
-    pub fn run_controllers(&self, _simulate_workloads: bool) {}
+    pub fn run_controllers(&self) {
+        let local = Local::new(self.service(), "generic-garbage-collector");
+        let state = Arc::clone(&self.state);
+        let kinds = Arc::new(move || state.registry.snapshot());
+        let closed = self.state.closed.clone();
+        self.spawn(gc::run(local, self.state.store.clone(), kinds, closed));
+    }
 
     pub fn store(&self) -> &Store {
         &self.state.store

@@ -12,6 +12,7 @@ use crate::verbs::{Deleted, delete_object, random_uid, write_value};
 use crate::watch::WatchEnd;
 
 const ROOT_CERTIFICATES: &str = "kube-root-ca.crt";
+const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
 /// Fills a namespace that was just created, before its creator is answered.
 pub(crate) async fn created(state: &Arc<State>, kind: &Kind, object: &Object) {
@@ -21,27 +22,26 @@ pub(crate) async fn created(state: &Arc<State>, kind: &Kind, object: &Object) {
 }
 
 /// Writes the service account and the certificates that every namespace has.
-pub(crate) async fn fill(state: &Arc<State>, namespace: &str) {
+async fn fill(state: &Arc<State>, namespace: &str) {
+    for (plural, object) in contents(state, namespace) {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        write_missing(state, plural, namespace, name, &object).await;
+    }
+}
+
+/// What every namespace holds, with the plural names of the kinds.
+pub(crate) fn contents(state: &State, namespace: &str) -> [(&'static str, Value); 2] {
     let account = json!({
         "kind": "ServiceAccount", "apiVersion": "v1",
         "metadata": metadata(state, namespace, "default"),
     });
-    write_missing(state, "serviceaccounts", namespace, "default", &account).await;
     let mut certificates = json!({
         "kind": "ConfigMap", "apiVersion": "v1",
         "metadata": metadata(state, namespace, ROOT_CERTIFICATES),
         "data": {"ca.crt": state.credentials.root_certificate()},
     });
-    let description = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
-    certificates["metadata"]["annotations"] = json!({"kubernetes.io/description": description});
-    write_missing(
-        state,
-        "configmaps",
-        namespace,
-        ROOT_CERTIFICATES,
-        &certificates,
-    )
-    .await;
+    certificates["metadata"]["annotations"] = json!({"kubernetes.io/description": DESCRIPTION});
+    [("serviceaccounts", account), ("configmaps", certificates)]
 }
 
 /// The metadata of an object that the server makes itself.

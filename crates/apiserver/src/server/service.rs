@@ -84,12 +84,8 @@ impl Service {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: std::fmt::Display,
     {
-        let who = match &self.who {
-            Some(who) => Arc::clone(who),
-            None => Arc::new(self.state.auth.authenticate(&parts.headers)?),
-        };
         let endpoint = Endpoint::parse(parts.uri.path());
-        self.authorize(&who, &endpoint, &parts.method, &query)?;
+        let who = self.admit(&endpoint, parts, &query)?;
         let place = match endpoint {
             Endpoint::Document(path) => {
                 let (method, headers) = (&parts.method, &parts.headers);
@@ -111,24 +107,32 @@ impl Service {
         answer
     }
 
-    fn authorize(
+    /// Who asks, or acts for whom, if they may do what they ask for.
+    fn admit(
         &self,
-        who: &Identity,
         endpoint: &Endpoint<'_>,
-        method: &Method,
+        parts: &Parts,
         query: &Query<'_>,
-    ) -> Result<(), Status> {
+    ) -> Result<Arc<Identity>, Status> {
         let attributes = match endpoint {
             Endpoint::Document(path) => Attributes {
-                verb: document_verb(method),
+                verb: document_verb(&parts.method),
                 target: Target::Path(path),
             },
             Endpoint::Resource(place) => {
-                let verb = place.verb(method, query.flag("watch"));
-                return self.state.auth.authorize(who, &attributes(place, verb));
+                attributes(place, place.verb(&parts.method, query.flag("watch")))
             }
         };
-        self.state.auth.authorize(who, &attributes)
+        let auth = &self.state.auth;
+        let who = match &self.who {
+            Some(who) => Arc::clone(who),
+            None => {
+                let who = auth.authenticate(&parts.headers)?;
+                Arc::new(auth.impersonate(who, &parts.headers, &attributes)?)
+            }
+        };
+        auth.authorize(&who, &attributes)?;
+        Ok(who)
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::documents::Documents;
 use super::metrics::Metrics;
 use super::{Address, Shapes};
-use crate::auth::Auth;
+use crate::auth::{Auth, Credentials};
 use crate::kinds::Registry;
 use crate::prepare::service::Pool;
 use crate::store::Store;
@@ -40,12 +40,13 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(
         store: Store,
+        auth: Credentials,
         credentials: ServerCredentials,
         now: fn() -> Timestamp,
         closed: watch::Receiver<bool>,
     ) -> Self {
         Self {
-            auth: Auth::new(store.clone(), credentials.auth()),
+            auth: Auth::with_clock(store.clone(), auth, now),
             store,
             registry: Registry::default(),
             credentials,

@@ -4,14 +4,13 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 
 use super::certificates::{self, Certificates};
-use crate::auth::Credentials;
+use crate::auth::{Credentials, SecretError, SigningKey, Token};
 
 const TOKEN: &str = "admin-token";
+const SIGNING_KEY: &str = "service-account.key";
 const AUTHORITY: &str = "ca.crt";
 const CERTIFICATE: &str = "apiserver.crt";
 const KEY: &str = "apiserver.key";
@@ -23,15 +22,15 @@ pub enum CredentialsError {
     File(#[source] std::io::Error),
     #[error("failed to make certificates")]
     Certificates(#[source] rcgen::Error),
-    #[error("the system gives no random numbers")]
-    Random,
+    #[error(transparent)]
+    Secret(#[from] SecretError),
 }
 
 /// What a server shows to clients, and what they show to it.
-#[derive(Clone)]
 pub struct ServerCredentials {
     pub(super) certificates: Certificates,
-    token: String,
+    admin: Token,
+    signing_key: Vec<u8>,
 }
 
 impl fmt::Debug for ServerCredentials {
@@ -48,7 +47,7 @@ impl ServerCredentials {
         let Some(folder) = folder else {
             return Self::make();
         };
-        if let Some(kept) = Self::read(folder).map_err(CredentialsError::File)? {
+        if let Some(kept) = Self::read(folder)? {
             return Ok(kept);
         }
         let made = Self::make()?;
@@ -57,27 +56,31 @@ impl ServerCredentials {
     }
 
     fn make() -> Result<Self, CredentialsError> {
-        let mut random = [0; 32];
-        getrandom::fill(&mut random).map_err(|_| CredentialsError::Random)?;
         Ok(Self {
             certificates: certificates::make().map_err(CredentialsError::Certificates)?,
-            token: URL_SAFE_NO_PAD.encode(random),
+            admin: Token::generate()?,
+            signing_key: SigningKey::generate()?.to_bytes().to_owned(),
         })
     }
 
-    fn read(folder: &Path) -> std::io::Result<Option<Self>> {
-        let read = |name: &str| match fs_err::read_to_string(folder.join(name)) {
-            Ok(text) => Ok(Some(text)),
+    /// None if not all are there.
+    fn read(folder: &Path) -> Result<Option<Self>, CredentialsError> {
+        let read = |name: &str| match fs_err::read(folder.join(name)) {
+            Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => Err(CredentialsError::File(error)),
         };
-        let parts = (
-            read(TOKEN)?,
-            read(AUTHORITY)?,
-            read(CERTIFICATE)?,
-            read(KEY)?,
-        );
-        let (Some(token), Some(authority), Some(server), Some(server_key)) = parts else {
+        let text = |name: &str| {
+            let bytes = read(name)?;
+            Ok::<_, CredentialsError>(
+                bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+            )
+        };
+        let certificates = (text(AUTHORITY)?, text(CERTIFICATE)?, text(KEY)?);
+        let secrets = (text(TOKEN)?, read(SIGNING_KEY)?);
+        let ((Some(authority), Some(server), Some(server_key)), (Some(token), Some(signing_key))) =
+            (certificates, secrets)
+        else {
             return Ok(None);
         };
         Ok(Some(Self {
@@ -86,20 +89,22 @@ impl ServerCredentials {
                 server,
                 server_key,
             },
-            token: token.trim().to_owned(),
+            admin: Token::parse(&token)?,
+            signing_key,
         }))
     }
 
     fn write(&self, folder: &Path) -> std::io::Result<()> {
         let certificates = &self.certificates;
-        for (name, text) in [
-            (AUTHORITY, &certificates.authority),
-            (CERTIFICATE, &certificates.server),
-            (KEY, &certificates.server_key),
+        for (name, bytes) in [
+            (AUTHORITY, certificates.authority.as_bytes()),
+            (CERTIFICATE, certificates.server.as_bytes()),
+            (KEY, certificates.server_key.as_bytes()),
+            (SIGNING_KEY, &self.signing_key),
             // Last: without it all are made anew.
-            (TOKEN, &self.token),
+            (TOKEN, self.admin.expose().as_bytes()),
         ] {
-            write_secret(&folder.join(name), text.as_bytes())?;
+            write_secret(&folder.join(name), bytes)?;
         }
         Ok(())
     }
@@ -110,14 +115,14 @@ impl ServerCredentials {
     }
 
     /// The token with which everything is allowed.
-    pub fn admin_token(&self) -> &str {
-        &self.token
+    pub fn admin_token(&self) -> &Token {
+        &self.admin
     }
 
-    pub(crate) fn auth(&self) -> Credentials {
-        Credentials {
-            admin_token: self.token.clone(),
-        }
+    /// What requests are checked against.
+    pub(crate) fn auth(&self) -> Result<Credentials, CredentialsError> {
+        let key = SigningKey::from_bytes(&self.signing_key)?;
+        Ok(Credentials::new(self.admin.clone(), key))
     }
 }
 

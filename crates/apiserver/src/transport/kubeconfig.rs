@@ -29,7 +29,7 @@ pub fn write_kubeconfig(
             "server": format!("https://{address}"),
             "certificate-authority-data": authority,
         }}],
-        "users": [{"name": name, "user": {"token": credentials.admin_token()}}],
+        "users": [{"name": name, "user": {"token": credentials.admin_token().expose()}}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
         "current-context": name,
     });

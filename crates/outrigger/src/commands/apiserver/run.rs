@@ -35,9 +35,6 @@ pub(crate) struct Args {
     /// Write a kubeconfig with the admin token to this file
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Pretend that workloads run: Deployments, Jobs, Pods and others become ready
-    #[arg(long)]
-    simulate_workloads: bool,
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
@@ -64,7 +61,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         .context("failed to open the API server")?;
     let address = listener.address();
     server.serve(listener)?;
-    server.run_controllers(args.simulate_workloads);
+    server.run_controllers();
     if let Some(path) = &args.kubeconfig {
         write_kubeconfig(path, address, server.credentials())?;
     }
