@@ -90,6 +90,7 @@ impl Server {
         boot::create_objects(&state)
             .await
             .map_err(OpenError::Boot)?;
+        state.start();
         let server = Self {
             state,
             closing,

@@ -50,8 +50,12 @@ pub(crate) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
         ("eviction", _) => eviction::run(call).await,
         ("binding", _) => binding::run(call).await,
         ("log", _) => connect::log(call),
-        ("" | "status" | "finalize" | "approval", "update") => update::run(call).await,
-        ("" | "status" | "finalize" | "approval", "patch") => patch::run(call).await,
+        ("" | "status" | "finalize" | "approval" | "ephemeralcontainers", "update") => {
+            update::run(call).await
+        }
+        ("" | "status" | "finalize" | "approval" | "ephemeralcontainers", "patch") => {
+            patch::run(call).await
+        }
         _ => Err(connect::refused(call)),
     }
 }

@@ -29,6 +29,7 @@ pub(crate) enum Content {
     /// Lines of JSON that come over time: never compressed, never pretty.
     Stream(Body),
     Text(String),
+    Nothing,
 }
 
 /// An answer before it is rendered.
@@ -79,6 +80,7 @@ impl Answer {
             Content::Pieces(body) => formatted(&body.into_bytes(), accept),
             Content::Value(value) => rendered(&value, accept),
             Content::Stream(body) => with_type(body, "application/json"),
+            Content::Nothing => Response::new(Body::empty()),
             Content::Text(text) => {
                 let mut response = with_type(Body::full(text), "text/plain; charset=utf-8");
                 let nosniff = HeaderValue::from_static("nosniff");

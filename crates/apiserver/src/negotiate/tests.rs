@@ -9,7 +9,7 @@ use crate::request::Query;
 fn accept(header: &str) -> Result<Accept, u16> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, header.parse().unwrap());
-    Accept::parse(&headers, &Query::parse("")).map_err(|status| status.code())
+    Accept::parse(&headers, &Query::parse("")).map_err(|refusal| refusal.custom().code())
 }
 
 #[test]

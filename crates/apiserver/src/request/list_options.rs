@@ -42,7 +42,13 @@ impl ListOptions {
         let fields = FieldSelector::parse(query.text("fieldSelector"), kind)?;
         let revision = match query.text("resourceVersion") {
             "" => None,
-            text => Some(parse_revision(text)?),
+            text => Some(parse_revision(text).map_err(|status| match is_watch {
+                true => status,
+                false => {
+                    let message = format!("invalid resource version: {}", status.message);
+                    Status::bad_request(message)
+                }
+            })?),
         };
         Ok(Self {
             labels,

@@ -23,6 +23,25 @@ pub(crate) struct Target {
     pub(crate) verb: &'static str,
 }
 
+/// A name must be one part of a path.
+fn check_name(name: &str) -> Result<(), Status> {
+    let mut problems: Vec<String> = Vec::new();
+    if matches!(name, "." | "..") {
+        problems.push(format!("may not be '{name}'"));
+    }
+    for c in ['/', '%'].into_iter().filter(|c| name.contains(*c)) {
+        problems.push(format!("may not contain '{c}'"));
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let quoted = crate::status::field::quote(name);
+    let problems = problems.join("; ");
+    Err(Status::bad_request(format!(
+        "Name parameter invalid: {quoted}: {problems}"
+    )))
+}
+
 pub(crate) fn find(
     kinds: &Kinds,
     place: &Place<'_>,
@@ -42,6 +61,7 @@ pub(crate) fn find(
     if is_elsewhere || (place.has_rest && place.subresource != "proxy") {
         return Ok(Found::Nothing);
     }
+    check_name(&place.name)?;
     let verb = place.verb(method, query.flag("watch"));
     if place.subresource.is_empty() {
         // Across all namespaces there is only looking.

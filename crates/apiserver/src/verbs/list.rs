@@ -14,6 +14,9 @@ use crate::table::{self, Now};
 
 pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let options = ListOptions::parse(&call.query, &call.kind, false)?;
+    if call.accept.view == View::Metadata && !call.accept.is_list_view {
+        return Err(present::wrong_view(call, true));
+    }
     let page = page::select(call, &options)?;
     let metadata = metadata(&page);
     let content = match call.accept.view {

@@ -57,10 +57,7 @@ fn check_version(writing: &Writing<'_, '_>, new: &Value, old: &Value) -> Result<
     let uid = |object: &Value| object["metadata"]["uid"].as_str().map(str::to_owned);
     match (uid(new), uid(old)) {
         (Some(wanted), Some(found)) if wanted != found => {
-            let why = format!(
-                "Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
-            );
-            return Err(Status::conflict(call.group_resource(), call.name(), why));
+            return Err(super::update::uid_conflict(call, &wanted, &found));
         }
         _ => {}
     }
@@ -78,6 +75,7 @@ async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer,
     if !is_allowed {
         return Err(writing.call.not_found(&name));
     }
+    writing.call.authorize_create()?;
     let mut object = applied(&mut writing, None)?;
     if let Some(uid) = object["metadata"]["uid"].as_str() {
         let why = format!(
@@ -99,6 +97,12 @@ async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer,
 fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
     let applied = from_yaml(&writing.call.body)
         .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
+    if !applied.is_object() {
+        let found = crate::schema::strict::json_type(&applied);
+        return Err(Status::bad_request(format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+        )));
+    }
     let force = writing.options.force.unwrap_or(false);
     let manager = &writing.shape.manager;
     let merged = manager.apply(live, &applied, writing.writer(), force);
@@ -110,7 +114,7 @@ fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value,
     Ok(object)
 }
 
-fn apply_failure(error: ApplyError) -> Status {
+pub(super) fn apply_failure(error: ApplyError) -> Status {
     match error {
         ApplyError::Conflict(conflicts) => {
             let causes = conflicts.0.iter().map(|conflict| Cause {
@@ -195,15 +199,7 @@ fn complete(
         );
         return Err(unfit(shown, &call.body, &why));
     }
-    if call.kind.custom.is_some() {
-        return decode::complete(call, object, schema);
-    }
-    let unknown = crate::defaults::complete(&call.kind, object)
-        .map_err(|error| unfit(shown, &call.body, &error.to_string()))?;
-    Ok(unknown
-        .iter()
-        .map(|field| format!("unknown field \"{field}\""))
-        .collect())
+    decode::form(call, object, schema).map_err(|why| unfit(shown, &call.body, &why))
 }
 
 /// What a patch makes is no object of the kind.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::call::Call;
 use crate::kinds::{Kind, convert};
 use crate::negotiate::{Answer, Content, View};
-use crate::status::Status;
+use crate::status::{Reason, Status};
 use crate::store::Object;
 use crate::table::{self, Include, Now};
 
@@ -67,6 +67,9 @@ pub(super) fn value(call: &Call<'_>, code: StatusCode, value: Value) -> Result<A
 /// The table or the metadata of one object in its stored form.
 fn view(call: &Call<'_>, stored: &Value) -> Result<Value, Status> {
     if call.accept.view == View::Metadata {
+        if call.accept.is_list_view {
+            return Err(wrong_view(call, false));
+        }
         return Ok(table::partial_metadata(&call.kind, stored));
     }
     let mut metadata = Map::new();
@@ -78,13 +81,38 @@ fn view(call: &Call<'_>, stored: &Value) -> Result<Value, Status> {
     serde_json::to_value(table).map_err(Status::internal)
 }
 
+/// The metadata of one object was asked for where there are many, or the other way round.
+pub(super) fn wrong_view(call: &Call<'_>, is_list: bool) -> Status {
+    let kind = &call.kind;
+    let group = match kind.group.as_str() {
+        _ if kind.custom.is_some() => "unstructured",
+        "" => "core",
+        group => group.split('.').next().unwrap_or_default(),
+    };
+    let name = match (kind.custom.is_some(), is_list) {
+        (true, true) => "UnstructuredList",
+        (true, false) => "Unstructured",
+        (false, true) => &kind.list_kind,
+        (false, false) => &kind.kind,
+    };
+    let message = match is_list {
+        true => format!(
+            "you requested PartialObjectMetadata, but the requested object is a list (*{group}.{name})"
+        ),
+        false => format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*{group}.{name})"
+        ),
+    };
+    Status::new(Reason::NotAcceptable, message)
+}
+
 /// What rows of tables carry.
 pub(super) fn include(call: &Call<'_>) -> Result<Include, Status> {
     let text = call.query.text("includeObject");
     Include::parse(text).ok_or_else(|| {
         let quoted = crate::status::field::quote(text);
         let detail = "must be 'Metadata', 'Object', 'None', or empty";
-        Status::bad_request(format!("includeObject: Invalid value: {quoted}: {detail}"))
+        Status::bad_request(format!("Unable to convert to Table as requested: includeObject: Invalid value: {quoted}: {detail}"))
     })
 }
 

@@ -56,6 +56,8 @@ pub(super) struct Writing<'c, 'r> {
     pub(super) manager: String,
     pub(super) now: String,
     pub(super) subresource: String,
+    /// The client named a version where there can be none.
+    has_version: bool,
 }
 
 impl<'c, 'r> Writing<'c, 'r> {
@@ -68,6 +70,7 @@ impl<'c, 'r> Writing<'c, 'r> {
             shape,
             subresource,
             options,
+            has_version: false,
             call,
         }
     }
@@ -117,6 +120,8 @@ impl<'c, 'r> Writing<'c, 'r> {
 
     /// Stores a new object, whose owners of fields are recorded already.
     pub(super) async fn create(&mut self, mut object: Value) -> Result<Outcome, Status> {
+        let version = metadata_of(&mut object).remove("resourceVersion");
+        self.has_version = version.is_some_and(|version| version != "" && version != "0");
         let prefix = object["metadata"]["generateName"]
             .as_str()
             .unwrap_or_default()
@@ -188,10 +193,14 @@ impl<'c, 'r> Writing<'c, 'r> {
                 groups: &who.groups,
             },
         };
+        definitions::prepare(&kind, &mut object, true);
         prepare::create(&kind, &mut object, &creation);
         self.validate(&object, None)?;
         state.auth.check_escalation(who, &kind, &object, None)?;
-        definitions::accept(state, &kind, &mut object, &self.now);
+        if self.has_version {
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Status::unexplained(why).into());
+        }
         let key = self.call.key_of(name_of(&object))?;
         if state.store.get(&key).is_some() {
             return Err(Failure::Raced);
@@ -219,7 +228,7 @@ impl<'c, 'r> Writing<'c, 'r> {
                     .results
                     .last()
                     .ok_or_else(|| Status::internal("nothing was written"))?;
-                definitions::written(state, &kind, stored);
+                definitions::written(state, &kind, stored).await;
                 Ok(Outcome::Stored(Arc::clone(stored)))
             }
             Err(error) => {
@@ -240,6 +249,9 @@ impl<'c, 'r> Writing<'c, 'r> {
         let kind = Arc::clone(&self.call.kind);
         let _guard = definitions::lock(state, &kind).await;
         self.prepare_update(&mut new, old_value);
+        if self.subresource.is_empty() {
+            definitions::prepare(&kind, &mut new, false);
+        }
         self.validate(&new, Some(old_value))?;
         if self.subresource.is_empty() {
             let who = self.call.who;
@@ -247,7 +259,6 @@ impl<'c, 'r> Writing<'c, 'r> {
                 .auth
                 .check_escalation(who, &kind, &new, Some(old_value))?;
         }
-        definitions::accept(state, &kind, &mut new, &self.now);
         let is_service = is_service(&kind) && self.subresource.is_empty();
         if is_service {
             allocate(state, &mut new, Some(old_value))?;
@@ -283,7 +294,7 @@ impl<'c, 'r> Writing<'c, 'r> {
                 let stored = written
                     .first()
                     .ok_or_else(|| Status::internal("nothing was written"))?;
-                definitions::written(state, &kind, stored);
+                definitions::written(state, &kind, stored).await;
                 Ok(Outcome::Stored(Arc::clone(stored)))
             }
             Err(error) => {
@@ -306,6 +317,17 @@ impl<'c, 'r> Writing<'c, 'r> {
                     if !finalizers.is_null() {
                         spec.insert("finalizers".to_owned(), finalizers);
                     }
+                }
+                if let Some(managed) = managed {
+                    metadata_of(new).insert("managedFields".to_owned(), managed);
+                }
+            }
+            "ephemeralcontainers" => {
+                let containers = new["spec"].get("ephemeralContainers").cloned();
+                let managed = new["metadata"].get("managedFields").cloned();
+                *new = old.clone();
+                if let Some(containers) = containers {
+                    new["spec"]["ephemeralContainers"] = containers;
                 }
                 if let Some(managed) = managed {
                     metadata_of(new).insert("managedFields".to_owned(), managed);
