@@ -1,0 +1,343 @@
+//! From the body of a request to an object in the form in which the rest of the server works on it.
+
+use serde_json::{Map, Value, json};
+
+use super::call::Call;
+use crate::defaults;
+use crate::kinds::GroupVersion;
+use crate::negotiate::{BodyForm, body_form, from_yaml};
+use crate::protobuf;
+use crate::request::FieldValidation;
+use crate::schema::{self, Schema, builtin, strict};
+use crate::status::Status;
+
+/// How much of a body is shown when it cannot be read.
+const SHOWN: usize = 30;
+
+/// The object of a create or an update, decoded and defaulted.
+pub(super) fn object(
+    call: &mut Call<'_>,
+    schema: &Schema,
+    validation: FieldValidation,
+) -> Result<Value, Status> {
+    let is_custom = call.kind.custom.is_some();
+    let form = body_form(call.headers, is_custom)?;
+    let (mut object, mut complaints) = read(call, form, schema, validation)?;
+    let unknown = complete(call, &mut object, schema)?;
+    if is_custom || form != BodyForm::Json {
+        complaints.extend(unknown);
+    }
+    if validation == FieldValidation::Ignore {
+        complaints.clear();
+    }
+    complain(call, complaints, validation)?;
+    Ok(object)
+}
+
+/// An object of another kind than that of the resource: a Scale, an Eviction, a review.
+pub(super) fn foreign(call: &Call<'_>, api_version: &str, kind: &str) -> Result<Value, Status> {
+    let unreadable = |why: &str| unreadable(kind, why, &call.body);
+    let mut value = match body_form(call.headers, false)? {
+        BodyForm::Json => json_value(&call.body).map_err(|why| unreadable(&json_problem(&why)))?,
+        BodyForm::Yaml => yaml_value(&call.body).map_err(|why| unreadable(&why))?,
+        BodyForm::Protobuf => protobuf::decode_as(&call.body, api_version, kind)
+            .map_err(|error| unreadable(&protobuf_problem(&error)))?,
+    };
+    let Value::Object(fields) = &mut value else {
+        return Err(unreadable("the body is no object"));
+    };
+    fields
+        .entry("apiVersion")
+        .or_insert_with(|| api_version.into());
+    fields.entry("kind").or_insert_with(|| kind.into());
+    let text = |name: &str| fields[name].as_str().unwrap_or_default().to_owned();
+    let (found_version, found_kind) = (text("apiVersion"), text("kind"));
+    if (found_version.as_str(), found_kind.as_str()) != (api_version, kind) {
+        let found = (found_version.as_str(), found_kind.as_str());
+        return Err(wrong_type(call, found, (api_version, kind)));
+    }
+    Ok(value)
+}
+
+/// The options of a deletion that come in its body.
+pub(super) fn delete_options(call: &Call<'_>) -> Result<Value, Status> {
+    let refused = |why: String| Status::bad_request(why);
+    let value = match body_form(call.headers, false)? {
+        BodyForm::Json => json_value(&call.body).map_err(|why| refused(json_problem(&why)))?,
+        BodyForm::Yaml => yaml_value(&call.body).map_err(refused)?,
+        BodyForm::Protobuf => protobuf::decode_as(&call.body, "v1", "DeleteOptions")
+            .map_err(|error| refused(protobuf_problem(&error)))?,
+    };
+    match value["kind"].as_str() {
+        None | Some("" | "DeleteOptions") => Ok(value),
+        Some(kind) => {
+            let version = value["apiVersion"].as_str().unwrap_or_default();
+            Err(refused(not_registered(version, kind)))
+        }
+    }
+}
+
+/// What the decoder says of JSON that it cannot even look into.
+fn json_problem(why: &str) -> String {
+    format!("couldn't get version/kind; json parse error: {why}")
+}
+
+fn yaml_value(bytes: &[u8]) -> Result<Value, String> {
+    from_yaml(bytes).map_err(
+        |why| match why.strip_prefix("error converting YAML to JSON: ") {
+            Some(why) => why.to_owned(),
+            None => why,
+        },
+    )
+}
+
+fn protobuf_problem(error: &protobuf::Error) -> String {
+    match error {
+        protobuf::Error::NoMessage => {
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+                .to_owned()
+        }
+        protobuf::Error::Malformed {
+            fault: protobuf::Fault::Truncated,
+            ..
+        } => "unexpected EOF".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn not_registered(version: &str, kind: &str) -> String {
+    format!(
+        "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+    )
+}
+
+/// The refusal of an object that says it is something else than the path.
+fn wrong_type(call: &Call<'_>, found: (&str, &str), expected: (&str, &str)) -> Status {
+    let version = GroupVersion::parse(found.0);
+    let wanted = GroupVersion::parse(expected.0);
+    let is_known = call
+        .kinds
+        .kind(version.group, version.version, found.1)
+        .is_some();
+    let is_older = version.group == wanted.group && version.version.contains("beta");
+    if found.1 == expected.1 && (is_known || is_older) {
+        return Status::bad_request(format!(
+            "the API version in the data ({version}) does not match the expected API version ({wanted})"
+        ));
+    }
+    let why = if is_known {
+        let group = match wanted.group {
+            "" => "core",
+            group => group.split('.').next().unwrap_or_default(),
+        };
+        format!(
+            "converting ({}.{}) to ({group}.{}): unknown conversion",
+            version.version, found.1, expected.1
+        )
+    } else {
+        not_registered(found.0, found.1)
+    };
+    Status::bad_request(format!(
+        "{} in version \"{}\" cannot be handled as a {}: {why}",
+        found.1, version.version, expected.1
+    ))
+}
+
+fn json_value(bytes: &[u8]) -> Result<Value, String> {
+    strict::parse(bytes).map(|(value, _)| value)
+}
+
+fn read(
+    call: &Call<'_>,
+    form: BodyForm,
+    schema: &Schema,
+    validation: FieldValidation,
+) -> Result<(Value, Vec<String>), Status> {
+    let kind = &call.kind;
+    let unreadable = |why: &str| unreadable(&kind.kind, why, &call.body);
+    let is_custom = kind.custom.is_some();
+    let (mut value, complaints) = match form {
+        BodyForm::Json if validation == FieldValidation::Ignore || is_custom => {
+            strict::parse(&call.body).map_err(|why| unreadable(&json_problem(&why)))?
+        }
+        BodyForm::Json => strict::parse_typed(&call.body, schema.root())
+            .map_err(|why| unreadable(&json_problem(&why)))?,
+        BodyForm::Yaml => {
+            let value = yaml_value(&call.body).map_err(|why| unreadable(&why))?;
+            (value, Vec::new())
+        }
+        BodyForm::Protobuf => {
+            let value = protobuf::decode_as(&call.body, &kind.api_version(), &kind.kind);
+            let value = value.map_err(|error| unreadable(&protobuf_problem(&error)))?;
+            (value, Vec::new())
+        }
+    };
+    check_type(call, &mut value)?;
+    Ok((value, complaints))
+}
+
+/// An object says which kind it is, or is taken for what the path says.
+fn check_type(call: &Call<'_>, value: &mut Value) -> Result<(), Status> {
+    let kind = &call.kind;
+    let expected = kind.api_version();
+    let Value::Object(fields) = value else {
+        let found = strict::json_type(value);
+        let why = format!(
+            "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+        );
+        return Err(unreadable(
+            &kind.kind,
+            &format!("couldn't get version/kind; json parse error: {why}"),
+            &call.body,
+        ));
+    };
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (found_version, found_kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
+    if kind.custom.is_some() && found_kind.is_empty() {
+        let shown = String::from_utf8_lossy(&call.body).into_owned();
+        let why = format!("Object 'Kind' is missing in '{shown}'");
+        return Err(unreadable(&kind.kind, &why, &call.body));
+    }
+    let said_kind = if found_kind.is_empty() {
+        kind.kind.clone()
+    } else {
+        found_kind
+    };
+    let said_version = if found_version.is_empty() {
+        expected.clone()
+    } else {
+        found_version
+    };
+    if (said_version.as_str(), said_kind.as_str()) != (expected.as_str(), kind.kind.as_str()) {
+        let found = (said_version.as_str(), said_kind.as_str());
+        return Err(wrong_type(call, found, (&expected, &kind.kind)));
+    }
+    fields.insert("apiVersion".to_owned(), expected.into());
+    fields.insert("kind".to_owned(), kind.kind.clone().into());
+    Ok(())
+}
+
+fn unreadable(kind: &str, why: &str, body: &[u8]) -> Status {
+    let shown = match body {
+        [] => "<empty>".to_owned(),
+        [b'{', ..] if body.len() > SHOWN => {
+            format!("{} ...", String::from_utf8_lossy(&body[..SHOWN]))
+        }
+        [b'{', ..] => String::from_utf8_lossy(body).into_owned(),
+        _ => {
+            let shown: String = body
+                .iter()
+                .take(SHOWN)
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            let more = if body.len() > SHOWN { " ..." } else { "" };
+            format!("{shown}{more}")
+        }
+    };
+    Status::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {why} ({shown})"
+    ))
+}
+
+/// Brings an object into the form that is stored, with its defaults. Returns what is to be said of unknown fields.
+pub(super) fn complete(
+    call: &Call<'_>,
+    object: &mut Value,
+    schema: &Schema,
+) -> Result<Vec<String>, Status> {
+    form(call, object, schema).map_err(|why| {
+        let (name, version) = (&call.kind.kind, &call.kind.version);
+        Status::bad_request(format!(
+            "{name} in version \"{version}\" cannot be handled as a {name}: {why}"
+        ))
+    })
+}
+
+/// The same, with nothing but the reason if it cannot be done.
+pub(super) fn form(
+    call: &Call<'_>,
+    object: &mut Value,
+    schema: &Schema,
+) -> Result<Vec<String>, String> {
+    let is_reset = |entries: &&Vec<Value>| {
+        entries
+            .iter()
+            .all(|entry| entry.as_object().is_some_and(Map::is_empty))
+    };
+    let managed = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("managedFields"));
+    let reset = managed.and_then(Value::as_array).filter(is_reset).cloned();
+    let unknown = if call.kind.custom.is_some() {
+        let unknown = schema::coerce(object, schema.root())?;
+        schema::apply_defaults(object, schema.root());
+        unknown
+    } else {
+        defaults::complete(&call.kind, object).map_err(|error| error.to_string())?
+    };
+    settle(call, object, reset);
+    Ok(unknown
+        .iter()
+        .map(|field| format!("unknown field \"{field}\""))
+        .collect())
+}
+
+/// What decoding would lose, or the real server adds while it decodes.
+fn settle(call: &Call<'_>, object: &mut Value, reset: Option<Vec<Value>>) {
+    let metadata = metadata_of(object);
+    if let Some(entries) = reset {
+        // Who sends an empty list wants the owners of fields forgotten.
+        metadata.insert("managedFields".to_owned(), entries.into());
+    }
+    if call.kind.group == "apps" && call.kind.kind == "DaemonSet" {
+        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+        if let Some(annotations) = annotations.as_object_mut() {
+            annotations
+                .entry("deprecated.daemonset.template.generation")
+                .or_insert_with(|| "0".into());
+        }
+    }
+}
+
+/// The metadata of an object, made if it has none.
+pub(super) fn metadata_of(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.is_object() {
+        *object = json!({});
+    }
+    let metadata = &mut object["metadata"];
+    if !metadata.is_object() {
+        *metadata = json!({});
+    }
+    match metadata {
+        Value::Object(metadata) => metadata,
+        _ => unreachable!("it was just made an object"),
+    }
+}
+
+/// Unknown and repeated fields are refused, or warned of.
+fn complain(
+    call: &mut Call<'_>,
+    complaints: Vec<String>,
+    validation: FieldValidation,
+) -> Result<(), Status> {
+    if complaints.is_empty() {
+        return Ok(());
+    }
+    if validation == FieldValidation::Strict {
+        let (name, version) = (&call.kind.kind, &call.kind.version);
+        let why = complaints.join(", ");
+        return Err(Status::bad_request(format!(
+            "{name} in version \"{version}\" cannot be handled as a {name}: strict decoding error: {why}"
+        )));
+    }
+    for complaint in complaints {
+        call.warn(complaint);
+    }
+    Ok(())
+}
+
+/// The schema of a kind that comes in bodies but is not that of the resource.
+pub(super) fn foreign_schema(api_version: &str, kind: &str) -> Schema {
+    let schema = builtin::schema(api_version, kind);
+    schema.cloned().unwrap_or_else(Schema::unknown)
+}
