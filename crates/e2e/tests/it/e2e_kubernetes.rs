@@ -5,16 +5,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use futures::{StreamExt as _, TryStreamExt as _};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DynamicObject, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
-use kube::core::{ApiResource, GroupVersionKind};
-use kube::runtime::wait::{await_condition, conditions};
-use kube::{Api, Client};
+use anyhow::Context as _;
 use outrigger_testing::kubernetes::{Options, RealKubernetes};
 use outrigger_testing::peers;
-use serde_json::json;
+
+use crate::boats;
 
 const WITHIN: Duration = Duration::from_secs(30);
 
@@ -26,66 +21,7 @@ async fn custom_resources_are_defined_applied_and_watched() -> anyhow::Result<()
     println!("kube-apiserver {version}");
     assert_eq!(version, format!("v{}", peers::KUBERNETES));
 
-    define_boats(&client).await?;
-    let boats = ApiResource::from_gvk(&GroupVersionKind::gvk("test.outrigger.dev", "v1", "Boat"));
-    let boats: Api<DynamicObject> = Api::namespaced_with(client, "default", &boats);
-    let mut events = boats.watch(&WatchParams::default(), "0").await?.boxed();
-
-    let apply = |sails: u8| {
-        let boat = json!({
-            "apiVersion": "test.outrigger.dev/v1", "kind": "Boat",
-            "metadata": {"name": "proa"}, "spec": {"sails": sails},
-        });
-        let boats = boats.clone();
-        async move {
-            boats
-                .patch("proa", &PatchParams::apply("e2e"), &Patch::Apply(boat))
-                .await
-        }
-    };
-    apply(1).await?;
-    let changed = apply(2).await?;
-    assert_eq!(changed.metadata.generation, Some(2));
-
-    let mut seen = Vec::new();
-    while seen.len() < 2 {
-        let event = tokio::time::timeout(WITHIN, events.try_next()).await??;
-        match event.context("the watch ended")? {
-            WatchEvent::Added(boat) | WatchEvent::Modified(boat) => {
-                seen.push(boat.data["spec"]["sails"].clone());
-            }
-            WatchEvent::Bookmark(_) => {}
-            other => bail!("unexpected event {other:?}"),
-        }
-    }
-    assert_eq!(seen, [json!(1), json!(2)]);
-    Ok(())
-}
-
-/// Defines the kind and waits until the server says that it serves it.
-async fn define_boats(client: &Client) -> anyhow::Result<()> {
-    let definition: CustomResourceDefinition = serde_json::from_value(json!({
-        "metadata": {"name": "boats.test.outrigger.dev"},
-        "spec": {
-            "group": "test.outrigger.dev", "scope": "Namespaced",
-            "names": {"plural": "boats", "singular": "boat", "kind": "Boat"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
-                "type": "object",
-                "properties": {"spec": {"type": "object", "properties": {"sails": {"type": "integer"}}}},
-            }}}],
-        },
-    }))?;
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    definitions
-        .create(&PostParams::default(), &definition)
-        .await?;
-    let established = conditions::is_crd_established();
-    tokio::time::timeout(
-        WITHIN,
-        await_condition(definitions, "boats.test.outrigger.dev", established),
-    )
-    .await??;
-    Ok(())
+    boats::sail(client).await
 }
 
 /// Set in the process that owns a server and waits to be killed.

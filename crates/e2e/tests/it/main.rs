@@ -1,3 +1,5 @@
 //! Tests against real peers. `make e2e` installs them first.
 
+mod boats;
+mod e2e_embedded;
 mod e2e_kubernetes;
