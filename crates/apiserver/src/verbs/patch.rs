@@ -29,7 +29,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
         };
         let old_value = present::served_value(writing.call.state, &writing.call.kind, &old)?;
         let mut new = if is_apply {
-            applied(&mut writing, Some(&old_value))?
+            applied(&writing, Some(&old_value))?
         } else {
             patched(&mut writing, form, &old_value)?
         };
@@ -69,7 +69,7 @@ async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer,
         return Err(writing.call.not_found(&name));
     }
     writing.call.authorize_create()?;
-    let mut object = applied(&mut writing, None)?;
+    let mut object = applied(&writing, None)?;
     if let Some(uid) = object["metadata"]["uid"].as_str() {
         let why = format!(
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -89,7 +89,7 @@ async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer,
 }
 
 /// The live object merged with the configuration in the body.
-fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
+fn applied(writing: &Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
     let applied = from_yaml(&writing.call.body)
         .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
     if !applied.is_object() {
@@ -147,7 +147,7 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
     let Patched {
         mut object,
         mut complaints,
-    } = result.map_err(patch_failure)?;
+    } = result.map_err(|error| patch_failure(&error))?;
     let shown = match form {
         PatchForm::Json | PatchForm::Merge => {
             let text = String::from_utf8_lossy(&body);
@@ -208,7 +208,7 @@ fn unfit(shown: &str, why: &str) -> Status {
     Status::invalid(GroupKind::new("", ""), "", &[error])
 }
 
-fn patch_failure(error: patch::Error) -> Status {
+fn patch_failure(error: &patch::Error) -> Status {
     let message = error.to_string();
     match error {
         patch::Error::BadRequest(_) => Status::bad_request(message),
