@@ -21,7 +21,7 @@ pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
     }
     let page = page::select(call, &options)?;
     let mut metadata = metadata(&page);
-    if call.kind.custom.is_some() {
+    if call.kind.custom.is_some() && call.accept.view == View::Object {
         // Objects without a Go type show it also when it is empty.
         metadata.entry("continue").or_insert_with(|| "".into());
     }

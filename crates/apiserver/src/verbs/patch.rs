@@ -159,7 +159,7 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
         }
     };
     let shape = writing.shape.clone();
-    let unknown = complete(writing, &mut object, &shape.schema, &shown)?;
+    let unknown = complete(writing, &mut object, &shape.schema, form, &shown)?;
     if reading == Reading::Strict {
         complaints.extend(unknown);
     }
@@ -183,6 +183,7 @@ fn complete(
     writing: &Writing<'_, '_>,
     object: &mut Value,
     schema: &crate::schema::Schema,
+    form: PatchForm,
     shown: &str,
 ) -> Result<Vec<String>, Status> {
     let call = &writing.call;
@@ -191,14 +192,36 @@ fn complete(
     if !is_kind {
         let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
         let (version, kind) = (text("apiVersion"), text("kind"));
-        let why = format!(
-            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-            field::quote(&kind),
-            field::quote(&version)
-        );
+        let why = decode::type_problem(call, (&version, &kind));
         return Err(unfit(shown, &why));
     }
-    decode::form(call, object, schema).map_err(|why| unfit(shown, &why))
+    decode::form(call, object, schema).map_err(|why| match form {
+        PatchForm::Strategic => unfit(shown, &restore_problem(&why)),
+        _ => unfit(shown, &why),
+    })
+}
+
+/// A strategic patch is read by another decoder, which has other words for a value of a wrong type.
+fn restore_problem(why: &str) -> String {
+    let parts = why
+        .strip_prefix("json: cannot unmarshal ")
+        .and_then(|rest| rest.split_once(" into Go "))
+        .and_then(|(found, rest)| Some((found, rest.rsplit_once(" of type ")?.1)));
+    let Some((found, wanted)) = parts else {
+        return why.to_owned();
+    };
+    let found = match found.split(' ').next().unwrap_or_default() {
+        "object" => "map",
+        "array" => "slice",
+        "number" => "int64",
+        other => other,
+    };
+    match wanted {
+        _ if wanted.starts_with("[]") => format!("cannot restore slice from {found}"),
+        _ if wanted.starts_with("map[") => format!("cannot restore map from {found}"),
+        _ if wanted.contains('.') => format!("cannot restore struct from: {found}"),
+        _ => format!("unrecognized type: {wanted}"),
+    }
 }
 
 /// What a patch makes is no object of the kind.

@@ -395,6 +395,7 @@ impl<'c, 'r> Writing<'c, 'r> {
         {
             let shape = self.call.state.shapes.get(&self.call.kinds, sibling, "");
             schema::prune_unknown(&mut stored, shape.schema.root());
+            schema::apply_defaults(&mut stored, shape.schema.root());
         }
         Draft::new(&stored).map_err(draft_failure)
     }
