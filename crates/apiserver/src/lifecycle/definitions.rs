@@ -68,7 +68,7 @@ pub(crate) fn check_schemas(definition: &Value) -> Vec<FieldError> {
         let schema = schema(version);
         let mut path = format!("spec.versions[{index}].schema.openAPIV3Schema");
         if schema.is_null() {
-            errors.push(FieldError::required(path, ""));
+            // Told by the check of the definition itself.
             continue;
         }
         if is_same {
@@ -171,6 +171,12 @@ fn set_terminating(definition: &mut Value, [state, reason, message]: [&str; 3], 
 
 fn resource() -> Option<Resource> {
     Resource::new(GROUP, PLURAL).ok()
+}
+
+/// The revision of the last change of a definition.
+pub(crate) fn revision(state: &State, name: &str) -> Option<u64> {
+    let key = resource()?.key("", name).ok()?;
+    Some(state.store.get(&key)?.revision())
 }
 
 fn load(state: &State, name: &str) -> Option<(Arc<Object>, Value)> {
@@ -293,17 +299,13 @@ async fn empty(state: &Arc<State>, definition: &Value) -> bool {
     let kind = kinds.any_version(group, name).cloned();
     let mut all_gone = true;
     for object in state.store.snapshot().list(&scope) {
-        let gone = match &kind {
-            Some(kind) => {
-                let deleted =
-                    delete_object(state, kind, object.key(), &DeleteOptions::default()).await;
-                !matches!(deleted, Ok(Deleted::Pending(_)))
-            }
-            None => {
-                let precondition = crate::store::Precondition::exists();
-                let mutation = crate::store::Mutation::delete(object.key().clone(), precondition);
-                state.store.write(mutation).await.is_ok()
-            }
+        let gone = if let Some(kind) = &kind {
+            let deleted = delete_object(state, kind, object.key(), &DeleteOptions::default()).await;
+            !matches!(deleted, Ok(Deleted::Pending(_)))
+        } else {
+            let precondition = crate::store::Precondition::exists();
+            let mutation = crate::store::Mutation::delete(object.key().clone(), precondition);
+            state.store.write(mutation).await.is_ok()
         };
         all_gone &= gone;
     }

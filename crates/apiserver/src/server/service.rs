@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use http::header::CONTENT_LENGTH;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH};
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
@@ -69,7 +69,7 @@ impl Service {
             .await;
         let answer = answer.unwrap_or_else(|status| failure(&status));
         self.state.metrics.count(answer.code.as_u16());
-        answer.render(&form, &warnings)
+        answer.render(form, &warnings)
     }
 
     async fn respond<B>(
@@ -100,7 +100,7 @@ impl Service {
             Found::Nothing => return Ok(documents::nothing(&kinds, &place.group)),
         };
         let accept = accept.map_err(|refusal| match found.kind.custom {
-            Some(_) => refusal.custom(),
+            Some(_) => NotAcceptable::custom(),
             None => refusal.built_in(matches!(found.verb, "list" | "watch")),
         })?;
         let body = read(&parts.method, &parts.headers, body).await?;
@@ -130,7 +130,9 @@ impl Service {
         let auth = &self.state.auth;
         let who = match &self.who {
             Some(who) => Arc::clone(who),
-            None if is_public(endpoint) => return Ok(Arc::new(Identity::anonymous())),
+            None if is_public(endpoint) && !parts.headers.contains_key(AUTHORIZATION) => {
+                return Ok(Arc::new(Identity::anonymous()));
+            }
             None => {
                 let who = auth.authenticate(&parts.headers)?;
                 Arc::new(auth.impersonate(who, &parts.headers, &attributes)?)

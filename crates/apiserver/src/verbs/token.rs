@@ -13,6 +13,9 @@ use crate::status::Status;
 
 const VERSION: &str = "authentication.k8s.io/v1";
 
+/// How long a token is good for if nobody says.
+const DEFAULT_SECONDS: i64 = 3600;
+
 fn field_manager() -> FieldManager {
     let schema = decode::foreign_schema(VERSION, "TokenRequest");
     let kind = Kind {
@@ -25,7 +28,10 @@ fn field_manager() -> FieldManager {
 
 pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let options = WriteOptions::parse(&call.query, "CreateOptions", false)?;
-    let request = decode::foreign(call, VERSION, "TokenRequest")?;
+    let mut request = decode::foreign(call, VERSION, "TokenRequest")?;
+    if request["spec"]["expirationSeconds"].is_null() {
+        request["spec"]["expirationSeconds"] = DEFAULT_SECONDS.into();
+    }
     let account = call.state.store.get(&call.key()?);
     let account = account.ok_or_else(|| call.not_found(call.name()))?;
     let account = present::stored_value(&account)?;
@@ -35,9 +41,13 @@ pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
         now: &call.state.now_text(),
     };
     let request = field_manager().update(None, request, writer);
-    let answer = call
+    let managed = request["metadata"].get("managedFields").cloned();
+    let mut answer = call
         .state
         .auth
         .issue_token(call.namespace(), &account, request)?;
+    if let Some(managed) = managed {
+        decode::metadata_of(&mut answer).insert("managedFields".to_owned(), managed);
+    }
     Ok(Answer::new(StatusCode::CREATED, Content::Value(answer)))
 }

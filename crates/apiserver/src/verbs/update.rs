@@ -20,7 +20,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     let shape = call.state.shapes.get(&call.kinds, &call.kind, &subresource);
     let validation = options.validation;
     let mut object = decode::object(call, &shape.schema, validation)?;
-    let mut writing = Writing::new(call, options);
+    let writing = Writing::new(call, options);
     writing.settle_namespace(&mut object)?;
     writing.check_name(&object)?;
     let key = writing.call.key()?;
@@ -38,7 +38,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
             return create(writing, object, asked).await;
         };
         check_version(writing.call, &object, asked, &old)?;
-        let old_value = present::served_value(&writing.call.kind, &old)?;
+        let old_value = present::served_value(writing.call.state, &writing.call.kind, &old)?;
         let manager = &writing.shape.manager;
         let new = manager.update(Some(&old_value), object.clone(), writing.writer());
         match writing.replace(new, &old, &old_value).await {
