@@ -12,6 +12,8 @@ use crate::request::{WriteOptions, manager_or_agent};
 use crate::status::Status;
 
 const VERSION: &str = "authentication.k8s.io/v1";
+/// How long a token lives if the request does not say.
+const DEFAULT_SECONDS: i64 = 3600;
 
 fn field_manager() -> FieldManager {
     let schema = decode::foreign_schema(VERSION, "TokenRequest");
@@ -25,7 +27,10 @@ fn field_manager() -> FieldManager {
 
 pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let options = WriteOptions::parse(&call.query, "CreateOptions", false)?;
-    let request = decode::foreign(call, VERSION, "TokenRequest")?;
+    let mut request = decode::foreign(call, VERSION, "TokenRequest")?;
+    if request["spec"]["expirationSeconds"].is_null() {
+        request["spec"]["expirationSeconds"] = DEFAULT_SECONDS.into();
+    }
     let account = call.state.store.get(&call.key()?);
     let account = account.ok_or_else(|| call.not_found(call.name()))?;
     let account = present::stored_value(&account)?;
