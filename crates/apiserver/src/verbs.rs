@@ -16,6 +16,7 @@ mod page;
 mod patch;
 mod present;
 mod scale;
+mod shown;
 mod token;
 mod update;
 mod watch;

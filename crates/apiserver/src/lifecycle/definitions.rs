@@ -68,7 +68,7 @@ pub(crate) fn check_schemas(definition: &Value) -> Vec<FieldError> {
         let schema = schema(version);
         let mut path = format!("spec.versions[{index}].schema.openAPIV3Schema");
         if schema.is_null() {
-            errors.push(FieldError::required(path, ""));
+            // Told by the check of the definition itself.
             continue;
         }
         if is_same {
@@ -171,6 +171,12 @@ fn set_terminating(definition: &mut Value, [state, reason, message]: [&str; 3], 
 
 fn resource() -> Option<Resource> {
     Resource::new(GROUP, PLURAL).ok()
+}
+
+/// The revision of the last change of a definition.
+pub(crate) fn revision(state: &State, name: &str) -> Option<u64> {
+    let key = resource()?.key("", name).ok()?;
+    Some(state.store.get(&key)?.revision())
 }
 
 fn load(state: &State, name: &str) -> Option<(Arc<Object>, Value)> {

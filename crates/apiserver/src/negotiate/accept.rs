@@ -14,7 +14,10 @@ const OFFERED: [&str; 3] = [
 
 /// Nothing that the client accepts is on offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotAcceptable;
+pub(crate) struct NotAcceptable {
+    /// The media type is on offer, but not with the parameters.
+    has_type: bool,
+}
 
 impl NotAcceptable {
     /// What is told where custom resources are.
@@ -24,6 +27,9 @@ impl NotAcceptable {
 
     /// What is told of documents and of built-in kinds, whose lists can be streams.
     pub(crate) fn built_in(self, is_list: bool) -> Status {
+        if self.has_type {
+            return self.custom();
+        }
         let mut offered = OFFERED.to_vec();
         if is_list {
             offered.extend([
@@ -86,7 +92,9 @@ impl Accept {
         let only_protobuf = || clauses.iter().any(|clause| clause.media_type == OFFERED[2]);
         chosen
             .or_else(|| only_protobuf().then_some(base))
-            .ok_or(NotAcceptable)
+            .ok_or_else(|| NotAcceptable {
+                has_type: clauses.iter().any(Clause::has_type),
+            })
     }
 
     /// For failures of requests whose `Accept` cannot be met.
@@ -146,6 +154,11 @@ impl<'h> Clause<'h> {
             }
         }
         clause
+    }
+
+    fn has_type(&self) -> bool {
+        matches!(self.media_type.as_str(), "application/*" | "*/*")
+            || OFFERED.contains(&self.media_type.as_str())
     }
 
     fn choose(&self, base: Accept) -> Option<Accept> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use http::header::CONTENT_LENGTH;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH};
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
@@ -130,7 +130,9 @@ impl Service {
         let auth = &self.state.auth;
         let who = match &self.who {
             Some(who) => Arc::clone(who),
-            None if is_public(endpoint) => return Ok(Arc::new(Identity::anonymous())),
+            None if is_public(endpoint) && !parts.headers.contains_key(AUTHORIZATION) => {
+                return Ok(Arc::new(Identity::anonymous()));
+            }
             None => {
                 let who = auth.authenticate(&parts.headers)?;
                 Arc::new(auth.impersonate(who, &parts.headers, &attributes)?)

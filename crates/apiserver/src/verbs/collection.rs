@@ -18,7 +18,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     for object in &selected.objects {
         // Somebody else may have been faster.
         match delete_object(call.state, &call.kind, object.key(), &options).await {
-            Ok(_) => items.push(present::served_value(&call.kind, object)?),
+            Ok(_) => items.push(present::served_value(call.state, &call.kind, object)?),
             Err(status) if status.reason == Some(Reason::NotFound) => {}
             Err(status) => return Err(status),
         }

@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::call::Call;
 use crate::defaults;
-use crate::kinds::GroupVersion;
+use crate::kinds::{GroupKind, GroupVersion};
 use crate::negotiate::{BodyForm, body_form, from_yaml};
 use crate::protobuf;
 use crate::request::FieldValidation;
 use crate::schema::{self, Schema, builtin, strict};
-use crate::status::Status;
+use crate::status::{Status, field};
 
 /// How much of a body is shown when it cannot be read.
 const SHOWN: usize = 30;
@@ -111,6 +111,25 @@ fn not_registered(version: &str, kind: &str) -> String {
     )
 }
 
+/// The same for custom resources, which any kind can be read as.
+fn wrong_custom_type(call: &Call<'_>, found: (&str, &str), fields: &Map<String, Value>) -> Status {
+    let kind = &call.kind;
+    if found.0 != kind.api_version() {
+        return Status::bad_request(format!(
+            "the API version in the data ({}) does not match the expected API version ({})",
+            found.0,
+            kind.api_version()
+        ));
+    }
+    let name = fields
+        .get("metadata")
+        .and_then(|metadata| metadata["name"].as_str());
+    let place = field::Path::root("kind");
+    let error = field::Error::invalid(&place, found.1, format!("must be {}", kind.kind));
+    let found = GroupKind::new(&kind.group, found.1);
+    Status::invalid(found, name.unwrap_or_default(), &[error])
+}
+
 /// The refusal of an object that says it is something else than the path.
 fn wrong_type(call: &Call<'_>, found: (&str, &str), expected: (&str, &str)) -> Status {
     let version = GroupVersion::parse(found.0);
@@ -210,7 +229,10 @@ fn check_type(call: &Call<'_>, value: &mut Value) -> Result<(), Status> {
     };
     if (said_version.as_str(), said_kind.as_str()) != (expected.as_str(), kind.kind.as_str()) {
         let found = (said_version.as_str(), said_kind.as_str());
-        return Err(wrong_type(call, found, (&expected, &kind.kind)));
+        return Err(match kind.custom {
+            Some(_) => wrong_custom_type(call, found, fields),
+            None => wrong_type(call, found, (&expected, &kind.kind)),
+        });
     }
     fields.insert("apiVersion".to_owned(), expected.into());
     fields.insert("kind".to_owned(), kind.kind.clone().into());

@@ -56,7 +56,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     match &deleted {
         Deleted::Gone(object) if call.kind.deletion.graceful => {
             // The last thing that is told of it is that its time is over.
-            let mut value = present::served_value(&call.kind, object)?;
+            let mut value = present::served_value(call.state, &call.kind, object)?;
             let is_begun = value["metadata"]["deletionTimestamp"].is_string();
             set_deletion(&mut value, call.state.now(), 0);
             if !is_begun {

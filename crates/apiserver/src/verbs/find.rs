@@ -77,6 +77,9 @@ pub(crate) fn find(
         }
     } else {
         let Some(subresource) = kind.subresource(&place.subresource) else {
+            if kind.custom.is_some() && matches!(&*place.subresource, "status" | "scale") {
+                return Err(Status::not_found(kind.group_resource(), &place.name));
+            }
             return Ok(Found::Nothing);
         };
         if !subresource.verbs.contains(&verb) {

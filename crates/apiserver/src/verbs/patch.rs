@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::write::{Failure, Writing, answer};
-use super::{decode, present};
+use super::{decode, present, shown};
 use crate::kinds::GroupKind;
 use crate::lifecycle::namespaces;
 use crate::merge::ApplyError;
@@ -27,7 +27,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
         let Some(old) = writing.call.state.store.get(&key) else {
             return create(writing, form).await;
         };
-        let old_value = present::served_value(&writing.call.kind, &old)?;
+        let old_value = present::served_value(writing.call.state, &writing.call.kind, &old)?;
         let mut new = if is_apply {
             applied(&mut writing, Some(&old_value))?
         } else {
@@ -54,13 +54,6 @@ fn check_version(writing: &Writing<'_, '_>, new: &Value, old: &Value) -> Result<
             .map(str::to_owned)
     };
     let call = &writing.call;
-    let uid = |object: &Value| object["metadata"]["uid"].as_str().map(str::to_owned);
-    match (uid(new), uid(old)) {
-        (Some(wanted), Some(found)) if wanted != found => {
-            return Err(super::update::uid_conflict(call, &wanted, &found));
-        }
-        _ => {}
-    }
     match version(new) {
         None => Ok(()),
         Some(wanted) if wanted.is_empty() || Some(&wanted) == version(old).as_ref() => Ok(()),
@@ -83,6 +76,8 @@ async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer,
         );
         return Err(Status::conflict(writing.call.group_resource(), &name, why));
     }
+    // There is no version yet that it could be.
+    decode::metadata_of(&mut object).remove("resourceVersion");
     writing.settle_namespace(&mut object)?;
     writing.check_name(&object)?;
     let outcome = writing.create(object).await?;
@@ -153,9 +148,18 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
         mut object,
         mut complaints,
     } = result.map_err(patch_failure)?;
-    let shown = shows_object(form).then(|| object.to_string());
+    let shown = match form {
+        PatchForm::Json | PatchForm::Merge => {
+            let text = String::from_utf8_lossy(&body);
+            shown::patched(&object, text.contains("metadata"))
+        }
+        PatchForm::Strategic | PatchForm::Apply => {
+            let patch = serde_json::from_slice(&body).unwrap_or_default();
+            shown::go_map(&patch)
+        }
+    };
     let shape = writing.shape.clone();
-    let unknown = complete(writing, &mut object, &shape.schema, shown.as_deref())?;
+    let unknown = complete(writing, &mut object, &shape.schema, &shown)?;
     if reading == Reading::Strict {
         complaints.extend(unknown);
     }
@@ -163,7 +167,7 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
         _ if complaints.is_empty() => {}
         FieldValidation::Strict => {
             let why = format!("strict decoding error: {}", complaints.join(", "));
-            return Err(unfit(shown.as_deref(), &body, &why));
+            return Err(unfit(&shown, &why));
         }
         FieldValidation::Warn => {
             for complaint in complaints {
@@ -175,16 +179,11 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
     Ok(shape.manager.update(Some(old), object, writing.writer()))
 }
 
-/// Errors about JSON and merge patches show the whole object, those about strategic ones the patch.
-fn shows_object(form: PatchForm) -> bool {
-    matches!(form, PatchForm::Json | PatchForm::Merge)
-}
-
 fn complete(
     writing: &Writing<'_, '_>,
     object: &mut Value,
     schema: &crate::schema::Schema,
-    shown: Option<&str>,
+    shown: &str,
 ) -> Result<Vec<String>, Status> {
     let call = &writing.call;
     let is_kind = object["apiVersion"] == call.kind.api_version().as_str()
@@ -193,23 +192,19 @@ fn complete(
         let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
         let (version, kind) = (text("apiVersion"), text("kind"));
         let why = format!(
-            "no kind {} is registered for version {}",
+            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
             field::quote(&kind),
             field::quote(&version)
         );
-        return Err(unfit(shown, &call.body, &why));
+        return Err(unfit(shown, &why));
     }
-    decode::form(call, object, schema).map_err(|why| unfit(shown, &call.body, &why))
+    decode::form(call, object, schema).map_err(|why| unfit(shown, &why))
 }
 
 /// What a patch makes is no object of the kind.
-fn unfit(shown: Option<&str>, body: &[u8], why: &str) -> Status {
+fn unfit(shown: &str, why: &str) -> Status {
     let place = field::Path::root("patch");
-    let shown = match shown {
-        Some(shown) => shown.to_owned(),
-        None => String::from_utf8_lossy(body).into_owned(),
-    };
-    let error = field::Error::invalid(&place, shown.as_str(), why);
+    let error = field::Error::invalid(&place, shown, why);
     Status::invalid(GroupKind::new("", ""), "", &[error])
 }
 

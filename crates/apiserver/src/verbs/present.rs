@@ -8,7 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::call::Call;
 use crate::kinds::{Kind, convert};
+use crate::lifecycle::definitions;
 use crate::negotiate::{Answer, Content, View};
+use crate::schema;
+use crate::server::State;
 use crate::status::{Reason, Status};
 use crate::store::Object;
 use crate::table::{self, Include, Now};
@@ -19,20 +22,39 @@ pub(super) fn stored_value(object: &Object) -> Result<Value, Status> {
 }
 
 /// An object in the version of a kind.
-pub(super) fn served_value(kind: &Kind, object: &Object) -> Result<Value, Status> {
+pub(super) fn served_value(state: &State, kind: &Kind, object: &Object) -> Result<Value, Status> {
     let mut value = stored_value(object)?;
     convert::from_storage(kind, &mut value);
+    if kind.custom.is_some() && !serves_as_stored(state, kind, object) {
+        // What the schema says now holds for what was written before, too.
+        let shape = state.shapes.get(&state.registry.snapshot(), kind, "");
+        schema::prune_unknown(&mut value, shape.schema.root());
+        schema::apply_defaults(&mut value, shape.schema.root());
+    }
     Ok(value)
 }
 
 /// The bytes of an object in the version of a kind; those of the store if they serve.
-pub(super) fn served_bytes(kind: &Kind, object: &Object) -> Result<Bytes, Status> {
-    if !convert::needed(kind) {
+pub(super) fn served_bytes(state: &State, kind: &Kind, object: &Object) -> Result<Bytes, Status> {
+    if serves_as_stored(state, kind, object) {
         return Ok(object.bytes().clone());
     }
-    let value = served_value(kind, object)?;
+    let value = served_value(state, kind, object)?;
     let bytes = serde_json::to_vec(&value).map_err(Status::internal)?;
     Ok(bytes.into())
+}
+
+/// Whether an object needs no change: it is stored in the version that is served, and its definition, if it has
+/// one, is not younger than it.
+pub(super) fn serves_as_stored(state: &State, kind: &Kind, object: &Object) -> bool {
+    if convert::needed(kind) {
+        return false;
+    }
+    let Some(custom) = &kind.custom else {
+        return true;
+    };
+    let definition = definitions::revision(state, &custom.definition);
+    definition.is_none_or(|revision| revision < object.revision())
 }
 
 /// The answer that holds one stored object.
@@ -42,7 +64,7 @@ pub(super) fn object(
     object: &Arc<Object>,
 ) -> Result<Answer, Status> {
     let content = match call.accept.view {
-        View::Object => Content::Json(served_bytes(&call.kind, object)?),
+        View::Object => Content::Json(served_bytes(call.state, &call.kind, object)?),
         View::Table | View::Metadata => {
             let value = stored_value(object)?;
             Content::Value(view(call, &value)?)

@@ -26,7 +26,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     let place = Place::of(&call.kind);
     if call.verb == "get" {
         let object = call.state.store.get(&key).ok_or(missing)?;
-        let parent = present::served_value(&call.kind, &object)?;
+        let parent = present::served_value(call.state, &call.kind, &object)?;
         return Ok(Answer::ok(Content::Value(shown(
             place.scale_of(&call.kind, &parent)?,
         ))));
@@ -52,7 +52,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
             .store
             .get(&key)
             .ok_or_else(|| missing.clone())?;
-        let parent = present::served_value(&writing.call.kind, &old)?;
+        let parent = present::served_value(writing.call.state, &writing.call.kind, &old)?;
         let scale = place.scale_of(&writing.call.kind, &parent)?;
         let written = write(&writing, form, &scale)?;
         check_version(writing.call, &written, &scale)?;
@@ -60,7 +60,9 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
         match writing.replace(new, &old, &parent).await {
             Ok(outcome) => {
                 let parent = match outcome {
-                    Outcome::Stored(object) => present::served_value(&writing.call.kind, &object)?,
+                    Outcome::Stored(object) => {
+                        present::served_value(writing.call.state, &writing.call.kind, &object)?
+                    }
                     Outcome::DryRun(value) => value,
                 };
                 let scale = place.scale_of(&writing.call.kind, &parent)?;
@@ -246,6 +248,12 @@ impl Place {
             let spec = crate::status::field::Path::root("spec");
             let place = spec.child("replicas");
             let detail = "must be greater than or equal to 0";
+            if kind.custom.is_some() {
+                let place = crate::status::field::Path::root(".spec.replicas");
+                let detail = "should be a non-negative integer";
+                let error = crate::status::field::Error::invalid(&place, replicas, detail);
+                return Err(Status::invalid(kind.group_kind(), name, &[error]));
+            }
             let error = crate::status::field::Error::invalid(&place, replicas, detail);
             let kind = crate::kinds::GroupKind::new("autoscaling", "Scale");
             return Err(Status::invalid(kind, name, &[error]));

@@ -40,9 +40,13 @@ pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
         now: &call.state.now_text(),
     };
     let request = field_manager().update(None, request, writer);
-    let answer = call
+    let managed = request["metadata"].get("managedFields").cloned();
+    let mut answer = call
         .state
         .auth
         .issue_token(call.namespace(), &account, request)?;
+    if let Some(managed) = managed {
+        decode::metadata_of(&mut answer).insert("managedFields".to_owned(), managed);
+    }
     Ok(Answer::new(StatusCode::CREATED, Content::Value(answer)))
 }

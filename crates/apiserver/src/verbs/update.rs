@@ -38,7 +38,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
             return create(writing, object, asked).await;
         };
         check_version(writing.call, &object, asked, &old)?;
-        let old_value = present::served_value(&writing.call.kind, &old)?;
+        let old_value = present::served_value(writing.call.state, &writing.call.kind, &old)?;
         let manager = &writing.shape.manager;
         let new = manager.update(Some(&old_value), object.clone(), writing.writer());
         match writing.replace(new, &old, &old_value).await {

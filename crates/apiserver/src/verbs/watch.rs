@@ -273,7 +273,7 @@ impl Stream {
 
     fn line(&mut self, out: &mut BytesMut, event: &str, object: &Object) {
         let shown = match self.shown {
-            Shown::Object => present::served_bytes(&self.kind, object),
+            Shown::Object => present::served_bytes(&self.state, &self.kind, object),
             Shown::Metadata => present::stored_value(object).map(|value| {
                 table::partial_metadata(&self.kind, &value)
                     .to_string()

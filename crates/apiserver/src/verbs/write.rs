@@ -326,8 +326,12 @@ impl<'c, 'r> Writing<'c, 'r> {
                 let containers = new["spec"].get("ephemeralContainers").cloned();
                 let managed = new["metadata"].get("managedFields").cloned();
                 *new = old.clone();
-                if let Some(containers) = containers {
+                if let Some(containers) = containers
+                    && old["spec"].get("ephemeralContainers") != Some(&containers)
+                {
                     new["spec"]["ephemeralContainers"] = containers;
+                    let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
+                    metadata_of(new).insert("generation".to_owned(), (generation + 1).into());
                 }
                 if let Some(managed) = managed {
                     metadata_of(new).insert("managedFields".to_owned(), managed);
