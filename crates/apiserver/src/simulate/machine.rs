@@ -12,6 +12,7 @@ pub(super) fn next(plural: &str, object: &Value, view: &View<'_>) -> Step {
     match plural {
         "daemonsets" => daemon_set::next(object, view),
         "deployments" => deployment::next(object, view),
+        "endpoints" => service::endpoints_next(object, view),
         "horizontalpodautoscalers" => bystanders::autoscaler_next(object, view),
         "jobs" => job::next(object, view),
         "nodes" => node::next(object, view),

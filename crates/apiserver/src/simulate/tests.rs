@@ -54,7 +54,9 @@ impl Play {
     fn create(&mut self, plural: &'static str, mut object: Value) -> Vec<Id> {
         let number = self.version + 1;
         let metadata = &mut object["metadata"];
-        if let Some(prefix) = metadata["generateName"].as_str() {
+        if let Some(prefix) = metadata["generateName"].as_str()
+            && metadata["name"].is_null()
+        {
             metadata["name"] = format!("{prefix}{number}").into();
         }
         metadata["uid"] = format!("uid-{number}").into();
@@ -96,6 +98,9 @@ impl Play {
             Action::Create(plural, object) => self.create(plural, object),
             Action::Patch(id, change) => self.change(&id, &change),
             Action::Status(id, change) => self.change(&id, &json!({"status": change})),
+            Action::Annotate(id, annotations) => {
+                self.change(&id, &json!({"metadata": {"annotations": annotations}}))
+            }
             Action::Bind(id) => {
                 let mut pod = (**self.world.get(&id).unwrap()).clone();
                 pod["spec"]["nodeName"] = node::NAME.into();
@@ -522,4 +527,7 @@ fn a_service_gets_an_address_and_endpoints() {
         (&budget["currentHealthy"], &budget["disruptionsAllowed"]),
         (&json!(2), &json!(1))
     );
+    play.delete(&Id::new("services", "n", "s"), true);
+    assert!(play.run(50));
+    assert!(play.names("endpoints").is_empty());
 }
