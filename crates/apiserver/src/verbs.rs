@@ -38,9 +38,7 @@ pub(crate) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     }
     let subresource = call.place.subresource.to_string();
     match (subresource.as_str(), call.verb) {
-        ("", "get") | ("status" | "approval" | "ephemeralcontainers" | "resize", "get") => {
-            get::run(call)
-        }
+        ("" | "status" | "approval" | "ephemeralcontainers" | "resize", "get") => get::run(call),
         ("", "list") => list::run(call),
         ("", "watch") => watch::run(call),
         ("", "create") => create::run(call).await,

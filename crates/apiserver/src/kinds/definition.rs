@@ -249,17 +249,15 @@ fn deprecation(definition: &Definition, versions: &[Value], version: &Value) -> 
     if version["deprecated"] != true {
         return None;
     }
-    Some(match version["deprecationWarning"].as_str() {
-        Some(warning) => warning.to_owned(),
-        None => {
-            let (group, kind) = (&definition.group, &definition.requested.kind);
-            let mut warning = format!("{group}/{} {kind} is deprecated", text(version, "name"));
-            if let Some(better) = better_version(versions, &text(version, "name")) {
-                warning.push_str(&format!("; use {group}/{better} {kind}"));
-            }
-            warning
-        }
-    })
+    if let Some(warning) = version["deprecationWarning"].as_str() {
+        return Some(warning.to_owned());
+    }
+    let (group, kind) = (&definition.group, &definition.requested.kind);
+    let mut warning = format!("{group}/{} {kind} is deprecated", text(version, "name"));
+    if let Some(better) = better_version(versions, &text(version, "name")) {
+        warning.push_str(&format!("; use {group}/{better} {kind}"));
+    }
+    Some(warning)
 }
 
 fn text(object: &Value, key: &str) -> String {

@@ -299,17 +299,13 @@ async fn empty(state: &Arc<State>, definition: &Value) -> bool {
     let kind = kinds.any_version(group, name).cloned();
     let mut all_gone = true;
     for object in state.store.snapshot().list(&scope) {
-        let gone = match &kind {
-            Some(kind) => {
-                let deleted =
-                    delete_object(state, kind, object.key(), &DeleteOptions::default()).await;
-                !matches!(deleted, Ok(Deleted::Pending(_)))
-            }
-            None => {
-                let precondition = crate::store::Precondition::exists();
-                let mutation = crate::store::Mutation::delete(object.key().clone(), precondition);
-                state.store.write(mutation).await.is_ok()
-            }
+        let gone = if let Some(kind) = &kind {
+            let deleted = delete_object(state, kind, object.key(), &DeleteOptions::default()).await;
+            !matches!(deleted, Ok(Deleted::Pending(_)))
+        } else {
+            let precondition = crate::store::Precondition::exists();
+            let mutation = crate::store::Mutation::delete(object.key().clone(), precondition);
+            state.store.write(mutation).await.is_ok()
         };
         all_gone &= gone;
     }

@@ -21,14 +21,14 @@ pub(crate) struct NotAcceptable {
 
 impl NotAcceptable {
     /// What is told where custom resources are.
-    pub(crate) fn custom(self) -> Status {
+    pub(crate) fn custom() -> Status {
         Status::not_acceptable(&OFFERED)
     }
 
     /// What is told of documents and of built-in kinds, whose lists can be streams.
     pub(crate) fn built_in(self, is_list: bool) -> Status {
         if self.has_type {
-            return self.custom();
+            return Self::custom();
         }
         let mut offered = OFFERED.to_vec();
         if is_list {
@@ -61,6 +61,7 @@ pub(crate) enum View {
 }
 
 /// What a client accepts.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Accept {
     pub(crate) form: Form,

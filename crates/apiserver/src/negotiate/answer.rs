@@ -68,7 +68,7 @@ impl Answer {
     }
 
     /// The response that the client gets.
-    pub(crate) fn render(self, accept: &Accept, warnings: &[String]) -> Response<Body> {
+    pub(crate) fn render(self, accept: Accept, warnings: &[String]) -> Response<Body> {
         let mut response = match self.content {
             Content::Json(bytes) if accept.form == Form::Json && !accept.pretty => {
                 whole(bytes, "application/json", accept.gzip)
@@ -133,7 +133,7 @@ fn warning_text(text: &str) -> String {
     format!("299 - \"{text}\"")
 }
 
-fn formatted(json: &[u8], accept: &Accept) -> Response<Body> {
+fn formatted(json: &[u8], accept: Accept) -> Response<Body> {
     match serde_json::from_slice::<Value>(json) {
         Ok(value) => rendered(&value, accept),
         // It is our own and always right.
@@ -141,7 +141,7 @@ fn formatted(json: &[u8], accept: &Accept) -> Response<Body> {
     }
 }
 
-fn rendered(value: &Value, accept: &Accept) -> Response<Body> {
+fn rendered(value: &Value, accept: Accept) -> Response<Body> {
     let (bytes, content_type) = match accept.form {
         Form::Yaml => (to_yaml(value), "application/yaml"),
         Form::Json if accept.pretty => (

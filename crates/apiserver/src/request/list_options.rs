@@ -42,12 +42,11 @@ impl ListOptions {
         let fields = FieldSelector::parse(query.text("fieldSelector"), kind)?;
         let revision = match query.text("resourceVersion") {
             "" => None,
-            text => Some(parse_revision(text).map_err(|status| match is_watch {
-                true => status,
-                false => {
-                    let message = format!("invalid resource version: {}", status.message);
-                    Status::bad_request(message)
+            text => Some(parse_revision(text).map_err(|status| {
+                if is_watch {
+                    return status;
                 }
+                Status::bad_request(format!("invalid resource version: {}", status.message))
             })?),
         };
         Ok(Self {

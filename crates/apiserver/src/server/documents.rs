@@ -77,17 +77,15 @@ pub(super) fn answer(
         }
         ["api"] => {
             let address = state.address.get().map_or("", String::as_str);
-            discovery(&accept?, &legacy::api_versions(address))
+            discovery(accept, &legacy::api_versions(address))?
         }
-        ["apis"] => discovery(&accept?, &legacy::api_group_list(&kinds)),
+        ["apis"] => discovery(accept, &legacy::api_group_list(&kinds))?,
         ["apis", group] if !group.is_empty() => match kinds.group(group) {
-            Some(group) => discovery(&accept?, &legacy::api_group(group)),
+            Some(group) => discovery(accept, &legacy::api_group(group))?,
             None => not_found(),
         },
-        ["api", version] => resources(&kinds, "", version, &accept?),
-        ["apis", group, version] if !group.is_empty() => {
-            resources(&kinds, group, version, &accept?)
-        }
+        ["api", version] => resources(&kinds, "", version, accept)?,
+        ["apis", group, version] if !group.is_empty() => resources(&kinds, group, version, accept)?,
         _ => not_found(),
     })
 }
@@ -110,14 +108,20 @@ fn not_found() -> Answer {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
-fn discovery(_accept: &Accept, document: &impl Serialize) -> Answer {
-    Answer::value(StatusCode::OK, document)
+/// A document, if the client takes what there is.
+fn discovery(accept: Result<Accept, Status>, document: &impl Serialize) -> Result<Answer, Status> {
+    accept.map(|_| Answer::value(StatusCode::OK, document))
 }
 
-fn resources(kinds: &Kinds, group: &str, version: &str, accept: &Accept) -> Answer {
+fn resources(
+    kinds: &Kinds,
+    group: &str,
+    version: &str,
+    accept: Result<Accept, Status>,
+) -> Result<Answer, Status> {
     match kinds.version(group, version) {
         Some(version) => discovery(accept, &legacy::api_resource_list(group, version)),
-        None => nothing(kinds, group),
+        None => Ok(nothing(kinds, group)),
     }
 }
 

@@ -69,7 +69,7 @@ impl Service {
             .await;
         let answer = answer.unwrap_or_else(|status| failure(&status));
         self.state.metrics.count(answer.code.as_u16());
-        answer.render(&form, &warnings)
+        answer.render(form, &warnings)
     }
 
     async fn respond<B>(
@@ -100,7 +100,7 @@ impl Service {
             Found::Nothing => return Ok(documents::nothing(&kinds, &place.group)),
         };
         let accept = accept.map_err(|refusal| match found.kind.custom {
-            Some(_) => refusal.custom(),
+            Some(_) => NotAcceptable::custom(),
             None => refusal.built_in(matches!(found.verb, "list" | "watch")),
         })?;
         let body = read(&parts.method, &parts.headers, body).await?;

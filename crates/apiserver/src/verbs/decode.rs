@@ -111,6 +111,31 @@ fn not_registered(version: &str, kind: &str) -> String {
     )
 }
 
+/// Why an object of one kind cannot be one of the kind that the path names.
+pub(super) fn type_problem(call: &Call<'_>, found: (&str, &str)) -> String {
+    let version = GroupVersion::parse(found.0);
+    let is_known = call
+        .kinds
+        .kind(version.group, version.version, found.1)
+        .is_some();
+    problem(is_known, found, (&call.kind.api_version(), &call.kind.kind))
+}
+
+fn problem(is_known: bool, found: (&str, &str), expected: (&str, &str)) -> String {
+    if !is_known {
+        return not_registered(found.0, found.1);
+    }
+    let group = match GroupVersion::parse(expected.0).group {
+        "" => "core",
+        group => group.split('.').next().unwrap_or_default(),
+    };
+    let version = GroupVersion::parse(found.0).version;
+    format!(
+        "converting ({version}.{}) to ({group}.{}): unknown conversion",
+        found.1, expected.1
+    )
+}
+
 /// The same for custom resources, which any kind can be read as.
 fn wrong_custom_type(call: &Call<'_>, found: (&str, &str), fields: &Map<String, Value>) -> Status {
     let kind = &call.kind;
@@ -144,18 +169,7 @@ fn wrong_type(call: &Call<'_>, found: (&str, &str), expected: (&str, &str)) -> S
             "the API version in the data ({version}) does not match the expected API version ({wanted})"
         ));
     }
-    let why = if is_known {
-        let group = match wanted.group {
-            "" => "core",
-            group => group.split('.').next().unwrap_or_default(),
-        };
-        format!(
-            "converting ({}.{}) to ({group}.{}): unknown conversion",
-            version.version, found.1, expected.1
-        )
-    } else {
-        not_registered(found.0, found.1)
-    };
+    let why = problem(is_known, found, expected);
     Status::bad_request(format!(
         "{} in version \"{}\" cannot be handled as a {}: {why}",
         found.1, version.version, expected.1

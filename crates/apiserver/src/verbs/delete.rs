@@ -42,7 +42,7 @@ impl Deleted {
     }
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
+pub(super) async fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let options = options(call)?;
     let key = call.key()?;
     let deleted = delete_object(call.state, &call.kind, &key, &options).await?;
@@ -259,12 +259,11 @@ fn set_finalizers(kind: &Kind, value: &mut Value, options: &DeleteOptions) -> bo
     let has = |name: &str| old.iter().any(|finalizer| finalizer == name);
     let policy = match (options.orphan_dependents, options.propagation) {
         (Some(true), _) => Propagation::Orphan,
-        (Some(false), _) => Propagation::Background,
         (None, Some(policy)) => policy,
         (None, None) if has(ORPHAN) => Propagation::Orphan,
         (None, None) if has(FOREGROUND) => Propagation::Foreground,
         (None, None) if kind.deletion.orphans_by_default => Propagation::Orphan,
-        (None, None) => Propagation::Background,
+        (Some(false), _) | (None, None) => Propagation::Background,
     };
     let mut new: Vec<String> = old.clone();
     new.retain(|finalizer| finalizer != ORPHAN && finalizer != FOREGROUND);

@@ -23,6 +23,13 @@ pub(crate) struct Target {
     pub(crate) verb: &'static str,
 }
 
+fn terminating(kind: &Kind) -> Status {
+    let mut status = Status::verb_not_supported(kind.group_resource(), "create");
+    "create not allowed while custom resource definition is terminating"
+        .clone_into(&mut status.message);
+    status
+}
+
 /// A name must be one part of a path.
 fn check_name(name: &str) -> Result<(), Status> {
     let mut problems: Vec<String> = Vec::new();
@@ -72,7 +79,17 @@ pub(crate) fn find(
             "update" | "patch" => is_named,
             _ => true,
         };
-        if !fits || !kind.has_verb(verb) {
+        if verb == "create"
+            && kind
+                .custom
+                .as_ref()
+                .is_some_and(|custom| custom.terminating)
+        {
+            return Err(terminating(kind));
+        }
+        // While a definition goes, its objects can still be changed, so that they can go.
+        let is_served = kind.has_verb(verb) || (kind.custom.is_some() && !verb.is_empty());
+        if !fits || !is_served {
             return Err(Status::method_not_allowed());
         }
     } else {

@@ -21,14 +21,14 @@ pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
     }
     let page = page::select(call, &options)?;
     let mut metadata = metadata(&page);
-    if call.kind.custom.is_some() {
+    if call.kind.custom.is_some() && call.accept.view == View::Object {
         // Objects without a Go type show it also when it is empty.
         metadata.entry("continue").or_insert_with(|| "".into());
     }
     let content = match call.accept.view {
         View::Object => whole(call, page, metadata)?,
         View::Table => Content::Value(as_table(call, &page, metadata)?),
-        View::Metadata => Content::Value(as_metadata(call, &page, metadata)?),
+        View::Metadata => Content::Value(as_metadata(call, &page, &metadata)?),
     };
     Ok(Answer::ok(content))
 }
@@ -63,7 +63,7 @@ fn whole(call: &Call<'_>, page: Page, metadata: Map<String, Value>) -> Result<Co
     };
     let can_splice = page.objects.iter().all(serves);
     if !can_splice {
-        return parsed(call, &page, metadata);
+        return parsed(call, &page, &metadata);
     }
     let metadata = Value::Object(metadata);
     let head = format!(
@@ -76,7 +76,7 @@ fn whole(call: &Call<'_>, page: Page, metadata: Map<String, Value>) -> Result<Co
     Ok(Content::Pieces(body))
 }
 
-fn parsed(call: &Call<'_>, page: &Page, metadata: Map<String, Value>) -> Result<Content, Status> {
+fn parsed(call: &Call<'_>, page: &Page, metadata: &Map<String, Value>) -> Result<Content, Status> {
     let mut items = Vec::with_capacity(page.objects.len());
     for object in &page.objects {
         let mut value = present::served_value(call.state, &call.kind, object)?;
@@ -89,7 +89,7 @@ fn parsed(call: &Call<'_>, page: &Page, metadata: Map<String, Value>) -> Result<
         items.push(value);
     }
     Ok(Content::Value(present::list_value(
-        &call.kind, metadata, items,
+        &call.kind, metadata, &items,
     )))
 }
 
@@ -108,7 +108,7 @@ fn as_table(call: &Call<'_>, page: &Page, metadata: Map<String, Value>) -> Resul
 fn as_metadata(
     call: &Call<'_>,
     page: &Page,
-    metadata: Map<String, Value>,
+    metadata: &Map<String, Value>,
 ) -> Result<Value, Status> {
     let mut items = Vec::with_capacity(page.objects.len());
     for object in &page.objects {

@@ -29,7 +29,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
         };
         let old_value = present::served_value(writing.call.state, &writing.call.kind, &old)?;
         let mut new = if is_apply {
-            applied(&mut writing, Some(&old_value))?
+            applied(&writing, Some(&old_value))?
         } else {
             patched(&mut writing, form, &old_value)?
         };
@@ -69,7 +69,7 @@ async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer,
         return Err(writing.call.not_found(&name));
     }
     writing.call.authorize_create()?;
-    let mut object = applied(&mut writing, None)?;
+    let mut object = applied(&writing, None)?;
     if let Some(uid) = object["metadata"]["uid"].as_str() {
         let why = format!(
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -89,7 +89,7 @@ async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer,
 }
 
 /// The live object merged with the configuration in the body.
-fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
+fn applied(writing: &Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
     let applied = from_yaml(&writing.call.body)
         .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
     if !applied.is_object() {
@@ -147,7 +147,7 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
     let Patched {
         mut object,
         mut complaints,
-    } = result.map_err(patch_failure)?;
+    } = result.map_err(|error| patch_failure(&error))?;
     let shown = match form {
         PatchForm::Json | PatchForm::Merge => {
             let text = String::from_utf8_lossy(&body);
@@ -159,7 +159,7 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
         }
     };
     let shape = writing.shape.clone();
-    let unknown = complete(writing, &mut object, &shape.schema, &shown)?;
+    let unknown = complete(writing, &mut object, &shape.schema, form, &shown)?;
     if reading == Reading::Strict {
         complaints.extend(unknown);
     }
@@ -183,6 +183,7 @@ fn complete(
     writing: &Writing<'_, '_>,
     object: &mut Value,
     schema: &crate::schema::Schema,
+    form: PatchForm,
     shown: &str,
 ) -> Result<Vec<String>, Status> {
     let call = &writing.call;
@@ -191,14 +192,36 @@ fn complete(
     if !is_kind {
         let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
         let (version, kind) = (text("apiVersion"), text("kind"));
-        let why = format!(
-            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-            field::quote(&kind),
-            field::quote(&version)
-        );
+        let why = decode::type_problem(call, (&version, &kind));
         return Err(unfit(shown, &why));
     }
-    decode::form(call, object, schema).map_err(|why| unfit(shown, &why))
+    decode::form(call, object, schema).map_err(|why| match form {
+        PatchForm::Strategic => unfit(shown, &restore_problem(&why)),
+        _ => unfit(shown, &why),
+    })
+}
+
+/// A strategic patch is read by another decoder, which has other words for a value of a wrong type.
+fn restore_problem(why: &str) -> String {
+    let parts = why
+        .strip_prefix("json: cannot unmarshal ")
+        .and_then(|rest| rest.split_once(" into Go "))
+        .and_then(|(found, rest)| Some((found, rest.rsplit_once(" of type ")?.1)));
+    let Some((found, wanted)) = parts else {
+        return why.to_owned();
+    };
+    let found = match found.split(' ').next().unwrap_or_default() {
+        "object" => "map",
+        "array" => "slice",
+        "number" => "int64",
+        other => other,
+    };
+    match wanted {
+        _ if wanted.starts_with("[]") => format!("cannot restore slice from {found}"),
+        _ if wanted.starts_with("map[") => format!("cannot restore map from {found}"),
+        _ if wanted.contains('.') => format!("cannot restore struct from: {found}"),
+        _ => format!("unrecognized type: {wanted}"),
+    }
 }
 
 /// What a patch makes is no object of the kind.
@@ -208,7 +231,7 @@ fn unfit(shown: &str, why: &str) -> Status {
     Status::invalid(GroupKind::new("", ""), "", &[error])
 }
 
-fn patch_failure(error: patch::Error) -> Status {
+fn patch_failure(error: &patch::Error) -> Status {
     let message = error.to_string();
     match error {
         patch::Error::BadRequest(_) => Status::bad_request(message),

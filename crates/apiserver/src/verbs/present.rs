@@ -117,13 +117,14 @@ pub(super) fn wrong_view(call: &Call<'_>, is_list: bool) -> Status {
         (false, true) => &kind.list_kind,
         (false, false) => &kind.kind,
     };
-    let message = match is_list {
-        true => format!(
+    let message = if is_list {
+        format!(
             "you requested PartialObjectMetadata, but the requested object is a list (*{group}.{name})"
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "you requested PartialObjectMetadataList, but the requested object is not a list (*{group}.{name})"
-        ),
+        )
     };
     Status::new(Reason::NotAcceptable, message)
 }
@@ -139,7 +140,7 @@ pub(super) fn include(call: &Call<'_>) -> Result<Include, Status> {
 }
 
 /// A list of values, none of which is parsed from the store again.
-pub(super) fn list_value(kind: &Kind, metadata: Map<String, Value>, items: Vec<Value>) -> Value {
+pub(super) fn list_value(kind: &Kind, metadata: &Map<String, Value>, items: &[Value]) -> Value {
     json!({
         "kind": kind.list_kind,
         "apiVersion": kind.api_version(),

@@ -15,6 +15,9 @@ const VERSION: &str = "authentication.k8s.io/v1";
 /// How long a token lives if the request does not say.
 const DEFAULT_SECONDS: i64 = 3600;
 
+/// How long a token is good for if nobody says.
+const DEFAULT_SECONDS: i64 = 3600;
+
 fn field_manager() -> FieldManager {
     let schema = decode::foreign_schema(VERSION, "TokenRequest");
     let kind = Kind {

@@ -100,9 +100,7 @@ impl Stream {
         let state = Arc::clone(call.state);
         let scope = page::scope(call, &options)?;
         let asked = options.revision.filter(|revision| *revision > 0);
-        let wants_initial = options
-            .initial_events
-            .unwrap_or(asked.is_none() && !is_from_now(&options));
+        let wants_initial = options.initial_events.unwrap_or_else(|| asked.is_none());
         let mut initial = VecDeque::new();
         let mut revision = asked.unwrap_or_else(|| state.store.revision());
         if wants_initial {
@@ -320,7 +318,7 @@ impl Stream {
         object
     }
 
-    fn bookmark(&mut self, out: &mut BytesMut, revision: u64, ends_initial: bool) {
+    fn bookmark(&self, out: &mut BytesMut, revision: u64, ends_initial: bool) {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
         if ends_initial {
@@ -354,9 +352,4 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.state.metrics.watch_ended();
     }
-}
-
-/// Without initial events and without a version a watch begins now.
-fn is_from_now(options: &ListOptions) -> bool {
-    options.initial_events == Some(false)
 }

@@ -127,7 +127,7 @@ impl<'c, 'r> Writing<'c, 'r> {
             .unwrap_or_default()
             .to_owned();
         let is_generated = name_of(&object).is_empty() && !prefix.is_empty();
-        self.check_namespace(&name_of(&object).to_owned())?;
+        self.check_namespace(name_of(&object))?;
         for _ in 0..NAME_ATTEMPTS {
             if is_generated {
                 metadata_of(&mut object).insert("name".to_owned(), names::generate(&prefix).into());
@@ -173,7 +173,7 @@ impl<'c, 'r> Writing<'c, 'r> {
         Ok(())
     }
 
-    async fn try_create(&mut self, mut object: Value) -> Result<Outcome, Failure> {
+    async fn try_create(&self, mut object: Value) -> Result<Outcome, Failure> {
         let state = self.call.state;
         let kind = Arc::clone(&self.call.kind);
         let _guard = definitions::lock(state, &kind).await;
@@ -240,7 +240,7 @@ impl<'c, 'r> Writing<'c, 'r> {
 
     /// Stores an object in the place of another, whose owners of fields are recorded already.
     pub(super) async fn replace(
-        &mut self,
+        &self,
         mut new: Value,
         old: &Arc<Object>,
         old_value: &Value,
@@ -395,6 +395,7 @@ impl<'c, 'r> Writing<'c, 'r> {
         {
             let shape = self.call.state.shapes.get(&self.call.kinds, sibling, "");
             schema::prune_unknown(&mut stored, shape.schema.root());
+            schema::apply_defaults(&mut stored, shape.schema.root());
         }
         Draft::new(&stored).map_err(draft_failure)
     }
