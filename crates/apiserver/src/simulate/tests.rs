@@ -531,3 +531,32 @@ fn a_service_gets_an_address_and_endpoints() {
     assert!(play.run(50));
     assert!(play.names("endpoints").is_empty());
 }
+
+#[test]
+fn a_cron_job_runs_when_it_is_due_and_keeps_the_last_runs() {
+    let mut play = Play::new();
+    let mut spec = job(&json!({}))["spec"].clone();
+    spec["completions"] = 1.into();
+    let cron = json!({
+        "metadata": {"name": "c", "namespace": "n"},
+        "spec": {"schedule": "0 * * * *", "successfulJobsHistoryLimit": 1, "jobTemplate": {"spec": spec}},
+    });
+    play.create("cronjobs", cron);
+    let id = Id::new("cronjobs", "n", "c");
+    assert!(play.run(50));
+    assert!(play.names("jobs").is_empty());
+    for (since, minute) in [
+        ("2026-11-15T22:30:00Z", "29913120"),
+        ("2026-11-15T23:59:00Z", "29913120"),
+    ] {
+        play.change(&id, &json!({"metadata": {"creationTimestamp": since}}));
+        assert!(play.run(100));
+        assert_eq!(play.names("jobs"), [format!("c-{minute}")]);
+    }
+    let status = play.status("cronjobs", "c");
+    assert_eq!(status["lastScheduleTime"], "2026-11-16T00:00:00Z");
+    assert_eq!(status["lastSuccessfulTime"], "2026-11-16T00:00:00Z");
+    play.change(&id, &json!({"spec": {"successfulJobsHistoryLimit": 0}}));
+    assert!(play.run(50));
+    assert!(play.names("jobs").is_empty());
+}

@@ -12,8 +12,6 @@ use crate::request::{WriteOptions, manager_or_agent};
 use crate::status::Status;
 
 const VERSION: &str = "authentication.k8s.io/v1";
-/// How long a token lives if the request does not say.
-const DEFAULT_SECONDS: i64 = 3600;
 
 /// How long a token is good for if nobody says.
 const DEFAULT_SECONDS: i64 = 3600;
