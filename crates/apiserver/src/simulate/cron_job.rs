@@ -45,7 +45,17 @@ pub(super) fn next(cron: &Value, view: &View<'_>) -> Step {
     if cron["spec"]["suspend"] != true {
         match due(cron, view.now) {
             Due::Now(time) => {
-                if let Some(run) = run(cron, &active, time) {
+                // Two times in one minute have the same job.
+                let is_there = ended
+                    .iter()
+                    .chain(&active)
+                    .any(|job| name(job) == job_name(cron, time));
+                let run = if is_there {
+                    Some(Vec::new())
+                } else {
+                    run(cron, &active, time)
+                };
+                if let Some(run) = run {
                     actions.extend(run);
                     status.insert("lastScheduleTime".to_owned(), time_text(time).into());
                 }
@@ -111,7 +121,7 @@ fn run(cron: &Value, active: &[&Arc<Value>], time: Timestamp) -> Option<Vec<Acti
     }
     let template = &cron["spec"]["jobTemplate"];
     let mut metadata = json!({
-        "name": format!("{}-{}", name(cron), time.as_second() / 60),
+        "name": job_name(cron, time),
         "namespace": namespace(cron),
         "annotations": {"batch.kubernetes.io/cronjob-scheduled-timestamp": time_text(time)},
         "ownerReferences": controlled_by(cron, "batch/v1", "CronJob"),
@@ -129,6 +139,10 @@ fn run(cron: &Value, active: &[&Arc<Value>], time: Timestamp) -> Option<Vec<Acti
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template["spec"]});
     actions.push(Action::Create("jobs", job));
     Some(actions)
+}
+
+fn job_name(cron: &Value, time: Timestamp) -> String {
+    format!("{}-{}", name(cron), time.as_second() / 60)
 }
 
 /// How a job has ended, if it has.
