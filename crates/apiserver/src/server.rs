@@ -24,7 +24,7 @@ pub(crate) use shapes::{Shape, Shapes};
 pub(crate) use state::{State, time_text};
 pub(crate) use surroundings::Lookup;
 
-use crate::auth::{aggregate, token_secrets};
+use crate::auth::{StaticTokens, aggregate, token_secrets};
 use crate::boot;
 use crate::gc;
 use crate::local::Local;
@@ -36,6 +36,8 @@ use crate::store::{self, Store};
 pub struct Options {
     /// Where objects are kept.
     pub store: store::Options,
+    /// Who is known by a token beside the administrator.
+    pub tokens: StaticTokens,
     /// Tells the time of day.
     pub now: fn() -> Timestamp,
 }
@@ -45,6 +47,7 @@ impl Options {
     pub fn in_memory() -> Self {
         Self {
             store: store::Options::in_memory(),
+            tokens: StaticTokens::default(),
             now: Timestamp::now,
         }
     }
@@ -53,6 +56,7 @@ impl Options {
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self {
             store: store::Options::in_folder(folder),
+            tokens: StaticTokens::default(),
             now: Timestamp::now,
         }
     }
@@ -83,7 +87,8 @@ impl Server {
         let folder = options.store.folder.clone();
         let store = Store::open(options.store)?;
         let credentials = crate::transport::ServerCredentials::load(folder.as_deref())?;
-        let auth = credentials.auth()?;
+        let mut auth = credentials.auth()?;
+        auth.tokens = options.tokens;
         let (closing, closed) = watch::channel(false);
         let state = Arc::new(State::new(store, auth, credentials, options.now, closed));
         boot::load(&state);

@@ -9,6 +9,7 @@ mod bystanders;
 mod claim;
 mod conditions;
 mod containers;
+mod cron_job;
 mod daemon_set;
 mod deployment;
 mod job;
@@ -23,6 +24,7 @@ mod replica_set;
 mod revision;
 mod rollout;
 mod runner;
+mod schedule;
 mod service;
 mod stateful_set;
 mod step;
@@ -65,17 +67,20 @@ pub async fn run(local: Local, options: Options, mut closed: watch::Receiver<boo
     }
 }
 
-/// What the log of a pod says that does not run.
-pub fn log_text(pod: &Value, container: &str) -> String {
+/// What the log of a simulated pod says; none if the pod is no such.
+pub fn log_text(pod: &Value, container: &str) -> Option<String> {
+    if object::text(&pod["spec"]["nodeName"]) != node::NAME {
+        return None;
+    }
     let name = object::name(pod);
     let namespace = object::namespace(pod);
     let container = match container {
         "" => object::text(&pod["spec"]["containers"][0]["name"]),
         name => name,
     };
-    format!(
+    Some(format!(
         "container {container} of pod {namespace}/{name} is simulated: nothing runs, so there is no log\n"
-    )
+    ))
 }
 
 #[cfg(test)]

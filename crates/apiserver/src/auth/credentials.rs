@@ -251,6 +251,9 @@ impl Credentials {
                 ..Identity::default()
             });
         }
+        if self.tokens.users.is_empty() {
+            return None;
+        }
         self.tokens.users.get(&digest(token)).cloned()
     }
 }

@@ -85,6 +85,13 @@ impl Mode {
 }
 
 impl Auth {
+    /// Whether a request asks to act for somebody else.
+    pub fn names_another(headers: &HeaderMap) -> bool {
+        headers
+            .keys()
+            .any(|name| name.as_str().starts_with("impersonate-"))
+    }
+
     /// Who the request acts for: `who`, or the user that its headers name if `who` may act as that user.
     pub fn impersonate(
         &self,

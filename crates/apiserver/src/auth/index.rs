@@ -121,7 +121,23 @@ impl Index {
         }
     }
 
-    /// Whether a binding allows it.
+    /// Whether a binding allows it. The way of every request.
+    pub(super) fn allows(&self, who: &Identity, what: &Attributes<'_>) -> bool {
+        let scopes = match what.namespace() {
+            "" => &[""][..],
+            namespace => &["", namespace],
+        };
+        let grants = scopes
+            .iter()
+            .filter_map(|namespace| self.grants.get(*namespace));
+        let mut bindings = grants.flat_map(|grants| grants.of_user(who));
+        bindings.any(|binding| {
+            let rules = self.rules_of(&binding.role, &binding.namespace);
+            rules.is_ok_and(|rules| rules.iter().any(|rule| rule.allows(what)))
+        })
+    }
+
+    /// Whether a binding allows it, and which.
     pub(super) fn decide(&self, who: &Identity, what: &Attributes<'_>) -> Decision {
         let mut errors = Vec::new();
         for binding in self.bindings(who, what.namespace()) {
@@ -186,16 +202,7 @@ impl Index {
         let Some(grants) = self.grants.get(namespace) else {
             return Vec::new();
         };
-        let user = grants.users.get(&who.name);
-        let groups = who
-            .groups
-            .iter()
-            .filter_map(|group| grants.groups.get(group));
-        let mut found: Vec<&Arc<Binding>> = user
-            .into_iter()
-            .chain(groups)
-            .flat_map(BTreeMap::values)
-            .collect();
+        let mut found: Vec<&Arc<Binding>> = grants.of_user(who).collect();
         found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         found.dedup_by(|a, b| Arc::ptr_eq(a, b));
         found
@@ -203,6 +210,16 @@ impl Index {
 }
 
 impl Grants {
+    /// The bindings of a user and its groups; some may come twice.
+    fn of_user<'a, 'u>(
+        &'a self,
+        who: &'u Identity,
+    ) -> impl Iterator<Item = &'a Arc<Binding>> + use<'a, 'u> {
+        let user = self.users.get(&who.name);
+        let groups = who.groups.iter().filter_map(|group| self.groups.get(group));
+        user.into_iter().chain(groups).flat_map(BTreeMap::values)
+    }
+
     fn of(&mut self, kind: SubjectKind) -> &mut HashMap<String, BTreeMap<String, Arc<Binding>>> {
         match kind {
             SubjectKind::User => &mut self.users,

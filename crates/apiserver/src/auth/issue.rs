@@ -67,12 +67,15 @@ impl Auth {
         });
         let token = jwt::sign(&self.credentials().key, &claims).map_err(Status::internal)?;
         let end = Timestamp::from_second(end).map_err(Status::internal)?;
+        let mut metadata = request["metadata"].take();
+        metadata["name"] = name.into();
+        metadata["namespace"] = namespace.into();
+        metadata["uid"] = uid.into();
+        metadata["creationTimestamp"] = seconds_text(now).into();
         Ok(json!({
             "kind": "TokenRequest",
             "apiVersion": "authentication.k8s.io/v1",
-            "metadata": {
-                "name": name, "namespace": namespace, "uid": uid, "creationTimestamp": seconds_text(now),
-            },
+            "metadata": metadata,
             "spec": {
                 "audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference,
             },
@@ -140,15 +143,19 @@ fn node_of(store: &crate::store::Store, name: &str) -> Option<(&'static str, Val
 }
 
 fn check_names(request: &Value, namespace: &str, name: &str, uid: &str) -> Result<(), Status> {
-    let metadata = Path::root("metadata");
     let asked = &request["metadata"];
-    for (key, actual) in [("name", name), ("namespace", namespace)] {
-        let given = text(&asked[key]);
-        if !given.is_empty() && given != actual {
-            let detail = format!("must match the service account {key} if specified");
-            let error = Error::invalid(&metadata.child(key), given, detail);
-            return Err(Status::invalid(KIND, name, &[error]));
-        }
+    let given = text(&asked["namespace"]);
+    if !given.is_empty() && given != namespace {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    let given = text(&asked["name"]);
+    if !given.is_empty() && given != name {
+        let metadata = Path::root("metadata");
+        let detail = "must match the service account name if specified";
+        let error = Error::invalid(&metadata.child("name"), given, detail);
+        return Err(Status::invalid(KIND, name, &[error]));
     }
     let given = text(&asked["uid"]);
     if !given.is_empty() && given != uid {

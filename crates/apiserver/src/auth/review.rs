@@ -18,8 +18,11 @@ impl Auth {
         &self,
         kind: &str,
         who: &Identity,
-        object: Value,
+        mut object: Value,
     ) -> Option<Result<Value, Status>> {
+        if object["metadata"].is_null() {
+            set(&mut object, "metadata", json!({}));
+        }
         Some(match kind {
             "selfsubjectaccessreviews" => self.access(object, Some(who), false),
             "subjectaccessreviews" => self.access(object, None, false),
@@ -202,6 +205,9 @@ fn check_access(review: &Value, names_user: bool, local: bool) -> Result<(), Sta
         let detail = "at least one of user or group must be specified";
         errors.push(Error::invalid(&root.child("user"), "", detail));
     }
+    for selector in ["fieldSelector", "labelSelector"] {
+        errors.extend(check_selector(&resource[selector], selector));
+    }
     let metadata = told_metadata(&review["metadata"], local);
     if metadata
         .as_object()
@@ -240,6 +246,32 @@ fn check_access(review: &Value, names_user: bool, local: bool) -> Result<(), Sta
         "",
         &errors,
     ))
+}
+
+/// A selector is either text or a list of requirements.
+fn check_selector(selector: &Value, name: &str) -> Option<Error> {
+    let root = Path::root("spec");
+    let resource = root.child("resourceAttributes");
+    let place = resource.child(name);
+    if selector.is_null() {
+        return None;
+    }
+    let raw = text(&selector["rawSelector"]);
+    let has_requirements = selector["requirements"]
+        .as_array()
+        .is_some_and(|list| !list.is_empty());
+    match (raw.is_empty(), has_requirements) {
+        (false, true) => {
+            let detail = "may not specified at the same time as requirements";
+            Some(Error::invalid(&place.child("rawSelector"), raw, detail))
+        }
+        (true, false) => {
+            let detail =
+                format!("when {place} is specified, requirements or rawSelector is required");
+            Some(Error::required(&place.child("requirements"), detail))
+        }
+        _ => None,
+    }
 }
 
 /// What must be empty: all that a client may have written.

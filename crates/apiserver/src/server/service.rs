@@ -12,7 +12,7 @@ use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 
 use super::{Body, State, documents};
-use crate::auth::{Attributes, Identity, Target};
+use crate::auth::{Attributes, Auth, Identity, Target};
 use crate::negotiate::{Accept, Answer, NotAcceptable, failure};
 use crate::request::{Endpoint, Place, Query};
 use crate::status::Status;
@@ -129,6 +129,10 @@ impl Service {
         };
         let auth = &self.state.auth;
         let who = match &self.who {
+            Some(who) if Auth::names_another(&parts.headers) => {
+                let who = Identity::clone(who);
+                Arc::new(auth.impersonate(who, &parts.headers, &attributes)?)
+            }
             Some(who) => Arc::clone(who),
             None if is_public(endpoint) && !parts.headers.contains_key(AUTHORIZATION) => {
                 return Ok(Arc::new(Identity::anonymous()));

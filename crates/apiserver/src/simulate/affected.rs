@@ -35,6 +35,11 @@ pub(super) fn affected(
             namespace(object),
             &Id::of(plural, object).name,
         )),
+        "services" => ids.push(Id::new(
+            "endpoints",
+            namespace(object),
+            &Id::of(plural, object).name,
+        )),
         "nodes" => ids.extend(all(world, "daemonsets", "")),
         "persistentvolumes" => ids.extend(all(world, "persistentvolumeclaims", "")),
         "deployments" | "replicasets" | "statefulsets" => {

@@ -202,12 +202,14 @@ impl Sets<'_> {
             highest + 1
         };
         let text = own.to_string();
-        let change = json!({"metadata": {"annotations": {REVISION: text}}});
         let mut actions = Vec::new();
-        for (plural, object) in [("replicasets", &**new), ("deployments", self.deployment)] {
-            if annotation(object, REVISION) != text {
-                actions.push(Action::Patch(Id::of(plural, object), change.clone()));
-            }
+        if annotation(new, REVISION) != text {
+            let change = json!({"metadata": {"annotations": {REVISION: text}}});
+            actions.push(Action::Patch(Id::of("replicasets", new), change));
+        }
+        if annotation(self.deployment, REVISION) != text {
+            let id = Id::of("deployments", self.deployment);
+            actions.push(Action::Annotate(id, json!({REVISION: text})));
         }
         actions
     }
@@ -262,6 +264,10 @@ impl Sets<'_> {
         status.insert(
             "observedGeneration".to_owned(),
             generation(deployment).into(),
+        );
+        status.insert(
+            "terminatingReplicas".to_owned(),
+            sum("terminatingReplicas").into(),
         );
         let is_complete = self.new.is_some()
             && updated == self.desired()

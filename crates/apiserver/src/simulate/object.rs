@@ -62,6 +62,7 @@ pub(super) fn controlling_plural(kind: &str) -> Option<&'static str> {
         "ReplicaSet" => "replicasets",
         "StatefulSet" => "statefulsets",
         "DaemonSet" => "daemonsets",
+        "CronJob" => "cronjobs",
         "Job" => "jobs",
         "Service" => "services",
         _ => return None,

@@ -39,6 +39,8 @@ pub(super) fn next(set: &Value, view: &View<'_>) -> Step {
             },
         );
     }
+    let terminating = pods.iter().filter(|pod| is_deleting(pod)).count();
+    status.insert("terminatingReplicas".to_owned(), terminating.into());
     status.insert("observedGeneration".to_owned(), generation(set).into());
     if let Some(change) = difference(&set["status"], &status) {
         actions.push(Action::Status(Id::of("replicasets", set), change));

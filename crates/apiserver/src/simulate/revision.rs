@@ -41,7 +41,7 @@ impl Revisions {
                     "metadata": {
                         "name": full,
                         "namespace": namespace(owner),
-                        "labels": labels(owner, &hash),
+                        "labels": labels(owner, kind, &hash),
                         "ownerReferences": controlled_by(owner, "apps/v1", kind),
                     },
                     "data": {"spec": {"template": with_mark(&template)}},
@@ -80,9 +80,14 @@ impl Revisions {
     }
 }
 
-fn labels(owner: &Value, hash: &str) -> Value {
+fn labels(owner: &Value, kind: &str, hash: &str) -> Value {
     let mut labels = owner["spec"]["template"]["metadata"]["labels"].clone();
-    labels[HASH] = hash.into();
+    let key = if kind == "StatefulSet" {
+        "controller.kubernetes.io/hash"
+    } else {
+        HASH
+    };
+    labels[key] = hash.into();
     labels
 }
 

@@ -6,18 +6,21 @@ use serde_json::{Map, Value, json};
 
 use super::node;
 use super::object::{
-    controlled_by, has_labels, is_active, is_ready, items, name, namespace, text, uid,
+    controlled_by, has_labels, is_active, is_deleting, is_ready, items, label, name, namespace,
+    text, uid,
 };
 use super::step::{Action, Step, View};
 use super::world::Id;
 
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+const ENDPOINTS_MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
+const ENDPOINTS_MANAGER: &str = "endpoint-controller";
 /// Most addresses in a slice.
 const MOST: usize = 100;
 
 pub(super) fn next(service: &Value, view: &View<'_>) -> Step {
-    if super::object::is_deleting(service) {
+    if is_deleting(service) {
         return Step::nothing();
     }
     let has_selector = service["spec"]["selector"]
@@ -51,6 +54,16 @@ pub(super) fn next(service: &Value, view: &View<'_>) -> Step {
         ),
         _ => step,
     }
+}
+
+/// Endpoints that we have made go with their service.
+pub(super) fn endpoints_next(endpoints: &Value, view: &View<'_>) -> Step {
+    let is_ours = label(endpoints, ENDPOINTS_MANAGED_BY) == ENDPOINTS_MANAGER;
+    let service = Id::new("services", namespace(endpoints), name(endpoints));
+    if !is_ours || is_deleting(endpoints) || view.world.get(&service).is_some() {
+        return Step::nothing();
+    }
+    Step::now([Action::Delete(Id::of("endpoints", endpoints))])
 }
 
 /// The pods behind the service that have an address.
@@ -129,7 +142,7 @@ fn endpoints(service: &Value, pods: &[&Arc<Value>], view: &View<'_>) -> Option<A
         Some(_) => Some(Action::Patch(id, json!({"subsets": subsets}))),
         None => {
             let mut labels = service["metadata"]["labels"].clone();
-            labels["endpoints.kubernetes.io/managed-by"] = "endpoint-controller".into();
+            labels[ENDPOINTS_MANAGED_BY] = ENDPOINTS_MANAGER.into();
             Some(Action::Create(
                 "endpoints",
                 json!({
@@ -137,7 +150,6 @@ fn endpoints(service: &Value, pods: &[&Arc<Value>], view: &View<'_>) -> Option<A
                     "kind": "Endpoints",
                     "metadata": {
                         "name": name(service), "namespace": namespace(service), "labels": labels,
-                        "ownerReferences": controlled_by(service, "v1", "Service"),
                     },
                     "subsets": subsets,
                 }),

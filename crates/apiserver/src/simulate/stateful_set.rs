@@ -144,6 +144,7 @@ impl Set<'_> {
         ];
         let mut pod = maker.pod(&self.object["spec"]["template"], &labels);
         pod["metadata"]["name"] = pod_name.clone().into();
+        pod["metadata"]["generateName"] = format!("{}-", name(self.object)).into();
         pod["spec"]["hostname"] = pod_name.into();
         if !text(&self.object["spec"]["serviceName"]).is_empty() {
             pod["spec"]["subdomain"] = self.object["spec"]["serviceName"].clone();

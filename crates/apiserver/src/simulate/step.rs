@@ -1,11 +1,13 @@
 //! What a state machine asks for: things to do now, and things to do after a while.
 
+use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Options;
+use super::object::{name, namespace};
 use super::world::{Id, World};
 
 /// One call of the API.
@@ -17,11 +19,31 @@ pub(super) enum Action {
     Patch(Id, Value),
     /// Merges into `status`.
     Status(Id, Value),
+    /// Merges annotations, through the status: so no new generation comes of it.
+    Annotate(Id, Value),
     /// Puts a pod on the node.
     Bind(Id),
     Delete(Id),
     /// Deletes a pod whose containers have ended.
     DeleteNow(Id),
+}
+
+/// Tells what is done to which object, and nothing of what is in it.
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verb, id) = match self {
+            Self::Create(plural, object) => {
+                let (namespace, name) = (namespace(object), name(object));
+                return write!(f, "create {plural} {namespace}/{name}");
+            }
+            Self::Patch(id, _) => ("patch", id),
+            Self::Status(id, _) => ("write the status of", id),
+            Self::Annotate(id, _) => ("annotate", id),
+            Self::Bind(id) => ("bind", id),
+            Self::Delete(id) | Self::DeleteNow(id) => ("delete", id),
+        };
+        write!(f, "{verb} {} {}/{}", id.plural, id.namespace, id.name)
+    }
 }
 
 /// What to do about one object.

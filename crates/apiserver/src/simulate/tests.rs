@@ -54,7 +54,9 @@ impl Play {
     fn create(&mut self, plural: &'static str, mut object: Value) -> Vec<Id> {
         let number = self.version + 1;
         let metadata = &mut object["metadata"];
-        if let Some(prefix) = metadata["generateName"].as_str() {
+        if let Some(prefix) = metadata["generateName"].as_str()
+            && metadata["name"].is_null()
+        {
             metadata["name"] = format!("{prefix}{number}").into();
         }
         metadata["uid"] = format!("uid-{number}").into();
@@ -96,6 +98,9 @@ impl Play {
             Action::Create(plural, object) => self.create(plural, object),
             Action::Patch(id, change) => self.change(&id, &change),
             Action::Status(id, change) => self.change(&id, &json!({"status": change})),
+            Action::Annotate(id, annotations) => {
+                self.change(&id, &json!({"metadata": {"annotations": annotations}}))
+            }
             Action::Bind(id) => {
                 let mut pod = (**self.world.get(&id).unwrap()).clone();
                 pod["spec"]["nodeName"] = node::NAME.into();
@@ -522,4 +527,36 @@ fn a_service_gets_an_address_and_endpoints() {
         (&budget["currentHealthy"], &budget["disruptionsAllowed"]),
         (&json!(2), &json!(1))
     );
+    play.delete(&Id::new("services", "n", "s"), true);
+    assert!(play.run(50));
+    assert!(play.names("endpoints").is_empty());
+}
+
+#[test]
+fn a_cron_job_runs_when_it_is_due_and_keeps_the_last_runs() {
+    let mut play = Play::new();
+    let mut spec = job(&json!({}))["spec"].clone();
+    spec["completions"] = 1.into();
+    let cron = json!({
+        "metadata": {"name": "c", "namespace": "n"},
+        "spec": {"schedule": "0 * * * *", "successfulJobsHistoryLimit": 1, "jobTemplate": {"spec": spec}},
+    });
+    play.create("cronjobs", cron);
+    let id = Id::new("cronjobs", "n", "c");
+    assert!(play.run(50));
+    assert!(play.names("jobs").is_empty());
+    for (since, minute) in [
+        ("2026-11-15T22:30:00Z", "29913120"),
+        ("2026-11-15T23:59:00Z", "29913120"),
+    ] {
+        play.change(&id, &json!({"metadata": {"creationTimestamp": since}}));
+        assert!(play.run(100));
+        assert_eq!(play.names("jobs"), [format!("c-{minute}")]);
+    }
+    let status = play.status("cronjobs", "c");
+    assert_eq!(status["lastScheduleTime"], "2026-11-16T00:00:00Z");
+    assert_eq!(status["lastSuccessfulTime"], "2026-11-16T00:00:00Z");
+    play.change(&id, &json!({"spec": {"successfulJobsHistoryLimit": 0}}));
+    assert!(play.run(50));
+    assert!(play.names("jobs").is_empty());
 }

@@ -16,6 +16,7 @@ pub(super) const WATCHED: &[(&str, &str)] = &[
     ("replicasets", "apps/v1"),
     ("statefulsets", "apps/v1"),
     ("horizontalpodautoscalers", "autoscaling/v2"),
+    ("cronjobs", "batch/v1"),
     ("jobs", "batch/v1"),
     ("endpointslices", "discovery.k8s.io/v1"),
     ("poddisruptionbudgets", "policy/v1"),

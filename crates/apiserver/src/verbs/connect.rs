@@ -2,14 +2,19 @@
 
 use super::call::Call;
 use crate::negotiate::{Answer, text};
+use crate::simulate;
 use crate::status::{Reason, Status};
 
 /// The log of a Pod. Nothing runs here, so there is one line that says so.
 pub(super) fn log(call: &Call<'_>) -> Result<Answer, Status> {
-    if call.state.store.get(&call.key()?).is_none() {
+    let Some(pod) = call.state.store.get(&call.key()?) else {
         return Err(call.not_found(call.name()));
-    }
-    let line = "This API server runs no containers: there is no log.\n";
+    };
+    let pod = serde_json::from_slice(pod.bytes()).map_err(Status::internal)?;
+    let line = match simulate::log_text(&pod, call.query.text("container")) {
+        Some(line) => line,
+        None => "This API server runs no containers: there is no log.\n".to_owned(),
+    };
     Ok(text(http::StatusCode::OK, line))
 }
 

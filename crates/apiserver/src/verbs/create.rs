@@ -53,12 +53,11 @@ async fn review(call: &mut Call<'_>, options: WriteOptions) -> Result<Answer, St
         return super::binding::bind(call, &object).await;
     }
     let mut object = object;
-    if kind.namespaced {
-        let namespace = call.namespace().to_owned();
-        metadata_of(&mut object).insert("namespace".to_owned(), namespace.into());
-    }
     let object = {
         let writing = Writing::new(call, options);
+        if kind.namespaced {
+            writing.settle_namespace(&mut object)?;
+        }
         writing.shape.manager.update(None, object, writing.writer())
     };
     match call.state.auth.review(&kind.plural, call.who, object) {

@@ -7,6 +7,7 @@
     reason = "a test ends where something is missing"
 )]
 
+mod controllers;
 mod crash;
 mod decode;
 mod defaults;

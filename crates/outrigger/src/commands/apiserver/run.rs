@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use outrigger_apiserver::auth::StaticTokens;
 use outrigger_apiserver::server::{Options, Server};
 use outrigger_apiserver::simulate;
 use outrigger_apiserver::transport::{Listener, write_kubeconfig};
@@ -36,6 +37,9 @@ pub(crate) struct Args {
     /// Write a kubeconfig with the admin token to this file
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    /// Know users by the tokens of this file: lines of token,user,uid,"group1,group2"
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
     /// Let workloads become ready, or fail if they ask for it, though nothing runs
     #[arg(long)]
     simulate_workloads: bool,
@@ -51,10 +55,15 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
-    let options = match &args.data {
+    let mut options = match &args.data {
         Some(folder) => Options::in_folder(folder),
         None => Options::in_memory(),
     };
+    if let Some(path) = &args.token_file {
+        let text = fs_err::read_to_string(path)?;
+        options.tokens = StaticTokens::parse(&text)
+            .with_context(|| format!("failed to read {}", path.display()))?;
+    }
     let listener = Listener::bind(args.listen, args.allow_remote)
         .await
         .hint("--allow-remote lets other machines in; whoever has the token can do everything")?;
