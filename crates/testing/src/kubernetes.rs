@@ -27,6 +27,8 @@ const READY_WITHIN: Duration = Duration::from_mins(1);
 pub struct Options {
     /// Runs garbage collection, namespace deletion, Deployments and the like.
     pub controller_manager: bool,
+    /// Only these controllers, separated by commas; all if none are named.
+    pub controllers: Option<&'static str>,
     /// Makes etcd sync each write to the disk, as in production. Tests are faster without.
     pub durable: bool,
 }
@@ -35,6 +37,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             controller_manager: true,
+            controllers: None,
             durable: false,
         }
     }
@@ -150,7 +153,7 @@ fn programs(
         api_server(address, credentials)?,
     ];
     if options.controller_manager {
-        programs.push(controller_manager(address, credentials)?);
+        programs.push(controller_manager(options, address, credentials)?);
     }
     Ok(programs)
 }
@@ -190,8 +193,13 @@ fn api_server(address: Ipv4Addr, credentials: &Credentials) -> anyhow::Result<Pr
         ))
 }
 
-fn controller_manager(address: Ipv4Addr, credentials: &Credentials) -> anyhow::Result<Program> {
+fn controller_manager(
+    options: Options,
+    address: Ipv4Addr,
+    credentials: &Credentials,
+) -> anyhow::Result<Program> {
     Ok(Program::new(peers::KUBE_CONTROLLER_MANAGER)?
+        .flag("controllers", options.controllers.unwrap_or("*"))
         .flag("kubeconfig", credentials.kubeconfig.display())
         .flag("bind-address", address)
         .flag("leader-elect", false)
