@@ -13,6 +13,7 @@ mod embedded;
 mod endpoint;
 mod events;
 mod mask;
+mod order;
 mod place;
 mod report;
 mod run;

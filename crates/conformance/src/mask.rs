@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 
+use crate::order;
+
 const UID: &str = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 
 /// Masks all answers of one case on one server.
@@ -43,7 +45,9 @@ impl Names {
             }
             Value::Object(entries) => {
                 self.learn_object(entries);
-                entries.values().for_each(|value| self.learn(value));
+                if !is_bookmark(entries) {
+                    entries.values().for_each(|value| self.learn(value));
+                }
             }
             _ => {}
         }
@@ -75,7 +79,11 @@ fn is_collection(object: &Map<String, Value>) -> bool {
     object.contains_key("items")
         || kind == "Table"
         || kind.ends_with("List")
-        || object.get("type").is_some_and(|kind| kind == "BOOKMARK")
+        || is_bookmark(object)
+}
+
+fn is_bookmark(event: &Map<String, Value>) -> bool {
+    event.get("type").is_some_and(|kind| kind == "BOOKMARK")
 }
 
 fn rank(versions: &BTreeSet<u64>) -> BTreeMap<u64, usize> {
@@ -117,6 +125,15 @@ impl Mask {
             }
         }
         hide_ages(object);
+        order::object(object);
+        // Owners are listed by uid, in keys.
+        if object.keys().any(|key| key.starts_with("k:{")) {
+            let entries = std::mem::take(object);
+            *object = entries
+                .into_iter()
+                .map(|(key, value)| (self.text("", &key), value))
+                .collect();
+        }
         for (key, value) in object {
             self.value(key, value);
         }
