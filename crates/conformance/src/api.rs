@@ -74,11 +74,14 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let scratch = tempfile::tempdir()?;
     let real = RealKubernetes::start(real_options()).await?;
     let other = Other::start(args, scratch.path()).await?;
-    let real_client = Client::connect(&Endpoint::read(real.kubeconfig())?).await?;
-    let our_client = Client::connect(&other.endpoint()?).await?;
-    let known = if args.only.is_some() { Arc::default() } else { deliberate };
+    let servers = [Endpoint::read(real.kubeconfig())?, other.endpoint()?];
+    let known = if args.only.is_some() {
+        Arc::default()
+    } else {
+        deliberate
+    };
     let mut verdicts: Vec<Verdict> = futures::stream::iter(cases)
-        .map(|case| judge(case, &real_client, &our_client, &known))
+        .map(|case| judge(case, &servers, &known))
         .buffered(AT_ONCE)
         .collect()
         .await;
@@ -88,9 +91,15 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     }
     let stale = stale(&known, &verdicts);
     report::print(&verdicts, &known, &stale, start.elapsed());
-    let failed = verdicts.iter().filter(|verdict| !verdict.is_equal()).count();
+    let failed = verdicts
+        .iter()
+        .filter(|verdict| !verdict.is_equal())
+        .count();
     if failed > 0 || !stale.is_empty() {
-        bail!("{failed} cases differ, {} listed differences do not", stale.len());
+        bail!(
+            "{failed} cases differ, {} listed differences do not",
+            stale.len()
+        );
     }
     Ok(())
 }
@@ -130,8 +139,14 @@ impl Other {
     }
 }
 
-async fn judge(case: Case, real: &Client, ours: &Client, known: &[Deliberate]) -> Verdict {
-    let (real, ours) = tokio::join!(run::case(real, &case), run::case(ours, &case));
+/// Runs a case on a connection of its own.
+async fn answers(server: &Endpoint, case: &Case) -> anyhow::Result<Vec<Value>> {
+    run::case(&Client::connect(server).await?, case).await
+}
+
+async fn judge(case: Case, servers: &[Endpoint; 2], known: &[Deliberate]) -> Verdict {
+    let [real, ours] = servers;
+    let (real, ours) = tokio::join!(answers(real, &case), answers(ours, &case));
     let mut verdict = Verdict {
         case,
         differences: Vec::new(),
@@ -165,7 +180,10 @@ async fn judge(case: Case, real: &Client, ours: &Client, known: &[Deliberate]) -
         }
         for difference in compare::answers(index + 1, real, ours) {
             let name = &*verdict.case.name;
-            match known.iter().position(|known| known.covers(name, &difference)) {
+            match known
+                .iter()
+                .position(|known| known.covers(name, &difference))
+            {
                 Some(known) => verdict.deliberate.push(known),
                 None => verdict.differences.push(difference),
             }

@@ -96,7 +96,10 @@ pub(crate) fn load(folder: &Path) -> anyhow::Result<Vec<Case>> {
     for entry in fs_err::read_dir(folder)? {
         paths.push(entry?.path());
     }
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    paths.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "yaml")
+    });
     paths.sort();
     let mut cases = Vec::new();
     for path in paths {

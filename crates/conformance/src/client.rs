@@ -14,6 +14,7 @@ use rustls::ClientConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
@@ -22,12 +23,14 @@ use crate::endpoint::Endpoint;
 /// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(70);
 
-/// One connection to one server; clones share it.
+type Sender = http2::SendRequest<Full<Bytes>>;
+
+/// One connection to one server; clones share it. A real server ends it after a wrong token: the next request
+/// then makes a new one.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
-    sender: http2::SendRequest<Full<Bytes>>,
-    authority: Arc<str>,
-    token: Arc<str>,
+    sender: Arc<Mutex<Sender>>,
+    endpoint: Arc<Endpoint>,
 }
 
 /// A whole answer.
@@ -40,44 +43,23 @@ pub(crate) struct Answer {
 
 impl Client {
     pub(crate) async fn connect(endpoint: &Endpoint) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(&endpoint.authority).await?;
-        stream.set_nodelay(true)?;
-        let mut config =
-            ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-                .with_safe_default_protocol_versions()?
-                .with_root_certificates(endpoint.roots.clone())
-                .with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec()];
-        let name = ServerName::try_from(endpoint.host().to_owned())?;
-        let stream = TlsConnector::from(Arc::new(config))
-            .connect(name, stream)
-            .await
-            .with_context(|| format!("no TLS with {}", endpoint.authority))?;
-        let (sender, connection) = http2::Builder::new(TokioExecutor::new())
-            .initial_stream_window_size(4 << 20)
-            .initial_connection_window_size(16 << 20)
-            .handshake(TokioIo::new(stream))
-            .await?;
-        // It ends when the last sender is dropped or the server goes away; requests then say so.
-        tokio::spawn(connection);
         Ok(Self {
-            sender,
-            authority: endpoint.authority.as_str().into(),
-            token: endpoint.token.as_str().into(),
+            sender: Arc::new(Mutex::new(connection(endpoint).await?)),
+            endpoint: Arc::new(endpoint.clone()),
         })
     }
 
     /// A request of the administrator.
     pub(crate) fn request(&self, method: &str, path: &str) -> http::request::Builder {
         self.anonymous(method, path)
-            .header("authorization", format!("Bearer {}", self.token))
+            .header("authorization", format!("Bearer {}", self.endpoint.token))
     }
 
     /// A request of nobody.
     pub(crate) fn anonymous(&self, method: &str, path: &str) -> http::request::Builder {
         Request::builder()
             .method(method)
-            .uri(format!("https://{}{path}", self.authority))
+            .uri(format!("https://{}{path}", self.endpoint.authority))
     }
 
     /// Sends it and reads the whole answer.
@@ -103,9 +85,17 @@ impl Client {
         &self,
         request: Request<Full<Bytes>>,
     ) -> anyhow::Result<Response<Incoming>> {
-        let mut sender = self.sender.clone();
+        let mut sender = self.sender().await?;
         sender.ready().await?;
         Ok(sender.send_request(request).await?)
+    }
+
+    async fn sender(&self) -> anyhow::Result<Sender> {
+        let mut sender = self.sender.lock().await;
+        if sender.is_closed() {
+            *sender = connection(&self.endpoint).await?;
+        }
+        Ok(sender.clone())
     }
 
     /// GET as the administrator.
@@ -122,4 +112,27 @@ impl Client {
             .body(Full::new(body.into()))?;
         self.send(request).await
     }
+}
+
+async fn connection(endpoint: &Endpoint) -> anyhow::Result<Sender> {
+    let stream = TcpStream::connect(&endpoint.authority).await?;
+    stream.set_nodelay(true)?;
+    let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(endpoint.roots.clone())
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let name = ServerName::try_from(endpoint.host().to_owned())?;
+    let stream = TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+        .with_context(|| format!("no TLS with {}", endpoint.authority))?;
+    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(4 << 20)
+        .initial_connection_window_size(16 << 20)
+        .handshake(TokioIo::new(stream))
+        .await?;
+    // It ends when the last sender is dropped or the server goes away; requests then say so.
+    tokio::spawn(connection);
+    Ok(sender)
 }

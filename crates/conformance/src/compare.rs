@@ -20,7 +20,13 @@ pub(crate) fn answers(step: usize, real: &Value, ours: &Value) -> Vec<Difference
     found
 }
 
-fn walk(step: usize, at: &str, real: Option<&Value>, ours: Option<&Value>, found: &mut Vec<Difference>) {
+fn walk(
+    step: usize,
+    at: &str,
+    real: Option<&Value>,
+    ours: Option<&Value>,
+    found: &mut Vec<Difference>,
+) {
     match (real, ours) {
         (Some(real), Some(ours)) if real == ours => {}
         (Some(Value::Object(real)), Some(Value::Object(ours))) => {
@@ -78,7 +84,10 @@ fn remove_parts(value: &mut Value, parts: &[String]) {
             key => drop(entries.remove(key)),
         },
         Value::Object(entries) => {
-            for (_, value) in entries.iter_mut().filter(|(key, _)| first == "*" || first == *key) {
+            for (_, value) in entries
+                .iter_mut()
+                .filter(|(key, _)| first == "*" || first == *key)
+            {
                 remove_parts(value, rest);
             }
         }
@@ -106,14 +115,21 @@ mod tests {
 
     #[test]
     fn differences_name_their_places() {
-        let found = answers(1, &json!({"a": [1, 2], "b": 1}), &json!({"a": [1, 3], "c": 1}));
+        let found = answers(
+            1,
+            &json!({"a": [1, 2], "b": 1}),
+            &json!({"a": [1, 3], "c": 1}),
+        );
         let places: Vec<_> = found.iter().map(|difference| &*difference.at).collect();
         assert_eq!(places, ["/a/1", "/b", "/c"]);
     }
 
     #[test]
     fn a_pattern_matches_what_is_below_it() {
-        assert!(matches("/body/items/*/status", "/body/items/3/status/phase"));
+        assert!(matches(
+            "/body/items/*/status",
+            "/body/items/3/status/phase"
+        ));
         assert!(!matches("/body/items/*/status", "/body/items/3/spec"));
     }
 

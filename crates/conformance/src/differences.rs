@@ -22,7 +22,10 @@ pub(crate) struct Deliberate {
 impl Deliberate {
     pub(crate) fn covers(&self, case: &str, difference: &Difference) -> bool {
         self.cases.iter().any(|name| name == case)
-            && self.at.iter().any(|at| compare::matches(at, &difference.at))
+            && self
+                .at
+                .iter()
+                .any(|at| compare::matches(at, &difference.at))
     }
 
     /// Whether one of these cases is among those that ran.

@@ -41,7 +41,8 @@ impl Names {
             Value::Array(items) => items.iter().for_each(|item| self.learn(item)),
             Value::String(text) => {
                 let found = YAML_VERSION.captures_iter(text);
-                self.versions.extend(found.filter_map(|found| found[1].parse::<u64>().ok()));
+                self.versions
+                    .extend(found.filter_map(|found| found[1].parse::<u64>().ok()));
             }
             Value::Object(entries) => {
                 self.learn_object(entries);
@@ -75,11 +76,11 @@ fn version(metadata: &Value) -> Option<u64> {
 
 /// A list, a table or a bookmark: its version is that of the whole store, which other cases write to.
 fn is_collection(object: &Map<String, Value>) -> bool {
-    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-    object.contains_key("items")
-        || kind == "Table"
-        || kind.ends_with("List")
-        || is_bookmark(object)
+    let kind = object
+        .get("kind")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    object.contains_key("items") || kind == "Table" || kind.ends_with("List") || is_bookmark(object)
 }
 
 fn is_bookmark(event: &Map<String, Value>) -> bool {
@@ -163,13 +164,20 @@ impl Mask {
     }
 
     fn version(&self, text: &str) -> String {
-        let rank = text.parse().ok().and_then(|version| self.ranks.get(&version));
+        let rank = text
+            .parse()
+            .ok()
+            .and_then(|version| self.ranks.get(&version));
         rank.map_or_else(|| text.to_owned(), |rank| format!("<version {rank}>"))
     }
 
     /// `<uid 2>` for the second uid that appeared.
     fn nth(&mut self, name: &str, text: &str) -> String {
-        let next = 1 + self.seen.keys().filter(|seen| seen.starts_with(name)).count();
+        let next = 1 + self
+            .seen
+            .keys()
+            .filter(|seen| seen.starts_with(name))
+            .count();
         let number = *self.seen.entry(format!("{name} {text}")).or_insert(next);
         format!("<{name} {number}>")
     }
@@ -183,22 +191,23 @@ fn hide_version(object: &mut Map<String, Value>) {
     }
 }
 
-/// The cells of a table that tell an age.
+/// The cells of a table that tell an age. A later event of a watch has no columns: any cell may be an age.
 fn hide_ages(table: &mut Map<String, Value>) {
-    let Some(columns) = table.get("columnDefinitions").and_then(Value::as_array) else {
-        return;
+    let columns = match table.get("columnDefinitions") {
+        Some(Value::Array(columns)) => columns.clone(),
+        _ => Vec::new(),
     };
-    let ages: Vec<usize> = (0..columns.len())
-        .filter(|index| {
-            let name = columns[*index]["name"].as_str().unwrap_or_default();
-            matches!(name, "Age" | "Last Seen" | "First Seen" | "Duration" | "Created At")
+    let is_age = |index: usize| {
+        columns.get(index).is_none_or(|column| {
+            let name = column["name"].as_str().unwrap_or_default();
+            matches!(name, "Age" | "Last Seen" | "First Seen" | "Duration")
         })
-        .collect();
-    for row in table.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten() {
-        for index in &ages {
-            if let Some(cell) = row["cells"].get_mut(*index)
-                && cell.as_str().is_some_and(|cell| AGE.is_match(cell))
-            {
+    };
+    let rows = table.get_mut("rows").and_then(Value::as_array_mut);
+    for row in rows.into_iter().flatten() {
+        let cells = row["cells"].as_array_mut().into_iter().flatten();
+        for (_, cell) in cells.enumerate().filter(|(index, _)| is_age(*index)) {
+            if cell.as_str().is_some_and(|cell| AGE.is_match(cell)) {
                 *cell = "<age>".into();
             }
         }
@@ -206,8 +215,7 @@ fn hide_ages(table: &mut Map<String, Value>) {
 }
 
 /// In answers that are YAML.
-static YAML_VERSION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"resourceVersion: "([0-9]+)""#));
+static YAML_VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r#"resourceVersion: "([0-9]+)""#));
 
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern("^([0-9]+[smhdy])+$"));
 
@@ -221,10 +229,19 @@ static PATTERNS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
         ("time", pattern(&format!("{time}Z"))),
         ("volume", pattern("kube-api-access-[a-z0-9]{5}")),
         ("token", pattern(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")),
-        ("certificate", pattern("(?s)-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n?")),
+        (
+            "certificate",
+            pattern("(?s)-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n?"),
+        ),
         ("ip", pattern(r"\b10\.[0-9]+\.[0-9]+\.[0-9]+\b")),
-        ("version", pattern(r#"(?i)resource ?version[^0-9{}]{0,30}?([0-9]+)"#)),
-        ("current", pattern(r"current: [0-9]+|too old resource version: [0-9]+ \([0-9]+\)")),
+        (
+            "version",
+            pattern(r#"(?i)resource ?version[^0-9{}]{0,30}?([0-9]+)"#),
+        ),
+        (
+            "current",
+            pattern(r"current: [0-9]+|too old resource version: [0-9]+ \([0-9]+\)"),
+        ),
     ]
 });
 
@@ -272,14 +289,22 @@ mod tests {
 
     #[test]
     fn generated_names_are_hidden_in_messages_too() {
-        let value = json!([{"metadata": {"generateName": "a-", "name": "a-x1y2z"}}, "\"a-x1y2z\" is gone"]);
+        let value =
+            json!([{"metadata": {"generateName": "a-", "name": "a-x1y2z"}}, "\"a-x1y2z\" is gone"]);
         let shown = masked(value);
         assert_eq!(shown[1], "\"a-<suffix>\" is gone");
     }
 
     #[test]
     fn times_of_the_run_are_hidden_and_old_ones_stay() {
-        let value = json!(["2026-11-16T01:02:03Z", "2026-11-16T01:02:03.123456Z", "2020-01-01T00:00:00Z"]);
-        assert_eq!(masked(value), json!(["<time>", "<microtime>", "2020-01-01T00:00:00Z"]));
+        let value = json!([
+            "2026-11-16T01:02:03Z",
+            "2026-11-16T01:02:03.123456Z",
+            "2020-01-01T00:00:00Z"
+        ]);
+        assert_eq!(
+            masked(value),
+            json!(["<time>", "<microtime>", "2020-01-01T00:00:00Z"])
+        );
     }
 }

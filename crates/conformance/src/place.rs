@@ -19,13 +19,25 @@ impl Places {
             ("net", namespaced("networking.k8s.io/v1")),
             ("policy", namespaced("policy/v1")),
             ("scaling", namespaced("autoscaling/v2")),
-            ("leases", format!("{}/leases", namespaced("coordination.k8s.io/v1"))),
+            (
+                "leases",
+                format!("{}/leases", namespaced("coordination.k8s.io/v1")),
+            ),
             ("rbac", namespaced("rbac.authorization.k8s.io/v1")),
-            ("clusterrbac", "/apis/rbac.authorization.k8s.io/v1".to_owned()),
+            (
+                "clusterrbac",
+                "/apis/rbac.authorization.k8s.io/v1".to_owned(),
+            ),
             ("reviews", "/apis/authorization.k8s.io/v1".to_owned()),
-            ("crds", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned()),
+            (
+                "crds",
+                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned(),
+            ),
             ("group", format!("{case}.example.com")),
-            ("cr", format!("/apis/{case}.example.com/v1/namespaces/{case}/widgets")),
+            (
+                "cr",
+                format!("/apis/{case}.example.com/v1/namespaces/{case}/widgets"),
+            ),
         ];
         Self(places.map(|(name, text)| (name.to_owned(), text)).into())
     }

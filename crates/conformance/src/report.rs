@@ -25,8 +25,15 @@ pub(crate) fn print(
     }
     print_topics(verdicts);
     for (index, known) in known.iter().enumerate() {
-        let times = verdicts.iter().filter(|verdict| verdict.deliberate.contains(&index));
-        println!("deliberate: {} ({} cases): {}", known.name, times.count(), known.reason);
+        let times = verdicts
+            .iter()
+            .filter(|verdict| verdict.deliberate.contains(&index));
+        println!(
+            "deliberate: {} ({} cases): {}",
+            known.name,
+            times.count(),
+            known.reason
+        );
     }
     for known in stale {
         println!("listed as a difference, but there is none: {}", known.name);
@@ -61,7 +68,10 @@ fn print_verdict(verdict: &Verdict) {
     for difference in verdict.differences.iter().take(SHOWN) {
         if difference.step != step {
             step = difference.step;
-            println!("  step {step}: {}", run::title(&verdict.case.steps[step - 1]));
+            println!(
+                "  step {step}: {}",
+                run::title(&verdict.case.steps[step - 1])
+            );
         }
         print_difference(difference);
     }

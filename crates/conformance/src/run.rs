@@ -111,7 +111,9 @@ impl Run<'_> {
             let value = answer["body"]
                 .pointer(pointer)
                 .with_context(|| format!("nothing at {pointer} to save: {answer}"))?;
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
             self.places.set(name, text);
         }
         Ok(answer)
@@ -121,8 +123,16 @@ impl Run<'_> {
     async fn ask(&self, step: &Step) -> anyhow::Result<Value> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let answer = shown(&self.client.send(self.request(step)?).await?);
-            if step.until.iter().all(|(place, wanted)| holds(&answer, place, wanted)) {
+            let answer = self.client.send(self.request(step)?).await?;
+            // A real server refuses for a moment when it takes in a changed definition.
+            let busy = answer.status == 503 && answer.headers.contains_key("retry-after");
+            let answer = shown(&answer);
+            if !busy
+                && step
+                    .until
+                    .iter()
+                    .all(|(place, wanted)| holds(&answer, place, &self.places.fill_value(wanted)))
+            {
                 return Ok(answer);
             }
             if Instant::now() > deadline {
@@ -186,10 +196,10 @@ impl Run<'_> {
         let mut request = match step.token.as_deref() {
             None => self.client.request(method, &path),
             Some("") => self.client.anonymous(method, &path),
-            Some(token) => self
-                .client
-                .anonymous(method, &path)
-                .header("authorization", format!("Bearer {}", self.places.fill(token))),
+            Some(token) => self.client.anonymous(method, &path).header(
+                "authorization",
+                format!("Bearer {}", self.places.fill(token)),
+            ),
         };
         if let Some(accept) = &step.accept {
             request = request.header("accept", accept_type(accept));
@@ -270,11 +280,14 @@ fn shown(answer: &Answer) -> Value {
     for name in HEADERS {
         let values: Vec<_> = answer.headers.get_all(*name).iter().collect();
         if !values.is_empty() {
-            let values = values.iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+            let values = values
+                .iter()
+                .map(|value| String::from_utf8_lossy(value.as_bytes()));
             headers.insert((*name).to_owned(), values.collect());
         }
     }
     let text = String::from_utf8_lossy(&answer.body);
-    let body: Value = serde_json::from_str(&text).unwrap_or_else(|_| text.clone().into_owned().into());
+    let body: Value =
+        serde_json::from_str(&text).unwrap_or_else(|_| text.clone().into_owned().into());
     json!({"code": answer.status.as_u16(), "headers": headers, "body": body})
 }
