@@ -40,7 +40,7 @@ pub(crate) struct Case {
 pub(crate) struct Step {
     /// Method, path and query: `GET {core}/pods?limit=1`.
     pub(crate) r#do: String,
-    /// A CustomResourceDefinition to make; the step ends when the API serves it.
+    /// A definition of a kind to make; the step ends when the API serves it.
     pub(crate) define: Option<Value>,
     /// The code of the answer; 201 for POST and 200 for the rest unless told.
     pub(crate) expect: Option<u16>,

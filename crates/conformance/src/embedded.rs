@@ -1,5 +1,6 @@
 //! The embedded server: the binary `outrigger apiserver`, on a data folder of its own.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -34,7 +35,26 @@ impl Embedded {
     /// Starts it and waits until it says that it listens.
     pub(crate) async fn start(options: &Options) -> anyhow::Result<Self> {
         let kubeconfig = kubeconfig(&options.data);
-        let mut child = spawn(options, &kubeconfig)?;
+        Self::wait(command(options, &kubeconfig), &kubeconfig).await
+    }
+
+    /// The same, but no file of the server may grow beyond so many bytes.
+    pub(crate) async fn start_limited(options: &Options, bytes: u64) -> anyhow::Result<Self> {
+        let kubeconfig = kubeconfig(&options.data);
+        let server = command(options, &kubeconfig);
+        let server = server.as_std();
+        // With the signal ignored, a write beyond the limit is an error, as on a full disk.
+        let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$@\"", bytes / 512);
+        let mut shell = port("sh");
+        shell
+            .args(["-c", &script, "sh"])
+            .arg(server.get_program())
+            .args(server.get_args());
+        Self::wait(shell, &kubeconfig).await
+    }
+
+    async fn wait(mut command: Command, kubeconfig: &Path) -> anyhow::Result<Self> {
+        let mut child = command.spawn().context("failed to start the server")?;
         let stdout = child.stdout.take().context("stdout is piped")?;
         let mut stdout = BufReader::new(stdout);
         let mut line = String::new();
@@ -48,7 +68,7 @@ impl Embedded {
         Ok(Self {
             child,
             _stdout: stdout,
-            endpoint: Endpoint::read(&kubeconfig)?,
+            endpoint: Endpoint::read(kubeconfig)?,
         })
     }
 
@@ -67,8 +87,9 @@ fn kubeconfig(data: &Path) -> PathBuf {
     data.with_extension("kubeconfig")
 }
 
-pub(crate) fn spawn(options: &Options, kubeconfig: &Path) -> anyhow::Result<Child> {
-    let mut command = Command::new(&options.binary);
+/// The command that starts it; dropping the process kills it.
+pub(crate) fn command(options: &Options, kubeconfig: &Path) -> Command {
+    let mut command = port(&options.binary);
     command
         .arg("apiserver")
         .arg("--data")
@@ -79,10 +100,14 @@ pub(crate) fn spawn(options: &Options, kubeconfig: &Path) -> anyhow::Result<Chil
         command.arg("--simulate-workloads");
     }
     command
+}
+
+/// The port through which proofs start servers.
+fn port(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .kill_on_drop(true);
     command
-        .spawn()
-        .with_context(|| format!("failed to start {}", options.binary.display()))
 }

@@ -5,13 +5,16 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 mod api;
+mod bench;
 mod case;
 mod client;
 mod compare;
+mod crash;
 mod differences;
 mod embedded;
 mod endpoint;
 mod events;
+mod faults;
 mod mask;
 mod order;
 mod place;
@@ -24,6 +27,12 @@ mod yaml;
 enum Proof {
     /// API cases on both servers, their answers compared
     Api(api::Args),
+    /// Start, memory, reads, writes and watches of both servers
+    Bench(bench::Args),
+    /// Kill the embedded server under load and look for what it lost
+    Crash(crash::Args),
+    /// Put the embedded server into trouble
+    Faults(faults::Args),
 }
 
 #[tokio::main]
@@ -31,6 +40,9 @@ enum Proof {
 async fn main() -> ExitCode {
     let result = match Proof::parse() {
         Proof::Api(args) => Box::pin(api::run(&args)).await,
+        Proof::Bench(args) => Box::pin(bench::run(&args)).await,
+        Proof::Crash(args) => Box::pin(crash::run(&args)).await,
+        Proof::Faults(args) => Box::pin(faults::run(&args)).await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -109,10 +109,11 @@ impl Mask {
             }
             Value::Object(entries) => self.object(entries),
             Value::String(text) => *text = self.text(key, text),
-            Value::Number(number) => {
-                if matches!(key, "nodePort" | "healthCheckNodePort") && number.as_u64() > Some(0) {
-                    *value = self.nth("port", &number.to_string()).into();
-                }
+            Value::Number(number)
+                if matches!(key, "nodePort" | "healthCheckNodePort")
+                    && number.as_u64() > Some(0) =>
+            {
+                *value = self.nth("port", &number.to_string()).into();
             }
             _ => {}
         }
@@ -236,7 +237,7 @@ static PATTERNS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
         ("ip", pattern(r"\b10\.[0-9]+\.[0-9]+\.[0-9]+\b")),
         (
             "version",
-            pattern(r#"(?i)resource ?version[^0-9{}]{0,30}?([0-9]+)"#),
+            pattern(r"(?i)resource ?version[^0-9{}]{0,30}?([0-9]+)"),
         ),
         (
             "current",

@@ -48,6 +48,7 @@ pub struct RealKubernetes {
     kubeconfig: PathBuf,
     client: kube::Client,
     supervisor: Supervisor,
+    ready_after: Duration,
 }
 
 impl fmt::Debug for RealKubernetes {
@@ -69,13 +70,16 @@ impl RealKubernetes {
         let programs = programs(options, folder.path(), address, &credentials)?;
         let kubeconfig = credentials.kubeconfig.clone();
         let client = client(&kubeconfig).await?;
+        let start = Instant::now();
         let supervisor = Supervisor::start(folder, &programs)?;
-        let kubernetes = Self {
+        let mut kubernetes = Self {
             kubeconfig,
             client,
             supervisor,
+            ready_after: Duration::ZERO,
         };
         kubernetes.wait_until_ready().await?;
+        kubernetes.ready_after = start.elapsed();
         Ok(kubernetes)
     }
 
@@ -91,6 +95,11 @@ impl RealKubernetes {
     /// The folder of logs and data.
     pub fn folder(&self) -> &Path {
         self.supervisor.folder()
+    }
+
+    /// How long it took from the start of the servers until the API was ready.
+    pub fn ready_after(&self) -> Duration {
+        self.ready_after
     }
 
     async fn wait_until_ready(&self) -> anyhow::Result<()> {
