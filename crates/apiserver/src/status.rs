@@ -38,6 +38,8 @@ pub enum Reason {
     UnsupportedMediaType,
     InternalError,
     ServiceUnavailable,
+    /// The message is all there is.
+    Unknown,
 }
 
 impl Reason {
@@ -61,6 +63,7 @@ impl Reason {
             Self::UnsupportedMediaType => "UnsupportedMediaType",
             Self::InternalError => "InternalError",
             Self::ServiceUnavailable => "ServiceUnavailable",
+            Self::Unknown => "",
         }
     }
 
@@ -79,7 +82,7 @@ impl Reason {
             Self::UnsupportedMediaType => 415,
             Self::Invalid => 422,
             Self::TooManyRequests => 429,
-            Self::ServerTimeout | Self::InternalError => 500,
+            Self::ServerTimeout | Self::InternalError | Self::Unknown => 500,
             Self::ServiceUnavailable => 503,
             Self::Timeout => 504,
         }
@@ -371,6 +374,16 @@ impl Status {
         Self::new(Reason::ServiceUnavailable, message)
     }
 
+    /// A failure for which the real server has no reason, only a text.
+    pub fn unexplained(message: impl Into<String>) -> Self {
+        Self::new(Reason::Unknown, message)
+    }
+
+    /// A patch that cannot be applied.
+    pub fn unprocessable(message: impl Into<String>) -> Self {
+        Self::new(Reason::Invalid, message).with(Details::default())
+    }
+
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self {
             reason: Some(reason),
@@ -426,7 +439,7 @@ impl Serialize for Status {
         if !self.message.is_empty() {
             map.serialize_entry("message", &self.message)?;
         }
-        if let Some(reason) = self.reason {
+        if let Some(reason) = self.reason.filter(|reason| *reason != Reason::Unknown) {
             map.serialize_entry("reason", reason.as_str())?;
         }
         if let Some(details) = &self.details {

@@ -8,6 +8,7 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger chart template web ./chart -f site.yaml   What a Helm chart would install
   outrigger chart images ./chart -o json              The images that it would run
+  outrigger apiserver --data ./data --kubeconfig ./kc A Kubernetes API on this machine
   source <(outrigger completion bash)                 Completion for your shell
 
 Results go to stdout, everything else to stderr.
@@ -34,6 +35,8 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve a Kubernetes API from one process and one file
+    Apiserver(Box<commands::apiserver::Args>),
     /// Render, check, package and inspect Helm charts
     #[command(subcommand)]
     Chart(Box<commands::chart::Chart>),

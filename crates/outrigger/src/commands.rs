@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use crate::arguments::{Arguments, Command};
 use crate::printer::Printer;
 
+pub(crate) mod apiserver;
 pub(crate) mod chart;
 pub(crate) mod completion;
 pub(crate) mod version;
@@ -12,6 +13,7 @@ pub(crate) mod version;
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let printer = Printer::new();
     match arguments.command {
+        Command::Apiserver(args) => apiserver::run(&args, &printer),
         Command::Chart(chart) => chart::run(&chart, &printer),
         Command::Completion(args) => completion::run(&args, &printer),
         Command::Version(args) => version::run(&args, &printer),

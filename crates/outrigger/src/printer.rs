@@ -62,6 +62,14 @@ impl Printer {
         }
     }
 
+    /// Prints a value that has no table.
+    pub(crate) fn value(&self, form: Output, value: &impl Serialize) -> anyhow::Result<()> {
+        match form {
+            Output::Yaml => self.yaml(value),
+            Output::Table | Output::Json => self.json(value),
+        }
+    }
+
     fn json(&self, value: &impl Serialize) -> anyhow::Result<()> {
         let mut text = serde_json::to_vec_pretty(value)?;
         text.push(b'\n');

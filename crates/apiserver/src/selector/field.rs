@@ -42,6 +42,37 @@ impl FieldSelector {
         self.terms.iter().all(|term| term.matches(object))
     }
 
+    /// Whether name and namespace alone decide.
+    pub fn is_about_names(&self) -> bool {
+        let is_name =
+            |term: &Term| matches!(term.label.as_str(), "metadata.name" | "metadata.namespace");
+        self.terms.iter().all(is_name)
+    }
+
+    /// Whether an object of that name satisfies a selector for which name and namespace alone decide.
+    pub fn matches_names(&self, namespace: &str, name: &str) -> bool {
+        self.terms.iter().all(|term| {
+            let found = match term.label.as_str() {
+                "metadata.name" => name,
+                _ => namespace,
+            };
+            (found == term.value) != term.is_negated
+        })
+    }
+
+    /// The same, but only objects of this name.
+    #[must_use]
+    pub fn with_name(mut self, name: &str) -> Self {
+        self.terms.push(Term {
+            label: "metadata.name".to_owned(),
+            paths: vec!["metadata.name".to_owned()],
+            missing: "",
+            is_negated: false,
+            value: name.to_owned(),
+        });
+        self
+    }
+
     /// The one value that a field must have, if the selector says so: a list by name is a look-up.
     pub fn exact(&self, label: &str) -> Option<&str> {
         let mut terms = self.terms.iter();

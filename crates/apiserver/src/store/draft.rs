@@ -18,6 +18,9 @@ const TYPICAL_BYTES: usize = 2048;
 
 const RESOURCE_VERSION: &str = "resourceVersion";
 
+/// What stands at the beginning of every object, in this order: lists leave out the first two without parsing.
+const FIRST: [&str; 3] = ["kind", "apiVersion", "metadata"];
+
 /// A serialized object with a gap where the resource version goes.
 #[derive(Clone)]
 pub struct Draft {
@@ -110,7 +113,11 @@ struct Encoder {
 impl Encoder {
     fn object(&mut self, fields: &Map<String, Value>) -> serde_json::Result<()> {
         self.bytes.push(b'{');
-        for (name, value) in fields {
+        let first = FIRST.iter().filter_map(|name| fields.get_key_value(*name));
+        let rest = fields
+            .iter()
+            .filter(|(name, _)| !FIRST.contains(&name.as_str()));
+        for (name, value) in first.chain(rest) {
             self.name(name)?;
             match (name.as_str(), value) {
                 ("metadata", Value::Object(metadata)) => self.metadata(metadata)?,

@@ -1,0 +1,118 @@
+//! Which binding allows what, told as the real server tells it.
+
+use serde_json::json;
+
+use super::super::identity::Target;
+use super::*;
+
+fn user(name: &str, groups: &[&str]) -> Identity {
+    Identity {
+        name: name.to_owned(),
+        groups: groups.iter().map(|&group| group.to_owned()).collect(),
+        ..Identity::default()
+    }
+}
+
+fn decide(index: &Index, who: &Identity, verb: &str, namespace: &str) -> (bool, String) {
+    let target = Target::Resource {
+        group: "",
+        version: "v1",
+        resource: "pods",
+        subresource: "",
+        namespace,
+        name: "",
+    };
+    let decision = index.decide(who, &Attributes { verb, target });
+    (decision.allowed, decision.reason)
+}
+
+fn role(verb: &str) -> Value {
+    json!({"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}]})
+}
+
+fn binding(role: (&str, &str), subjects: &Value) -> Value {
+    json!({"roleRef": {"kind": role.0, "name": role.1}, "subjects": subjects})
+}
+
+#[test]
+fn users_groups_and_accounts_are_bound() {
+    let mut index = Index::default();
+    index.put_role("", "reader", &role("list"));
+    index.put_role("default", "local", &role("get"));
+    let dev = json!([{"kind": "Group", "name": "dev"}]);
+    index.put_binding("", "readers", &binding(("ClusterRole", "reader"), &dev));
+    let local = json!([{"kind": "User", "name": "bob"}, {"kind": "ServiceAccount", "name": "default", "namespace": "default"}]);
+    index.put_binding("default", "local", &binding(("Role", "local"), &local));
+
+    let alice = user("alice", &["dev"]);
+    let reason =
+        r#"RBAC: allowed by ClusterRoleBinding "readers" of ClusterRole "reader" to Group "dev""#;
+    assert_eq!(
+        decide(&index, &alice, "list", ""),
+        (true, reason.to_owned())
+    );
+    assert_eq!(
+        decide(&index, &alice, "list", "default"),
+        (true, reason.to_owned())
+    );
+    assert_eq!(
+        decide(&index, &alice, "get", "default"),
+        (false, String::new())
+    );
+
+    let bob = user("bob", &[]);
+    let reason = r#"RBAC: allowed by RoleBinding "local/default" of Role "local" to User "bob""#;
+    assert_eq!(
+        decide(&index, &bob, "get", "default"),
+        (true, reason.to_owned())
+    );
+    assert_eq!(decide(&index, &bob, "get", "other"), (false, String::new()));
+    assert_eq!(decide(&index, &bob, "get", ""), (false, String::new()));
+
+    let account = Identity::service_account("default", "default", "u");
+    let reason = r#"RBAC: allowed by RoleBinding "local/default" of Role "local" to ServiceAccount "default/default""#;
+    assert_eq!(
+        decide(&index, &account, "get", "default"),
+        (true, reason.to_owned())
+    );
+}
+
+#[test]
+fn a_role_that_is_not_there_is_told() {
+    let mut index = Index::default();
+    let alice = json!([{"kind": "User", "name": "alice"}]);
+    index.put_binding("", "dangling", &binding(("ClusterRole", "nope"), &alice));
+    index.put_binding("default", "dangling", &binding(("Role", "nope"), &alice));
+    let alice = user("alice", &[]);
+    let cluster = r#"RBAC: clusterrole.rbac.authorization.k8s.io "nope" not found"#;
+    assert_eq!(
+        decide(&index, &alice, "get", ""),
+        (false, cluster.to_owned())
+    );
+    let both = r#"RBAC: [clusterrole.rbac.authorization.k8s.io "nope" not found, role.rbac.authorization.k8s.io "nope" not found]"#;
+    assert_eq!(
+        decide(&index, &alice, "get", "default"),
+        (false, both.to_owned())
+    );
+}
+
+#[test]
+fn what_is_replaced_or_removed_no_longer_allows() {
+    let mut index = Index::default();
+    index.put_role("", "reader", &role("get"));
+    let alice = json!([{"kind": "User", "name": "alice"}]);
+    let bob = json!([{"kind": "User", "name": "bob"}]);
+    index.put_binding("", "b", &binding(("ClusterRole", "reader"), &alice));
+    index.put_binding("", "b", &binding(("ClusterRole", "reader"), &bob));
+    assert!(!decide(&index, &user("alice", &[]), "get", "").0);
+    assert!(decide(&index, &user("bob", &[]), "get", "").0);
+    index.put_role("", "reader", &role("list"));
+    assert!(!decide(&index, &user("bob", &[]), "get", "").0);
+    index.remove_binding("", "b");
+    index.remove_role("", "reader");
+    assert_eq!(
+        decide(&index, &user("bob", &[]), "list", ""),
+        (false, String::new())
+    );
+    assert!(index.grants.is_empty());
+}

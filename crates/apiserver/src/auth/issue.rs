@@ -1,0 +1,195 @@
+//! Answers to token requests: `serviceaccounts/NAME/token`.
+
+use aws_lc_rs::rand::fill;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::Auth;
+use super::credentials::ISSUER;
+use super::identity::service_account_name;
+use super::jwt;
+use super::service_account::{find, strings, text};
+use crate::kinds::{GroupKind, GroupResource};
+use crate::status::Status;
+use crate::status::field::{Error, Path};
+
+const KIND: GroupKind<'_> = GroupKind::new("authentication.k8s.io", "TokenRequest");
+const DEFAULT_SECONDS: i64 = 3600;
+const SHORTEST_SECONDS: i64 = 600;
+const LONGEST_SECONDS: i64 = 1 << 32;
+
+/// What a token is bound to: it dies with it.
+#[derive(Default)]
+struct Bound {
+    claims: Vec<(&'static str, Value)>,
+}
+
+impl Auth {
+    /// Signs a token for a service account. `request` is a `TokenRequest`; the answer is one with its status.
+    pub fn issue_token(
+        &self,
+        namespace: &str,
+        service_account: &Value,
+        mut request: Value,
+    ) -> Result<Value, Status> {
+        let name = text(&service_account["metadata"]["name"]);
+        let uid = text(&service_account["metadata"]["uid"]);
+        check_names(&request, namespace, name, uid)?;
+        let spec = &request["spec"];
+        let seconds = spec["expirationSeconds"]
+            .as_i64()
+            .unwrap_or(DEFAULT_SECONDS);
+        check_seconds(seconds)?;
+        let mut audiences = strings(&spec["audiences"]);
+        if audiences.is_empty() {
+            audiences.push(ISSUER.to_owned());
+        }
+        let reference = request["spec"]["boundObjectRef"].take();
+        let bound = self.bound(namespace, name, &reference)?;
+        let now = self.now();
+        let end = now.as_second().saturating_add(seconds);
+        let mut private = json!({
+            "namespace": namespace,
+            "serviceaccount": {"name": name, "uid": uid},
+        });
+        for (what, reference) in bound.claims {
+            private[what] = reference;
+        }
+        let claims = json!({
+            "aud": audiences,
+            "exp": end,
+            "iat": now.as_second(),
+            "iss": ISSUER,
+            "jti": unique_id()?,
+            "kubernetes.io": private,
+            "nbf": now.as_second(),
+            "sub": service_account_name(namespace, name),
+        });
+        let token = jwt::sign(&self.credentials().key, &claims).map_err(Status::internal)?;
+        let end = Timestamp::from_second(end).map_err(Status::internal)?;
+        Ok(json!({
+            "kind": "TokenRequest",
+            "apiVersion": "authentication.k8s.io/v1",
+            "metadata": {
+                "name": name, "namespace": namespace, "uid": uid, "creationTimestamp": seconds_text(now),
+            },
+            "spec": {
+                "audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference,
+            },
+            "status": {"token": token, "expirationTimestamp": seconds_text(end)},
+        }))
+    }
+
+    fn bound(&self, namespace: &str, account: &str, reference: &Value) -> Result<Bound, Status> {
+        if reference.is_null() {
+            return Ok(Bound::default());
+        }
+        let (api_version, kind) = (text(&reference["apiVersion"]), text(&reference["kind"]));
+        let name = text(&reference["name"]);
+        let (what, plural, namespace) = match (api_version, kind) {
+            ("" | "v1", "Secret") => ("secret", "secrets", namespace),
+            ("" | "v1", "Pod") => ("pod", "pods", namespace),
+            ("" | "v1", "Node") => ("node", "nodes", ""),
+            _ => {
+                let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+                return Err(Status::bad_request(format!(
+                    "cannot bind token to object of type {group}/{version}, Kind={kind}"
+                )));
+            }
+        };
+        let store = self.store();
+        let object = find(store, plural, namespace, name)
+            .ok_or_else(|| Status::not_found(GroupResource::new("", plural), name))?;
+        let uid = object.metadata().uid();
+        let mut bound = Bound::default();
+        if what == "pod" {
+            let pod: Value = serde_json::from_slice(object.bytes()).map_err(Status::internal)?;
+            if text(&pod["spec"]["serviceAccountName"]) != account {
+                let account = crate::status::field::quote(account);
+                return Err(Status::bad_request(format!(
+                    "cannot bind token for serviceaccount {account} to pod running with different serviceaccount name."
+                )));
+            }
+            bound
+                .claims
+                .extend(node_of(store, text(&pod["spec"]["nodeName"])));
+        }
+        let wanted = text(&reference["uid"]);
+        if !wanted.is_empty() && wanted != uid {
+            let why = format!(
+                "the UID in the bound object reference ({wanted}) does not match the UID in record. The object might have been deleted and then recreated"
+            );
+            return Err(Status::conflict(GroupResource::new("", kind), name, why));
+        }
+        bound.claims.push((what, json!({"name": name, "uid": uid})));
+        Ok(bound)
+    }
+}
+
+/// The node that a pod runs on; only its name if there is no such object.
+fn node_of(store: &crate::store::Store, name: &str) -> Option<(&'static str, Value)> {
+    if name.is_empty() {
+        return None;
+    }
+    let node = find(store, "nodes", "", name);
+    let claim = match node {
+        Some(node) => json!({"name": name, "uid": node.metadata().uid()}),
+        None => json!({"name": name}),
+    };
+    Some(("node", claim))
+}
+
+fn check_names(request: &Value, namespace: &str, name: &str, uid: &str) -> Result<(), Status> {
+    let metadata = Path::root("metadata");
+    let asked = &request["metadata"];
+    for (key, actual) in [("name", name), ("namespace", namespace)] {
+        let given = text(&asked[key]);
+        if !given.is_empty() && given != actual {
+            let detail = format!("must match the service account {key} if specified");
+            let error = Error::invalid(&metadata.child(key), given, detail);
+            return Err(Status::invalid(KIND, name, &[error]));
+        }
+    }
+    let given = text(&asked["uid"]);
+    if !given.is_empty() && given != uid {
+        let why = format!(
+            "the UID in the token request ({given}) does not match the UID of the service account ({uid})"
+        );
+        let resource = GroupResource::new(KIND.group, KIND.kind);
+        return Err(Status::conflict(resource, name, why));
+    }
+    Ok(())
+}
+
+fn check_seconds(seconds: i64) -> Result<(), Status> {
+    let detail = if seconds < SHORTEST_SECONDS {
+        "may not specify a duration less than 10 minutes"
+    } else if seconds > LONGEST_SECONDS {
+        "may not specify a duration larger than 2^32 seconds"
+    } else {
+        return Ok(());
+    };
+    let spec = Path::root("spec");
+    let error = Error::invalid(&spec.child("expirationSeconds"), seconds, detail);
+    Err(Status::invalid(KIND, "", &[error]))
+}
+
+pub(super) fn seconds_text(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// A random UUID.
+fn unique_id() -> Result<String, Status> {
+    let mut bytes = [0_u8; 16];
+    fill(&mut bytes).map_err(|_| Status::internal("failed to get random numbers"))?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let mut text = String::with_capacity(36);
+    for (index, byte) in bytes.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,146 @@
+//! The form of the answer that a client asks for.
+
+use http::HeaderMap;
+use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
+
+use crate::request::Query;
+use crate::status::Status;
+
+const OFFERED: [&str; 3] = [
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+];
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Form {
+    #[default]
+    Json,
+    Yaml,
+}
+
+/// What is told of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum View {
+    #[default]
+    Object,
+    Table,
+    Metadata,
+}
+
+/// What a client accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Accept {
+    pub(crate) form: Form,
+    pub(crate) view: View,
+    pub(crate) pretty: bool,
+    pub(crate) gzip: bool,
+    /// Discovery in one document.
+    pub(crate) aggregated: bool,
+}
+
+impl Accept {
+    /// What is best of what the client accepts, or why nothing is.
+    pub(crate) fn parse(headers: &HeaderMap, query: &Query<'_>) -> Result<Self, Status> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let base = Self {
+            pretty: is_pretty(query, text(USER_AGENT).unwrap_or_default()),
+            gzip: text(ACCEPT_ENCODING).is_some_and(accepts_gzip),
+            ..Self::default()
+        };
+        let header = text(ACCEPT).unwrap_or_default();
+        if header.trim().is_empty() {
+            return Ok(base);
+        }
+        let mut clauses: Vec<Clause<'_>> = header.split(',').map(Clause::parse).collect();
+        clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
+        let chosen = clauses.iter().find_map(|clause| clause.choose(base));
+        let only_protobuf = || clauses.iter().any(|clause| clause.media_type == OFFERED[2]);
+        chosen
+            .or_else(|| only_protobuf().then_some(base))
+            .ok_or_else(|| Status::not_acceptable(&OFFERED))
+    }
+
+    /// For failures of requests whose `Accept` cannot be met.
+    pub(crate) fn any() -> Self {
+        Self::default()
+    }
+}
+
+fn is_pretty(query: &Query<'_>, agent: &str) -> bool {
+    match query.text("pretty") {
+        "" => ["curl", "Wget", "Mozilla/5.0"]
+            .iter()
+            .any(|program| agent.starts_with(program)),
+        text => matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True"),
+    }
+}
+
+fn accepts_gzip(header: &str) -> bool {
+    header.split(',').any(|clause| {
+        let mut parts = clause.split(';').map(str::trim);
+        let is_gzip = parts
+            .next()
+            .is_some_and(|coding| coding.eq_ignore_ascii_case("gzip"));
+        is_gzip && !parts.any(|part| matches!(part, "q=0" | "q=0.0"))
+    })
+}
+
+/// One media type of an `Accept` header.
+struct Clause<'h> {
+    media_type: String,
+    quality: f32,
+    kind: &'h str,
+    group: &'h str,
+    version: &'h str,
+    pretty: bool,
+}
+
+impl<'h> Clause<'h> {
+    fn parse(text: &'h str) -> Self {
+        let mut parts = text.split(';').map(str::trim);
+        let mut clause = Self {
+            media_type: parts.next().unwrap_or_default().to_ascii_lowercase(),
+            quality: 1.0,
+            kind: "",
+            group: "",
+            version: "",
+            pretty: false,
+        };
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            match name.trim() {
+                "q" => clause.quality = value.trim().parse().unwrap_or(1.0),
+                "as" => clause.kind = value.trim(),
+                "g" => clause.group = value.trim(),
+                "v" => clause.version = value.trim(),
+                "pretty" => clause.pretty = value.trim() == "1",
+                _ => {}
+            }
+        }
+        clause
+    }
+
+    fn choose(&self, base: Accept) -> Option<Accept> {
+        let form = match self.media_type.as_str() {
+            "application/json" | "application/*" | "*/*" => Form::Json,
+            "application/yaml" => Form::Yaml,
+            _ => return None,
+        };
+        let mut chosen = Accept {
+            form,
+            pretty: base.pretty || self.pretty,
+            ..base
+        };
+        match (self.group, self.kind, self.version) {
+            ("", "", "") => {}
+            ("meta.k8s.io", "Table", "v1") => chosen.view = View::Table,
+            ("meta.k8s.io", "PartialObjectMetadata" | "PartialObjectMetadataList", "v1") => {
+                chosen.view = View::Metadata;
+            }
+            ("apidiscovery.k8s.io", "APIGroupDiscoveryList", "v2") => chosen.aggregated = true,
+            _ => return None,
+        }
+        Some(chosen)
+    }
+}

@@ -1,0 +1,41 @@
+use http::HeaderMap;
+use http::header::ACCEPT;
+
+use super::accept::Form;
+use super::{Accept, View, from_yaml, to_yaml};
+use crate::request::Query;
+
+#[track_caller]
+fn accept(header: &str) -> Result<Accept, u16> {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, header.parse().unwrap());
+    Accept::parse(&headers, &Query::parse("")).map_err(|status| status.code())
+}
+
+#[test]
+fn the_first_form_on_offer_counts() {
+    assert_eq!(accept("").unwrap().form, Form::Json);
+    assert_eq!(accept("application/yaml").unwrap().form, Form::Yaml);
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+    assert_eq!(accept(table).unwrap().view, View::Table);
+    let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    assert_eq!(accept(metadata).unwrap().view, View::Metadata);
+    let typed = "application/vnd.kubernetes.protobuf,application/json";
+    assert_eq!(accept(typed).unwrap().form, Form::Json);
+    assert_eq!(
+        accept("application/json;q=0.1, application/yaml")
+            .unwrap()
+            .form,
+        Form::Yaml
+    );
+    assert_eq!(accept("text/html, */*;q=0.1").unwrap().form, Form::Json);
+    assert_eq!(accept("text/html"), Err(406));
+}
+
+#[test]
+fn yaml_goes_both_ways() {
+    let value = from_yaml(b"a: 1\nb:\n- x\n- true\n").unwrap();
+    assert_eq!(value, serde_json::json!({"a": 1, "b": ["x", true]}));
+    assert_eq!(to_yaml(&value), b"a: 1\nb:\n- x\n- true\n");
+    assert!(from_yaml(b"a: [").is_err());
+}

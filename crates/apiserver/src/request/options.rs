@@ -1,0 +1,195 @@
+//! What writes and deletions are told beside the object: dry run, field manager, propagation.
+
+use serde_json::Value;
+
+use super::Query;
+use crate::kinds::GroupKind;
+use crate::status::Status;
+use crate::status::field::{self, quote};
+
+const MAX_MANAGER: usize = 128;
+
+/// What is done about unknown and repeated fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+/// The options of a create, an update or a patch.
+#[derive(Debug, Clone)]
+pub(crate) struct WriteOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) field_manager: String,
+    pub(crate) validation: FieldValidation,
+    pub(crate) force: Option<bool>,
+}
+
+impl WriteOptions {
+    /// Reads and checks the options. `kind` is what errors call them: `CreateOptions` for example.
+    pub(crate) fn parse(query: &Query<'_>, kind: &str, is_apply: bool) -> Result<Self, Status> {
+        let options = Self {
+            dry_run: query.has("dryRun"),
+            field_manager: query.text("fieldManager").to_owned(),
+            validation: match query.text("fieldValidation") {
+                "Ignore" => FieldValidation::Ignore,
+                "Strict" => FieldValidation::Strict,
+                _ => FieldValidation::Warn,
+            },
+            force: query.optional_flag("force"),
+        };
+        let mut errors = Vec::new();
+        if kind == "PatchOptions" {
+            if is_apply && options.field_manager.is_empty() {
+                let place = field::Path::root("fieldManager");
+                errors.push(field::Error::required(
+                    &place,
+                    "is required for apply patch",
+                ));
+            } else if !is_apply && options.force.is_some() {
+                let place = field::Path::root("force");
+                let detail = "may not be specified for non-apply patch";
+                errors.push(field::Error::forbidden(&place, detail));
+            }
+        }
+        check_manager(&options.field_manager, &mut errors);
+        check_dry_run(query.all("dryRun"), &mut errors);
+        let validation = query.text("fieldValidation");
+        if !matches!(validation, "" | "Ignore" | "Warn" | "Strict") {
+            let place = field::Path::root("fieldValidation");
+            let known = ["", "Ignore", "Strict", "Warn"];
+            errors.push(field::Error::not_supported(&place, validation, &known));
+        }
+        refused(kind, &errors)?;
+        Ok(options)
+    }
+}
+
+fn refused(kind: &str, errors: &[field::Error]) -> Result<(), Status> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(Status::invalid(
+        GroupKind::new("meta.k8s.io", kind),
+        "",
+        errors,
+    ))
+}
+
+fn check_manager(manager: &str, errors: &mut Vec<field::Error>) {
+    let place = field::Path::root("fieldManager");
+    if manager.len() > MAX_MANAGER {
+        errors.push(field::Error::too_long(&place, MAX_MANAGER));
+    }
+    for (at, c) in manager.char_indices().filter(|(_, c)| c.is_control()) {
+        let code = u32::from(c);
+        let detail = format!("invalid character U+{code:04X} (at position {at})");
+        errors.push(field::Error::invalid(&place, manager, detail));
+    }
+}
+
+fn check_dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<field::Error>) {
+    let values: Vec<&str> = values.collect();
+    if values.iter().any(|value| *value != "All") {
+        let place = field::Path::root("dryRun");
+        let shown = serde_json::json!(values);
+        errors.push(field::Error::not_supported(&place, &shown, &["All"]));
+    }
+}
+
+/// Who owns what a write changes: the manager that is named, or the client's program.
+pub(crate) fn manager_or_agent(manager: &str, agent: &str) -> String {
+    if !manager.is_empty() {
+        return manager.to_owned();
+    }
+    let program = agent.split('/').next().unwrap_or_default();
+    program
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_MANAGER)
+        .collect()
+}
+
+/// What becomes of dependents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    Orphan,
+    Background,
+    Foreground,
+}
+
+/// The options of a deletion, from its body or its query.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DeleteOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) grace_period: Option<i64>,
+    pub(crate) propagation: Option<Propagation>,
+    /// The deprecated form.
+    pub(crate) orphan_dependents: Option<bool>,
+    pub(crate) uid: Option<String>,
+    pub(crate) resource_version: Option<String>,
+}
+
+impl DeleteOptions {
+    pub(crate) fn from_query(query: &Query<'_>) -> Result<Self, Status> {
+        let policy = query.has("propagationPolicy");
+        let policy = policy.then(|| query.text("propagationPolicy"));
+        let dry_run: Vec<&str> = query.all("dryRun").collect();
+        Self {
+            grace_period: query.integer("gracePeriodSeconds")?,
+            orphan_dependents: query.optional_flag("orphanDependents"),
+            ..Self::default()
+        }
+        .checked(policy, &dry_run)
+    }
+
+    pub(crate) fn from_body(body: &Value) -> Result<Self, Status> {
+        let conditions = &body["preconditions"];
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let dry_run = body["dryRun"].as_array().map_or(&[][..], Vec::as_slice);
+        let dry_run: Vec<&str> = dry_run.iter().filter_map(Value::as_str).collect();
+        Self {
+            grace_period: body["gracePeriodSeconds"].as_i64(),
+            orphan_dependents: body["orphanDependents"].as_bool(),
+            uid: text(&conditions["uid"]),
+            resource_version: text(&conditions["resourceVersion"]),
+            ..Self::default()
+        }
+        .checked(body["propagationPolicy"].as_str(), &dry_run)
+    }
+
+    fn checked(mut self, policy: Option<&str>, dry_run: &[&str]) -> Result<Self, Status> {
+        let mut errors = Vec::new();
+        let place = field::Path::root("propagationPolicy");
+        if let (Some(policy), Some(_)) = (policy, self.orphan_dependents) {
+            let detail = "orphanDependents and deletionPropagation cannot be both set";
+            errors.push(field::Error::invalid(&place, policy, detail));
+        }
+        self.propagation = match policy {
+            None => None,
+            Some("Orphan") => Some(Propagation::Orphan),
+            Some("Background") => Some(Propagation::Background),
+            Some("Foreground") => Some(Propagation::Foreground),
+            Some(other) => {
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(field::Error::not_supported(&place, other, &known));
+                None
+            }
+        };
+        check_dry_run(dry_run.iter().copied(), &mut errors);
+        self.dry_run = !dry_run.is_empty();
+        refused("DeleteOptions", &errors)?;
+        Ok(self)
+    }
+}
+
+/// A resource version that a client sends with an object.
+pub(crate) fn parse_revision(text: &str) -> Result<u64, Status> {
+    text.parse().map_err(|_| {
+        let quoted = quote(text);
+        Status::bad_request(format!(
+            "resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
+        ))
+    })
+}

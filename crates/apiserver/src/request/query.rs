@@ -1,0 +1,113 @@
+//! The query of a request: names and values, decoded.
+
+use std::borrow::Cow;
+
+use crate::status::Status;
+
+/// Most pairs that are looked at.
+const MAX_PAIRS: usize = 256;
+
+/// Decoded pairs in the order of the request. Empty pairs are skipped.
+#[derive(Debug, Default)]
+pub(crate) struct Query<'q> {
+    pairs: Vec<(Cow<'q, str>, Cow<'q, str>)>,
+}
+
+impl<'q> Query<'q> {
+    pub(crate) fn parse(text: &'q str) -> Self {
+        let pairs = text.split('&').filter(|pair| !pair.is_empty());
+        let pairs = pairs.take(MAX_PAIRS).map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decode(name), decode(value))
+        });
+        Self {
+            pairs: pairs.collect(),
+        }
+    }
+
+    /// The first value of a parameter; empty if there is none.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.all(name).next().unwrap_or_default()
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.pairs.iter().any(|(key, _)| key == name)
+    }
+
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.pairs
+            .iter()
+            .filter(move |(key, _)| key == name)
+            .map(|(_, value)| &**value)
+    }
+
+    /// As Go reads it: all but `false` and `0` is true.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.optional_flag(name).unwrap_or(false)
+    }
+
+    pub(crate) fn optional_flag(&self, name: &str) -> Option<bool> {
+        let value = self.all(name).next()?;
+        Some(!matches!(
+            value.to_ascii_lowercase().as_str(),
+            "false" | "0"
+        ))
+    }
+
+    /// A whole number, or the real server's complaint.
+    pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>, Status> {
+        let Some(value) = self.all(name).next() else {
+            return Ok(None);
+        };
+        match value.parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(error) => {
+                let quoted = crate::status::field::quote(value);
+                let why = match error.kind() {
+                    std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => {
+                        "value out of range"
+                    }
+                    _ => "invalid syntax",
+                };
+                let message = format!("strconv.ParseInt: parsing {quoted}: {why}");
+                Err(Status::bad_request(message))
+            }
+        }
+    }
+}
+
+/// Percent signs and plus signs. What is no valid escape stays as it is.
+fn decode(text: &str) -> Cow<'_, str> {
+    if !text.contains(['%', '+']) {
+        return Cow::Borrowed(text);
+    }
+    let text = text.replace('+', " ");
+    Cow::Owned(percent_decoded(&text).into_owned())
+}
+
+/// Undoes percent escapes, as in a part of a path.
+pub(super) fn percent_decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape = bytes.get(at + 1..at + 3);
+        let value = escape
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match value {
+            Some(value) if bytes[at] == b'%' => {
+                decoded.push(value);
+                at += 3;
+            }
+            _ => {
+                decoded.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())
+}

@@ -1,0 +1,172 @@
+//! The body of an answer: one piece, a list that is put together while it is sent, or a stream without end.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use futures::Stream;
+use http_body::{Frame, SizeHint};
+
+use crate::store::Object;
+
+/// About how large the pieces of a list are.
+const PIECE: usize = 64 * 1024;
+
+/// What is sent.
+pub struct Body(Inner);
+
+enum Inner {
+    Empty,
+    Full(Bytes),
+    List(Box<List>),
+    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+}
+
+/// A list of stored objects between a head and a tail.
+struct List {
+    head: Bytes,
+    objects: std::vec::IntoIter<Arc<Object>>,
+    /// Bytes at the start of each object that are left out; an opening brace takes their place.
+    skipped: usize,
+    is_first: bool,
+    tail: Bytes,
+    left: u64,
+}
+
+impl Body {
+    pub(crate) fn empty() -> Self {
+        Self(Inner::Empty)
+    }
+
+    pub(crate) fn full(bytes: impl Into<Bytes>) -> Self {
+        Self(Inner::Full(bytes.into()))
+    }
+
+    pub(crate) fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        Self(Inner::Stream(Box::pin(stream)))
+    }
+
+    /// Objects with commas between, of each the first `skipped` bytes replaced by an opening brace.
+    pub(crate) fn list(
+        head: Vec<u8>,
+        objects: Vec<Arc<Object>>,
+        skipped: usize,
+        tail: Vec<u8>,
+    ) -> Self {
+        let braces = usize::from(skipped > 0);
+        let lengths = objects
+            .iter()
+            .map(|object| object.bytes().len() - skipped + braces);
+        let commas = objects.len().saturating_sub(1);
+        let left = head.len() + tail.len() + commas + lengths.sum::<usize>();
+        Self(Inner::List(Box::new(List {
+            head: head.into(),
+            objects: objects.into_iter(),
+            skipped,
+            is_first: true,
+            tail: tail.into(),
+            left: left as u64,
+        })))
+    }
+
+    /// How long it is, if that is known.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match &self.0 {
+            Inner::Empty => Some(0),
+            Inner::Full(bytes) => Some(bytes.len() as u64),
+            Inner::List(list) => Some(list.left),
+            Inner::Stream(_) => None,
+        }
+    }
+
+    /// All of it at once. A stream has no whole.
+    pub(crate) fn into_bytes(mut self) -> Bytes {
+        match &mut self.0 {
+            Inner::Empty | Inner::Stream(_) => Bytes::new(),
+            Inner::Full(bytes) => std::mem::take(bytes),
+            Inner::List(list) => {
+                let mut all = BytesMut::with_capacity(usize::try_from(list.left).unwrap_or(0));
+                while let Some(piece) = list.piece() {
+                    all.extend_from_slice(&piece);
+                }
+                all.freeze()
+            }
+        }
+    }
+}
+
+impl List {
+    fn piece(&mut self) -> Option<Bytes> {
+        if self.left == 0 {
+            return None;
+        }
+        let size = usize::try_from(self.left)
+            .unwrap_or(PIECE)
+            .min(PIECE + PIECE / 4);
+        let mut piece = BytesMut::with_capacity(size);
+        piece.extend_from_slice(&std::mem::take(&mut self.head));
+        while piece.len() < PIECE {
+            let Some(object) = self.objects.next() else {
+                piece.extend_from_slice(&std::mem::take(&mut self.tail));
+                break;
+            };
+            if !std::mem::replace(&mut self.is_first, false) {
+                piece.extend_from_slice(b",");
+            }
+            if self.skipped > 0 {
+                piece.extend_from_slice(b"{");
+            }
+            piece.extend_from_slice(&object.bytes()[self.skipped..]);
+        }
+        self.left = self.left.saturating_sub(piece.len() as u64);
+        Some(piece.freeze())
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = match &mut self.0 {
+            Inner::Empty => None,
+            Inner::Full(_) => match std::mem::replace(&mut self.0, Inner::Empty) {
+                Inner::Full(bytes) if !bytes.is_empty() => Some(bytes),
+                _ => None,
+            },
+            Inner::List(list) => list.piece(),
+            Inner::Stream(stream) => match stream.as_mut().poll_next(context) {
+                Poll::Ready(next) => next,
+                Poll::Pending => return Poll::Pending,
+            },
+        };
+        Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.length() == Some(0)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.length() {
+            Some(length) => SizeHint::with_exact(length),
+            None => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What is in it may be secret.
+        formatter
+            .debug_struct("Body")
+            .field("length", &self.length())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,263 @@
+//! What the server tells about itself: discovery, OpenAPI, version, health, metrics.
+//!
+//! Large documents are made when first asked for and kept until the kinds change.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::header::{ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, Method, StatusCode};
+use serde::Serialize;
+
+use super::State;
+use crate::discovery::{aggregated, legacy};
+use crate::kinds::{GroupVersion, Kinds};
+use crate::negotiate::{Accept, Answer, Content, text};
+use crate::openapi;
+use crate::request::Query;
+use crate::schema::builtin;
+use crate::status::Status;
+use crate::store::Scope;
+
+const GIT_VERSION: &str = "v1.36.4+embedded";
+
+/// Documents that are costly to make, of one revision of the kinds.
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    kept: Mutex<(u64, Vec<(String, Kept)>)>,
+}
+
+#[derive(Debug, Clone)]
+struct Kept {
+    bytes: Bytes,
+    etag: String,
+}
+
+impl Documents {
+    fn get(&self, kinds: &Kinds, name: &str, make: impl FnOnce() -> Option<Kept>) -> Option<Kept> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.0 != kinds.revision {
+            *kept = (kinds.revision, Vec::new());
+        }
+        if let Some((_, document)) = kept.1.iter().find(|(path, _)| path == name) {
+            return Some(document.clone());
+        }
+        let document = make()?;
+        kept.1.push((name.to_owned(), document.clone()));
+        Some(document)
+    }
+}
+
+/// The answer to a request that is for no resource.
+pub(super) fn answer(
+    state: &Arc<State>,
+    method: &Method,
+    path: &str,
+    query: &Query<'_>,
+    headers: &HeaderMap,
+    accept: Result<Accept, Status>,
+) -> Result<Answer, Status> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return Ok(not_found());
+    }
+    let kinds = state.registry.snapshot();
+    let trimmed = path.trim_matches('/');
+    let parts: Vec<&str> = trimmed.split('/').collect();
+    Ok(match parts.as_slice() {
+        ["healthz" | "livez" | "readyz", rest @ ..] => health(state, trimmed, rest, query),
+        ["version"] => version(),
+        ["metrics"] => metrics(state),
+        ["openapi", "v3", rest @ ..] => openapi_document(state, &kinds, rest, headers),
+        [""] => Answer::value(StatusCode::OK, &serde_json::json!({"paths": paths(&kinds)})),
+        ["api"] if accept.clone()?.aggregated => {
+            aggregated_document(state, &kinds, aggregated::Root::Core, headers)
+        }
+        ["apis"] if accept.clone()?.aggregated => {
+            aggregated_document(state, &kinds, aggregated::Root::Named, headers)
+        }
+        ["api"] => {
+            let address = state.address.get().map_or("", String::as_str);
+            discovery(&accept?, &legacy::api_versions(address))
+        }
+        ["apis"] => discovery(&accept?, &legacy::api_group_list(&kinds)),
+        ["apis", group] if !group.is_empty() => match kinds.group(group) {
+            Some(group) => discovery(&accept?, &legacy::api_group(group)),
+            None => not_found(),
+        },
+        ["api", version] => resources(&kinds, "", version, &accept?),
+        ["apis", group, version] if !group.is_empty() => {
+            resources(&kinds, group, version, &accept?)
+        }
+        _ => not_found(),
+    })
+}
+
+/// What the real server says where nothing is.
+pub(super) fn not_found() -> Answer {
+    text(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
+fn discovery(_accept: &Accept, document: &impl Serialize) -> Answer {
+    Answer::value(StatusCode::OK, document)
+}
+
+fn resources(kinds: &Kinds, group: &str, version: &str, accept: &Accept) -> Answer {
+    match kinds.version(group, version) {
+        Some(version) => discovery(accept, &legacy::api_resource_list(group, version)),
+        None => not_found(),
+    }
+}
+
+fn paths(kinds: &Kinds) -> Vec<String> {
+    let mut paths: Vec<String> = ["/api", "/api/v1", "/apis"].map(str::to_owned).into();
+    for group in kinds.groups.iter().filter(|group| !group.name.is_empty()) {
+        paths.push(format!("/apis/{}", group.name));
+        for version in &group.versions {
+            paths.push(format!("/apis/{}/{}", group.name, version.name));
+        }
+    }
+    for path in [
+        "/healthz",
+        "/livez",
+        "/metrics",
+        "/openapi/v3",
+        "/readyz",
+        "/version",
+    ] {
+        paths.push(path.to_owned());
+    }
+    paths.sort();
+    paths
+}
+
+fn aggregated_document(
+    state: &State,
+    kinds: &Kinds,
+    root: aggregated::Root,
+    headers: &HeaderMap,
+) -> Answer {
+    let name = match root {
+        aggregated::Root::Core => "api",
+        aggregated::Root::Named => "apis",
+    };
+    let document = state.documents.get(kinds, name, || {
+        let list = aggregated::group_discovery_list(kinds, root);
+        Some(Kept {
+            bytes: serde_json::to_vec(&list).ok()?.into(),
+            etag: format!("\"{}\"", list.etag()),
+        })
+    });
+    match document {
+        Some(document) => {
+            let answer = tagged(&document, headers);
+            answer
+                .header(http::header::CONTENT_TYPE, aggregated::CONTENT_TYPE)
+                .header(http::header::VARY, "Accept")
+        }
+        None => not_found(),
+    }
+}
+
+/// The document, or that the client has it already.
+fn tagged(document: &Kept, headers: &HeaderMap) -> Answer {
+    let known = headers.get(IF_NONE_MATCH).and_then(|tag| tag.to_str().ok());
+    let is_known = known.is_some_and(|tags| {
+        tags.split(',')
+            .any(|tag| tag.trim().trim_start_matches("W/") == document.etag)
+    });
+    let answer = if is_known {
+        Answer::new(
+            StatusCode::NOT_MODIFIED,
+            Content::Stream(super::Body::empty()),
+        )
+    } else {
+        Answer::ok(Content::Json(document.bytes.clone()))
+    };
+    answer.header(ETAG, &document.etag)
+}
+
+fn openapi_document(state: &State, kinds: &Kinds, rest: &[&str], headers: &HeaderMap) -> Answer {
+    let group_version = match rest {
+        [] => {
+            let index = openapi::index(kinds);
+            return Answer::ok(Content::Value(index));
+        }
+        ["api", version] => GroupVersion::new("", version),
+        ["apis", group, version] => GroupVersion::new(group, version),
+        _ => return not_found(),
+    };
+    let name = openapi::document_path(group_version.group, group_version.version);
+    let document = state.documents.get(kinds, &name, || {
+        let definitions = |api_version: &str, kind: &str| builtin::definitions(api_version, kind);
+        let document = openapi::document(kinds, group_version, &definitions)?;
+        let version = kinds.version(group_version.group, group_version.version)?;
+        Some(Kept {
+            bytes: serde_json::to_vec(&document).ok()?.into(),
+            etag: format!("\"{}\"", openapi::hash(group_version.group, version)),
+        })
+    });
+    match document {
+        Some(document) => tagged(&document, headers),
+        None => not_found(),
+    }
+}
+
+fn version() -> Answer {
+    let version = serde_json::json!({
+        "major": "1",
+        "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": GIT_VERSION,
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, go_architecture()),
+    });
+    Answer::ok(Content::Value(version))
+}
+
+fn go_architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// `ok`, or with `verbose` each check.
+fn health(state: &State, path: &str, rest: &[&str], query: &Query<'_>) -> Answer {
+    let checks = ["ping", "log", "store"];
+    let is_closing = *state.closed.borrow() && path.starts_with("readyz");
+    if is_closing {
+        return text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "[-]shutdown failed: closing\n",
+        );
+    }
+    match rest {
+        [] if query.has("verbose") => {
+            let lines: String = checks
+                .iter()
+                .map(|check| format!("[+]{check} ok\n"))
+                .collect();
+            text(StatusCode::OK, format!("{lines}{path} check passed\n"))
+        }
+        [] => text(StatusCode::OK, "ok"),
+        [check] if checks.contains(check) => text(StatusCode::OK, "ok"),
+        _ => not_found(),
+    }
+}
+
+fn metrics(state: &State) -> Answer {
+    let snapshot = state.store.snapshot();
+    let objects = snapshot.list(&Scope::everything()).count();
+    text(
+        StatusCode::OK,
+        state.metrics.text(snapshot.revision(), objects),
+    )
+}

@@ -1,0 +1,55 @@
+//! A few numbers about the server, for whoever watches it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    requests: [AtomicU64; 6],
+    watches: AtomicU64,
+}
+
+impl Metrics {
+    /// Counts an answer by the first digit of its code.
+    pub(crate) fn count(&self, code: u16) {
+        if let Some(counter) = self.requests.get(usize::from(code / 100)) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn watch_began(&self) {
+        self.watches.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn watch_ended(&self) {
+        self.watches.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// In the text format of Prometheus.
+    pub(crate) fn text(&self, revision: u64, objects: usize) -> String {
+        let mut text = String::from(
+            "# HELP apiserver_request_total Answered requests by class of code.\n# TYPE apiserver_request_total counter\n",
+        );
+        for (class, counter) in self.requests.iter().enumerate().skip(1) {
+            let count = counter.load(Ordering::Relaxed);
+            text.push_str(&format!(
+                "apiserver_request_total{{code=\"{class}xx\"}} {count}\n"
+            ));
+        }
+        let watches = self.watches.load(Ordering::Relaxed);
+        for (name, help, value) in [
+            ("apiserver_longrunning_requests", "Open watches.", watches),
+            ("outrigger_store_revision", "The last revision.", revision),
+            (
+                "apiserver_resource_objects",
+                "Stored objects.",
+                objects as u64,
+            ),
+        ] {
+            text.push_str(&format!(
+                "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n"
+            ));
+        }
+        text
+    }
+}

@@ -1,0 +1,82 @@
+//! What all requests share.
+
+use std::net::Ipv4Addr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::documents::Documents;
+use super::metrics::Metrics;
+use super::{Address, Shapes};
+use crate::auth::{Auth, Credentials};
+use crate::kinds::Registry;
+use crate::prepare::service::Pool;
+use crate::store::Store;
+use crate::transport::ServerCredentials;
+
+/// Addresses of Services and ports of nodes, as the real server has them unless told otherwise.
+const NETWORK: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 96, 0, 0), 16);
+const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
+
+/// The store and all that is kept beside it.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) store: Store,
+    pub(crate) registry: Registry,
+    pub(crate) auth: Auth,
+    pub(crate) credentials: ServerCredentials,
+    pub(crate) shapes: Shapes,
+    pub(crate) documents: Documents,
+    pub(crate) metrics: Metrics,
+    /// Held while a definition is judged, written and served: one after another.
+    pub(crate) definitions: tokio::sync::Mutex<()>,
+    pub(crate) closed: watch::Receiver<bool>,
+    pub(crate) address: Address,
+    services: Mutex<Pool>,
+    now: fn() -> Timestamp,
+}
+
+impl State {
+    pub(crate) fn new(
+        store: Store,
+        auth: Credentials,
+        credentials: ServerCredentials,
+        now: fn() -> Timestamp,
+        closed: watch::Receiver<bool>,
+    ) -> Self {
+        Self {
+            auth: Auth::with_clock(store.clone(), auth, now),
+            store,
+            registry: Registry::default(),
+            credentials,
+            shapes: Shapes::default(),
+            documents: Documents::default(),
+            metrics: Metrics::default(),
+            definitions: tokio::sync::Mutex::new(()),
+            closed,
+            address: Address::new(),
+            services: Mutex::new(Pool::new(NETWORK.0, NETWORK.1, NODE_PORTS)),
+            now,
+        }
+    }
+
+    /// The time of day.
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.now)()
+    }
+
+    /// The time as objects hold it, in whole seconds.
+    pub(crate) fn now_text(&self) -> String {
+        time_text(self.now())
+    }
+
+    pub(crate) fn services(&self) -> MutexGuard<'_, Pool> {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A time as objects hold it.
+pub(crate) fn time_text(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

@@ -1,0 +1,77 @@
+//! A certificate authority of one server, and the certificate that the server shows.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
+};
+
+/// Certificates and the key of the server, as PEM.
+#[derive(Clone)]
+pub(super) struct Certificates {
+    pub(super) authority: String,
+    pub(super) server: String,
+    pub(super) server_key: String,
+}
+
+/// How long certificates are good for.
+const YEARS: i64 = 10;
+
+/// Names under which clients reach the server.
+const NAMES: [&str; 5] = [
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+];
+
+/// Makes new ones. The key of the authority is not kept: nothing else is ever signed.
+pub(super) fn make() -> Result<Certificates, rcgen::Error> {
+    let authority_key = KeyPair::generate()?;
+    let mut params = CertificateParams::default();
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "outrigger-ca");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![
+        KeyUsagePurpose::KeyCertSign,
+        KeyUsagePurpose::DigitalSignature,
+    ];
+    set_validity(&mut params);
+    let authority = params.self_signed(&authority_key)?;
+    let issuer = Issuer::new(params, authority_key);
+
+    let server_key = KeyPair::generate()?;
+    let mut params = CertificateParams::new(NAMES.map(str::to_owned))?;
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "outrigger-apiserver");
+    for address in [
+        IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(Ipv6Addr::LOCALHOST),
+        IpAddr::V4(Ipv4Addr::new(10, 96, 0, 1)),
+    ] {
+        params.subject_alt_names.push(SanType::IpAddress(address));
+    }
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    set_validity(&mut params);
+    let server = params.signed_by(&server_key, &issuer)?;
+    Ok(Certificates {
+        authority: authority.pem(),
+        server: server.pem(),
+        server_key: server_key.serialize_pem(),
+    })
+}
+
+fn set_validity(params: &mut CertificateParams) {
+    let year = i32::from(
+        jiff::Timestamp::now()
+            .to_zoned(jiff::tz::TimeZone::UTC)
+            .year(),
+    );
+    params.not_before = rcgen::date_time_ymd(year - 1, 1, 1);
+    params.not_after = rcgen::date_time_ymd(year + i32::try_from(YEARS).unwrap_or(10), 1, 1);
+}

@@ -1,0 +1,313 @@
+//! The end of an object: at once, after its finalizers, or after its grace period.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::decode::{self, metadata_of};
+use super::present;
+use super::write::store_failure;
+use crate::kinds::{Kind, convert};
+use crate::lifecycle::definitions;
+use crate::negotiate::{Answer, Content};
+use crate::prepare::service::Allocator as _;
+use crate::request::{DeleteOptions, Propagation};
+use crate::server::State;
+use crate::status::Status;
+use crate::store::{Draft, Key, Mutation, Object, Precondition, WriteError};
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+const ATTEMPTS: usize = 16;
+/// Namespaces that every cluster has.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+/// What became of the object.
+#[derive(Debug)]
+pub(crate) enum Deleted {
+    /// It is gone; this was its last state.
+    Gone(Arc<Object>),
+    /// It waits for somebody.
+    Pending(Arc<Object>),
+}
+
+impl Deleted {
+    pub(super) fn object(&self) -> &Arc<Object> {
+        match self {
+            Self::Gone(object) | Self::Pending(object) => object,
+        }
+    }
+}
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
+    let options = options(call)?;
+    let key = call.key()?;
+    let deleted = delete_object(call.state, &call.kind, &key, &options).await?;
+    let is_accepted =
+        matches!(deleted, Deleted::Pending(_)) && options.orphan_dependents == Some(false);
+    let code = if is_accepted {
+        StatusCode::ACCEPTED
+    } else {
+        StatusCode::OK
+    };
+    match &deleted {
+        Deleted::Gone(object) if !call.kind.deletion.returns_object => {
+            let status =
+                Status::deleted(call.group_resource(), call.name(), object.metadata().uid());
+            let value = serde_json::to_value(status).map_err(Status::internal)?;
+            Ok(Answer::new(code, Content::Value(value)))
+        }
+        deleted => present::object(call, code, deleted.object()),
+    }
+}
+
+/// From the body if there is one, else from the query.
+pub(super) fn options(call: &Call<'_>) -> Result<DeleteOptions, Status> {
+    if call.body.is_empty() {
+        return DeleteOptions::from_query(&call.query);
+    }
+    DeleteOptions::from_body(&decode::delete_options(call)?)
+}
+
+/// Deletes one object, or marks it as being deleted.
+pub(crate) async fn delete_object(
+    state: &Arc<State>,
+    kind: &Kind,
+    key: &Key,
+    options: &DeleteOptions,
+) -> Result<Deleted, Status> {
+    let resource = kind.group_resource();
+    let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
+    if is_namespace && IMMORTAL.contains(&key.name()) {
+        let why = "this namespace may not be deleted";
+        return Err(Status::forbidden(resource, key.name(), why));
+    }
+    for _ in 0..ATTEMPTS {
+        let Some(old) = state.store.get(key) else {
+            return Err(Status::not_found(resource, key.name()));
+        };
+        check_preconditions(kind, &old, options)?;
+        let mut value = present::stored_value(&old)?;
+        let result = match mark(state, kind, &mut value, options) {
+            Step::Remove if options.dry_run => return Ok(Deleted::Gone(old)),
+            Step::Remove => remove(state, kind, &old, &value).await,
+            Step::Wait => return Ok(Deleted::Pending(old)),
+            Step::Mark => write_marked(state, kind, &old, &value, options.dry_run).await,
+        };
+        match result {
+            Ok(deleted) => return Ok(deleted),
+            Err(WriteError::Conflict { .. }) => {}
+            Err(WriteError::NotFound { .. }) => {
+                return Err(Status::not_found(resource, key.name()));
+            }
+            Err(error) => return Err(store_failure(&error)),
+        }
+    }
+    Err(Status::modified(resource, key.name()))
+}
+
+fn check_preconditions(kind: &Kind, old: &Object, options: &DeleteOptions) -> Result<(), Status> {
+    let name = old.key().name();
+    let uid = old.metadata().uid();
+    if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
+        return Err(Status::uid_differs(kind.group_kind(), name, wanted, uid));
+    }
+    let version = old.revision().to_string();
+    match options.resource_version.as_deref() {
+        Some(wanted) if wanted != version => Err(Status::version_differs(
+            kind.group_kind(),
+            name,
+            wanted,
+            &version,
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What is to be done with an object that is to be deleted.
+enum Step {
+    Remove,
+    /// It waits already.
+    Wait,
+    /// It was changed and must be written.
+    Mark,
+}
+
+fn mark(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) -> Step {
+    let before = value.clone();
+    let now = state.now();
+    let grace = grace_period(kind, value, options);
+    let finalizers_changed = set_finalizers(kind, value, options);
+    let is_deleting = value["metadata"]["deletionTimestamp"].is_string();
+    let has_finalizers = !finalizers(value).is_empty();
+    let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
+    let is_definition = definitions::is_definition(kind);
+    if is_definition && !is_deleting {
+        definitions::mark_terminating(value, &crate::server::time_text(now));
+    }
+    let is_kept = has_finalizers || is_namespace || is_definition;
+    if grace == 0 && !is_kept {
+        return Step::Remove;
+    }
+    if is_deleting {
+        let pending = value["metadata"]["deletionGracePeriodSeconds"]
+            .as_i64()
+            .unwrap_or(0);
+        if pending > 0 && grace < pending {
+            set_deletion(value, shortened(value, pending, grace, now), grace);
+        } else if is_namespace && namespace_is_empty_of_finalizers(value) {
+            return Step::Remove;
+        } else if !finalizers_changed {
+            return Step::Wait;
+        }
+    } else {
+        let time = now + SignedDuration::from_secs(grace);
+        set_deletion(value, time, grace);
+        raise_generation(value);
+        if is_namespace {
+            value["status"]["phase"] = json!("Terminating");
+        }
+    }
+    if *value == before {
+        Step::Wait
+    } else {
+        Step::Mark
+    }
+}
+
+fn namespace_is_empty_of_finalizers(value: &Value) -> bool {
+    let is_empty = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
+    is_empty(&value["spec"]["finalizers"]) && is_empty(&value["metadata"]["finalizers"])
+}
+
+/// A grace period can only become shorter.
+fn shortened(value: &Value, pending: i64, grace: i64, now: Timestamp) -> Timestamp {
+    let until = value["metadata"]["deletionTimestamp"].as_str();
+    let until: Timestamp = until.and_then(|text| text.parse().ok()).unwrap_or(now);
+    let until = until - SignedDuration::from_secs(pending) + SignedDuration::from_secs(grace);
+    until.max(now)
+}
+
+fn set_deletion(value: &mut Value, time: Timestamp, grace: i64) {
+    let metadata = metadata_of(value);
+    metadata.insert(
+        "deletionTimestamp".to_owned(),
+        crate::server::time_text(time).into(),
+    );
+    metadata.insert("deletionGracePeriodSeconds".to_owned(), grace.into());
+}
+
+fn raise_generation(value: &mut Value) {
+    let metadata = metadata_of(value);
+    if let Some(generation) = metadata.get("generation").and_then(Value::as_i64) {
+        metadata.insert("generation".to_owned(), (generation + 1).into());
+    }
+}
+
+/// Only what runs needs time to end: a Pod that has a node and is not done.
+fn grace_period(kind: &Kind, value: &Value, options: &DeleteOptions) -> i64 {
+    if !kind.deletion.graceful {
+        return 0;
+    }
+    let spec = &value["spec"];
+    let asked = match options.grace_period {
+        Some(seconds) if seconds < 0 => 1,
+        Some(seconds) => seconds,
+        None => match value["metadata"]["deletionGracePeriodSeconds"].as_i64() {
+            Some(pending) => pending,
+            None => spec["terminationGracePeriodSeconds"].as_i64().unwrap_or(30),
+        },
+    };
+    let is_placed = spec["nodeName"]
+        .as_str()
+        .is_some_and(|node| !node.is_empty());
+    let phase = value["status"]["phase"].as_str().unwrap_or_default();
+    if !is_placed || matches!(phase, "Failed" | "Succeeded") {
+        return 0;
+    }
+    asked.max(0)
+}
+
+fn finalizers(value: &Value) -> Vec<String> {
+    let finalizers = value["metadata"]["finalizers"].as_array();
+    let finalizers = finalizers.into_iter().flatten().filter_map(Value::as_str);
+    finalizers.map(str::to_owned).collect()
+}
+
+/// Adds or takes away what makes the garbage collector look at dependents first.
+fn set_finalizers(kind: &Kind, value: &mut Value, options: &DeleteOptions) -> bool {
+    if kind.deletion.without_garbage_collection {
+        return false;
+    }
+    let old = finalizers(value);
+    let has = |name: &str| old.iter().any(|finalizer| finalizer == name);
+    let policy = match (options.orphan_dependents, options.propagation) {
+        (Some(true), _) => Propagation::Orphan,
+        (Some(false), _) => Propagation::Background,
+        (None, Some(policy)) => policy,
+        (None, None) if has(ORPHAN) => Propagation::Orphan,
+        (None, None) if has(FOREGROUND) => Propagation::Foreground,
+        (None, None) if kind.deletion.orphans_by_default => Propagation::Orphan,
+        (None, None) => Propagation::Background,
+    };
+    let mut new: Vec<String> = old.clone();
+    new.retain(|finalizer| finalizer != ORPHAN && finalizer != FOREGROUND);
+    match policy {
+        Propagation::Orphan => new.push(ORPHAN.to_owned()),
+        Propagation::Foreground => new.push(FOREGROUND.to_owned()),
+        Propagation::Background => {}
+    }
+    let is_same = old.len() == new.len() && new.iter().all(|finalizer| old.contains(finalizer));
+    if is_same {
+        return false;
+    }
+    let metadata = metadata_of(value);
+    if new.is_empty() {
+        metadata.remove("finalizers");
+    } else {
+        metadata.insert("finalizers".to_owned(), json!(new));
+    }
+    true
+}
+
+async fn remove(
+    state: &Arc<State>,
+    kind: &Kind,
+    old: &Arc<Object>,
+    value: &Value,
+) -> Result<Deleted, WriteError> {
+    let precondition = Precondition::revision(old.revision());
+    let mutation = Mutation::delete(old.key().clone(), precondition);
+    let written = state.store.write(mutation).await?;
+    if kind.group.is_empty() && kind.kind == "Service" {
+        state.services().release(value, None);
+    }
+    definitions::removed(state, kind, old.key().name()).await;
+    let gone = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
+    Ok(Deleted::Gone(gone))
+}
+
+async fn write_marked(
+    state: &Arc<State>,
+    kind: &Kind,
+    old: &Arc<Object>,
+    value: &Value,
+    dry_run: bool,
+) -> Result<Deleted, WriteError> {
+    if dry_run {
+        return Ok(Deleted::Pending(Arc::clone(old)));
+    }
+    let key = old.key().clone();
+    let Ok(draft) = Draft::new(value) else {
+        return Err(WriteError::NotFound { key });
+    };
+    let mutation = Mutation::replace(key, draft, Precondition::revision(old.revision()));
+    let written = state.store.write(mutation).await?;
+    let marked = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
+    definitions::written(state, kind, &marked);
+    debug_assert!(!convert::needed(kind) || kind.storage.group != "apiextensions.k8s.io");
+    Ok(Deleted::Pending(marked))
+}

@@ -1,0 +1,157 @@
+//! Which objects a list holds, and where the next page begins.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use super::call::Call;
+use super::present;
+use crate::request::{ListOptions, Match};
+use crate::status::Status;
+use crate::store::{Key, Object, Snapshot};
+
+const TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.";
+
+/// A page of a list.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) objects: Vec<Arc<Object>>,
+    pub(super) revision: u64,
+    pub(super) continue_token: Option<String>,
+    /// How many come after this page, if that is known.
+    pub(super) remaining: Option<usize>,
+}
+
+/// Where a page begins, in the form of the real server's tokens.
+#[derive(Debug, Serialize, Deserialize)]
+struct Token {
+    v: String,
+    rv: i64,
+    start: String,
+}
+
+const TOKEN_VERSION: &str = "meta.k8s.io/v1";
+
+/// The objects that a list names, up to its limit.
+pub(super) fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, Status> {
+    let (snapshot, after) = snapshot(call, options)?;
+    let scope = scope(call, options)?;
+    let mut objects = Vec::new();
+    let mut more = false;
+    let mut rest = snapshot.list_after(&scope, after.as_ref());
+    for object in rest.by_ref() {
+        if !matches(options, object)? {
+            continue;
+        }
+        if options.limit > 0 && objects.len() == options.limit {
+            more = true;
+            break;
+        }
+        objects.push(Arc::clone(object));
+    }
+    let mut page = Page {
+        objects,
+        revision: snapshot.revision(),
+        continue_token: None,
+        remaining: None,
+    };
+    if more {
+        if !options.has_selector() {
+            page.remaining = Some(1 + rest.count());
+        }
+        call.state.store.retain(&snapshot);
+        page.continue_token = page
+            .objects
+            .last()
+            .map(|last| token(snapshot.revision(), last.key()));
+    }
+    Ok(page)
+}
+
+/// A selector for one name is a look-up.
+pub(super) fn scope(call: &Call<'_>, options: &ListOptions) -> Result<crate::store::Scope, Status> {
+    let scope = call.scope()?;
+    Ok(match options.fields.exact("metadata.name") {
+        Some(name) => scope.named(name),
+        None => scope,
+    })
+}
+
+/// Whether an object is one that the selectors name. Labels need no parsing.
+pub(super) fn matches(options: &ListOptions, object: &Object) -> Result<bool, Status> {
+    let metadata = object.metadata();
+    if !options.labels.is_empty() && !options.labels.matches_by(|name| metadata.label(name)) {
+        return Ok(false);
+    }
+    if options.fields.is_empty() || options.fields.is_about_names() {
+        let key = object.key();
+        return Ok(options.fields.matches_names(key.namespace(), key.name()));
+    }
+    Ok(options.fields.matches(&present::stored_value(object)?))
+}
+
+fn token(revision: u64, last: &Key) -> String {
+    let token = Token {
+        v: TOKEN_VERSION.to_owned(),
+        rv: i64::try_from(revision).unwrap_or(i64::MAX),
+        start: format!("{}/{}\0", last.namespace(), last.name()),
+    };
+    URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
+}
+
+/// The state that a list is about, and after which key it begins.
+fn snapshot(call: &Call<'_>, options: &ListOptions) -> Result<(Snapshot, Option<Key>), Status> {
+    let store = &call.state.store;
+    if !options.continue_token.is_empty() {
+        let (revision, key) = parse_token(call, &options.continue_token)?;
+        let snapshot = match revision {
+            None => store.snapshot(),
+            Some(revision) => store
+                .snapshot_at(revision)
+                .map_err(|_| Status::expired(TOO_OLD))?,
+        };
+        return Ok((snapshot, Some(key)));
+    }
+    let current = store.snapshot();
+    let revision = options.revision.filter(|revision| *revision > 0);
+    let Some(revision) = revision else {
+        return Ok((current, None));
+    };
+    if revision > current.revision() {
+        return Err(Status::too_large(revision, current.revision()));
+    }
+    let is_exact = match options.version_match {
+        Some(wanted) => wanted == Match::Exact,
+        // A first page is one of exactly that revision.
+        None => options.limit > 0,
+    };
+    if !is_exact {
+        return Ok((current, None));
+    }
+    let snapshot = store.snapshot_at(revision);
+    let snapshot = snapshot
+        .map_err(|_| Status::expired("The resourceVersion for the provided list is too old."))?;
+    Ok((snapshot, None))
+}
+
+fn parse_token(call: &Call<'_>, text: &str) -> Result<(Option<u64>, Key), Status> {
+    let refused = |why: &str| Status::bad_request(format!("continue key is not valid: {why}"));
+    let bytes = URL_SAFE_NO_PAD
+        .decode(text.trim_end_matches('='))
+        .map_err(|error| refused(&error.to_string()))?;
+    let token: Token =
+        serde_json::from_slice(&bytes).map_err(|error| refused(&error.to_string()))?;
+    if token.v != TOKEN_VERSION {
+        return Err(refused("server does not recognize this encoded version"));
+    }
+    let start = token.start.trim_end_matches('\0');
+    let (namespace, name) = start.split_once('/').unwrap_or(("", start));
+    let key = call.resource.key(namespace, name);
+    let key = key.map_err(|error| refused(&error.to_string()))?;
+    let revision = u64::try_from(token.rv)
+        .ok()
+        .filter(|revision| *revision > 0);
+    Ok((revision, key))
+}

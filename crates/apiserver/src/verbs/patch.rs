@@ -1,0 +1,228 @@
+//! Changes to an object: JSON patch, merge patch, strategic merge patch, and server-side apply.
+
+use http::StatusCode;
+use serde_json::Value;
+
+use super::call::Call;
+use super::write::{Failure, Writing, answer};
+use super::{decode, present};
+use crate::kinds::GroupKind;
+use crate::lifecycle::namespaces;
+use crate::merge::ApplyError;
+use crate::negotiate::{Answer, PatchForm, from_yaml, patch_form};
+use crate::patch::{self, Patched, Reading};
+use crate::request::{FieldValidation, WriteOptions};
+use crate::status::{Cause, Status, field};
+
+/// How often a patch is tried again when others are faster.
+const ATTEMPTS: usize = 16;
+
+pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
+    let form = patch_form(call.headers, call.kind.custom.is_some())?;
+    let is_apply = form == PatchForm::Apply;
+    let options = WriteOptions::parse(&call.query, "PatchOptions", is_apply)?;
+    let mut writing = Writing::new(call, options);
+    let key = writing.call.key()?;
+    for _ in 0..ATTEMPTS {
+        let Some(old) = writing.call.state.store.get(&key) else {
+            return create(writing, form).await;
+        };
+        let old_value = present::served_value(&writing.call.kind, &old)?;
+        let mut new = if is_apply {
+            applied(&mut writing, Some(&old_value))?
+        } else {
+            patched(&mut writing, form, &old_value)?
+        };
+        writing.settle_namespace(&mut new)?;
+        writing.check_name(&new)?;
+        check_version(&writing, &new, &old_value)?;
+        match writing.replace(new, &old, &old_value).await {
+            Ok(outcome) => return answer(writing.call, StatusCode::OK, outcome),
+            Err(Failure::Refused(status)) => return Err(status),
+            Err(Failure::Raced) => {}
+        }
+    }
+    let name = writing.call.name().to_owned();
+    Err(Status::modified(writing.call.group_resource(), &name))
+}
+
+/// A patch may name the version that it is for.
+fn check_version(writing: &Writing<'_, '_>, new: &Value, old: &Value) -> Result<(), Status> {
+    let version = |object: &Value| {
+        object["metadata"]["resourceVersion"]
+            .as_str()
+            .map(str::to_owned)
+    };
+    let call = &writing.call;
+    let uid = |object: &Value| object["metadata"]["uid"].as_str().map(str::to_owned);
+    match (uid(new), uid(old)) {
+        (Some(wanted), Some(found)) if wanted != found => {
+            let why = format!(
+                "Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+            );
+            return Err(Status::conflict(call.group_resource(), call.name(), why));
+        }
+        _ => {}
+    }
+    match version(new) {
+        None => Ok(()),
+        Some(wanted) if wanted.is_empty() || Some(&wanted) == version(old).as_ref() => Ok(()),
+        Some(_) => Err(Status::modified(call.group_resource(), call.name())),
+    }
+}
+
+/// Only an apply makes what is not there.
+async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer, Status> {
+    let name = writing.call.name().to_owned();
+    let is_allowed = form == PatchForm::Apply && writing.subresource.is_empty();
+    if !is_allowed {
+        return Err(writing.call.not_found(&name));
+    }
+    let mut object = applied(&mut writing, None)?;
+    if let Some(uid) = object["metadata"]["uid"].as_str() {
+        let why = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        );
+        return Err(Status::conflict(writing.call.group_resource(), &name, why));
+    }
+    writing.settle_namespace(&mut object)?;
+    writing.check_name(&object)?;
+    let outcome = writing.create(object).await?;
+    if let super::write::Outcome::Stored(stored) = &outcome {
+        let call = &writing.call;
+        namespaces::created(call.state, &call.kind, stored).await;
+    }
+    answer(writing.call, StatusCode::CREATED, outcome)
+}
+
+/// The live object merged with the configuration in the body.
+fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
+    let applied = from_yaml(&writing.call.body)
+        .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
+    let force = writing.options.force.unwrap_or(false);
+    let manager = &writing.shape.manager;
+    let merged = manager.apply(live, &applied, writing.writer(), force);
+    let mut object = merged.map_err(apply_failure)?;
+    if writing.call.kind.custom.is_none() {
+        crate::defaults::complete(&writing.call.kind, &mut object)
+            .map_err(|error| error.into_status(&writing.call.kind))?;
+    }
+    Ok(object)
+}
+
+fn apply_failure(error: ApplyError) -> Status {
+    match error {
+        ApplyError::Conflict(conflicts) => {
+            let causes = conflicts.0.iter().map(|conflict| Cause {
+                reason: "FieldManagerConflict".to_owned(),
+                message: format!("conflict with {}", conflict.manager),
+                field: conflict.field.to_string(),
+            });
+            Status::apply_conflict(conflicts.to_string(), causes.collect())
+        }
+        ApplyError::BadRequest(message) => Status::bad_request(message),
+        ApplyError::Internal(message) => plain_failure(message),
+    }
+}
+
+/// A failure whose text stands for itself.
+fn plain_failure(message: String) -> Status {
+    Status::unexplained(message)
+}
+
+/// The object that a patch makes of the old one, with the owners of its fields.
+fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Result<Value, Status> {
+    let reading = match writing.options.validation {
+        FieldValidation::Ignore => Reading::Loose,
+        FieldValidation::Warn | FieldValidation::Strict => Reading::Strict,
+    };
+    let body = writing.call.body.clone();
+    let root = writing.shape.schema.root();
+    let result = match form {
+        PatchForm::Json => patch::json_patch(old.clone(), &body, reading),
+        PatchForm::Merge => patch::merge_patch(old.clone(), &body, reading),
+        PatchForm::Strategic | PatchForm::Apply => {
+            patch::strategic_merge_patch(old.clone(), &body, root, reading)
+        }
+    };
+    let Patched {
+        mut object,
+        mut complaints,
+    } = result.map_err(patch_failure)?;
+    let shown = shows_object(form).then(|| object.to_string());
+    let shape = writing.shape.clone();
+    let unknown = complete(writing, &mut object, &shape.schema, shown.as_deref())?;
+    if reading == Reading::Strict {
+        complaints.extend(unknown);
+    }
+    match writing.options.validation {
+        _ if complaints.is_empty() => {}
+        FieldValidation::Strict => {
+            let why = format!("strict decoding error: {}", complaints.join(", "));
+            return Err(unfit(shown.as_deref(), &body, &why));
+        }
+        FieldValidation::Warn => {
+            for complaint in complaints {
+                writing.call.warn(complaint);
+            }
+        }
+        FieldValidation::Ignore => {}
+    }
+    Ok(shape.manager.update(Some(old), object, writing.writer()))
+}
+
+/// Errors about JSON and merge patches show the whole object, those about strategic ones the patch.
+fn shows_object(form: PatchForm) -> bool {
+    matches!(form, PatchForm::Json | PatchForm::Merge)
+}
+
+fn complete(
+    writing: &Writing<'_, '_>,
+    object: &mut Value,
+    schema: &crate::schema::Schema,
+    shown: Option<&str>,
+) -> Result<Vec<String>, Status> {
+    let call = &writing.call;
+    let is_kind = object["apiVersion"] == call.kind.api_version().as_str()
+        && object["kind"] == call.kind.kind.as_str();
+    if !is_kind {
+        let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
+        let (version, kind) = (text("apiVersion"), text("kind"));
+        let why = format!(
+            "no kind {} is registered for version {}",
+            field::quote(&kind),
+            field::quote(&version)
+        );
+        return Err(unfit(shown, &call.body, &why));
+    }
+    if call.kind.custom.is_some() {
+        return decode::complete(call, object, schema);
+    }
+    let unknown = crate::defaults::complete(&call.kind, object)
+        .map_err(|error| unfit(shown, &call.body, &error.to_string()))?;
+    Ok(unknown
+        .iter()
+        .map(|field| format!("unknown field \"{field}\""))
+        .collect())
+}
+
+/// What a patch makes is no object of the kind.
+fn unfit(shown: Option<&str>, body: &[u8], why: &str) -> Status {
+    let place = field::Path::root("patch");
+    let shown = match shown {
+        Some(shown) => shown.to_owned(),
+        None => String::from_utf8_lossy(body).into_owned(),
+    };
+    let error = field::Error::invalid(&place, shown.as_str(), why);
+    Status::invalid(GroupKind::new("", ""), "", &[error])
+}
+
+fn patch_failure(error: patch::Error) -> Status {
+    let message = error.to_string();
+    match error {
+        patch::Error::BadRequest(_) => Status::bad_request(message),
+        patch::Error::TooLarge(_) => Status::too_large_body(&message),
+        patch::Error::Unprocessable(_) => Status::unprocessable(message),
+        patch::Error::Internal(_) => plain_failure(message),
+    }
+}
