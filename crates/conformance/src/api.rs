@@ -179,10 +179,10 @@ async fn judge(case: Case, servers: &[Endpoint; 2], known: &[Deliberate]) -> Ver
             ));
         }
         for difference in compare::answers(index + 1, real, ours) {
-            let name = &*verdict.case.name;
+            let case = &verdict.case;
             match known
                 .iter()
-                .position(|known| known.covers(name, &difference))
+                .position(|known| known.covers(case, &difference))
             {
                 Some(known) => verdict.deliberate.push(known),
                 None => verdict.differences.push(difference),

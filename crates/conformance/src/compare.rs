@@ -66,6 +66,10 @@ pub(crate) fn matches(pattern: &str, pointer: &str) -> bool {
 
 /// Takes out what a case does not want compared.
 pub(crate) fn remove(value: &mut Value, pattern: &str) {
+    if pattern.is_empty() {
+        *value = Value::Null;
+        return;
+    }
     let parts: Vec<String> = pattern
         .split('/')
         .skip(1)

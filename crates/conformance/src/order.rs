@@ -21,11 +21,18 @@ fn owner(entry: &Value) -> [String; 4] {
 fn causes(status: &mut Map<String, Value>) {
     let Some(causes) = status
         .get_mut("details")
-        .and_then(|details| details["causes"].as_array_mut())
+        .and_then(|details| details.get_mut("causes")?.as_array_mut())
     else {
         return;
     };
+    for cause in &mut *causes {
+        if let Value::String(message) = &mut cause["message"] {
+            *message = patched(message);
+        }
+    }
+    // A real server validates a patched object more than once, and then tells each cause as often.
     causes.sort_by_key(ToString::to_string);
+    causes.dedup();
     let told: Vec<String> = causes
         .iter()
         .map(|cause| format!("{}: {}", text(&cause["field"]), text(&cause["message"])))
@@ -33,12 +40,29 @@ fn causes(status: &mut Map<String, Value>) {
     let Some(Value::String(message)) = status.get_mut("message") else {
         return;
     };
+    *message = patched(message);
     if told.len() > 1
         && told.iter().all(|cause| message.contains(&**cause))
         && let Some((start, _)) = message.split_once('[')
     {
         *message = format!("{start}[<causes>]");
     }
+}
+
+/// A message about a patch has the whole object in it, its fields in the order of Go's structs.
+fn patched(message: &str) -> String {
+    const START: &str = "Invalid value: \"{";
+    let found = message.find(START).zip(message.rfind("}\": "));
+    let Some((start, end)) = found.filter(|(start, end)| start < end) else {
+        return message.to_owned();
+    };
+    let quoted = &message[start + START.len() - 2..end + 2];
+    let object = serde_json::from_str::<String>(quoted)
+        .and_then(|text| serde_json::from_str::<Value>(&text));
+    object.map_or_else(
+        |_| message.to_owned(),
+        |object| message.replace(quoted, &object.to_string()),
+    )
 }
 
 fn text(value: &Value) -> &str {
@@ -50,6 +74,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_patched_object_is_told_in_one_order() {
+        let one = patched(r#"patch: Invalid value: "{\"b\":1,\"a\":{}}": no"#);
+        assert_eq!(one, r#"patch: Invalid value: {"a":{},"b":1}: no"#);
+    }
 
     #[test]
     fn causes_in_any_order_are_the_same() {
