@@ -58,13 +58,20 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     check(&client, &ledger, &mut watchers, args.rounds).await?;
     server.kill().await?;
     println!(
-        "{} kills, {} writes acknowledged, {} events seen, nothing lost, no revision used twice, no gap; {:.0} s",
+        "{} kills, {} writes acknowledged, {} events seen; watchers went on {} times and listed again {} times; \
+         nothing lost, no revision used twice, no gap; {:.0} s",
         args.rounds,
         ledger.acknowledged(),
-        watchers.iter().map(|watcher| watcher.seen).sum::<usize>(),
+        sum(&watchers, |watcher| watcher.seen),
+        sum(&watchers, |watcher| watcher.resumed),
+        sum(&watchers, |watcher| watcher.listed.len()),
         begin.elapsed().as_secs_f64()
     );
     Ok(())
+}
+
+fn sum(watchers: &[Watcher], count: impl Fn(&Watcher) -> usize) -> usize {
+    watchers.iter().map(count).sum()
 }
 
 /// Starts the server, checks what it has, lets writers and watchers loose on it, and kills it.

@@ -68,7 +68,7 @@ pub(crate) fn conformance(task: &Conformance) -> anyhow::Result<()> {
 /// `cargo xtask bench apiserver`: both servers in one run.
 pub(crate) fn bench(rest: &Rest) -> anyhow::Result<()> {
     install::install(SERVERS)?;
-    prove("bench", true, "release", &rest.args)
+    prove("bench", true, "proof", &rest.args)
 }
 
 /// `cargo xtask crash apiserver`.

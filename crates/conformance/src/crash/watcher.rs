@@ -1,4 +1,7 @@
-//! One watcher: keeps its own copy of the objects, and resumes from the last revision it saw.
+//! One watcher, as clients are: it keeps its own copy of the objects, and resumes from the last revision it saw.
+//!
+//! A server that was started again knows no history from before; it may answer 410, as a real one does, and the
+//! watcher lists again. It must never be left with a copy that differs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,27 +26,60 @@ pub(super) struct Watcher {
     /// Each revision with the change that was seen under it.
     pub(super) changes: BTreeMap<u64, (String, String)>,
     pub(super) seen: usize,
+    /// Revisions up to here, from the first, were taken in by a list: from, to.
+    pub(super) listed: Vec<(u64, u64)>,
+    /// How often it could go on where it was.
+    pub(super) resumed: usize,
+}
+
+/// What came out of a stream.
+enum Read {
+    Event,
+    Expired,
+    End,
 }
 
 impl Watcher {
     /// Reads until it has seen the marker's revision.
     pub(super) async fn catch_up(&mut self, client: &Client, marker: u64) -> anyhow::Result<()> {
         let mut stream = self.open(client).await?;
+        let before = self.listed.len();
         while self.last < Some(marker) {
-            let more = timeout(PATIENCE, self.read(&mut stream)).await;
-            let more = more.with_context(|| format!("revision {marker} did not come"))?;
-            anyhow::ensure!(more?, "the watch ended before revision {marker}");
+            let read = timeout(PATIENCE, self.read(&mut stream)).await;
+            match read.with_context(|| format!("revision {marker} did not come"))?? {
+                Read::Event => {}
+                Read::Expired => {
+                    self.list(client).await?;
+                    stream = self.open(client).await?;
+                }
+                Read::End => bail!("the watch ended before revision {marker}"),
+            }
         }
+        self.resumed += usize::from(self.listed.len() == before);
         Ok(())
     }
 
-    /// Reads until the server is gone.
+    /// Reads until the server is gone. While it lives, nothing may be missing.
     pub(super) async fn follow(mut self, client: Client) -> anyhow::Result<Self> {
         let Ok(mut stream) = self.open(&client).await else {
             return Ok(self);
         };
-        while self.read(&mut stream).await? {}
-        Ok(self)
+        loop {
+            match self.read(&mut stream).await? {
+                Read::Event => {}
+                Read::Expired => bail!("revision {:?} expired at once", self.last),
+                Read::End => return Ok(self),
+            }
+        }
+    }
+
+    /// Takes in the whole list.
+    async fn list(&mut self, client: &Client) -> anyhow::Result<()> {
+        let (contents, revision) = objects::list(client).await?;
+        self.contents = contents;
+        self.listed.push((self.last.unwrap_or_default(), revision));
+        self.last = Some(revision);
+        Ok(())
     }
 
     /// Whether its copy is what the server has.
@@ -80,16 +116,17 @@ impl Watcher {
         })
     }
 
-    /// Takes in one event; false at the end of the stream.
-    async fn read(&mut self, stream: &mut Stream) -> anyhow::Result<bool> {
+    /// Takes in one event.
+    async fn read(&mut self, stream: &mut Stream) -> anyhow::Result<Read> {
         let Some(line) = stream.line().await else {
-            return Ok(false);
+            return Ok(Read::End);
         };
         let event: Value = serde_json::from_slice(&line).context("an event is not JSON")?;
         let kind = event["type"].as_str().unwrap_or_default();
-        if kind == "ERROR" {
-            bail!("the watch cannot resume: {}", event["object"]["message"]);
+        if kind == "ERROR" && event["object"]["code"] == 410 {
+            return Ok(Read::Expired);
         }
+        anyhow::ensure!(kind != "ERROR", "the watch fails: {}", event["object"]);
         let object = objects::parse(&event["object"])?;
         if self.last >= Some(object.revision) {
             bail!("revision {} came after {:?}", object.revision, self.last);
@@ -97,7 +134,7 @@ impl Watcher {
         self.last = Some(object.revision);
         self.seen += 1;
         if !objects::is_ours(&object.name) && object.name != MARKER {
-            return Ok(true);
+            return Ok(Read::Event);
         }
         let deleted = kind == "DELETED";
         if !deleted {
@@ -112,7 +149,7 @@ impl Watcher {
                 self.contents.insert(object.name, value);
             }
         }
-        Ok(true)
+        Ok(Read::Event)
     }
 }
 

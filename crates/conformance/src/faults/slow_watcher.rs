@@ -11,7 +11,7 @@ use crate::bench::memory;
 use crate::client::Client;
 use crate::embedded::Embedded;
 
-const WRITES: usize = 4_000;
+const WRITES: usize = 1_500;
 /// Each write is this large, so that all of them together are far more than any buffer.
 const SIZE: usize = 50_000;
 /// How much memory all this may cost.
