@@ -8,6 +8,7 @@ mod api;
 mod bench;
 mod case;
 mod client;
+mod clients;
 mod compare;
 mod crash;
 mod differences;
@@ -31,6 +32,8 @@ enum Proof {
     Bench(bench::Args),
     /// Kill the embedded server under load and look for what it lost
     Crash(crash::Args),
+    /// kubectl and both Helm majors on both servers
+    Clients(clients::Args),
     /// Put the embedded server into trouble
     Faults(faults::Args),
 }
@@ -42,6 +45,7 @@ async fn main() -> ExitCode {
         Proof::Api(args) => Box::pin(api::run(&args)).await,
         Proof::Bench(args) => Box::pin(bench::run(&args)).await,
         Proof::Crash(args) => Box::pin(crash::run(&args)).await,
+        Proof::Clients(args) => Box::pin(clients::run(&args)).await,
         Proof::Faults(args) => Box::pin(faults::run(&args)).await,
     };
     match result {
