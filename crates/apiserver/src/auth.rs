@@ -3,6 +3,7 @@
 //! [`Auth::authenticate`] says who sent a request, [`Auth::impersonate`] for whom it acts, [`Auth::authorize`] whether
 //! it may. Roles and bindings are read from the store and kept in an index; no request parses an object.
 
+pub mod aggregate;
 mod bootstrap;
 mod credentials;
 mod escalation;
@@ -15,6 +16,7 @@ mod policy;
 mod review;
 mod rule;
 mod service_account;
+pub mod token_secrets;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError, RwLockReadGuard};

@@ -21,6 +21,7 @@ mod request;
 pub mod schema;
 pub mod selector;
 pub mod server;
+pub mod simulate;
 pub mod status;
 pub mod store;
 pub mod table;

@@ -2,6 +2,7 @@
 
 pub(crate) mod definitions;
 pub(crate) mod namespaces;
+mod protection;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ pub(crate) async fn run(state: Arc<State>) {
     tokio::select! {
         () = definitions::run(&state) => {}
         () = namespaces::run(&state) => {}
+        () = protection::run(&state) => {}
         _ = closed.wait_for(|closed| *closed) => {}
     }
 }

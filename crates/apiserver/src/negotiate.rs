@@ -8,7 +8,7 @@ mod answer;
 mod content;
 mod yaml;
 
-pub(crate) use accept::{Accept, View};
+pub(crate) use accept::{Accept, NotAcceptable, View};
 pub(crate) use answer::{Answer, Content, failure, text};
 pub(crate) use content::{BodyForm, PatchForm, body_form, patch_form};
 pub(crate) use yaml::{from_yaml, to_yaml};

@@ -59,7 +59,6 @@ fn system_fields(kind: &Kind, object: &mut Map<String, Value>, creation: &Creati
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
         "selfLink",
-        "generation",
         "resourceVersion",
     ] {
         metadata.remove(key);
@@ -193,6 +192,9 @@ fn keep_system_fields(object: &mut Map<String, Value>, old: &Value) {
             let is_sent = metadata.contains_key(key);
             // A name that was generated may be left out; what differs from the old is refused later.
             let is_checked = matches!(key, "uid" | "generateName");
+            // Nobody but the server begins a deletion; that too is refused later.
+            let is_begun = key.starts_with("deletion") && !old["metadata"][key].is_null();
+            let is_checked = is_checked || (key.starts_with("deletion") && !is_begun);
             if !(is_checked && is_sent) {
                 keep(metadata, &old["metadata"], key);
             }

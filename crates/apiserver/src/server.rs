@@ -24,9 +24,11 @@ pub(crate) use shapes::{Shape, Shapes};
 pub(crate) use state::{State, time_text};
 pub(crate) use surroundings::Lookup;
 
+use crate::auth::{aggregate, token_secrets};
 use crate::boot;
 use crate::gc;
 use crate::local::Local;
+use crate::simulate;
 use crate::store::{self, Store};
 
 /// How a server is opened.
@@ -88,6 +90,7 @@ impl Server {
         boot::create_objects(&state)
             .await
             .map_err(OpenError::Boot)?;
+        state.start();
         let server = Self {
             state,
             closing,
@@ -105,10 +108,28 @@ impl Server {
     /// Starts what works on objects beside requests.
     pub fn run_controllers(&self) {
         let local = Local::new(self.service(), "generic-garbage-collector");
+        let store = self.state.store.clone();
+        let aggregation = local.named("clusterrole-aggregation-controller");
+        self.spawn(until(
+            self.state.closed.clone(),
+            aggregate::run(aggregation, store),
+        ));
+        let tokens = local.named("tokens-controller");
+        let certificates = self.state.credentials.root_certificate().to_owned();
+        self.spawn(until(
+            self.state.closed.clone(),
+            token_secrets::run(tokens, self.state.auth.clone(), certificates),
+        ));
         let state = Arc::clone(&self.state);
         let kinds = Arc::new(move || state.registry.snapshot());
         let closed = self.state.closed.clone();
         self.spawn(gc::run(local, self.state.store.clone(), kinds, closed));
+    }
+
+    /// Makes workloads seem to run. Not for a server whose pods run somewhere.
+    pub fn simulate_workloads(&self, options: simulate::Options) {
+        let local = Local::new(self.service(), "simulation");
+        self.spawn(simulate::run(local, options, self.state.closed.clone()));
     }
 
     pub fn store(&self) -> &Store {
@@ -131,6 +152,14 @@ impl Server {
             let _ = task.await;
         }
         self.state.store.close().await;
+    }
+}
+
+/// Ends a task when the server closes.
+async fn until(mut closed: watch::Receiver<bool>, task: impl Future<Output = ()>) {
+    tokio::select! {
+        () = task => {}
+        _ = closed.wait_for(|closed| *closed) => {}
     }
 }
 

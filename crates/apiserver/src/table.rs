@@ -117,11 +117,30 @@ pub fn partial_metadata(kind: &Kind, object: &Value) -> Value {
     } else {
         object["metadata"].clone()
     };
+    let mut metadata = metadata;
+    if kind.kind == "DaemonSet" && kind.group == "apps" {
+        hide_template_generation(&mut metadata);
+    }
     json!({
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
     })
+}
+
+/// The real server keeps it in a field that metadata does not have.
+fn hide_template_generation(metadata: &mut Value) {
+    let annotations = metadata
+        .get_mut("annotations")
+        .and_then(Value::as_object_mut);
+    if let Some(annotations) = annotations {
+        annotations.remove("deprecated.daemonset.template.generation");
+        if annotations.is_empty()
+            && let Some(metadata) = metadata.as_object_mut()
+        {
+            metadata.remove("annotations");
+        }
+    }
 }
 
 /// The row of one object in its stored form.

@@ -16,6 +16,7 @@ mod page;
 mod patch;
 mod present;
 mod scale;
+mod shown;
 mod token;
 mod update;
 mod watch;
@@ -37,9 +38,7 @@ pub(crate) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     }
     let subresource = call.place.subresource.to_string();
     match (subresource.as_str(), call.verb) {
-        ("", "get") | ("status" | "approval" | "ephemeralcontainers" | "resize", "get") => {
-            get::run(call)
-        }
+        ("" | "status" | "approval" | "ephemeralcontainers" | "resize", "get") => get::run(call),
         ("", "list") => list::run(call),
         ("", "watch") => watch::run(call),
         ("", "create") => create::run(call).await,
@@ -50,8 +49,12 @@ pub(crate) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
         ("eviction", _) => eviction::run(call).await,
         ("binding", _) => binding::run(call).await,
         ("log", _) => connect::log(call),
-        ("" | "status" | "finalize" | "approval", "update") => update::run(call).await,
-        ("" | "status" | "finalize" | "approval", "patch") => patch::run(call).await,
+        ("" | "status" | "finalize" | "approval" | "ephemeralcontainers", "update") => {
+            update::run(call).await
+        }
+        ("" | "status" | "finalize" | "approval" | "ephemeralcontainers", "patch") => {
+            patch::run(call).await
+        }
         _ => Err(connect::refused(call)),
     }
 }

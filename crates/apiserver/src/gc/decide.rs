@@ -122,10 +122,10 @@ fn decide_deleting(facts: &Facts) -> Decision {
             .map(|dependent| dependent.key.clone());
         let keys: Vec<Key> = keys.collect();
         let drop = Action::DropFinalizer(ORPHAN);
-        return match keys.is_empty() {
-            true => Decision::to([drop]),
-            false => Decision::to([Action::Release(keys), drop]),
-        };
+        if keys.is_empty() {
+            return Decision::to([drop]);
+        }
+        return Decision::to([Action::Release(keys), drop]);
     }
     if !facts.has_foreground {
         return Decision::default();

@@ -25,6 +25,9 @@ const VERBS: &[&str] = &[
 const VERBS_WHEN_TERMINATING: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 const READ_WRITE: &[&str] = &["get", "patch", "update"];
 
+/// What the real server says of the column that it adds.
+const AGE: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+
 /// What a definition calls its kind.
 #[expect(clippy::struct_field_names, reason = "the names are those of the API")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -137,7 +140,7 @@ fn served_kind(
         },
         deletion: Deletion::default(),
         fields: fields(version),
-        deprecation: deprecation(definition, version),
+        deprecation: deprecation(definition, list(&spec["versions"]), version),
         custom: Some(Arc::new(custom(definition, version, terminating))),
         kind: names.kind,
         list_kind: names.list_kind,
@@ -191,10 +194,7 @@ fn custom(definition: &Definition, version: &Value, terminating: bool) -> Custom
         definition: definition.name.clone(),
         schema: version["schema"]["openAPIV3Schema"].clone(),
         scale: scale(&version["subresources"]["scale"]),
-        columns: list(&version["additionalPrinterColumns"])
-            .iter()
-            .map(column)
-            .collect(),
+        columns: columns(list(&version["additionalPrinterColumns"])),
         terminating,
     }
 }
@@ -205,6 +205,21 @@ fn scale(declared: &Value) -> Option<Scale> {
         status_replicas: text(declared, "statusReplicasPath"),
         label_selector: Some(text(declared, "labelSelectorPath")).filter(|path| !path.is_empty()),
     })
+}
+
+/// Without columns of its own a kind tells since when objects are there.
+fn columns(declared: &[Value]) -> Vec<PrinterColumn> {
+    if declared.is_empty() {
+        return vec![PrinterColumn {
+            name: "Age".to_owned(),
+            type_: "date".to_owned(),
+            format: String::new(),
+            description: AGE.to_owned(),
+            priority: 0,
+            json_path: ".metadata.creationTimestamp".to_owned(),
+        }];
+    }
+    declared.iter().map(column).collect()
 }
 
 fn column(declared: &Value) -> PrinterColumn {
@@ -218,19 +233,31 @@ fn column(declared: &Value) -> PrinterColumn {
     }
 }
 
-fn deprecation(definition: &Definition, version: &Value) -> Option<String> {
+/// The version to use instead of a deprecated one: the best that is served and comes before it.
+fn better_version(versions: &[Value], deprecated: &str) -> Option<String> {
+    let good = versions
+        .iter()
+        .filter(|version| version["served"] == true && version["deprecated"] != true);
+    let mut names: Vec<String> = good.map(|version| text(version, "name")).collect();
+    names.sort_by(|a, b| super::version_order::compare(a, b));
+    let best = names.into_iter().next()?;
+    let is_before = super::version_order::compare(&best, deprecated).is_lt();
+    is_before.then_some(best)
+}
+
+fn deprecation(definition: &Definition, versions: &[Value], version: &Value) -> Option<String> {
     if version["deprecated"] != true {
         return None;
     }
-    Some(match version["deprecationWarning"].as_str() {
-        Some(warning) => warning.to_owned(),
-        None => format!(
-            "{}/{} {} is deprecated",
-            definition.group,
-            text(version, "name"),
-            definition.requested.kind
-        ),
-    })
+    if let Some(warning) = version["deprecationWarning"].as_str() {
+        return Some(warning.to_owned());
+    }
+    let (group, kind) = (&definition.group, &definition.requested.kind);
+    let mut warning = format!("{group}/{} {kind} is deprecated", text(version, "name"));
+    if let Some(better) = better_version(versions, &text(version, "name")) {
+        warning.push_str(&format!("; use {group}/{better} {kind}"));
+    }
+    Some(warning)
 }
 
 fn text(object: &Value, key: &str) -> String {

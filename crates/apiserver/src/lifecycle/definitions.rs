@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::MutexGuard;
 
 use crate::kinds::Kind;
+use crate::merge::Writer;
 use crate::request::DeleteOptions;
 use crate::schema::{self, FieldError};
 use crate::server::State;
@@ -29,10 +30,28 @@ pub(crate) async fn lock<'s>(state: &'s State, kind: &Kind) -> Option<MutexGuard
     }
 }
 
-/// Judges the names of a definition that is about to be written.
-pub(crate) fn accept(state: &State, kind: &Kind, definition: &mut Value, now: &str) {
-    if is_definition(kind) {
-        state.registry.accept(definition, now);
+/// What a definition says of itself before anybody has judged it: which version is stored.
+pub(crate) fn prepare(kind: &Kind, definition: &mut Value, is_new: bool) {
+    if !is_definition(kind) {
+        return;
+    }
+    if is_new {
+        definition["status"] = json!({});
+    }
+    let versions = definition["spec"]["versions"].as_array();
+    let mut versions = versions.into_iter().flatten();
+    let stored = versions.find(|version| version["storage"] == true);
+    let Some(stored) = stored.map(|version| version["name"].clone()) else {
+        return;
+    };
+    let known = &mut definition["status"]["storedVersions"];
+    if !known.is_array() {
+        *known = json!([]);
+    }
+    if let Some(known) = known.as_array_mut()
+        && !known.contains(&stored)
+    {
+        known.push(stored);
     }
 }
 
@@ -46,17 +65,17 @@ pub(crate) fn check_schemas(definition: &Value) -> Vec<FieldError> {
         .all(|pair| schema(&pair[0]) == schema(&pair[1]));
     let mut errors = Vec::new();
     for (index, version) in versions.iter().enumerate() {
-        let path = if is_same {
-            "spec.validation.openAPIV3Schema".to_owned()
-        } else {
-            format!("spec.versions[{index}].schema.openAPIV3Schema")
-        };
+        let schema = schema(version);
+        let mut path = format!("spec.versions[{index}].schema.openAPIV3Schema");
+        if schema.is_null() {
+            // Told by the check of the definition itself.
+            continue;
+        }
+        if is_same {
+            "spec.validation.openAPIV3Schema".clone_into(&mut path);
+        }
         let has_status = version["subresources"]["status"].is_object();
-        errors.extend(schema::check_definition(
-            &schema(version),
-            &path,
-            has_status,
-        ));
+        errors.extend(schema::check_definition(&schema, &path, has_status));
         if is_same {
             break;
         }
@@ -64,11 +83,34 @@ pub(crate) fn check_schemas(definition: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Serves what a definition says now that it is stored.
-pub(crate) fn written(state: &State, kind: &Kind, object: &Object) {
-    if is_definition(kind) {
-        install(state, object);
+/// Judges a definition that was just written, and serves it. Whoever wrote it is answered after that, but sees the
+/// definition as it was written, as with the real server.
+pub(crate) async fn written(state: &State, kind: &Kind, object: &Arc<Object>) {
+    if !is_definition(kind) {
+        return;
     }
+    let judged = judge(state, kind, object).await;
+    install(state, judged.as_ref().unwrap_or(object));
+}
+
+/// Writes which names a definition gets, if that is news.
+async fn judge(state: &State, kind: &Kind, object: &Arc<Object>) -> Option<Arc<Object>> {
+    let old: Value = serde_json::from_slice(object.bytes()).ok()?;
+    let now = state.now_text();
+    let mut new = old.clone();
+    state.registry.accept(&mut new, &now);
+    if new == old {
+        return None;
+    }
+    let shape = state.shapes.get(&state.registry.snapshot(), kind, "status");
+    let writer = Writer {
+        manager: "kube-apiserver",
+        now: &now,
+    };
+    let new = shape.manager.update(Some(&old), new, writer);
+    write_value(state, object.key().clone(), &new, Some(object))
+        .await
+        .ok()
 }
 
 pub(crate) fn install(state: &State, object: &Object) {
@@ -86,14 +128,9 @@ pub(crate) async fn removed(state: &Arc<State>, kind: &Kind, name: &str) {
     state.shapes.forget(name);
     let group = name.split_once('.').map_or("", |(_, group)| group);
     for waiting in state.registry.unsatisfied(group) {
-        let Some((object, mut definition)) = load(state, &waiting) else {
-            continue;
-        };
-        state.registry.accept(&mut definition, &state.now_text());
-        let key = object.key().clone();
-        // Whoever changes it meanwhile has it judged too.
-        if let Ok(written) = write_value(state, key, &definition, Some(&object)).await {
-            install(state, &written);
+        if let Some((object, _)) = load(state, &waiting) {
+            // Whoever changes it meanwhile has it judged too.
+            written(state, kind, &object).await;
         }
     }
 }
@@ -136,6 +173,12 @@ fn resource() -> Option<Resource> {
     Resource::new(GROUP, PLURAL).ok()
 }
 
+/// The revision of the last change of a definition.
+pub(crate) fn revision(state: &State, name: &str) -> Option<u64> {
+    let key = resource()?.key("", name).ok()?;
+    Some(state.store.get(&key)?.revision())
+}
+
 fn load(state: &State, name: &str) -> Option<(Arc<Object>, Value)> {
     let key = resource()?.key("", name).ok()?;
     let object = state.store.get(&key)?;
@@ -155,16 +198,30 @@ pub(super) async fn run(state: &Arc<State>) {
             continue;
         };
         for object in snapshot.list(&scope) {
-            finish(state, object.key()).await;
+            begin(state, object);
         }
         drop(snapshot);
         loop {
             match watcher.next().await {
-                Ok(event) => finish(state, event.key()).await,
+                Ok(event) => begin(state, event.object()),
                 Err(crate::watch::WatchEnd::Overflow) => break,
                 Err(crate::watch::WatchEnd::Closed) => return std::future::pending().await,
             }
         }
+    }
+}
+
+/// Each definition is emptied on its own: one that waits for a finalizer holds up no other.
+fn begin(state: &Arc<State>, object: &Object) {
+    if object.metadata().deletion_timestamp().is_some() {
+        let (state, key) = (Arc::clone(state), object.key().clone());
+        tokio::spawn(async move {
+            let mut closed = state.closed.clone();
+            tokio::select! {
+                () = finish(&state, &key) => {}
+                _ = closed.wait_for(|closed| *closed) => {}
+            }
+        });
     }
 }
 
@@ -242,17 +299,13 @@ async fn empty(state: &Arc<State>, definition: &Value) -> bool {
     let kind = kinds.any_version(group, name).cloned();
     let mut all_gone = true;
     for object in state.store.snapshot().list(&scope) {
-        let gone = match &kind {
-            Some(kind) => {
-                let deleted =
-                    delete_object(state, kind, object.key(), &DeleteOptions::default()).await;
-                !matches!(deleted, Ok(Deleted::Pending(_)))
-            }
-            None => {
-                let precondition = crate::store::Precondition::exists();
-                let mutation = crate::store::Mutation::delete(object.key().clone(), precondition);
-                state.store.write(mutation).await.is_ok()
-            }
+        let gone = if let Some(kind) = &kind {
+            let deleted = delete_object(state, kind, object.key(), &DeleteOptions::default()).await;
+            !matches!(deleted, Ok(Deleted::Pending(_)))
+        } else {
+            let precondition = crate::store::Precondition::exists();
+            let mutation = crate::store::Mutation::delete(object.key().clone(), precondition);
+            state.store.write(mutation).await.is_ok()
         };
         all_gone &= gone;
     }

@@ -41,6 +41,14 @@ pub(crate) fn contents(state: &State, namespace: &str) -> [(&'static str, Value)
         "data": {"ca.crt": state.credentials.root_certificate()},
     });
     certificates["metadata"]["annotations"] = json!({"kubernetes.io/description": DESCRIPTION});
+    certificates["metadata"]["managedFields"] = json!([{
+        "manager": "kube-controller-manager", "operation": "Update", "apiVersion": "v1",
+        "time": state.now_text(), "fieldsType": "FieldsV1",
+        "fieldsV1": {
+            "f:data": {".": {}, "f:ca.crt": {}},
+            "f:metadata": {"f:annotations": {".": {}, "f:kubernetes.io/description": {}}},
+        },
+    }]);
     [("serviceaccounts", account), ("configmaps", certificates)]
 }
 

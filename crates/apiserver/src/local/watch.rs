@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Body, Error};
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The object was created or changed, or begins to match.
     Applied(Value),

@@ -4,13 +4,44 @@ use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
 
 use crate::request::Query;
-use crate::status::Status;
+use crate::status::{Details, Reason, Status};
 
 const OFFERED: [&str; 3] = [
     "application/json",
     "application/yaml",
     "application/vnd.kubernetes.protobuf",
 ];
+
+/// Nothing that the client accepts is on offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NotAcceptable {
+    /// The media type is on offer, but not with the parameters.
+    has_type: bool,
+}
+
+impl NotAcceptable {
+    /// What is told where custom resources are.
+    pub(crate) fn custom() -> Status {
+        Status::not_acceptable(&OFFERED)
+    }
+
+    /// What is told of documents and of built-in kinds, whose lists can be streams.
+    pub(crate) fn built_in(self, is_list: bool) -> Status {
+        if self.has_type {
+            return Self::custom();
+        }
+        let mut offered = OFFERED.to_vec();
+        if is_list {
+            offered.extend([
+                "application/json;stream=watch",
+                "application/vnd.kubernetes.protobuf;stream=watch",
+            ]);
+        }
+        let offered = offered.join(", ");
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {offered}");
+        Status::new(Reason::NotAcceptable, message).with(Details::default())
+    }
+}
 
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,19 +61,22 @@ pub(crate) enum View {
 }
 
 /// What a client accepts.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Accept {
     pub(crate) form: Form,
     pub(crate) view: View,
     pub(crate) pretty: bool,
     pub(crate) gzip: bool,
+    /// The view was asked for as that of a list.
+    pub(crate) is_list_view: bool,
     /// Discovery in one document.
     pub(crate) aggregated: bool,
 }
 
 impl Accept {
     /// What is best of what the client accepts, or why nothing is.
-    pub(crate) fn parse(headers: &HeaderMap, query: &Query<'_>) -> Result<Self, Status> {
+    pub(crate) fn parse(headers: &HeaderMap, query: &Query<'_>) -> Result<Self, NotAcceptable> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let base = Self {
             pretty: is_pretty(query, text(USER_AGENT).unwrap_or_default()),
@@ -59,7 +93,9 @@ impl Accept {
         let only_protobuf = || clauses.iter().any(|clause| clause.media_type == OFFERED[2]);
         chosen
             .or_else(|| only_protobuf().then_some(base))
-            .ok_or_else(|| Status::not_acceptable(&OFFERED))
+            .ok_or_else(|| NotAcceptable {
+                has_type: clauses.iter().any(Clause::has_type),
+            })
     }
 
     /// For failures of requests whose `Accept` cannot be met.
@@ -121,6 +157,11 @@ impl<'h> Clause<'h> {
         clause
     }
 
+    fn has_type(&self) -> bool {
+        matches!(self.media_type.as_str(), "application/*" | "*/*")
+            || OFFERED.contains(&self.media_type.as_str())
+    }
+
     fn choose(&self, base: Accept) -> Option<Accept> {
         let form = match self.media_type.as_str() {
             "application/json" | "application/*" | "*/*" => Form::Json,
@@ -137,6 +178,7 @@ impl<'h> Clause<'h> {
             ("meta.k8s.io", "Table", "v1") => chosen.view = View::Table,
             ("meta.k8s.io", "PartialObjectMetadata" | "PartialObjectMetadataList", "v1") => {
                 chosen.view = View::Metadata;
+                chosen.is_list_view = self.kind.ends_with("List");
             }
             ("apidiscovery.k8s.io", "APIGroupDiscoveryList", "v2") => chosen.aggregated = true,
             _ => return None,

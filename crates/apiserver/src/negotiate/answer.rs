@@ -29,6 +29,7 @@ pub(crate) enum Content {
     /// Lines of JSON that come over time: never compressed, never pretty.
     Stream(Body),
     Text(String),
+    Nothing,
 }
 
 /// An answer before it is rendered.
@@ -67,7 +68,7 @@ impl Answer {
     }
 
     /// The response that the client gets.
-    pub(crate) fn render(self, accept: &Accept, warnings: &[String]) -> Response<Body> {
+    pub(crate) fn render(self, accept: Accept, warnings: &[String]) -> Response<Body> {
         let mut response = match self.content {
             Content::Json(bytes) if accept.form == Form::Json && !accept.pretty => {
                 whole(bytes, "application/json", accept.gzip)
@@ -79,6 +80,7 @@ impl Answer {
             Content::Pieces(body) => formatted(&body.into_bytes(), accept),
             Content::Value(value) => rendered(&value, accept),
             Content::Stream(body) => with_type(body, "application/json"),
+            Content::Nothing => Response::new(Body::empty()),
             Content::Text(text) => {
                 let mut response = with_type(Body::full(text), "text/plain; charset=utf-8");
                 let nosniff = HeaderValue::from_static("nosniff");
@@ -131,7 +133,7 @@ fn warning_text(text: &str) -> String {
     format!("299 - \"{text}\"")
 }
 
-fn formatted(json: &[u8], accept: &Accept) -> Response<Body> {
+fn formatted(json: &[u8], accept: Accept) -> Response<Body> {
     match serde_json::from_slice::<Value>(json) {
         Ok(value) => rendered(&value, accept),
         // It is our own and always right.
@@ -139,7 +141,7 @@ fn formatted(json: &[u8], accept: &Accept) -> Response<Body> {
     }
 }
 
-fn rendered(value: &Value, accept: &Accept) -> Response<Body> {
+fn rendered(value: &Value, accept: Accept) -> Response<Body> {
     let (bytes, content_type) = match accept.form {
         Form::Yaml => (to_yaml(value), "application/yaml"),
         Form::Json if accept.pretty => (

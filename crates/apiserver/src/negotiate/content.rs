@@ -3,7 +3,7 @@
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
-use crate::status::Status;
+use crate::status::{Details, Reason, Status};
 
 const BODIES: [&str; 3] = [
     "application/json",
@@ -64,11 +64,9 @@ pub(crate) fn patch_form(headers: &HeaderMap, is_custom: bool) -> Result<PatchFo
             MERGE_PATCH,
             APPLY_PATCH,
         ])),
-        _ => Err(Status::unsupported_media_type(&[
-            JSON_PATCH,
-            MERGE_PATCH,
-            STRATEGIC_PATCH,
-            APPLY_PATCH,
-        ])),
+        _ => {
+            let message = "415: Unsupported Media Type";
+            Err(Status::new(Reason::UnsupportedMediaType, message).with(Details::default()))
+        }
     }
 }

@@ -1,15 +1,18 @@
-use http::HeaderMap;
 use http::header::ACCEPT;
+use http::{HeaderMap, HeaderValue};
 
 use super::accept::Form;
-use super::{Accept, View, from_yaml, to_yaml};
+use super::{Accept, NotAcceptable, View, from_yaml, to_yaml};
 use crate::request::Query;
 
 #[track_caller]
 fn accept(header: &str) -> Result<Accept, u16> {
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, header.parse().unwrap());
-    Accept::parse(&headers, &Query::parse("")).map_err(|status| status.code())
+    let headers = HeaderMap::from_iter(
+        [(ACCEPT, HeaderValue::from_str(header).ok())]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    Accept::parse(&headers, &Query::parse("")).map_err(|_| NotAcceptable::custom().code())
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What the real server's default admission plugins add: to Pods who they run as, how important they are, and how
 //! long they stay on a failing node; to claims and ingresses their class.
 //!
-//! Not added are finalizers that protect volumes: nobody would remove them.
+//! Finalizers that protect volumes are taken away again when a volume is deleted, by
+//! [`lifecycle`](crate::lifecycle).
 
 use serde_json::{Map, Value, json};
 
@@ -50,6 +51,7 @@ pub fn admit(
             const ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
             let class = surroundings.default_storage_class();
             set_class(object, "storageClassName", ANNOTATION, class);
+            protect(object, "kubernetes.io/pvc-protection");
             Ok(())
         }
         ("networking.k8s.io", "Ingress") => {
@@ -58,11 +60,31 @@ pub fn admit(
             set_class(object, "ingressClassName", ANNOTATION, class);
             Ok(())
         }
+        ("", "PersistentVolume") => {
+            protect(object, "kubernetes.io/pv-protection");
+            Ok(())
+        }
         ("", "Node") => {
             taint_new_node(object);
             Ok(())
         }
         _ => Ok(()),
+    }
+}
+
+/// Keeps a volume until nobody uses it.
+fn protect(object: &mut Value, finalizer: &str) {
+    let metadata = object
+        .as_object_mut()
+        .and_then(|object| part(object, "metadata"));
+    let Some(metadata) = metadata else {
+        return;
+    };
+    let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
+    if let Some(finalizers) = finalizers.as_array_mut()
+        && !finalizers.iter().any(|present| present == finalizer)
+    {
+        finalizers.push(finalizer.into());
     }
 }
 

@@ -42,7 +42,12 @@ impl ListOptions {
         let fields = FieldSelector::parse(query.text("fieldSelector"), kind)?;
         let revision = match query.text("resourceVersion") {
             "" => None,
-            text => Some(parse_revision(text)?),
+            text => Some(parse_revision(text).map_err(|status| {
+                if is_watch {
+                    return status;
+                }
+                Status::bad_request(format!("invalid resource version: {}", status.message))
+            })?),
         };
         Ok(Self {
             labels,

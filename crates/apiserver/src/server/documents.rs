@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::State;
 use crate::discovery::{aggregated, legacy};
 use crate::kinds::{GroupVersion, Kinds};
-use crate::negotiate::{Accept, Answer, Content, text};
+use crate::negotiate::{Accept, Answer, Content, failure, text};
 use crate::openapi;
 use crate::request::Query;
 use crate::schema::builtin;
@@ -77,34 +77,51 @@ pub(super) fn answer(
         }
         ["api"] => {
             let address = state.address.get().map_or("", String::as_str);
-            discovery(&accept?, &legacy::api_versions(address))
+            discovery(accept, &legacy::api_versions(address))?
         }
-        ["apis"] => discovery(&accept?, &legacy::api_group_list(&kinds)),
+        ["apis"] => discovery(accept, &legacy::api_group_list(&kinds))?,
         ["apis", group] if !group.is_empty() => match kinds.group(group) {
-            Some(group) => discovery(&accept?, &legacy::api_group(group)),
+            Some(group) => discovery(accept, &legacy::api_group(group))?,
             None => not_found(),
         },
-        ["api", version] => resources(&kinds, "", version, &accept?),
-        ["apis", group, version] if !group.is_empty() => {
-            resources(&kinds, group, version, &accept?)
-        }
+        ["api", version] => resources(&kinds, "", version, accept)?,
+        ["apis", group, version] if !group.is_empty() => resources(&kinds, group, version, accept)?,
         _ => not_found(),
     })
 }
 
+/// The answer where nothing is, which in a built-in group is another.
+pub(super) fn nothing(kinds: &Kinds, group: &str) -> Answer {
+    let is_built_in = kinds.group(group).is_some_and(|group| {
+        let mut kinds = group.versions.iter().flat_map(|version| &version.kinds);
+        kinds.any(|kind| kind.custom.is_none())
+    });
+    if is_built_in {
+        failure(&Status::no_such_resource())
+    } else {
+        not_found()
+    }
+}
+
 /// What the real server says where nothing is.
-pub(super) fn not_found() -> Answer {
+fn not_found() -> Answer {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
-fn discovery(_accept: &Accept, document: &impl Serialize) -> Answer {
-    Answer::value(StatusCode::OK, document)
+/// A document, if the client takes what there is.
+fn discovery(accept: Result<Accept, Status>, document: &impl Serialize) -> Result<Answer, Status> {
+    accept.map(|_| Answer::value(StatusCode::OK, document))
 }
 
-fn resources(kinds: &Kinds, group: &str, version: &str, accept: &Accept) -> Answer {
+fn resources(
+    kinds: &Kinds,
+    group: &str,
+    version: &str,
+    accept: Result<Accept, Status>,
+) -> Result<Answer, Status> {
     match kinds.version(group, version) {
         Some(version) => discovery(accept, &legacy::api_resource_list(group, version)),
-        None => not_found(),
+        None => Ok(nothing(kinds, group)),
     }
 }
 
@@ -166,10 +183,7 @@ fn tagged(document: &Kept, headers: &HeaderMap) -> Answer {
             .any(|tag| tag.trim().trim_start_matches("W/") == document.etag)
     });
     let answer = if is_known {
-        Answer::new(
-            StatusCode::NOT_MODIFIED,
-            Content::Stream(super::Body::empty()),
-        )
+        Answer::new(StatusCode::NOT_MODIFIED, Content::Nothing)
     } else {
         Answer::ok(Content::Json(document.bytes.clone()))
     };
@@ -180,11 +194,12 @@ fn openapi_document(state: &State, kinds: &Kinds, rest: &[&str], headers: &Heade
     let group_version = match rest {
         [] => {
             let index = openapi::index(kinds);
-            return Answer::ok(Content::Value(index));
+            return Answer::ok(Content::Value(index))
+                .header(http::header::CONTENT_TYPE, "text/plain; charset=utf-8");
         }
         ["api", version] => GroupVersion::new("", version),
         ["apis", group, version] => GroupVersion::new(group, version),
-        _ => return not_found(),
+        _ => return missing_document(),
     };
     let name = openapi::document_path(group_version.group, group_version.version);
     let document = state.documents.get(kinds, &name, || {
@@ -198,8 +213,12 @@ fn openapi_document(state: &State, kinds: &Kinds, rest: &[&str], headers: &Heade
     });
     match document {
         Some(document) => tagged(&document, headers),
-        None => not_found(),
+        None => missing_document(),
     }
+}
+
+fn missing_document() -> Answer {
+    Answer::new(StatusCode::NOT_FOUND, Content::Nothing)
 }
 
 fn version() -> Answer {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use http::header::CONTENT_LENGTH;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH};
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 
 use super::{Body, State, documents};
 use crate::auth::{Attributes, Identity, Target};
-use crate::negotiate::{Accept, Answer, failure};
+use crate::negotiate::{Accept, Answer, NotAcceptable, failure};
 use crate::request::{Endpoint, Place, Query};
 use crate::status::Status;
 use crate::verbs::{self, Call, Found};
@@ -69,14 +69,14 @@ impl Service {
             .await;
         let answer = answer.unwrap_or_else(|status| failure(&status));
         self.state.metrics.count(answer.code.as_u16());
-        answer.render(&form, &warnings)
+        answer.render(form, &warnings)
     }
 
     async fn respond<B>(
         &self,
         parts: &Parts,
         query: Query<'_>,
-        accept: Result<Accept, Status>,
+        accept: Result<Accept, NotAcceptable>,
         body: B,
         warnings: &mut Vec<String>,
     ) -> Result<Answer, Status>
@@ -89,6 +89,7 @@ impl Service {
         let place = match endpoint {
             Endpoint::Document(path) => {
                 let (method, headers) = (&parts.method, &parts.headers);
+                let accept = accept.map_err(|refusal| refusal.built_in(false));
                 return documents::answer(&self.state, method, path, &query, headers, accept);
             }
             Endpoint::Resource(place) => place,
@@ -96,9 +97,12 @@ impl Service {
         let kinds = self.state.registry.snapshot();
         let found = match verbs::find(&kinds, &place, &parts.method, &query)? {
             Found::Verb(found) => found,
-            Found::Nothing => return Ok(documents::not_found()),
+            Found::Nothing => return Ok(documents::nothing(&kinds, &place.group)),
         };
-        let accept = accept?;
+        let accept = accept.map_err(|refusal| match found.kind.custom {
+            Some(_) => NotAcceptable::custom(),
+            None => refusal.built_in(matches!(found.verb, "list" | "watch")),
+        })?;
         let body = read(&parts.method, &parts.headers, body).await?;
         let mut call = Call::new(&self.state, &who, kinds, found, place, query, parts, accept)?;
         call.body = body;
@@ -126,6 +130,9 @@ impl Service {
         let auth = &self.state.auth;
         let who = match &self.who {
             Some(who) => Arc::clone(who),
+            None if is_public(endpoint) && !parts.headers.contains_key(AUTHORIZATION) => {
+                return Ok(Arc::new(Identity::anonymous()));
+            }
             None => {
                 let who = auth.authenticate(&parts.headers)?;
                 Arc::new(auth.impersonate(who, &parts.headers, &attributes)?)
@@ -134,6 +141,14 @@ impl Service {
         auth.authorize(&who, &attributes)?;
         Ok(who)
     }
+}
+
+/// Whether the server is well is told to everybody.
+fn is_public(endpoint: &Endpoint<'_>) -> bool {
+    matches!(
+        endpoint,
+        Endpoint::Document("/healthz" | "/livez" | "/readyz")
+    )
 }
 
 fn attributes<'a>(place: &'a Place<'_>, verb: &'a str) -> Attributes<'a> {

@@ -1,7 +1,7 @@
 //! What all requests share.
 
 use std::net::Ipv4Addr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -33,6 +33,7 @@ pub(crate) struct State {
     pub(crate) definitions: tokio::sync::Mutex<()>,
     pub(crate) closed: watch::Receiver<bool>,
     pub(crate) address: Address,
+    started: OnceLock<u64>,
     services: Mutex<Pool>,
     now: fn() -> Timestamp,
 }
@@ -56,9 +57,20 @@ impl State {
             definitions: tokio::sync::Mutex::new(()),
             closed,
             address: Address::new(),
+            started: OnceLock::new(),
             services: Mutex::new(Pool::new(NETWORK.0, NETWORK.1, NODE_PORTS)),
             now,
         }
+    }
+
+    /// Says that all that was there before is there now.
+    pub(crate) fn start(&self) {
+        let _ = self.started.set(self.store.revision());
+    }
+
+    /// The revision at which the server began to answer.
+    pub(crate) fn started_revision(&self) -> u64 {
+        self.started.get().copied().unwrap_or_default()
     }
 
     /// The time of day.

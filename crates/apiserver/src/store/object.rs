@@ -106,7 +106,7 @@ impl Object {
     }
 
     /// The same content at another revision: how a deletion reports the last state.
-    pub(super) fn at_revision(&self, revision: u64) -> Self {
+    pub(crate) fn at_revision(&self, revision: u64) -> Self {
         let (head, tail) = self.around_revision();
         Self {
             revision,

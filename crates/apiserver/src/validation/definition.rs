@@ -86,7 +86,7 @@ fn storage(errors: &mut Vec<Error>, spec: &Value, stored: usize) {
     let detail = "must have exactly one version marked as storage version";
     let shown = match spec["versions"].as_array() {
         Some(versions) => shown(versions),
-        None => BadValue::verbatim("null"),
+        None => BadValue::verbatim("[]"),
     };
     errors.push(Error::invalid(&path, shown, detail));
 }
@@ -189,7 +189,13 @@ fn scale(errors: &mut Vec<Error>, path: &Path<'_>, version: &Value) {
     ] {
         let route = text(scale, key);
         let place = place.child(key);
-        if required(errors, &place, route) && !route.starts_with(root) {
+        if !required(errors, &place, route) {
+            continue;
+        }
+        if !route.starts_with('.') {
+            let detail = "must be a simple json path starting with .";
+            errors.push(Error::invalid(&place, route, detail));
+        } else if !route.starts_with(root) {
             let root = root.trim_end_matches('.');
             let detail = format!("should be a json path under {root}");
             errors.push(Error::invalid(&place, route, detail));
@@ -226,6 +232,29 @@ fn stored_versions(errors: &mut Vec<Error>, object: &Value) {
         let shown = BadValue::verbatim("null");
         let detail = "must have at least one stored version";
         errors.push(Error::invalid(&place, shown, detail));
+        return;
+    }
+    let stored: Vec<&str> = texts(list(&object["status"], "storedVersions")).collect();
+    let versions = list(&object["spec"], "versions");
+    for (index, name) in stored.iter().enumerate() {
+        if !versions
+            .iter()
+            .any(|version| text(version, "name") == *name)
+        {
+            let detail = format!(
+                "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
+            );
+            errors.push(Error::invalid(&place.index(index), *name, detail));
+        }
+    }
+    let last = versions.iter().rfind(|version| version["storage"] == true);
+    let last = last
+        .map(|version| text(version, "name"))
+        .unwrap_or_default();
+    if !last.is_empty() && !stored.contains(&last) {
+        let shown = serde_json::json!(stored);
+        let detail = format!("must have the storage version {last}");
+        errors.push(Error::invalid(&place, &shown, detail));
     }
 }
 

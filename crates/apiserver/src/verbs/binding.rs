@@ -14,7 +14,7 @@ use crate::store::{Resource, WriteError};
 const PODS: GroupResource<'static> = GroupResource::new("", "pods");
 const ATTEMPTS: usize = 16;
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
+pub(super) async fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let mut binding = decode::foreign(call, "v1", "Binding")?;
     let name = call.name().to_owned();
     decode::metadata_of(&mut binding).insert("name".to_owned(), name.into());

@@ -98,6 +98,24 @@ impl<'r> Call<'r> {
         Status::not_found(self.group_resource(), name)
     }
 
+    /// Whoever writes what is not there yet must be allowed to create it.
+    pub(crate) fn authorize_create(&self) -> Result<(), Status> {
+        let place = &self.place;
+        let target = crate::auth::Target::Resource {
+            group: &place.group,
+            version: &place.version,
+            resource: &place.resource,
+            subresource: &place.subresource,
+            namespace: &place.namespace,
+            name: &place.name,
+        };
+        let attributes = crate::auth::Attributes {
+            verb: "create",
+            target,
+        };
+        self.state.auth.authorize(self.who, &attributes)
+    }
+
     pub(crate) fn user_agent(&self) -> &str {
         let agent = self.headers.get(USER_AGENT);
         agent

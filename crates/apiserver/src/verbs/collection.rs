@@ -10,7 +10,7 @@ use crate::negotiate::{Answer, Content, View};
 use crate::request::ListOptions;
 use crate::status::{Reason, Status};
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
+pub(super) async fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let list = ListOptions::parse(&call.query, &call.kind, false)?;
     let options = delete::options(call)?;
     let selected = page::select(call, &list)?;
@@ -18,7 +18,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     for object in &selected.objects {
         // Somebody else may have been faster.
         match delete_object(call.state, &call.kind, object.key(), &options).await {
-            Ok(_) => items.push(present::served_value(&call.kind, object)?),
+            Ok(_) => items.push(present::served_value(call.state, &call.kind, object)?),
             Err(status) if status.reason == Some(Reason::NotFound) => {}
             Err(status) => return Err(status),
         }
@@ -40,6 +40,6 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
         call.accept.view,
         View::Object | View::Table | View::Metadata
     ));
-    let value = present::list_value(&call.kind, metadata, items);
+    let value = present::list_value(&call.kind, &metadata, &items);
     Ok(Answer::new(StatusCode::OK, Content::Value(value)))
 }

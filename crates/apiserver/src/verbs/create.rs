@@ -15,7 +15,7 @@ use crate::status::Status;
 pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     let options = WriteOptions::parse(&call.query, "CreateOptions", false)?;
     if !call.kind.is_stored() {
-        return review(call).await;
+        return review(call, options).await;
     }
     let shape = call.state.shapes.get(&call.kinds, &call.kind, "");
     let validation = options.validation;
@@ -40,14 +40,13 @@ fn wipe(object: &mut Value) {
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
         "selfLink",
-        "resourceVersion",
     ] {
         metadata.remove(name);
     }
 }
 
 /// Kinds that are answered and forgotten.
-async fn review(call: &mut Call<'_>) -> Result<Answer, Status> {
+async fn review(call: &mut Call<'_>, options: WriteOptions) -> Result<Answer, Status> {
     let kind = call.kind.clone();
     let object = decode::foreign(call, &kind.api_version(), &kind.kind)?;
     if kind.plural == "bindings" {
@@ -58,6 +57,10 @@ async fn review(call: &mut Call<'_>) -> Result<Answer, Status> {
         let namespace = call.namespace().to_owned();
         metadata_of(&mut object).insert("namespace".to_owned(), namespace.into());
     }
+    let object = {
+        let writing = Writing::new(call, options);
+        writing.shape.manager.update(None, object, writing.writer())
+    };
     match call.state.auth.review(&kind.plural, call.who, object) {
         Some(result) => present::value(call, StatusCode::CREATED, result?),
         None => Err(Status::method_not_allowed()),

@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::call::Call;
 use crate::defaults;
-use crate::kinds::GroupVersion;
+use crate::kinds::{GroupKind, GroupVersion};
 use crate::negotiate::{BodyForm, body_form, from_yaml};
 use crate::protobuf;
 use crate::request::FieldValidation;
 use crate::schema::{self, Schema, builtin, strict};
-use crate::status::Status;
+use crate::status::{Status, field};
 
 /// How much of a body is shown when it cannot be read.
 const SHOWN: usize = 30;
@@ -36,29 +36,25 @@ pub(super) fn object(
 
 /// An object of another kind than that of the resource: a Scale, an Eviction, a review.
 pub(super) fn foreign(call: &Call<'_>, api_version: &str, kind: &str) -> Result<Value, Status> {
+    let unreadable = |why: &str| unreadable(kind, why, &call.body);
     let mut value = match body_form(call.headers, false)? {
-        BodyForm::Json => {
-            json_value(&call.body).map_err(|why| unreadable(kind, &why, &call.body))?
-        }
-        BodyForm::Yaml => {
-            from_yaml(&call.body).map_err(|why| unreadable(kind, &why, &call.body))?
-        }
+        BodyForm::Json => json_value(&call.body).map_err(|why| unreadable(&json_problem(&why)))?,
+        BodyForm::Yaml => yaml_value(&call.body).map_err(|why| unreadable(&why))?,
         BodyForm::Protobuf => protobuf::decode_as(&call.body, api_version, kind)
-            .map_err(|error| Status::bad_request(error.to_string()))?,
+            .map_err(|error| unreadable(&protobuf_problem(&error)))?,
     };
     let Value::Object(fields) = &mut value else {
-        return Err(unreadable(kind, "the body is no object", &call.body));
+        return Err(unreadable("the body is no object"));
     };
     fields
         .entry("apiVersion")
         .or_insert_with(|| api_version.into());
     fields.entry("kind").or_insert_with(|| kind.into());
-    if fields["kind"] != kind {
-        let found = fields["kind"].as_str().unwrap_or_default();
-        let version = GroupVersion::parse(api_version).version;
-        return Err(Status::bad_request(format!(
-            "{found} in version \"{version}\" cannot be handled as a {kind}"
-        )));
+    let text = |name: &str| fields[name].as_str().unwrap_or_default().to_owned();
+    let (found_version, found_kind) = (text("apiVersion"), text("kind"));
+    if (found_version.as_str(), found_kind.as_str()) != (api_version, kind) {
+        let found = (found_version.as_str(), found_kind.as_str());
+        return Err(wrong_type(call, found, (api_version, kind)));
     }
     Ok(value)
 }
@@ -66,12 +62,118 @@ pub(super) fn foreign(call: &Call<'_>, api_version: &str, kind: &str) -> Result<
 /// The options of a deletion that come in its body.
 pub(super) fn delete_options(call: &Call<'_>) -> Result<Value, Status> {
     let refused = |why: String| Status::bad_request(why);
-    match body_form(call.headers, false)? {
-        BodyForm::Json => json_value(&call.body).map_err(refused),
-        BodyForm::Yaml => from_yaml(&call.body).map_err(refused),
+    let value = match body_form(call.headers, false)? {
+        BodyForm::Json => json_value(&call.body).map_err(|why| refused(json_problem(&why)))?,
+        BodyForm::Yaml => yaml_value(&call.body).map_err(refused)?,
         BodyForm::Protobuf => protobuf::decode_as(&call.body, "v1", "DeleteOptions")
-            .map_err(|error| refused(error.to_string())),
+            .map_err(|error| refused(protobuf_problem(&error)))?,
+    };
+    match value["kind"].as_str() {
+        None | Some("" | "DeleteOptions") => Ok(value),
+        Some(kind) => {
+            let version = value["apiVersion"].as_str().unwrap_or_default();
+            Err(refused(not_registered(version, kind)))
+        }
     }
+}
+
+/// What the decoder says of JSON that it cannot even look into.
+fn json_problem(why: &str) -> String {
+    format!("couldn't get version/kind; json parse error: {why}")
+}
+
+fn yaml_value(bytes: &[u8]) -> Result<Value, String> {
+    from_yaml(bytes).map_err(
+        |why| match why.strip_prefix("error converting YAML to JSON: ") {
+            Some(why) => why.to_owned(),
+            None => why,
+        },
+    )
+}
+
+fn protobuf_problem(error: &protobuf::Error) -> String {
+    match error {
+        protobuf::Error::NoMessage => {
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+                .to_owned()
+        }
+        protobuf::Error::Malformed {
+            fault: protobuf::Fault::Truncated,
+            ..
+        } => "unexpected EOF".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn not_registered(version: &str, kind: &str) -> String {
+    format!(
+        "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+    )
+}
+
+/// Why an object of one kind cannot be one of the kind that the path names.
+pub(super) fn type_problem(call: &Call<'_>, found: (&str, &str)) -> String {
+    let version = GroupVersion::parse(found.0);
+    let is_known = call
+        .kinds
+        .kind(version.group, version.version, found.1)
+        .is_some();
+    problem(is_known, found, (&call.kind.api_version(), &call.kind.kind))
+}
+
+fn problem(is_known: bool, found: (&str, &str), expected: (&str, &str)) -> String {
+    if !is_known {
+        return not_registered(found.0, found.1);
+    }
+    let group = match GroupVersion::parse(expected.0).group {
+        "" => "core",
+        group => group.split('.').next().unwrap_or_default(),
+    };
+    let version = GroupVersion::parse(found.0).version;
+    format!(
+        "converting ({version}.{}) to ({group}.{}): unknown conversion",
+        found.1, expected.1
+    )
+}
+
+/// The same for custom resources, which any kind can be read as.
+fn wrong_custom_type(call: &Call<'_>, found: (&str, &str), fields: &Map<String, Value>) -> Status {
+    let kind = &call.kind;
+    if found.0 != kind.api_version() {
+        return Status::bad_request(format!(
+            "the API version in the data ({}) does not match the expected API version ({})",
+            found.0,
+            kind.api_version()
+        ));
+    }
+    let name = fields
+        .get("metadata")
+        .and_then(|metadata| metadata["name"].as_str());
+    let place = field::Path::root("kind");
+    let error = field::Error::invalid(&place, found.1, format!("must be {}", kind.kind));
+    let found = GroupKind::new(&kind.group, found.1);
+    Status::invalid(found, name.unwrap_or_default(), &[error])
+}
+
+/// The refusal of an object that says it is something else than the path.
+fn wrong_type(call: &Call<'_>, found: (&str, &str), expected: (&str, &str)) -> Status {
+    let version = GroupVersion::parse(found.0);
+    let wanted = GroupVersion::parse(expected.0);
+    let is_known = call
+        .kinds
+        .kind(version.group, version.version, found.1)
+        .is_some();
+    let is_older = version.group == wanted.group && version.version.contains("beta");
+    if found.1 == expected.1 && (is_known || is_older) {
+        return Status::bad_request(format!(
+            "the API version in the data ({version}) does not match the expected API version ({wanted})"
+        ));
+    }
+    let why = problem(is_known, found, expected);
+    Status::bad_request(format!(
+        "{} in version \"{}\" cannot be handled as a {}: {why}",
+        found.1, version.version, expected.1
+    ))
 }
 
 fn json_value(bytes: &[u8]) -> Result<Value, String> {
@@ -89,18 +191,17 @@ fn read(
     let is_custom = kind.custom.is_some();
     let (mut value, complaints) = match form {
         BodyForm::Json if validation == FieldValidation::Ignore || is_custom => {
-            strict::parse(&call.body).map_err(|why| unreadable(&why))?
+            strict::parse(&call.body).map_err(|why| unreadable(&json_problem(&why)))?
         }
-        BodyForm::Json => {
-            strict::parse_typed(&call.body, schema.root()).map_err(|why| unreadable(&why))?
-        }
+        BodyForm::Json => strict::parse_typed(&call.body, schema.root())
+            .map_err(|why| unreadable(&json_problem(&why)))?,
         BodyForm::Yaml => {
-            let value = from_yaml(&call.body).map_err(|why| unreadable(&why))?;
+            let value = yaml_value(&call.body).map_err(|why| unreadable(&why))?;
             (value, Vec::new())
         }
         BodyForm::Protobuf => {
             let value = protobuf::decode_as(&call.body, &kind.api_version(), &kind.kind);
-            let value = value.map_err(|error| Status::bad_request(error.to_string()))?;
+            let value = value.map_err(|error| unreadable(&protobuf_problem(&error)))?;
             (value, Vec::new())
         }
     };
@@ -130,49 +231,26 @@ fn check_type(call: &Call<'_>, value: &mut Value) -> Result<(), Status> {
         let why = format!("Object 'Kind' is missing in '{shown}'");
         return Err(unreadable(&kind.kind, &why, &call.body));
     }
-    let version = GroupVersion::parse(&found_version);
-    if !found_kind.is_empty()
-        && found_kind != kind.kind
-        && (found_version.is_empty() || found_version == expected)
-    {
-        let name = &kind.kind;
-        let why = if kind.custom.is_some()
-            || call
-                .kinds
-                .kind(&kind.group, &kind.version, &found_kind)
-                .is_none()
-        {
-            format!(
-                "no kind \"{found_kind}\" is registered for version \"{expected}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
-            )
-        } else {
-            let (group, version) = (internal_group(&kind.group), &kind.version);
-            format!(
-                "{found_kind} in version \"{version}\" cannot be handled as a {name}: converting ({}{found_kind}) to ({group}.{name}): unknown conversion",
-                go_package(&kind.group, version)
-            )
-        };
-        return Err(Status::bad_request(why));
-    }
-    if !found_version.is_empty() && found_version != expected {
-        return Err(Status::bad_request(format!(
-            "the API version in the data ({version}) does not match the expected API version ({expected})"
-        )));
+    let said_kind = if found_kind.is_empty() {
+        kind.kind.clone()
+    } else {
+        found_kind
+    };
+    let said_version = if found_version.is_empty() {
+        expected.clone()
+    } else {
+        found_version
+    };
+    if (said_version.as_str(), said_kind.as_str()) != (expected.as_str(), kind.kind.as_str()) {
+        let found = (said_version.as_str(), said_kind.as_str());
+        return Err(match kind.custom {
+            Some(_) => wrong_custom_type(call, found, fields),
+            None => wrong_type(call, found, (&expected, &kind.kind)),
+        });
     }
     fields.insert("apiVersion".to_owned(), expected.into());
     fields.insert("kind".to_owned(), kind.kind.clone().into());
     Ok(())
-}
-
-fn go_package(_group: &str, version: &str) -> String {
-    format!("{version}.")
-}
-
-fn internal_group(group: &str) -> &str {
-    match group {
-        "" => "core",
-        group => group.split('.').next().unwrap_or_default(),
-    }
 }
 
 fn unreadable(kind: &str, why: &str, body: &[u8]) -> Status {
@@ -203,24 +281,58 @@ pub(super) fn complete(
     object: &mut Value,
     schema: &Schema,
 ) -> Result<Vec<String>, Status> {
-    let kind = &call.kind;
-    let unknown = if kind.custom.is_some() {
-        let unknown = schema::coerce(object, schema.root()).map_err(|why| {
-            let (name, version) = (&kind.kind, &kind.version);
-            Status::bad_request(format!(
-                "{name} in version \"{version}\" cannot be handled as a {name}: {why}"
-            ))
-        })?;
+    form(call, object, schema).map_err(|why| {
+        let (name, version) = (&call.kind.kind, &call.kind.version);
+        Status::bad_request(format!(
+            "{name} in version \"{version}\" cannot be handled as a {name}: {why}"
+        ))
+    })
+}
+
+/// The same, with nothing but the reason if it cannot be done.
+pub(super) fn form(
+    call: &Call<'_>,
+    object: &mut Value,
+    schema: &Schema,
+) -> Result<Vec<String>, String> {
+    let is_reset = |entries: &&Vec<Value>| {
+        entries
+            .iter()
+            .all(|entry| entry.as_object().is_some_and(Map::is_empty))
+    };
+    let managed = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("managedFields"));
+    let reset = managed.and_then(Value::as_array).filter(is_reset).cloned();
+    let unknown = if call.kind.custom.is_some() {
+        let unknown = schema::coerce(object, schema.root())?;
         schema::apply_defaults(object, schema.root());
         unknown
     } else {
-        defaults::complete(kind, object).map_err(|error| error.into_status(kind))?
+        defaults::complete(&call.kind, object).map_err(|error| error.to_string())?
     };
-    metadata_of(object);
+    settle(call, object, reset);
     Ok(unknown
         .iter()
         .map(|field| format!("unknown field \"{field}\""))
         .collect())
+}
+
+/// What decoding would lose, or the real server adds while it decodes.
+fn settle(call: &Call<'_>, object: &mut Value, reset: Option<Vec<Value>>) {
+    let metadata = metadata_of(object);
+    if let Some(entries) = reset {
+        // Who sends an empty list wants the owners of fields forgotten.
+        metadata.insert("managedFields".to_owned(), entries.into());
+    }
+    if call.kind.group == "apps" && call.kind.kind == "DaemonSet" {
+        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+        if let Some(annotations) = annotations.as_object_mut() {
+            annotations
+                .entry("deprecated.daemonset.template.generation")
+                .or_insert_with(|| "0".into());
+        }
+    }
 }
 
 /// The metadata of an object, made if it has none.

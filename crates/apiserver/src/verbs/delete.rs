@@ -10,7 +10,7 @@ use super::call::Call;
 use super::decode::{self, metadata_of};
 use super::present;
 use super::write::store_failure;
-use crate::kinds::{Kind, convert};
+use crate::kinds::Kind;
 use crate::lifecycle::definitions;
 use crate::negotiate::{Answer, Content};
 use crate::prepare::service::Allocator as _;
@@ -42,7 +42,7 @@ impl Deleted {
     }
 }
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
+pub(super) async fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let options = options(call)?;
     let key = call.key()?;
     let deleted = delete_object(call.state, &call.kind, &key, &options).await?;
@@ -54,6 +54,16 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
         StatusCode::OK
     };
     match &deleted {
+        Deleted::Gone(object) if call.kind.deletion.graceful => {
+            // The last thing that is told of it is that its time is over.
+            let mut value = present::served_value(call.state, &call.kind, object)?;
+            let is_begun = value["metadata"]["deletionTimestamp"].is_string();
+            set_deletion(&mut value, call.state.now(), 0);
+            if !is_begun {
+                raise_generation(&mut value);
+            }
+            present::value(call, code, value)
+        }
         Deleted::Gone(object) if !call.kind.deletion.returns_object => {
             let status =
                 Status::deleted(call.group_resource(), call.name(), object.metadata().uid());
@@ -167,6 +177,9 @@ fn mark(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) 
         let time = now + SignedDuration::from_secs(grace);
         set_deletion(value, time, grace);
         raise_generation(value);
+        if is_namespace || is_definition {
+            metadata_of(value).remove("deletionGracePeriodSeconds");
+        }
         if is_namespace {
             value["status"]["phase"] = json!("Terminating");
         }
@@ -246,12 +259,11 @@ fn set_finalizers(kind: &Kind, value: &mut Value, options: &DeleteOptions) -> bo
     let has = |name: &str| old.iter().any(|finalizer| finalizer == name);
     let policy = match (options.orphan_dependents, options.propagation) {
         (Some(true), _) => Propagation::Orphan,
-        (Some(false), _) => Propagation::Background,
         (None, Some(policy)) => policy,
         (None, None) if has(ORPHAN) => Propagation::Orphan,
         (None, None) if has(FOREGROUND) => Propagation::Foreground,
         (None, None) if kind.deletion.orphans_by_default => Propagation::Orphan,
-        (None, None) => Propagation::Background,
+        (Some(false), _) | (None, None) => Propagation::Background,
     };
     let mut new: Vec<String> = old.clone();
     new.retain(|finalizer| finalizer != ORPHAN && finalizer != FOREGROUND);
@@ -307,7 +319,8 @@ async fn write_marked(
     let mutation = Mutation::replace(key, draft, Precondition::revision(old.revision()));
     let written = state.store.write(mutation).await?;
     let marked = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
-    definitions::written(state, kind, &marked);
-    debug_assert!(!convert::needed(kind) || kind.storage.group != "apiextensions.k8s.io");
+    if definitions::is_definition(kind) {
+        definitions::install(state, &marked);
+    }
     Ok(Deleted::Pending(marked))
 }

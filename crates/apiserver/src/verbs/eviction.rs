@@ -12,7 +12,7 @@ use crate::selector::LabelSelector;
 use crate::status::{Cause, Status};
 use crate::store::{Resource, Scope};
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
+pub(super) async fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let eviction = decode::foreign(call, "policy/v1", "Eviction")?;
     let name = eviction["metadata"]["name"].as_str().unwrap_or_default();
     if !name.is_empty() && name != call.name() {

@@ -23,6 +23,32 @@ pub(crate) struct Target {
     pub(crate) verb: &'static str,
 }
 
+fn terminating(kind: &Kind) -> Status {
+    let mut status = Status::verb_not_supported(kind.group_resource(), "create");
+    "create not allowed while custom resource definition is terminating"
+        .clone_into(&mut status.message);
+    status
+}
+
+/// A name must be one part of a path.
+fn check_name(name: &str) -> Result<(), Status> {
+    let mut problems: Vec<String> = Vec::new();
+    if matches!(name, "." | "..") {
+        problems.push(format!("may not be '{name}'"));
+    }
+    for c in ['/', '%'].into_iter().filter(|c| name.contains(*c)) {
+        problems.push(format!("may not contain '{c}'"));
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let quoted = crate::status::field::quote(name);
+    let problems = problems.join("; ");
+    Err(Status::bad_request(format!(
+        "Name parameter invalid: {quoted}: {problems}"
+    )))
+}
+
 pub(crate) fn find(
     kinds: &Kinds,
     place: &Place<'_>,
@@ -42,6 +68,7 @@ pub(crate) fn find(
     if is_elsewhere || (place.has_rest && place.subresource != "proxy") {
         return Ok(Found::Nothing);
     }
+    check_name(&place.name)?;
     let verb = place.verb(method, query.flag("watch"));
     if place.subresource.is_empty() {
         // Across all namespaces there is only looking.
@@ -52,11 +79,24 @@ pub(crate) fn find(
             "update" | "patch" => is_named,
             _ => true,
         };
-        if !fits || !kind.has_verb(verb) {
+        if verb == "create"
+            && kind
+                .custom
+                .as_ref()
+                .is_some_and(|custom| custom.terminating)
+        {
+            return Err(terminating(kind));
+        }
+        // While a definition goes, its objects can still be changed, so that they can go.
+        let is_served = kind.has_verb(verb) || (kind.custom.is_some() && !verb.is_empty());
+        if !fits || !is_served {
             return Err(Status::method_not_allowed());
         }
     } else {
         let Some(subresource) = kind.subresource(&place.subresource) else {
+            if kind.custom.is_some() && matches!(&*place.subresource, "status" | "scale") {
+                return Err(Status::not_found(kind.group_resource(), &place.name));
+            }
             return Ok(Found::Nothing);
         };
         if !subresource.verbs.contains(&verb) {

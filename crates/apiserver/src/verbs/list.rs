@@ -1,25 +1,34 @@
 //! Many objects at once. Stored bytes are put together without being parsed.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
 use super::page::{self, Page};
 use super::present;
-use crate::kinds::convert;
 use crate::negotiate::{Answer, Content, View};
 use crate::request::ListOptions;
 use crate::server::Body;
 use crate::status::Status;
+use crate::store::Object;
 use crate::table::{self, Now};
 
 pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let options = ListOptions::parse(&call.query, &call.kind, false)?;
+    if call.accept.view == View::Metadata && !call.accept.is_list_view {
+        return Err(present::wrong_view(call, true));
+    }
     let page = page::select(call, &options)?;
-    let metadata = metadata(&page);
+    let mut metadata = metadata(&page);
+    if call.kind.custom.is_some() && call.accept.view == View::Object {
+        // Objects without a Go type show it also when it is empty.
+        metadata.entry("continue").or_insert_with(|| "".into());
+    }
     let content = match call.accept.view {
         View::Object => whole(call, page, metadata)?,
         View::Table => Content::Value(as_table(call, &page, metadata)?),
-        View::Metadata => Content::Value(as_metadata(call, &page, metadata)?),
+        View::Metadata => Content::Value(as_metadata(call, &page, &metadata)?),
     };
     Ok(Answer::ok(content))
 }
@@ -48,14 +57,13 @@ fn whole(call: &Call<'_>, page: Page, metadata: Map<String, Value>) -> Result<Co
         kind.api_version()
     );
     let is_plain = kind.custom.is_none();
-    let can_splice = !convert::needed(kind)
-        && (!is_plain
-            || page
-                .objects
-                .iter()
-                .all(|object| object.bytes().starts_with(prefix.as_bytes())));
+    let serves = |object: &Arc<Object>| {
+        present::serves_as_stored(call.state, kind, object)
+            && (!is_plain || object.bytes().starts_with(prefix.as_bytes()))
+    };
+    let can_splice = page.objects.iter().all(serves);
     if !can_splice {
-        return parsed(call, &page, metadata);
+        return parsed(call, &page, &metadata);
     }
     let metadata = Value::Object(metadata);
     let head = format!(
@@ -68,10 +76,10 @@ fn whole(call: &Call<'_>, page: Page, metadata: Map<String, Value>) -> Result<Co
     Ok(Content::Pieces(body))
 }
 
-fn parsed(call: &Call<'_>, page: &Page, metadata: Map<String, Value>) -> Result<Content, Status> {
+fn parsed(call: &Call<'_>, page: &Page, metadata: &Map<String, Value>) -> Result<Content, Status> {
     let mut items = Vec::with_capacity(page.objects.len());
     for object in &page.objects {
-        let mut value = present::served_value(&call.kind, object)?;
+        let mut value = present::served_value(call.state, &call.kind, object)?;
         if call.kind.custom.is_none()
             && let Value::Object(fields) = &mut value
         {
@@ -81,7 +89,7 @@ fn parsed(call: &Call<'_>, page: &Page, metadata: Map<String, Value>) -> Result<
         items.push(value);
     }
     Ok(Content::Value(present::list_value(
-        &call.kind, metadata, items,
+        &call.kind, metadata, &items,
     )))
 }
 
@@ -100,7 +108,7 @@ fn as_table(call: &Call<'_>, page: &Page, metadata: Map<String, Value>) -> Resul
 fn as_metadata(
     call: &Call<'_>,
     page: &Page,
-    metadata: Map<String, Value>,
+    metadata: &Map<String, Value>,
 ) -> Result<Value, Status> {
     let mut items = Vec::with_capacity(page.objects.len());
     for object in &page.objects {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::call::Call;
 use super::present;
 use crate::request::{ListOptions, Match};
+use crate::schema::strict;
 use crate::status::Status;
 use crate::store::{Key, Object, Snapshot};
 
@@ -25,7 +26,8 @@ pub(super) struct Page {
 }
 
 /// Where a page begins, in the form of the real server's tokens.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Token {
     v: String,
     rv: i64,
@@ -39,17 +41,18 @@ pub(super) fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, Sta
     let (snapshot, after) = snapshot(call, options)?;
     let scope = scope(call, options)?;
     let mut objects = Vec::new();
-    let mut more = false;
+    let mut remaining = 0;
     let mut rest = snapshot.list_after(&scope, after.as_ref());
-    for object in rest.by_ref() {
+    while let Some(object) = rest.next() {
         if !matches(options, object)? {
             continue;
         }
+        objects.push(Arc::clone(object));
         if options.limit > 0 && objects.len() == options.limit {
-            more = true;
+            // Whether what follows matches is not looked at, as with the real server.
+            remaining = rest.count();
             break;
         }
-        objects.push(Arc::clone(object));
     }
     let mut page = Page {
         objects,
@@ -57,9 +60,9 @@ pub(super) fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, Sta
         continue_token: None,
         remaining: None,
     };
-    if more {
+    if remaining > 0 {
         if !options.has_selector() {
-            page.remaining = Some(1 + rest.count());
+            page.remaining = Some(remaining);
         }
         call.state.store.retain(&snapshot);
         page.continue_token = page
@@ -105,6 +108,10 @@ fn token(revision: u64, last: &Key) -> String {
 fn snapshot(call: &Call<'_>, options: &ListOptions) -> Result<(Snapshot, Option<Key>), Status> {
     let store = &call.state.store;
     if !options.continue_token.is_empty() {
+        if options.revision.is_some_and(|revision| revision > 0) {
+            let why = "specifying resource version is not allowed when using continue";
+            return Err(Status::bad_request(why));
+        }
         let (revision, key) = parse_token(call, &options.continue_token)?;
         let snapshot = match revision {
             None => store.snapshot(),
@@ -137,14 +144,20 @@ fn snapshot(call: &Call<'_>, options: &ListOptions) -> Result<(Snapshot, Option<
 }
 
 fn parse_token(call: &Call<'_>, text: &str) -> Result<(Option<u64>, Key), Status> {
-    let refused = |why: &str| Status::bad_request(format!("continue key is not valid: {why}"));
+    let refused = |why: &str| {
+        Status::bad_request(format!(
+            "invalid continue token: continue key is not valid: {why}"
+        ))
+    };
     let bytes = URL_SAFE_NO_PAD
         .decode(text.trim_end_matches('='))
         .map_err(|error| refused(&error.to_string()))?;
+    strict::parse(&bytes).map_err(|why| refused(&why))?;
     let token: Token =
         serde_json::from_slice(&bytes).map_err(|error| refused(&error.to_string()))?;
     if token.v != TOKEN_VERSION {
-        return Err(refused("server does not recognize this encoded version"));
+        let why = format!("server does not recognize this encoded version {}", token.v);
+        return Err(refused(&why));
     }
     let start = token.start.trim_end_matches('\0');
     let (namespace, name) = start.split_once('/').unwrap_or(("", start));

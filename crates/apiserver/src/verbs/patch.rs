@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::write::{Failure, Writing, answer};
-use super::{decode, present};
+use super::{decode, present, shown};
 use crate::kinds::GroupKind;
 use crate::lifecycle::namespaces;
 use crate::merge::ApplyError;
@@ -27,9 +27,9 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
         let Some(old) = writing.call.state.store.get(&key) else {
             return create(writing, form).await;
         };
-        let old_value = present::served_value(&writing.call.kind, &old)?;
+        let old_value = present::served_value(writing.call.state, &writing.call.kind, &old)?;
         let mut new = if is_apply {
-            applied(&mut writing, Some(&old_value))?
+            applied(&writing, Some(&old_value))?
         } else {
             patched(&mut writing, form, &old_value)?
         };
@@ -54,16 +54,6 @@ fn check_version(writing: &Writing<'_, '_>, new: &Value, old: &Value) -> Result<
             .map(str::to_owned)
     };
     let call = &writing.call;
-    let uid = |object: &Value| object["metadata"]["uid"].as_str().map(str::to_owned);
-    match (uid(new), uid(old)) {
-        (Some(wanted), Some(found)) if wanted != found => {
-            let why = format!(
-                "Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
-            );
-            return Err(Status::conflict(call.group_resource(), call.name(), why));
-        }
-        _ => {}
-    }
     match version(new) {
         None => Ok(()),
         Some(wanted) if wanted.is_empty() || Some(&wanted) == version(old).as_ref() => Ok(()),
@@ -78,13 +68,16 @@ async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer,
     if !is_allowed {
         return Err(writing.call.not_found(&name));
     }
-    let mut object = applied(&mut writing, None)?;
+    writing.call.authorize_create()?;
+    let mut object = applied(&writing, None)?;
     if let Some(uid) = object["metadata"]["uid"].as_str() {
         let why = format!(
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         );
         return Err(Status::conflict(writing.call.group_resource(), &name, why));
     }
+    // There is no version yet that it could be.
+    decode::metadata_of(&mut object).remove("resourceVersion");
     writing.settle_namespace(&mut object)?;
     writing.check_name(&object)?;
     let outcome = writing.create(object).await?;
@@ -96,9 +89,15 @@ async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer,
 }
 
 /// The live object merged with the configuration in the body.
-fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
+fn applied(writing: &Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
     let applied = from_yaml(&writing.call.body)
         .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
+    if !applied.is_object() {
+        let found = crate::schema::strict::json_type(&applied);
+        return Err(Status::bad_request(format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+        )));
+    }
     let force = writing.options.force.unwrap_or(false);
     let manager = &writing.shape.manager;
     let merged = manager.apply(live, &applied, writing.writer(), force);
@@ -110,7 +109,7 @@ fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value,
     Ok(object)
 }
 
-fn apply_failure(error: ApplyError) -> Status {
+pub(super) fn apply_failure(error: ApplyError) -> Status {
     match error {
         ApplyError::Conflict(conflicts) => {
             let causes = conflicts.0.iter().map(|conflict| Cause {
@@ -148,10 +147,19 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
     let Patched {
         mut object,
         mut complaints,
-    } = result.map_err(patch_failure)?;
-    let shown = shows_object(form).then(|| object.to_string());
+    } = result.map_err(|error| patch_failure(&error))?;
+    let shown = match form {
+        PatchForm::Json | PatchForm::Merge => {
+            let text = String::from_utf8_lossy(&body);
+            shown::patched(&object, text.contains("metadata"))
+        }
+        PatchForm::Strategic | PatchForm::Apply => {
+            let patch = serde_json::from_slice(&body).unwrap_or_default();
+            shown::go_map(&patch)
+        }
+    };
     let shape = writing.shape.clone();
-    let unknown = complete(writing, &mut object, &shape.schema, shown.as_deref())?;
+    let unknown = complete(writing, &mut object, &shape.schema, form, &shown)?;
     if reading == Reading::Strict {
         complaints.extend(unknown);
     }
@@ -159,7 +167,7 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
         _ if complaints.is_empty() => {}
         FieldValidation::Strict => {
             let why = format!("strict decoding error: {}", complaints.join(", "));
-            return Err(unfit(shown.as_deref(), &body, &why));
+            return Err(unfit(&shown, &why));
         }
         FieldValidation::Warn => {
             for complaint in complaints {
@@ -171,16 +179,12 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
     Ok(shape.manager.update(Some(old), object, writing.writer()))
 }
 
-/// Errors about JSON and merge patches show the whole object, those about strategic ones the patch.
-fn shows_object(form: PatchForm) -> bool {
-    matches!(form, PatchForm::Json | PatchForm::Merge)
-}
-
 fn complete(
     writing: &Writing<'_, '_>,
     object: &mut Value,
     schema: &crate::schema::Schema,
-    shown: Option<&str>,
+    form: PatchForm,
+    shown: &str,
 ) -> Result<Vec<String>, Status> {
     let call = &writing.call;
     let is_kind = object["apiVersion"] == call.kind.api_version().as_str()
@@ -188,36 +192,46 @@ fn complete(
     if !is_kind {
         let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
         let (version, kind) = (text("apiVersion"), text("kind"));
-        let why = format!(
-            "no kind {} is registered for version {}",
-            field::quote(&kind),
-            field::quote(&version)
-        );
-        return Err(unfit(shown, &call.body, &why));
+        let why = decode::type_problem(call, (&version, &kind));
+        return Err(unfit(shown, &why));
     }
-    if call.kind.custom.is_some() {
-        return decode::complete(call, object, schema);
+    decode::form(call, object, schema).map_err(|why| match form {
+        PatchForm::Strategic => unfit(shown, &restore_problem(&why)),
+        _ => unfit(shown, &why),
+    })
+}
+
+/// A strategic patch is read by another decoder, which has other words for a value of a wrong type.
+fn restore_problem(why: &str) -> String {
+    let parts = why
+        .strip_prefix("json: cannot unmarshal ")
+        .and_then(|rest| rest.split_once(" into Go "))
+        .and_then(|(found, rest)| Some((found, rest.rsplit_once(" of type ")?.1)));
+    let Some((found, wanted)) = parts else {
+        return why.to_owned();
+    };
+    let found = match found.split(' ').next().unwrap_or_default() {
+        "object" => "map",
+        "array" => "slice",
+        "number" => "int64",
+        other => other,
+    };
+    match wanted {
+        _ if wanted.starts_with("[]") => format!("cannot restore slice from {found}"),
+        _ if wanted.starts_with("map[") => format!("cannot restore map from {found}"),
+        _ if wanted.contains('.') => format!("cannot restore struct from: {found}"),
+        _ => format!("unrecognized type: {wanted}"),
     }
-    let unknown = crate::defaults::complete(&call.kind, object)
-        .map_err(|error| unfit(shown, &call.body, &error.to_string()))?;
-    Ok(unknown
-        .iter()
-        .map(|field| format!("unknown field \"{field}\""))
-        .collect())
 }
 
 /// What a patch makes is no object of the kind.
-fn unfit(shown: Option<&str>, body: &[u8], why: &str) -> Status {
+fn unfit(shown: &str, why: &str) -> Status {
     let place = field::Path::root("patch");
-    let shown = match shown {
-        Some(shown) => shown.to_owned(),
-        None => String::from_utf8_lossy(body).into_owned(),
-    };
-    let error = field::Error::invalid(&place, shown.as_str(), why);
+    let error = field::Error::invalid(&place, shown, why);
     Status::invalid(GroupKind::new("", ""), "", &[error])
 }
 
-fn patch_failure(error: patch::Error) -> Status {
+fn patch_failure(error: &patch::Error) -> Status {
     let message = error.to_string();
     match error {
         patch::Error::BadRequest(_) => Status::bad_request(message),

@@ -8,8 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::call::Call;
 use crate::kinds::{Kind, convert};
+use crate::lifecycle::definitions;
 use crate::negotiate::{Answer, Content, View};
-use crate::status::Status;
+use crate::schema;
+use crate::server::State;
+use crate::status::{Reason, Status};
 use crate::store::Object;
 use crate::table::{self, Include, Now};
 
@@ -19,20 +22,39 @@ pub(super) fn stored_value(object: &Object) -> Result<Value, Status> {
 }
 
 /// An object in the version of a kind.
-pub(super) fn served_value(kind: &Kind, object: &Object) -> Result<Value, Status> {
+pub(super) fn served_value(state: &State, kind: &Kind, object: &Object) -> Result<Value, Status> {
     let mut value = stored_value(object)?;
     convert::from_storage(kind, &mut value);
+    if kind.custom.is_some() && !serves_as_stored(state, kind, object) {
+        // What the schema says now holds for what was written before, too.
+        let shape = state.shapes.get(&state.registry.snapshot(), kind, "");
+        schema::prune_unknown(&mut value, shape.schema.root());
+        schema::apply_defaults(&mut value, shape.schema.root());
+    }
     Ok(value)
 }
 
 /// The bytes of an object in the version of a kind; those of the store if they serve.
-pub(super) fn served_bytes(kind: &Kind, object: &Object) -> Result<Bytes, Status> {
-    if !convert::needed(kind) {
+pub(super) fn served_bytes(state: &State, kind: &Kind, object: &Object) -> Result<Bytes, Status> {
+    if serves_as_stored(state, kind, object) {
         return Ok(object.bytes().clone());
     }
-    let value = served_value(kind, object)?;
+    let value = served_value(state, kind, object)?;
     let bytes = serde_json::to_vec(&value).map_err(Status::internal)?;
     Ok(bytes.into())
+}
+
+/// Whether an object needs no change: it is stored in the version that is served, and its definition, if it has
+/// one, is not younger than it.
+pub(super) fn serves_as_stored(state: &State, kind: &Kind, object: &Object) -> bool {
+    if convert::needed(kind) {
+        return false;
+    }
+    let Some(custom) = &kind.custom else {
+        return true;
+    };
+    let definition = definitions::revision(state, &custom.definition);
+    definition.is_none_or(|revision| revision < object.revision())
 }
 
 /// The answer that holds one stored object.
@@ -42,7 +64,7 @@ pub(super) fn object(
     object: &Arc<Object>,
 ) -> Result<Answer, Status> {
     let content = match call.accept.view {
-        View::Object => Content::Json(served_bytes(&call.kind, object)?),
+        View::Object => Content::Json(served_bytes(call.state, &call.kind, object)?),
         View::Table | View::Metadata => {
             let value = stored_value(object)?;
             Content::Value(view(call, &value)?)
@@ -67,6 +89,9 @@ pub(super) fn value(call: &Call<'_>, code: StatusCode, value: Value) -> Result<A
 /// The table or the metadata of one object in its stored form.
 fn view(call: &Call<'_>, stored: &Value) -> Result<Value, Status> {
     if call.accept.view == View::Metadata {
+        if call.accept.is_list_view {
+            return Err(wrong_view(call, false));
+        }
         return Ok(table::partial_metadata(&call.kind, stored));
     }
     let mut metadata = Map::new();
@@ -78,18 +103,44 @@ fn view(call: &Call<'_>, stored: &Value) -> Result<Value, Status> {
     serde_json::to_value(table).map_err(Status::internal)
 }
 
+/// The metadata of one object was asked for where there are many, or the other way round.
+pub(super) fn wrong_view(call: &Call<'_>, is_list: bool) -> Status {
+    let kind = &call.kind;
+    let group = match kind.group.as_str() {
+        _ if kind.custom.is_some() => "unstructured",
+        "" => "core",
+        group => group.split('.').next().unwrap_or_default(),
+    };
+    let name = match (kind.custom.is_some(), is_list) {
+        (true, true) => "UnstructuredList",
+        (true, false) => "Unstructured",
+        (false, true) => &kind.list_kind,
+        (false, false) => &kind.kind,
+    };
+    let message = if is_list {
+        format!(
+            "you requested PartialObjectMetadata, but the requested object is a list (*{group}.{name})"
+        )
+    } else {
+        format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*{group}.{name})"
+        )
+    };
+    Status::new(Reason::NotAcceptable, message)
+}
+
 /// What rows of tables carry.
 pub(super) fn include(call: &Call<'_>) -> Result<Include, Status> {
     let text = call.query.text("includeObject");
     Include::parse(text).ok_or_else(|| {
         let quoted = crate::status::field::quote(text);
         let detail = "must be 'Metadata', 'Object', 'None', or empty";
-        Status::bad_request(format!("includeObject: Invalid value: {quoted}: {detail}"))
+        Status::bad_request(format!("Unable to convert to Table as requested: includeObject: Invalid value: {quoted}: {detail}"))
     })
 }
 
 /// A list of values, none of which is parsed from the store again.
-pub(super) fn list_value(kind: &Kind, metadata: Map<String, Value>, items: Vec<Value>) -> Value {
+pub(super) fn list_value(kind: &Kind, metadata: &Map<String, Value>, items: &[Value]) -> Value {
     json!({
         "kind": kind.list_kind,
         "apiVersion": kind.api_version(),

@@ -10,7 +10,7 @@ use super::decode::{self, metadata_of};
 use super::present;
 use super::write::{Failure, Outcome, Writing};
 use crate::kinds::Kind;
-use crate::merge::{self, ApplyError, FieldManager, Path, ScalePaths};
+use crate::merge::{self, FieldManager, Path, ScalePaths};
 use crate::negotiate::{Answer, Content, PatchForm, from_yaml, patch_form};
 use crate::patch::{self, Reading};
 use crate::request::{FieldValidation, WriteOptions};
@@ -26,9 +26,10 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     let place = Place::of(&call.kind);
     if call.verb == "get" {
         let object = call.state.store.get(&key).ok_or(missing)?;
-        let parent = present::served_value(&call.kind, &object)?;
-        let scale = place.scale_of(&call.kind, &parent)?;
-        return Ok(Answer::ok(Content::Value(scale)));
+        let parent = present::served_value(call.state, &call.kind, &object)?;
+        return Ok(Answer::ok(Content::Value(shown(
+            place.scale_of(&call.kind, &parent)?,
+        ))));
     }
     let is_patch = call.verb == "patch";
     let form = is_patch
@@ -51,7 +52,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
             .store
             .get(&key)
             .ok_or_else(|| missing.clone())?;
-        let parent = present::served_value(&writing.call.kind, &old)?;
+        let parent = present::served_value(writing.call.state, &writing.call.kind, &old)?;
         let scale = place.scale_of(&writing.call.kind, &parent)?;
         let written = write(&writing, form, &scale)?;
         check_version(writing.call, &written, &scale)?;
@@ -59,11 +60,13 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
         match writing.replace(new, &old, &parent).await {
             Ok(outcome) => {
                 let parent = match outcome {
-                    Outcome::Stored(object) => present::served_value(&writing.call.kind, &object)?,
+                    Outcome::Stored(object) => {
+                        present::served_value(writing.call.state, &writing.call.kind, &object)?
+                    }
                     Outcome::DryRun(value) => value,
                 };
                 let scale = place.scale_of(&writing.call.kind, &parent)?;
-                return Ok(Answer::new(StatusCode::OK, Content::Value(scale)));
+                return Ok(Answer::new(StatusCode::OK, Content::Value(shown(scale))));
             }
             Err(Failure::Refused(status)) => return Err(status),
             Err(Failure::Raced) if is_patch || is_unconditional(&written) => {}
@@ -72,6 +75,12 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     }
     let name = writing.call.name().to_owned();
     Err(Status::modified(writing.call.group_resource(), &name))
+}
+
+/// Who owns the fields of a scale is told with its parent only.
+fn shown(mut scale: Value) -> Value {
+    metadata_of(&mut scale).remove("managedFields");
+    scale
 }
 
 fn is_unconditional(scale: &Value) -> bool {
@@ -117,13 +126,7 @@ fn write(
                 .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
             let force = writing.options.force.unwrap_or(false);
             let merged = manager.apply(Some(scale), &applied, writing.writer(), force);
-            return merged.map_err(|error| match error {
-                ApplyError::Conflict(conflicts) => {
-                    Status::apply_conflict(conflicts.to_string(), Vec::new())
-                }
-                ApplyError::BadRequest(message) => Status::bad_request(message),
-                ApplyError::Internal(message) => Status::unexplained(message),
-            });
+            return merged.map_err(super::patch::apply_failure);
         }
         Some(PatchForm::Json) => patch::json_patch(scale.clone(), &call.body, reading),
         Some(PatchForm::Merge) => patch::merge_patch(scale.clone(), &call.body, reading),
@@ -245,6 +248,12 @@ impl Place {
             let spec = crate::status::field::Path::root("spec");
             let place = spec.child("replicas");
             let detail = "must be greater than or equal to 0";
+            if kind.custom.is_some() {
+                let place = crate::status::field::Path::root(".spec.replicas");
+                let detail = "should be a non-negative integer";
+                let error = crate::status::field::Error::invalid(&place, replicas, detail);
+                return Err(Status::invalid(kind.group_kind(), name, &[error]));
+            }
             let error = crate::status::field::Error::invalid(&place, replicas, detail);
             let kind = crate::kinds::GroupKind::new("autoscaling", "Scale");
             return Err(Status::invalid(kind, name, &[error]));

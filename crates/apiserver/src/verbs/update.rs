@@ -8,7 +8,7 @@ use super::decode::{self, metadata_of};
 use super::present;
 use super::write::{Failure, Writing, answer};
 use crate::negotiate::Answer;
-use crate::request::{WriteOptions, parse_revision};
+use crate::request::WriteOptions;
 use crate::status::Status;
 
 /// How often a write is tried again that names no version.
@@ -20,20 +20,25 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     let shape = call.state.shapes.get(&call.kinds, &call.kind, &subresource);
     let validation = options.validation;
     let mut object = decode::object(call, &shape.schema, validation)?;
-    let mut writing = Writing::new(call, options);
+    let writing = Writing::new(call, options);
     writing.settle_namespace(&mut object)?;
     writing.check_name(&object)?;
     let key = writing.call.key()?;
     let asked = match object["metadata"]["resourceVersion"].as_str() {
         None | Some("" | "0") => None,
-        Some(text) => Some(parse_revision(text)?),
+        Some(text) => Some(text.parse().map_err(|_| {
+            let quoted = crate::status::field::quote(text);
+            Status::unexplained(format!(
+                "strconv.ParseUint: parsing {quoted}: invalid syntax"
+            ))
+        })?),
     };
     for _ in 0..ATTEMPTS {
         let Some(old) = writing.call.state.store.get(&key) else {
             return create(writing, object, asked).await;
         };
         check_version(writing.call, &object, asked, &old)?;
-        let old_value = present::served_value(&writing.call.kind, &old)?;
+        let old_value = present::served_value(writing.call.state, &writing.call.kind, &old)?;
         let manager = &writing.shape.manager;
         let new = manager.update(Some(&old_value), object.clone(), writing.writer());
         match writing.replace(new, &old, &old_value).await {
@@ -57,9 +62,7 @@ fn check_version(
     let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
     let found = old.metadata().uid();
     if !uid.is_empty() && uid != found {
-        let why =
-            format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {found}");
-        return Err(Status::conflict(call.group_resource(), name, why));
+        return Err(uid_conflict(call, uid, found));
     }
     match asked {
         Some(asked) if asked != old.revision() => {
@@ -70,6 +73,25 @@ fn check_version(
         }
         _ => Ok(()),
     }
+}
+
+/// The object is another one of the same name. The real server tells where it keeps it.
+pub(super) fn uid_conflict(call: &Call<'_>, wanted: &str, found: &str) -> Status {
+    let kind = &call.kind;
+    let mut key = "/registry/".to_owned();
+    if kind.custom.is_some() {
+        key.push_str(&format!("{}/", kind.group));
+    }
+    key.push_str(&kind.plural);
+    for part in [call.namespace(), call.name()] {
+        if !part.is_empty() {
+            key.push_str(&format!("/{part}"));
+        }
+    }
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    );
+    Status::conflict(call.group_resource(), call.name(), why)
 }
 
 /// Some kinds are created by an update of a name that is free.
@@ -88,14 +110,12 @@ async fn create(
         .unwrap_or_default()
         .to_owned();
     if !uid.is_empty() {
-        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: ");
-        return Err(Status::conflict(call.group_resource(), call.name(), why));
+        return Err(uid_conflict(call, &uid, ""));
     }
     if asked.is_some() {
-        let why = "StorageError: invalid object, Code: 4";
-        let _ = why;
         return Err(call.not_found(call.name()));
     }
+    call.authorize_create()?;
     metadata_of(&mut object).remove("resourceVersion");
     let object = writing.shape.manager.update(None, object, writing.writer());
     let outcome = writing.create(object).await?;

@@ -18,11 +18,12 @@ use super::present;
 use crate::kinds::Kind;
 use crate::negotiate::{Answer, Content, View};
 use crate::request::ListOptions;
+use crate::schema::builtin;
 use crate::server::{Body, State};
 use crate::status::Status;
 use crate::store::Object;
 use crate::table::{self, Include, Now};
-use crate::watch::{Event, WatchEnd, Watcher};
+use crate::watch::{Event, Expired, WatchEnd, Watcher};
 
 /// A watch that names no time ends somewhere between this and twice this.
 const SHORTEST: u64 = 1800;
@@ -99,9 +100,7 @@ impl Stream {
         let state = Arc::clone(call.state);
         let scope = page::scope(call, &options)?;
         let asked = options.revision.filter(|revision| *revision > 0);
-        let wants_initial = options
-            .initial_events
-            .unwrap_or(asked.is_none() && !is_from_now(&options));
+        let wants_initial = options.initial_events.unwrap_or_else(|| asked.is_none());
         let mut initial = VecDeque::new();
         let mut revision = asked.unwrap_or_else(|| state.store.revision());
         if wants_initial {
@@ -116,7 +115,14 @@ impl Stream {
                 }
             }
         }
-        let watcher = state.store.watch(scope, revision);
+        let watcher = match state.started_revision() {
+            // What was before the server started is not told.
+            started if revision < started => Err(Expired {
+                revision,
+                compacted: started,
+            }),
+            _ => state.store.watch(scope, revision),
+        };
         let watcher =
             watcher.map_err(|expired| Status::too_old(expired.revision, expired.compacted));
         let now = Instant::now();
@@ -256,12 +262,16 @@ impl Stream {
             (true, false) => "DELETED",
             (false, false) => return,
         };
-        self.line(out, kind, object);
+        match event.old().filter(|_| kind == "DELETED") {
+            // What goes out of sight is shown as it was last seen.
+            Some(old) => self.line(out, kind, &old.at_revision(event.revision())),
+            None => self.line(out, kind, object),
+        }
     }
 
     fn line(&mut self, out: &mut BytesMut, event: &str, object: &Object) {
         let shown = match self.shown {
-            Shown::Object => present::served_bytes(&self.kind, object),
+            Shown::Object => present::served_bytes(&self.state, &self.kind, object),
             Shown::Metadata => present::stored_value(object).map(|value| {
                 table::partial_metadata(&self.kind, &value)
                     .to_string()
@@ -296,12 +306,21 @@ impl Stream {
         Ok(bytes.into())
     }
 
-    fn bookmark(&mut self, out: &mut BytesMut, revision: u64, ends_initial: bool) {
+    /// An object with nothing but its metadata, in the form that the real server gives it.
+    fn empty_object(&self, metadata: Map<String, Value>) -> Value {
+        let api_version = self.kind.api_version();
+        let schema = builtin::schema(&api_version, &self.kind.kind);
+        let schema = schema.filter(|_| self.kind.custom.is_none());
+        let mut object = schema.map_or_else(|| json!({}), |schema| builtin::empty(schema.root()));
+        object["kind"] = self.kind.kind.clone().into();
+        object["apiVersion"] = api_version.into();
+        object["metadata"] = metadata.into();
+        object
+    }
+
+    fn bookmark(&self, out: &mut BytesMut, revision: u64, ends_initial: bool) {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
-        if self.kind.custom.is_none() {
-            metadata.insert("creationTimestamp".to_owned(), Value::Null);
-        }
         if ends_initial {
             metadata.insert(
                 "annotations".to_owned(),
@@ -309,11 +328,7 @@ impl Stream {
             );
         }
         let object = match self.shown {
-            Shown::Object => json!({
-                "kind": self.kind.kind,
-                "apiVersion": self.kind.api_version(),
-                "metadata": metadata,
-            }),
+            Shown::Object => self.empty_object(metadata),
             Shown::Metadata => json!({
                 "kind": "PartialObjectMetadata",
                 "apiVersion": "meta.k8s.io/v1",
@@ -337,9 +352,4 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.state.metrics.watch_ended();
     }
-}
-
-/// Without initial events and without a version a watch begins now.
-fn is_from_now(options: &ListOptions) -> bool {
-    options.initial_events == Some(false)
 }

@@ -56,6 +56,8 @@ pub(super) struct Writing<'c, 'r> {
     pub(super) manager: String,
     pub(super) now: String,
     pub(super) subresource: String,
+    /// The client named a version where there can be none.
+    has_version: bool,
 }
 
 impl<'c, 'r> Writing<'c, 'r> {
@@ -68,6 +70,7 @@ impl<'c, 'r> Writing<'c, 'r> {
             shape,
             subresource,
             options,
+            has_version: false,
             call,
         }
     }
@@ -117,12 +120,14 @@ impl<'c, 'r> Writing<'c, 'r> {
 
     /// Stores a new object, whose owners of fields are recorded already.
     pub(super) async fn create(&mut self, mut object: Value) -> Result<Outcome, Status> {
+        let version = metadata_of(&mut object).remove("resourceVersion");
+        self.has_version = version.is_some_and(|version| version != "" && version != "0");
         let prefix = object["metadata"]["generateName"]
             .as_str()
             .unwrap_or_default()
             .to_owned();
         let is_generated = name_of(&object).is_empty() && !prefix.is_empty();
-        self.check_namespace(&name_of(&object).to_owned())?;
+        self.check_namespace(name_of(&object))?;
         for _ in 0..NAME_ATTEMPTS {
             if is_generated {
                 metadata_of(&mut object).insert("name".to_owned(), names::generate(&prefix).into());
@@ -168,7 +173,7 @@ impl<'c, 'r> Writing<'c, 'r> {
         Ok(())
     }
 
-    async fn try_create(&mut self, mut object: Value) -> Result<Outcome, Failure> {
+    async fn try_create(&self, mut object: Value) -> Result<Outcome, Failure> {
         let state = self.call.state;
         let kind = Arc::clone(&self.call.kind);
         let _guard = definitions::lock(state, &kind).await;
@@ -188,10 +193,14 @@ impl<'c, 'r> Writing<'c, 'r> {
                 groups: &who.groups,
             },
         };
+        definitions::prepare(&kind, &mut object, true);
         prepare::create(&kind, &mut object, &creation);
         self.validate(&object, None)?;
         state.auth.check_escalation(who, &kind, &object, None)?;
-        definitions::accept(state, &kind, &mut object, &self.now);
+        if self.has_version {
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Status::unexplained(why).into());
+        }
         let key = self.call.key_of(name_of(&object))?;
         if state.store.get(&key).is_some() {
             return Err(Failure::Raced);
@@ -219,7 +228,7 @@ impl<'c, 'r> Writing<'c, 'r> {
                     .results
                     .last()
                     .ok_or_else(|| Status::internal("nothing was written"))?;
-                definitions::written(state, &kind, stored);
+                definitions::written(state, &kind, stored).await;
                 Ok(Outcome::Stored(Arc::clone(stored)))
             }
             Err(error) => {
@@ -231,7 +240,7 @@ impl<'c, 'r> Writing<'c, 'r> {
 
     /// Stores an object in the place of another, whose owners of fields are recorded already.
     pub(super) async fn replace(
-        &mut self,
+        &self,
         mut new: Value,
         old: &Arc<Object>,
         old_value: &Value,
@@ -240,6 +249,9 @@ impl<'c, 'r> Writing<'c, 'r> {
         let kind = Arc::clone(&self.call.kind);
         let _guard = definitions::lock(state, &kind).await;
         self.prepare_update(&mut new, old_value);
+        if self.subresource.is_empty() {
+            definitions::prepare(&kind, &mut new, false);
+        }
         self.validate(&new, Some(old_value))?;
         if self.subresource.is_empty() {
             let who = self.call.who;
@@ -247,7 +259,6 @@ impl<'c, 'r> Writing<'c, 'r> {
                 .auth
                 .check_escalation(who, &kind, &new, Some(old_value))?;
         }
-        definitions::accept(state, &kind, &mut new, &self.now);
         let is_service = is_service(&kind) && self.subresource.is_empty();
         if is_service {
             allocate(state, &mut new, Some(old_value))?;
@@ -283,7 +294,7 @@ impl<'c, 'r> Writing<'c, 'r> {
                 let stored = written
                     .first()
                     .ok_or_else(|| Status::internal("nothing was written"))?;
-                definitions::written(state, &kind, stored);
+                definitions::written(state, &kind, stored).await;
                 Ok(Outcome::Stored(Arc::clone(stored)))
             }
             Err(error) => {
@@ -306,6 +317,21 @@ impl<'c, 'r> Writing<'c, 'r> {
                     if !finalizers.is_null() {
                         spec.insert("finalizers".to_owned(), finalizers);
                     }
+                }
+                if let Some(managed) = managed {
+                    metadata_of(new).insert("managedFields".to_owned(), managed);
+                }
+            }
+            "ephemeralcontainers" => {
+                let containers = new["spec"].get("ephemeralContainers").cloned();
+                let managed = new["metadata"].get("managedFields").cloned();
+                *new = old.clone();
+                if let Some(containers) = containers
+                    && old["spec"].get("ephemeralContainers") != Some(&containers)
+                {
+                    new["spec"]["ephemeralContainers"] = containers;
+                    let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
+                    metadata_of(new).insert("generation".to_owned(), (generation + 1).into());
                 }
                 if let Some(managed) = managed {
                     metadata_of(new).insert("managedFields".to_owned(), managed);
@@ -369,6 +395,7 @@ impl<'c, 'r> Writing<'c, 'r> {
         {
             let shape = self.call.state.shapes.get(&self.call.kinds, sibling, "");
             schema::prune_unknown(&mut stored, shape.schema.root());
+            schema::apply_defaults(&mut stored, shape.schema.root());
         }
         Draft::new(&stored).map_err(draft_failure)
     }

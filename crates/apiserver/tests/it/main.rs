@@ -17,6 +17,8 @@ mod replay;
 mod robustness;
 mod rules;
 mod scale;
+mod server;
+mod transport;
 
 use replay::check_file;
 

@@ -72,10 +72,7 @@ impl Allocator for Pool {
 
     fn take_address(&mut self, address: &str) -> Result<(), String> {
         let Some(host) = self.host(address) else {
-            return Err(format!(
-                "the provided IP ({address}) is not in the valid range. The range of valid IPs is {}/{}",
-                self.network, self.prefix
-            ));
+            return Err("the provided network does not match the current range".to_owned());
         };
         if self.taken_addresses.insert(host) {
             return Ok(());
@@ -115,6 +112,10 @@ impl Allocator for Pool {
     fn release_address(&mut self, address: &str) {
         if let Some(host) = self.host(address) {
             self.taken_addresses.remove(&host);
+            if self.next_address == host + 1 {
+                // It was the last one: a dry run leaves no trace.
+                self.next_address = host;
+            }
         }
     }
 
@@ -148,7 +149,7 @@ mod tests {
         );
         assert_eq!(
             pool.take_address("10.97.0.9").unwrap_err(),
-            "the provided IP (10.97.0.9) is not in the valid range. The range of valid IPs is 10.96.0.0/16"
+            "the provided network does not match the current range"
         );
         assert_eq!(
             pool.take_port(80).unwrap_err(),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use outrigger_apiserver::server::{Options, Server};
+use outrigger_apiserver::simulate;
 use outrigger_apiserver::transport::{Listener, write_kubeconfig};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -35,6 +36,9 @@ pub(crate) struct Args {
     /// Write a kubeconfig with the admin token to this file
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    /// Let workloads become ready, or fail if they ask for it, though nothing runs
+    #[arg(long)]
+    simulate_workloads: bool,
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
@@ -62,6 +66,9 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let address = listener.address();
     server.serve(listener)?;
     server.run_controllers();
+    if args.simulate_workloads {
+        server.simulate_workloads(simulate::Options::default());
+    }
     if let Some(path) = &args.kubeconfig {
         write_kubeconfig(path, address, server.credentials())?;
     }

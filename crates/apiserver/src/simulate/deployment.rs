@@ -1,0 +1,357 @@
+//! Deployments: a `ReplicaSet` for each version of the template, rolled from one to the next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::conditions::Wanted;
+use super::object::{
+    annotation, condition, controlled_by, difference, generation, hash_name, integer, is_active,
+    is_deleting, name, namespace, text, uid,
+};
+use super::rollout::{Counts, Plan, Strategy};
+use super::step::{Action, Step, View};
+use super::template::bare;
+use super::world::Id;
+
+const HASH: &str = "pod-template-hash";
+const REVISION: &str = "deployment.kubernetes.io/revision";
+const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
+const MOST: &str = "deployment.kubernetes.io/max-replicas";
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// A deployment and its replica sets.
+struct Sets<'a> {
+    deployment: &'a Value,
+    new: Option<&'a Arc<Value>>,
+    old: Vec<&'a Arc<Value>>,
+}
+
+pub(super) fn next(deployment: &Value, view: &View<'_>) -> Step {
+    if is_deleting(deployment) {
+        return Step::nothing();
+    }
+    let wanted = bare(&deployment["spec"]["template"], HASH);
+    let all = view.world.controlled("replicasets", uid(deployment));
+    let (new, old): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|set| bare(&set["spec"]["template"], HASH) == wanted);
+    // Should there be two of a version, the first counts.
+    let (new, rest) = new
+        .split_first()
+        .map_or((None, &[][..]), |(first, rest)| (Some(*first), rest));
+    let sets = Sets {
+        deployment,
+        new,
+        old: old.into_iter().chain(rest.iter().copied()).collect(),
+    };
+    let mut actions = sets.roll(view);
+    actions.extend(sets.clean_up());
+    actions.extend(sets.name_revision());
+    let (status, deadline) = sets.status(view);
+    actions.extend(status);
+    let step = Step::now(actions);
+    match deadline {
+        Some(wait) => step.and_later(format!("deadline {}", generation(deployment)), wait, []),
+        None => step,
+    }
+}
+
+fn replicas(set: &Value) -> i64 {
+    integer(&set["spec"]["replicas"]).unwrap_or(0)
+}
+
+fn revision(object: &Value) -> i64 {
+    annotation(object, REVISION).parse().unwrap_or(0)
+}
+
+fn count(set: &Value, key: &str) -> i64 {
+    integer(&set["status"][key]).unwrap_or(0)
+}
+
+impl Sets<'_> {
+    fn all(&self) -> impl Iterator<Item = &Value> {
+        self.new.iter().chain(&self.old).map(|set| &***set)
+    }
+
+    fn desired(&self) -> i64 {
+        integer(&self.deployment["spec"]["replicas"]).unwrap_or(1)
+    }
+
+    fn strategy(&self) -> Strategy {
+        Strategy::of(&self.deployment["spec"]["strategy"], self.desired())
+    }
+
+    /// Moves pods from old sets to the new one, as far as it may go now.
+    fn roll(&self, view: &View<'_>) -> Vec<Action> {
+        let paused = self.deployment["spec"]["paused"] == true;
+        if paused && self.new.is_none() {
+            return Vec::new();
+        }
+        let old_pods = self
+            .old
+            .iter()
+            .flat_map(|set| view.world.controlled("pods", uid(set)));
+        let has_old_pods = old_pods
+            .into_iter()
+            .any(|pod| is_active(pod) || is_deleting(pod));
+        let counts = |set: &Value| Counts {
+            replicas: replicas(set),
+            available: count(set, "availableReplicas"),
+        };
+        let plan = Plan {
+            desired: self.desired(),
+            strategy: self.strategy(),
+            new: self.new.map(|set| counts(set)).unwrap_or_default(),
+            old: self.old.iter().map(|set| counts(set)).collect(),
+            has_old_pods,
+        };
+        let Some(new) = self.new else {
+            return vec![Action::Create(
+                "replicasets",
+                self.new_set(plan.new_replicas()),
+            )];
+        };
+        let mut actions = Vec::new();
+        actions.extend(self.scale(new, plan.new_replicas()));
+        if !paused {
+            for (set, wanted) in self.old.iter().zip(plan.old_replicas()) {
+                actions.extend(self.scale(set, wanted));
+            }
+        }
+        actions
+    }
+
+    fn scale(&self, set: &Value, wanted: i64) -> Option<Action> {
+        let annotations = self.bounds();
+        let is_told = annotations
+            .iter()
+            .all(|(key, value)| annotation(set, key) == *value);
+        if replicas(set) == wanted && (is_told || wanted == 0) {
+            return None;
+        }
+        let annotations: Map<String, Value> = annotations
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value.into()))
+            .collect();
+        let change =
+            json!({"metadata": {"annotations": annotations}, "spec": {"replicas": wanted}});
+        Some(Action::Patch(Id::of("replicasets", set), change))
+    }
+
+    fn bounds(&self) -> [(&'static str, String); 2] {
+        let most = self.desired() + self.strategy().surge();
+        [
+            (DESIRED, self.desired().to_string()),
+            (MOST, most.to_string()),
+        ]
+    }
+
+    fn new_set(&self, replicas: i64) -> Value {
+        let deployment = self.deployment;
+        let template = &deployment["spec"]["template"];
+        let hash = hash_name(&bare(template, HASH));
+        let mut annotations = match &deployment["metadata"]["annotations"] {
+            Value::Object(annotations) => annotations.clone(),
+            _ => Map::new(),
+        };
+        annotations.remove(LAST_APPLIED);
+        let next = self.all().map(revision).max().unwrap_or(0) + 1;
+        annotations.insert(REVISION.to_owned(), next.to_string().into());
+        for (key, value) in self.bounds() {
+            annotations.insert(key.to_owned(), value.into());
+        }
+        let mut set = json!({
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {
+                "name": format!("{}-{hash}", name(deployment)),
+                "namespace": namespace(deployment),
+                "labels": template["metadata"]["labels"],
+                "annotations": annotations,
+                "ownerReferences": controlled_by(deployment, "apps/v1", "Deployment"),
+            },
+            "spec": {
+                "replicas": replicas,
+                "selector": deployment["spec"]["selector"],
+                "template": template,
+            },
+        });
+        if let Some(seconds) =
+            integer(&deployment["spec"]["minReadySeconds"]).filter(|seconds| *seconds > 0)
+        {
+            set["spec"]["minReadySeconds"] = seconds.into();
+        }
+        set["metadata"]["labels"][HASH] = hash.clone().into();
+        set["spec"]["selector"]["matchLabels"][HASH] = hash.clone().into();
+        set["spec"]["template"]["metadata"]["labels"][HASH] = hash.into();
+        set
+    }
+
+    /// The deployment and its current set have the same revision, which is the highest.
+    fn name_revision(&self) -> Vec<Action> {
+        let Some(new) = self.new else {
+            return Vec::new();
+        };
+        let highest = self.old.iter().map(|set| revision(set)).max().unwrap_or(0);
+        let own = if revision(new) > highest {
+            revision(new)
+        } else {
+            highest + 1
+        };
+        let text = own.to_string();
+        let change = json!({"metadata": {"annotations": {REVISION: text}}});
+        let mut actions = Vec::new();
+        for (plural, object) in [("replicasets", &**new), ("deployments", self.deployment)] {
+            if annotation(object, REVISION) != text {
+                actions.push(Action::Patch(Id::of(plural, object), change.clone()));
+            }
+        }
+        actions
+    }
+
+    /// Old sets without pods go, but for those that are kept to go back to.
+    fn clean_up(&self) -> Vec<Action> {
+        let limit = integer(&self.deployment["spec"]["revisionHistoryLimit"]).unwrap_or(10);
+        let idle = self
+            .old
+            .iter()
+            .filter(|set| !is_deleting(set) && replicas(set) == 0 && count(set, "replicas") == 0);
+        let mut idle: Vec<_> = idle.collect();
+        idle.sort_by_key(|set| revision(set));
+        let surplus = idle
+            .len()
+            .saturating_sub(usize::try_from(limit).unwrap_or(0));
+        idle.iter()
+            .take(surplus)
+            .map(|set| Action::Delete(Id::of("replicasets", set)))
+            .collect()
+    }
+
+    /// The status, and how long until the progress deadline is missed.
+    fn status(&self, view: &View<'_>) -> (Option<Action>, Option<Duration>) {
+        let deployment = self.deployment;
+        let sum = |key: &str| self.all().map(|set| count(set, key)).sum::<i64>();
+        let updated = self.new.map_or(0, |set| count(set, "replicas"));
+        let (total, ready, available) = (
+            sum("replicas"),
+            sum("readyReplicas"),
+            sum("availableReplicas"),
+        );
+        let wanted: i64 = self.all().map(replicas).sum();
+        let unavailable = (wanted - available).max(0);
+        let mut status = Map::new();
+        for (key, number) in [
+            ("replicas", total),
+            ("updatedReplicas", updated),
+            ("readyReplicas", ready),
+            ("availableReplicas", available),
+            ("unavailableReplicas", unavailable),
+        ] {
+            status.insert(
+                key.to_owned(),
+                if number == 0 {
+                    Value::Null
+                } else {
+                    number.into()
+                },
+            );
+        }
+        status.insert(
+            "observedGeneration".to_owned(),
+            generation(deployment).into(),
+        );
+        let is_complete = self.new.is_some()
+            && updated == self.desired()
+            && total == self.desired()
+            && available == self.desired();
+        let has_moved = [
+            "replicas",
+            "updatedReplicas",
+            "readyReplicas",
+            "availableReplicas",
+        ]
+        .iter()
+        .any(|key| status[*key] != deployment["status"][*key]);
+        let (progressing, deadline) = self.progressing(view, is_complete, has_moved);
+        let least = self.desired() - self.strategy().unavailable();
+        let available = if available >= least {
+            Wanted::new("Available", true).because(
+                "MinimumReplicasAvailable",
+                "Deployment has minimum availability.",
+            )
+        } else {
+            Wanted::new("Available", false).because(
+                "MinimumReplicasUnavailable",
+                "Deployment does not have minimum availability.",
+            )
+        };
+        let available = available.on(deployment, view, &["lastUpdateTime"]);
+        status.insert("conditions".to_owned(), json!([available, progressing]));
+        let change = difference(&deployment["status"], &status);
+        (
+            change.map(|change| Action::Status(Id::of("deployments", deployment), change)),
+            deadline,
+        )
+    }
+
+    fn progressing(
+        &self,
+        view: &View<'_>,
+        is_complete: bool,
+        has_moved: bool,
+    ) -> (Value, Option<Duration>) {
+        let deployment = self.deployment;
+        let set = self.new.map_or("", |set| name(set));
+        let quoted = format!("\"{set}\"");
+        let about = |words: &str| format!("ReplicaSet {quoted} {words}");
+        let write = |is_true: bool, reason: &str, message: &str| {
+            let wanted = Wanted::new("Progressing", is_true).because(reason, message);
+            wanted.on(deployment, view, &["lastUpdateTime"])
+        };
+        if is_complete {
+            return (
+                write(
+                    true,
+                    "NewReplicaSetAvailable",
+                    &about("has successfully progressed."),
+                ),
+                None,
+            );
+        }
+        if deployment["spec"]["paused"] == true {
+            let mut paused = write(true, "DeploymentPaused", "Deployment is paused");
+            paused["status"] = "Unknown".into();
+            return (paused, None);
+        }
+        let old = condition(deployment, "Progressing");
+        let reason = old.map_or("", |old| text(&old["reason"]));
+        let seconds = integer(&deployment["spec"]["progressDeadlineSeconds"]).unwrap_or(600);
+        let since = old.and_then(|old| text(&old["lastUpdateTime"]).parse::<Timestamp>().ok());
+        let since = since
+            .filter(|_| !has_moved && reason != "NewReplicaSetAvailable")
+            .unwrap_or(view.now);
+        let passed = view.now.as_second() - since.as_second();
+        if passed >= seconds || (reason == "ProgressDeadlineExceeded" && !has_moved) {
+            return (
+                write(
+                    false,
+                    "ProgressDeadlineExceeded",
+                    &about("has timed out progressing."),
+                ),
+                None,
+            );
+        }
+        let mut progressing = match self.new {
+            None => write(true, "NewReplicaSetCreated", "Created new replica set"),
+            Some(_) => write(true, "ReplicaSetUpdated", &about("is progressing.")),
+        };
+        if has_moved {
+            progressing["lastUpdateTime"] = view.time();
+        }
+        let left = u64::try_from(seconds - passed).unwrap_or(0);
+        (progressing, Some(Duration::from_secs(left)))
+    }
+}

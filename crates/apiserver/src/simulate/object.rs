@@ -1,0 +1,227 @@
+//! Reading objects: what the simulation asks of them again and again.
+
+use serde_json::{Map, Value, json};
+
+use super::mode::Mode;
+use super::world::{Id, World};
+
+pub(super) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+pub(super) fn integer(value: &Value) -> Option<i64> {
+    value.as_i64()
+}
+
+pub(super) fn uid(object: &Value) -> &str {
+    text(&object["metadata"]["uid"])
+}
+
+pub(super) fn name(object: &Value) -> &str {
+    text(&object["metadata"]["name"])
+}
+
+pub(super) fn namespace(object: &Value) -> &str {
+    text(&object["metadata"]["namespace"])
+}
+
+pub(super) fn generation(object: &Value) -> i64 {
+    object["metadata"]["generation"].as_i64().unwrap_or(0)
+}
+
+pub(super) fn is_deleting(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}
+
+pub(super) fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
+    text(&object["metadata"]["annotations"][key])
+}
+
+pub(super) fn label<'a>(object: &'a Value, key: &str) -> &'a str {
+    text(&object["metadata"]["labels"][key])
+}
+
+pub(super) fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The reference to the controller of an object.
+pub(super) fn controller(object: &Value) -> Option<&Value> {
+    let mut references = items(&object["metadata"]["ownerReferences"]).iter();
+    references.find(|reference| reference["controller"] == true)
+}
+
+pub(super) fn controller_uid(object: &Value) -> Option<&str> {
+    controller(object).map(|reference| text(&reference["uid"]))
+}
+
+/// The plural name of a kind that controls others.
+pub(super) fn controlling_plural(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "Deployment" => "deployments",
+        "ReplicaSet" => "replicasets",
+        "StatefulSet" => "statefulsets",
+        "DaemonSet" => "daemonsets",
+        "Job" => "jobs",
+        "Service" => "services",
+        _ => return None,
+    })
+}
+
+/// A reference that makes `owner` the controller.
+pub(super) fn controlled_by(owner: &Value, api_version: &str, kind: &str) -> Value {
+    json!([{
+        "apiVersion": api_version, "kind": kind, "name": name(owner), "uid": uid(owner),
+        "controller": true, "blockOwnerDeletion": true,
+    }])
+}
+
+/// How an object is to behave: as it says itself, or else as its controllers say.
+pub(super) fn mode(world: &World, object: &Value) -> Mode {
+    let mut object = object;
+    for _ in 0..4 {
+        if let Some(mode) = Mode::of(object) {
+            return mode;
+        }
+        let next = controller(object).and_then(|reference| {
+            let plural = controlling_plural(text(&reference["kind"]))?;
+            world.get(&Id::new(
+                plural,
+                namespace(object),
+                text(&reference["name"]),
+            ))
+        });
+        match next {
+            Some(owner) => object = owner,
+            None => break,
+        }
+    }
+    Mode::Normal
+}
+
+/// Whether labels fulfil a label selector. An empty one selects everything, a missing one nothing.
+pub(super) fn selects(selector: &Value, labels: &Value) -> bool {
+    let Some(selector) = selector.as_object() else {
+        return false;
+    };
+    let pairs = selector.get("matchLabels").and_then(Value::as_object);
+    let pairs = pairs.into_iter().flatten();
+    let expressions = selector.get("matchExpressions").map_or(&[][..], items);
+    pairs.into_iter().all(|(key, value)| labels[key] == *value)
+        && expressions
+            .iter()
+            .all(|expression| holds(expression, labels))
+}
+
+fn holds(expression: &Value, labels: &Value) -> bool {
+    let found = &labels[text(&expression["key"])];
+    let is_in = items(&expression["values"]).contains(found);
+    match text(&expression["operator"]) {
+        "In" => is_in,
+        "NotIn" => !is_in,
+        "Exists" => !found.is_null(),
+        "DoesNotExist" => found.is_null(),
+        _ => false,
+    }
+}
+
+/// Whether labels have all pairs of a map, as the selectors of Services want it.
+pub(super) fn has_labels(wanted: &Value, labels: &Value) -> bool {
+    let wanted = wanted.as_object();
+    wanted.is_some_and(|wanted| {
+        !wanted.is_empty() && wanted.iter().all(|(key, value)| labels[key] == *value)
+    })
+}
+
+/// A number, or a percentage of `whole`.
+pub(super) fn amount(value: &Value, whole: i64, round_up: bool) -> Option<i64> {
+    if let Some(number) = value.as_i64() {
+        return Some(number);
+    }
+    let percent: i64 = value.as_str()?.strip_suffix('%')?.parse().ok()?;
+    let hundredths = percent.checked_mul(whole)?;
+    Some(if round_up {
+        hundredths.saturating_add(99).div_euclid(100)
+    } else {
+        hundredths.div_euclid(100)
+    })
+}
+
+/// Whether a pod serves.
+pub(super) fn is_ready(pod: &Value) -> bool {
+    condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True")
+}
+
+/// Whether a pod is, or may still become, of use.
+pub(super) fn is_active(pod: &Value) -> bool {
+    !is_deleting(pod) && !matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed")
+}
+
+pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    let mut conditions = items(&object["status"]["conditions"]).iter();
+    conditions.find(|condition| condition["type"] == kind)
+}
+
+/// The parts of `wanted` that `object` does not have yet; none if it has all. Missing and null are the same.
+pub(super) fn difference(object: &Value, wanted: &Map<String, Value>) -> Option<Value> {
+    let changed = wanted
+        .iter()
+        .filter(|(key, value)| object.get(key.as_str()).unwrap_or(&Value::Null) != *value);
+    let changed: Map<String, Value> = changed
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    (!changed.is_empty()).then(|| changed.into())
+}
+
+/// A short name for a value: the same value has the same name.
+pub(super) fn hash_name(value: &Value) -> String {
+    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in value.to_string().bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    let mut name = String::with_capacity(10);
+    for _ in 0..10 {
+        let index = usize::try_from(hash % LETTERS.len() as u64).unwrap_or(0);
+        name.push(char::from(LETTERS[index]));
+        hash /= LETTERS.len() as u64;
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_are_understood() {
+        let labels = json!({"app": "a", "tier": "web"});
+        assert!(selects(&json!({"matchLabels": {"app": "a"}}), &labels));
+        assert!(!selects(&json!({"matchLabels": {"app": "b"}}), &labels));
+        assert!(selects(
+            &json!({"matchExpressions": [{"key": "tier", "operator": "In", "values": ["web"]}]}),
+            &labels
+        ));
+        assert!(!selects(
+            &json!({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}),
+            &labels
+        ));
+        assert!(selects(&json!({}), &labels));
+        assert!(!selects(&Value::Null, &labels));
+    }
+
+    #[test]
+    fn percentages_are_rounded_as_asked() {
+        assert_eq!(amount(&json!("25%"), 3, true), Some(1));
+        assert_eq!(amount(&json!("25%"), 3, false), Some(0));
+        assert_eq!(amount(&json!(2), 3, false), Some(2));
+        assert_eq!(amount(&json!("x"), 3, false), None);
+    }
+
+    #[test]
+    fn names_of_values_differ() {
+        assert_eq!(hash_name(&json!({"a": 1})), hash_name(&json!({"a": 1})));
+        assert_ne!(hash_name(&json!({"a": 1})), hash_name(&json!({"a": 2})));
+        assert_eq!(hash_name(&json!(null)).len(), 10);
+    }
+}

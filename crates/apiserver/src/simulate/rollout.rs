@@ -1,0 +1,187 @@
+//! How many pods each version of a deployment may have at the moment. Pure arithmetic.
+
+use serde_json::Value;
+
+use super::object::{amount, text};
+
+/// How one version takes the place of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strategy {
+    /// All old pods go before the first new one comes.
+    Recreate,
+    Rolling {
+        surge: i64,
+        unavailable: i64,
+    },
+}
+
+impl Strategy {
+    pub(super) fn of(strategy: &Value, desired: i64) -> Self {
+        if text(&strategy["type"]) == "Recreate" {
+            return Self::Recreate;
+        }
+        let rolling = &strategy["rollingUpdate"];
+        let surge = amount(&rolling["maxSurge"], desired, true)
+            .unwrap_or(0)
+            .max(0);
+        let unavailable = amount(&rolling["maxUnavailable"], desired, false)
+            .unwrap_or(0)
+            .max(0);
+        // Something must be allowed to change.
+        let unavailable = if surge == 0 && unavailable == 0 {
+            1
+        } else {
+            unavailable
+        };
+        Self::Rolling {
+            surge,
+            unavailable: unavailable.min(desired),
+        }
+    }
+
+    pub(super) fn surge(self) -> i64 {
+        match self {
+            Self::Recreate => 0,
+            Self::Rolling { surge, .. } => surge,
+        }
+    }
+
+    pub(super) fn unavailable(self) -> i64 {
+        match self {
+            Self::Recreate => 0,
+            Self::Rolling { unavailable, .. } => unavailable,
+        }
+    }
+}
+
+/// Pods of one version.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// That it is to have.
+    pub(super) replicas: i64,
+    pub(super) available: i64,
+}
+
+/// The state of a rollout.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub(super) desired: i64,
+    pub(super) strategy: Strategy,
+    pub(super) new: Counts,
+    pub(super) old: Vec<Counts>,
+    /// Some pod of an old version is still there, be it on its way out.
+    pub(super) has_old_pods: bool,
+}
+
+impl Plan {
+    fn total(&self) -> i64 {
+        self.new.replicas + self.old.iter().map(|counts| counts.replicas).sum::<i64>()
+    }
+
+    /// How many the new version is to have.
+    pub(super) fn new_replicas(&self) -> i64 {
+        match self.strategy {
+            Strategy::Recreate if self.has_old_pods => self.new.replicas.min(self.desired),
+            Strategy::Recreate => self.desired,
+            Strategy::Rolling { surge, .. } => {
+                if self.new.replicas >= self.desired {
+                    return self.desired;
+                }
+                let room = (self.desired + surge - self.total()).max(0);
+                (self.new.replicas + room).min(self.desired)
+            }
+        }
+    }
+
+    /// How many each old version is to have.
+    pub(super) fn old_replicas(&self) -> Vec<i64> {
+        let mut wanted: Vec<i64> = self.old.iter().map(|counts| counts.replicas).collect();
+        let Strategy::Rolling { unavailable, .. } = self.strategy else {
+            wanted.fill(0);
+            return wanted;
+        };
+        let least = self.desired - unavailable;
+        let waiting = (self.new.replicas - self.new.available).max(0);
+        let mut room = (self.total() - least - waiting).max(0);
+        // First those that are of no use.
+        for (wanted, counts) in wanted.iter_mut().zip(&self.old) {
+            let useless = (counts.replicas - counts.available).clamp(0, room);
+            *wanted -= useless;
+            room -= useless;
+        }
+        let available =
+            self.new.available + self.old.iter().map(|counts| counts.available).sum::<i64>();
+        let mut room = room.min((available - least).max(0));
+        for wanted in &mut wanted {
+            let removed = (*wanted).clamp(0, room);
+            *wanted -= removed;
+            room -= removed;
+        }
+        wanted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn plan(desired: i64, new: (i64, i64), old: &[(i64, i64)]) -> Plan {
+        let counts = |&(replicas, available): &(i64, i64)| Counts {
+            replicas,
+            available,
+        };
+        let strategy = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
+        Plan {
+            desired,
+            strategy: Strategy::of(&strategy, desired),
+            new: counts(&new),
+            old: old.iter().map(counts).collect(),
+            has_old_pods: !old.is_empty(),
+        }
+    }
+
+    #[test]
+    fn a_first_version_gets_all() {
+        assert_eq!(plan(3, (0, 0), &[]).new_replicas(), 3);
+        assert_eq!(plan(3, (5, 5), &[]).new_replicas(), 3);
+    }
+
+    #[test]
+    fn a_rollout_goes_step_by_step_and_ends() {
+        let (desired, mut new, mut old) = (4, (0, 0), (4, 4));
+        for _ in 0..20 {
+            let current = plan(desired, new, &[old]);
+            new.0 = current.new_replicas();
+            let current = plan(desired, new, &[old]);
+            old.0 = current.old_replicas()[0];
+            old.1 = old.1.min(old.0);
+            assert!(new.0 + old.0 <= 5, "too many: {new:?} {old:?}");
+            assert!(new.1 + old.1 >= 3, "too few: {new:?} {old:?}");
+            new.1 = new.0;
+        }
+        assert_eq!((new, old.0), ((4, 4), 0));
+    }
+
+    #[test]
+    fn pods_that_do_not_become_ready_hold_a_rollout_up() {
+        let current = plan(4, (2, 0), &[(3, 3)]);
+        assert_eq!(
+            (current.new_replicas(), current.old_replicas()),
+            (2, vec![3])
+        );
+    }
+
+    #[test]
+    fn recreate_waits_for_the_last_old_pod() {
+        let mut current = plan(2, (0, 0), &[(2, 2)]);
+        current.strategy = Strategy::Recreate;
+        assert_eq!(
+            (current.new_replicas(), current.old_replicas()),
+            (0, vec![0])
+        );
+        current.has_old_pods = false;
+        assert_eq!(current.new_replicas(), 2);
+    }
+}

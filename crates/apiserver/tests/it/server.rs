@@ -1,0 +1,262 @@
+//! The whole server, from a request to its answer, in process and over HTTPS.
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use outrigger_apiserver::server::{Body, Options, Server, Service};
+use serde_json::{Value, json};
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+async fn server() -> Server {
+    Server::open(Options::in_memory()).await.unwrap()
+}
+
+async fn send(
+    service: &Service,
+    method: Method,
+    path: &str,
+    kind: &str,
+    body: &Value,
+) -> http::Response<Body> {
+    let body = if body.is_null() {
+        Vec::new()
+    } else {
+        body.to_string().into_bytes()
+    };
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", kind);
+    service
+        .answer(request.body(Full::new(Bytes::from(body))).unwrap())
+        .await
+}
+
+async fn call(service: &Service, method: Method, path: &str, body: &Value) -> (StatusCode, Value) {
+    let kind = if method == Method::PATCH {
+        "application/merge-patch+json"
+    } else {
+        "application/json"
+    };
+    read(send(service, method, path, kind, body).await).await
+}
+
+async fn read(answer: http::Response<Body>) -> (StatusCode, Value) {
+    let code = answer.status();
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap_or_default())
+}
+
+fn config_map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"k": "v"}})
+}
+
+#[tokio::test]
+async fn an_object_lives_through_every_verb() {
+    let server = server().await;
+    let service = server.service();
+    let path = format!("{CONFIG_MAPS}/a");
+    let (code, made) = call(&service, Method::POST, CONFIG_MAPS, &config_map("a")).await;
+    assert_eq!(
+        (code, &made["data"]["k"]),
+        (StatusCode::CREATED, &json!("v"))
+    );
+    let (code, twice) = call(&service, Method::POST, CONFIG_MAPS, &config_map("a")).await;
+    assert_eq!(code, StatusCode::CONFLICT);
+    assert_eq!(twice["message"], "configmaps \"a\" already exists");
+    let (_, got) = call(&service, Method::GET, &path, &Value::Null).await;
+    assert_eq!(got, made);
+
+    let (_, patched) = call(&service, Method::PATCH, &path, &json!({"data": {"k": "w"}})).await;
+    assert_eq!(patched["data"]["k"], "w");
+    let (_, same) = call(&service, Method::PATCH, &path, &json!({"data": {"k": "w"}})).await;
+    assert_eq!(
+        same["metadata"]["resourceVersion"],
+        patched["metadata"]["resourceVersion"]
+    );
+
+    let apply = format!("{path}?fieldManager=other");
+    let answer = send(
+        &service,
+        Method::PATCH,
+        &apply,
+        "application/apply-patch+yaml",
+        &config_map("a"),
+    )
+    .await;
+    let (code, refused) = read(answer).await;
+    assert_eq!(code, StatusCode::CONFLICT);
+    assert_eq!(
+        refused["details"]["causes"][0]["reason"],
+        "FieldManagerConflict"
+    );
+
+    let (code, stale) = call(&service, Method::PUT, &path, &made).await;
+    assert_eq!(
+        (code, &stale["reason"]),
+        (StatusCode::CONFLICT, &json!("Conflict"))
+    );
+    let (code, deleted) = call(&service, Method::DELETE, &path, &Value::Null).await;
+    assert_eq!(
+        (code, &deleted["status"]),
+        (StatusCode::OK, &json!("Success"))
+    );
+    let (code, _) = call(&service, Method::GET, &path, &Value::Null).await;
+    assert_eq!(code, StatusCode::NOT_FOUND);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_list_comes_in_pages_of_one_revision() {
+    let server = server().await;
+    let service = server.service();
+    for name in ["a", "b", "c"] {
+        call(&service, Method::POST, CONFIG_MAPS, &config_map(name)).await;
+    }
+    let first = format!("{CONFIG_MAPS}?limit=2");
+    let (_, page) = call(&service, Method::GET, &first, &Value::Null).await;
+    let names = |page: &Value| -> Vec<String> {
+        let items = page["items"].as_array().unwrap().iter();
+        items
+            .map(|item| item["metadata"]["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(&page), ["a", "b"]);
+    assert!(page["items"][0].get("kind").is_none());
+    assert_eq!(page["metadata"]["remainingItemCount"], 2);
+    call(
+        &service,
+        Method::DELETE,
+        &format!("{CONFIG_MAPS}/c"),
+        &Value::Null,
+    )
+    .await;
+    let token = page["metadata"]["continue"].as_str().unwrap();
+    let next = format!("{CONFIG_MAPS}?limit=5&continue={token}");
+    let (_, page) = call(&service, Method::GET, &next, &Value::Null).await;
+    assert_eq!(names(&page), ["c", "kube-root-ca.crt"]);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_watch_tells_what_comes_into_sight_and_goes_out_of_it() {
+    let server = server().await;
+    let service = server.service();
+    let revision = server.store().revision();
+    let watch = format!("{CONFIG_MAPS}?watch=true&resourceVersion={revision}&labelSelector=l%3D1");
+    let answer = send(&service, Method::GET, &watch, "", &Value::Null).await;
+    let mut events = answer.into_body();
+    let path = format!("{CONFIG_MAPS}/a");
+    call(&service, Method::POST, CONFIG_MAPS, &config_map("a")).await;
+    for label in ["1", "2"] {
+        let patch = json!({"metadata": {"labels": {"l": label}}});
+        call(&service, Method::PATCH, &path, &patch).await;
+    }
+    let mut lines = String::new();
+    while lines.matches('\n').count() < 2 {
+        let frame = events.frame().await.unwrap().unwrap();
+        lines.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
+    }
+    let types: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone())
+        .collect();
+    assert_eq!(types, ["ADDED", "DELETED"]);
+    server.close().await;
+    assert!(events.frame().await.is_none());
+}
+
+#[tokio::test]
+async fn a_definition_is_served_when_its_creation_is_answered() {
+    let server = server().await;
+    let service = server.service();
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "size": {"type": "integer", "minimum": 1, "default": 3},
+    }}}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
+        },
+    });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let (code, _) = call(&service, Method::POST, definitions, &definition).await;
+    assert_eq!(code, StatusCode::CREATED);
+    let widgets = "/apis/example.com/v1/namespaces/default/widgets";
+    let widget = |size: i64| {
+        json!({
+            "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"},
+            "spec": {"size": size, "unknown": true},
+        })
+    };
+    let (code, refused) = call(&service, Method::POST, widgets, &widget(0)).await;
+    assert_eq!(
+        (code, &refused["reason"]),
+        (StatusCode::UNPROCESSABLE_ENTITY, &json!("Invalid"))
+    );
+    let (_, made) = call(&service, Method::POST, widgets, &widget(2)).await;
+    assert_eq!(made["spec"], json!({"size": 2}));
+
+    call(
+        &service,
+        Method::DELETE,
+        &format!("{definitions}/widgets.example.com"),
+        &Value::Null,
+    )
+    .await;
+    let watch =
+        format!("{definitions}?watch=true&fieldSelector=metadata.name%3Dwidgets.example.com");
+    let answer = send(&service, Method::GET, &watch, "", &Value::Null).await;
+    let mut events = answer.into_body();
+    while call(&service, Method::GET, widgets, &Value::Null).await.0 != StatusCode::NOT_FOUND {
+        events.frame().await.unwrap().unwrap();
+    }
+    server.close().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_answered_is_refused_in_the_right_words() {
+    let server = server().await;
+    let service = server.service();
+    let nowhere = send(
+        &service,
+        Method::GET,
+        "/apis/nowhere.example.com/v1/things",
+        "",
+        &Value::Null,
+    )
+    .await;
+    assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
+    let text = nowhere.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(text, "404 page not found\n");
+
+    let large = json!({"data": "x".repeat(4 * 1024 * 1024)});
+    let (code, refused) = call(&service, Method::POST, CONFIG_MAPS, &large).await;
+    assert_eq!(code, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(
+        refused["message"],
+        "Request entity too large: limit is 3145728"
+    );
+
+    let answer = send(
+        &service,
+        Method::POST,
+        CONFIG_MAPS,
+        "application/cbor",
+        &json!({}),
+    )
+    .await;
+    assert_eq!(answer.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    let (code, _) = call(
+        &service,
+        Method::POST,
+        "/api/v1/namespaces/no/configmaps",
+        &config_map("a"),
+    )
+    .await;
+    assert_eq!(code, StatusCode::NOT_FOUND);
+    server.close().await;
+}

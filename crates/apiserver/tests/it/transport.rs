@@ -1,0 +1,92 @@
+//! The server over HTTPS, and its folder.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use outrigger_apiserver::server::{Options, Server};
+use outrigger_apiserver::transport::{ListenError, Listener, write_kubeconfig};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+fn loopback() -> SocketAddr {
+    ([127, 0, 0, 1], 0).into()
+}
+
+/// What a client gets that trusts the server's authority and sends these headers.
+async fn get(server: &Server, address: SocketAddr, headers: &str) -> String {
+    let mut roots = rustls::RootCertStore::empty();
+    let authority = server.credentials().root_certificate();
+    roots
+        .add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap())
+        .unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    let mut stream = connector.connect(name, stream).await.unwrap();
+    let request =
+        format!("GET /api/v1/namespaces HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn a_token_opens_the_door_and_nothing_else_does() {
+    let server = Server::open(Options::in_memory()).await.unwrap();
+    let listener = Listener::bind(loopback(), false).await.unwrap();
+    let address = listener.address();
+    server.serve(listener).unwrap();
+    assert!(get(&server, address, "").await.starts_with("HTTP/1.1 401"));
+    let wrong = "authorization: Bearer wrong\r\n";
+    assert!(
+        get(&server, address, wrong)
+            .await
+            .starts_with("HTTP/1.1 401")
+    );
+    let token = server.credentials().admin_token().expose();
+    let right = format!("authorization: Bearer {token}\r\n");
+    assert!(
+        get(&server, address, &right)
+            .await
+            .starts_with("HTTP/1.1 200")
+    );
+    server.close().await;
+}
+
+#[tokio::test]
+async fn other_machines_are_let_in_only_if_told() {
+    let everywhere: SocketAddr = ([0, 0, 0, 0], 0).into();
+    let refused = Listener::bind(everywhere, false).await;
+    assert!(matches!(refused, Err(ListenError::NotLoopback { .. })));
+    assert!(Listener::bind(everywhere, true).await.is_ok());
+}
+
+#[tokio::test]
+async fn secrets_and_objects_survive_and_a_folder_has_one_server() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Server::open(Options::in_folder(&data)).await.unwrap();
+    assert!(Server::open(Options::in_folder(&data)).await.is_err());
+    let token = server.credentials().admin_token().expose().to_owned();
+    let revision = server.store().revision();
+    let config = folder.path().join("kubeconfig");
+    write_kubeconfig(&config, loopback(), server.credentials()).unwrap();
+    server.close().await;
+    for file in [config, data.join("admin-token"), data.join("apiserver.key")] {
+        let mode = fs_err::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
+    let again = Server::open(Options::in_folder(&data)).await.unwrap();
+    assert_eq!(again.credentials().admin_token().expose(), token);
+    assert_eq!(again.store().revision(), revision);
+    again.close().await;
+}
