@@ -71,7 +71,7 @@ impl Shell {
         let ready = if self.simulates {
             "--wait --timeout 60s"
         } else {
-            "--set hooks=false"
+            "--no-hooks"
         };
         let wait = if self.simulates {
             "--wait --timeout 60s"
