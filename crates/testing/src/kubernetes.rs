@@ -27,6 +27,8 @@ const READY_WITHIN: Duration = Duration::from_mins(1);
 pub struct Options {
     /// Runs garbage collection, namespace deletion, Deployments and the like.
     pub controller_manager: bool,
+    /// Only these controllers, separated by commas; all if none are named.
+    pub controllers: Option<&'static str>,
     /// Makes etcd sync each write to the disk, as in production. Tests are faster without.
     pub durable: bool,
 }
@@ -35,6 +37,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             controller_manager: true,
+            controllers: None,
             durable: false,
         }
     }
@@ -45,6 +48,7 @@ pub struct RealKubernetes {
     kubeconfig: PathBuf,
     client: kube::Client,
     supervisor: Supervisor,
+    ready_after: Duration,
 }
 
 impl fmt::Debug for RealKubernetes {
@@ -66,13 +70,16 @@ impl RealKubernetes {
         let programs = programs(options, folder.path(), address, &credentials)?;
         let kubeconfig = credentials.kubeconfig.clone();
         let client = client(&kubeconfig).await?;
+        let start = Instant::now();
         let supervisor = Supervisor::start(folder, &programs)?;
-        let kubernetes = Self {
+        let mut kubernetes = Self {
             kubeconfig,
             client,
             supervisor,
+            ready_after: Duration::ZERO,
         };
         kubernetes.wait_until_ready().await?;
+        kubernetes.ready_after = start.elapsed();
         Ok(kubernetes)
     }
 
@@ -88,6 +95,11 @@ impl RealKubernetes {
     /// The folder of logs and data.
     pub fn folder(&self) -> &Path {
         self.supervisor.folder()
+    }
+
+    /// How long it took from the start of the servers until the API was ready.
+    pub fn ready_after(&self) -> Duration {
+        self.ready_after
     }
 
     async fn wait_until_ready(&self) -> anyhow::Result<()> {
@@ -150,7 +162,7 @@ fn programs(
         api_server(address, credentials)?,
     ];
     if options.controller_manager {
-        programs.push(controller_manager(address, credentials)?);
+        programs.push(controller_manager(options, address, credentials)?);
     }
     Ok(programs)
 }
@@ -190,8 +202,13 @@ fn api_server(address: Ipv4Addr, credentials: &Credentials) -> anyhow::Result<Pr
         ))
 }
 
-fn controller_manager(address: Ipv4Addr, credentials: &Credentials) -> anyhow::Result<Program> {
+fn controller_manager(
+    options: Options,
+    address: Ipv4Addr,
+    credentials: &Credentials,
+) -> anyhow::Result<Program> {
     Ok(Program::new(peers::KUBE_CONTROLLER_MANAGER)?
+        .flag("controllers", options.controllers.unwrap_or("*"))
         .flag("kubeconfig", credentials.kubeconfig.display())
         .flag("bind-address", address)
         .flag("leader-elect", false)

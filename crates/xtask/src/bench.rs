@@ -3,15 +3,20 @@
 mod chart;
 mod measure;
 
+use crate::conformance;
+
 /// Measure Outrigger beside its peers
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Bench {
     /// `chart template` against `helm template` of both majors: time and memory
     Chart(chart::Args),
+    /// `apiserver` against kube-apiserver and etcd: start, memory, reads, writes, watches
+    Apiserver(conformance::Rest),
 }
 
 pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
     match bench {
         Bench::Chart(args) => chart::run(args),
+        Bench::Apiserver(rest) => conformance::bench(rest),
     }
 }

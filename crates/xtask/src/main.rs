@@ -7,6 +7,7 @@ use clap::Parser as _;
 mod bench;
 mod binary;
 mod checks;
+mod conformance;
 mod differential;
 mod fuzz;
 mod generate;
@@ -31,9 +32,24 @@ enum Task {
     /// Let a fuzz target look for trouble
     Fuzz(fuzz::Args),
     #[command(subcommand)]
+    Conformance(conformance::Conformance),
+    /// Kill a program under load, again and again, and look for what it lost
+    #[command(subcommand)]
+    Crash(Target),
+    /// Put a program into trouble and see how it takes it
+    #[command(subcommand)]
+    Faults(Target),
+    #[command(subcommand)]
     Bench(bench::Bench),
     #[command(subcommand, name = "gen")]
     Generate(generate::Generate),
+}
+
+/// What to put to the test.
+#[derive(Debug, clap::Subcommand)]
+enum Target {
+    /// The embedded Kubernetes API
+    Apiserver(conformance::Rest),
 }
 
 #[expect(clippy::print_stderr, reason = "tasks talk to the developer on stderr")]
@@ -55,6 +71,9 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::E2e(args) => checks::e2e(&args),
         Task::Differential(args) => differential::run(&args),
         Task::Fuzz(args) => fuzz::run(&args),
+        Task::Conformance(task) => conformance::conformance(&task),
+        Task::Crash(Target::Apiserver(rest)) => conformance::crash(&rest),
+        Task::Faults(Target::Apiserver(rest)) => conformance::faults(&rest),
         Task::Bench(bench) => bench::run(&bench),
         Task::Generate(generate) => generate::run(&generate),
     }

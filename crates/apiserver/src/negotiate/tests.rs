@@ -1,3 +1,5 @@
+//! What clients may send in `Accept`, and YAML both ways.
+
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue};
 

@@ -1,3 +1,5 @@
+//! Paths, queries and options as the real server reads them.
+
 use http::Method;
 
 use super::{DeleteOptions, Endpoint, Place, Query, WriteOptions, manager_or_agent};

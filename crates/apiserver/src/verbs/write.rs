@@ -1,5 +1,8 @@
 //! What every write goes through once its object is merged: admission, server fields, validation, the store.
 
+mod endpoint;
+mod refusal;
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -7,19 +10,20 @@ use serde_json::Value;
 use super::call::Call;
 use super::decode::metadata_of;
 use super::{names, present};
-use crate::kinds::{GroupKind, GroupResource, Kind, convert};
+use crate::kinds::{GroupResource, Kind, convert};
 use crate::lifecycle::definitions;
 use crate::merge::{self, keep_times};
 use crate::prepare::service::Allocator as _;
 use crate::prepare::{self, Creation, User, admission, service};
 use crate::request::{WriteOptions, manager_or_agent};
-use crate::schema::{self, FieldError};
+use crate::schema;
 use crate::server::{Lookup, Shape, State};
-use crate::status::{Cause, Details, Reason, Status, field};
-use crate::store::{
-    Draft, DraftError, Key, Mutation, Object, Operation, Precondition, Resource, WriteError,
-};
+use crate::status::Status;
+use crate::store::{Draft, Key, Mutation, Object, Operation, Precondition, Resource, WriteError};
 use crate::validation;
+
+pub(crate) use refusal::store_failure;
+use refusal::{draft_failure, invalid, write_failure};
 
 /// How often a free name is looked for.
 const NAME_ATTEMPTS: usize = 8;
@@ -248,7 +252,7 @@ impl<'c, 'r> Writing<'c, 'r> {
         let state = self.call.state;
         let kind = Arc::clone(&self.call.kind);
         let _guard = definitions::lock(state, &kind).await;
-        self.prepare_update(&mut new, old_value);
+        endpoint::prepare(&kind, &self.subresource, &mut new, old_value, &self.now);
         if self.subresource.is_empty() {
             definitions::prepare(&kind, &mut new, false);
         }
@@ -302,56 +306,6 @@ impl<'c, 'r> Writing<'c, 'r> {
                 Err(write_failure(self.call, error))
             }
         }
-    }
-
-    fn prepare_update(&self, new: &mut Value, old: &Value) {
-        let kind = &self.call.kind;
-        match self.subresource.as_str() {
-            "status" => prepare::update_status(kind, new, old, &self.now),
-            "finalize" => {
-                let finalizers = new["spec"]["finalizers"].take();
-                let managed = new["metadata"].get("managedFields").cloned();
-                *new = old.clone();
-                if let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut) {
-                    spec.remove("finalizers");
-                    if !finalizers.is_null() {
-                        spec.insert("finalizers".to_owned(), finalizers);
-                    }
-                }
-                if let Some(managed) = managed {
-                    metadata_of(new).insert("managedFields".to_owned(), managed);
-                }
-            }
-            "ephemeralcontainers" => {
-                let containers = new["spec"].get("ephemeralContainers").cloned();
-                let managed = new["metadata"].get("managedFields").cloned();
-                *new = old.clone();
-                if let Some(containers) = containers
-                    && old["spec"].get("ephemeralContainers") != Some(&containers)
-                {
-                    new["spec"]["ephemeralContainers"] = containers;
-                    let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
-                    metadata_of(new).insert("generation".to_owned(), (generation + 1).into());
-                }
-                if let Some(managed) = managed {
-                    metadata_of(new).insert("managedFields".to_owned(), managed);
-                }
-            }
-            "approval" => {
-                let conditions = new["status"].get("conditions").cloned();
-                let managed = new["metadata"].get("managedFields").cloned();
-                *new = old.clone();
-                if let Some(conditions) = conditions {
-                    new["status"]["conditions"] = conditions;
-                }
-                if let Some(managed) = managed {
-                    metadata_of(new).insert("managedFields".to_owned(), managed);
-                }
-            }
-            _ => prepare::update(kind, new, old),
-        }
-        let version = old["metadata"]["resourceVersion"].clone();
-        metadata_of(new).insert("resourceVersion".to_owned(), version);
     }
 
     fn validate(&self, new: &Value, old: Option<&Value>) -> Result<(), Status> {
@@ -459,81 +413,6 @@ fn is_deleted_by(kind: &Kind, new: &Value, old: &Value) -> bool {
         && metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
         && is_empty(&new["metadata"]["finalizers"])
         && (!is_namespace || is_empty(&new["spec"]["finalizers"]))
-}
-
-fn draft_failure(error: DraftError) -> Status {
-    match error {
-        DraftError::TooLarge { .. } => Status::too_large_body(&error.to_string()),
-        DraftError::Metadata(_) | DraftError::NotAnObject => Status::bad_request(error.to_string()),
-        DraftError::Serialize(_) => Status::internal(error),
-    }
-}
-
-fn write_failure(call: &Call<'_>, error: WriteError) -> Failure {
-    match error {
-        WriteError::AlreadyExists { .. } | WriteError::Conflict { .. } => Failure::Raced,
-        WriteError::NotFound { key } if key.resource() == call.resource => {
-            Failure::Refused(call.not_found(key.name()))
-        }
-        WriteError::NotFound { key } => Failure::Refused(Status::not_found(
-            GroupResource::new("", "namespaces"),
-            key.name(),
-        )),
-        other => Failure::Refused(store_failure(&other)),
-    }
-}
-
-/// A store that does not take writes.
-pub(crate) fn store_failure(error: &WriteError) -> Status {
-    match error {
-        WriteError::Closed => Status::unavailable("the server is shutting down"),
-        WriteError::Storage(source) => Status::internal(source),
-        other => Status::internal(other),
-    }
-}
-
-/// The refusal of an object, with all that is wrong.
-fn invalid(
-    kind: GroupKind<'_>,
-    name: &str,
-    errors: &[field::Error],
-    details: &[FieldError],
-) -> Status {
-    let mut texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    texts.extend(details.iter().map(ToString::to_string));
-    let mut seen = Vec::new();
-    texts.retain(|text| {
-        let is_new = !seen.contains(text);
-        seen.push(text.clone());
-        is_new
-    });
-    let text = match texts.as_slice() {
-        [only] => only.clone(),
-        several => format!("[{}]", several.join(", ")),
-    };
-    let mut causes: Vec<Cause> = Vec::new();
-    causes.extend(errors.iter().map(|error| Cause {
-        reason: error.problem.reason().to_owned(),
-        message: error.body(),
-        field: error.field.clone(),
-    }));
-    causes.extend(details.iter().map(|error| Cause {
-        reason: error.reason.name().to_owned(),
-        message: error.body(),
-        field: error.field.clone(),
-    }));
-    let quoted = field::quote(name);
-    Status::new(
-        Reason::Invalid,
-        format!("{kind} {quoted} is invalid: {text}"),
-    )
-    .with(Details {
-        name: name.to_owned(),
-        group: kind.group.to_owned(),
-        kind: kind.kind.to_owned(),
-        causes,
-        ..Details::default()
-    })
 }
 
 /// The answer to a write.

@@ -25,6 +25,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("outrigger-console", 4),
     ("outrigger", 5),
     ("outrigger-testing", 6),
+    ("outrigger-conformance", 7),
     ("outrigger-e2e", 7),
     ("outrigger-xtask", 7),
 ];

@@ -1,0 +1,138 @@
+//! Runs the lines of a script against one server, in a home folder of its own.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use regex::Regex;
+use tempfile::TempDir;
+use tokio::process::Command;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::programs;
+use super::step::Step;
+
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// What a line printed, masked, and how it ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) code: i32,
+    pub(super) text: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Shell {
+    folder: PathBuf,
+    home: TempDir,
+    /// Whether workloads become ready.
+    simulates: bool,
+}
+
+impl Shell {
+    pub(super) fn new(
+        folder: &Path,
+        script: &str,
+        kubeconfig: &Path,
+        simulates: bool,
+    ) -> anyhow::Result<Self> {
+        let home = tempfile::tempdir()?;
+        // Scripts change the current namespace, so they get a copy.
+        fs_err::copy(kubeconfig, home.path().join("kubeconfig"))?;
+        fs_err::create_dir(home.path().join("bin"))?;
+        for (name, path) in programs(script)? {
+            symlink(path, home.path().join("bin").join(name))?;
+        }
+        Ok(Self {
+            folder: folder.to_owned(),
+            home,
+            simulates,
+        })
+    }
+
+    /// Runs a line, again and again if the step says so.
+    pub(super) async fn run(&self, step: &Step) -> anyhow::Result<Outcome> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let outcome = timeout(PATIENCE, self.once(&step.run))
+                .await
+                .with_context(|| format!("{:?} does not end", step.run))??;
+            if !step.until || outcome.code == 0 || Instant::now() > deadline {
+                return Ok(outcome);
+            }
+            sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    async fn once(&self, line: &str) -> anyhow::Result<Outcome> {
+        let ready = if self.simulates {
+            "--wait --timeout 60s"
+        } else {
+            "--no-hooks"
+        };
+        let wait = if self.simulates {
+            "--wait --timeout 60s"
+        } else {
+            ""
+        };
+        let line = line
+            .replace("{helm}", "helm")
+            .replace("{ready}", ready)
+            .replace("{wait}", wait);
+        let path = format!("{}/bin:/usr/bin:/bin", self.home.path().display());
+        let output = Command::new("sh")
+            .args(["-c", &line])
+            .current_dir(&self.folder)
+            .env_clear()
+            .env("HOME", self.home.path())
+            .env("KUBECONFIG", self.home.path().join("kubeconfig"))
+            .env("PATH", path)
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output()
+            .await?;
+        let text = [output.stdout, output.stderr].concat();
+        Ok(Outcome {
+            code: output.status.code().unwrap_or(-1),
+            text: self.masked(&String::from_utf8_lossy(&text)),
+        })
+    }
+
+    fn masked(&self, text: &str) -> String {
+        let mut text = text.replace(&self.home.path().display().to_string(), "<home>");
+        for (shown, pattern) in &*PATTERNS {
+            text = pattern.replace_all(&text, *shown).into_owned();
+        }
+        text
+    }
+}
+
+static PATTERNS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
+    let patterns = [
+        (
+            "<uid>",
+            "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+        ),
+        (
+            "<time>",
+            r"20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+( [+-][0-9]{4} UTC|Z)?",
+        ),
+        (
+            "<time>",
+            r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +[0-9]+ [0-9:]+ 20[0-9]{2}",
+        ),
+        ("<address>", r"https?://127\.[0-9.]+:[0-9]+"),
+        ("<ip>", r"\b10\.[0-9]+\.[0-9]+\.[0-9]+\b"),
+        ("resourceVersion: <version>", r#"resourceVersion: "[0-9]+""#),
+        ("<age>", r"\b([0-9]+[smh])+\b"),
+        // Columns are as wide as what is in them.
+        ("  ", " {2,}"),
+        ("\n", " +\n"),
+        ("Context <name>", "Context \"[a-z-]+\""),
+    ];
+    let compile = |text| Regex::new(text).expect("the patterns are constants");
+    patterns.map(|(shown, text)| (shown, compile(text))).into()
+});

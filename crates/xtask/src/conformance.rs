@@ -1,0 +1,96 @@
+//! `cargo xtask conformance`: the embedded API beside a real one.
+//!
+//! The work is done by the crate `outrigger-conformance`; this gets the peers and the binary ready for it.
+
+use std::ffi::OsString;
+
+use outrigger_testing::peers::{self, Peer};
+
+use crate::process::{command, run};
+use crate::{binary, peers as install, tidy};
+
+/// What a real Kubernetes API is made of.
+const SERVERS: &[Peer] = &[
+    peers::ETCD,
+    peers::KUBE_APISERVER,
+    peers::KUBE_CONTROLLER_MANAGER,
+];
+const CLIENTS: &[Peer] = &[peers::KUBECTL, peers::HELM3, peers::HELM4];
+
+/// Compare the embedded Kubernetes API with a real one
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Conformance {
+    /// API cases on both servers, their answers compared
+    Api(ApiArgs),
+    /// kubectl and both Helm majors on both servers
+    Clients(Rest),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ApiArgs {
+    /// Only cases whose name or topic has this in it
+    #[arg(long)]
+    case: Option<String>,
+    /// `real` compares a real server with a second real one
+    #[arg(long)]
+    only: Option<String>,
+    /// Prints the answers of the real server
+    #[arg(long)]
+    show: bool,
+}
+
+/// Arguments that are passed on.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rest {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<OsString>,
+}
+
+pub(crate) fn conformance(task: &Conformance) -> anyhow::Result<()> {
+    install::install(SERVERS)?;
+    match task {
+        Conformance::Api(args) => {
+            let mut words: Vec<OsString> = Vec::new();
+            let options = [("--case", &args.case), ("--only", &args.only)];
+            for (name, value) in options {
+                words.extend(value.iter().flat_map(|value| [name.into(), value.into()]));
+            }
+            words.extend(args.show.then(|| "--show".into()));
+            prove("api", args.only.is_none(), "dev", &words)
+        }
+        Conformance::Clients(rest) => {
+            install::install(CLIENTS)?;
+            prove("clients", true, "dev", &rest.args)
+        }
+    }
+}
+
+/// `cargo xtask bench apiserver`: both servers in one run.
+pub(crate) fn bench(rest: &Rest) -> anyhow::Result<()> {
+    install::install(SERVERS)?;
+    prove("bench", true, "proof", &rest.args)
+}
+
+/// `cargo xtask crash apiserver`.
+pub(crate) fn crash(rest: &Rest) -> anyhow::Result<()> {
+    prove("crash", true, "dev", &rest.args)
+}
+
+/// `cargo xtask faults apiserver`.
+pub(crate) fn faults(rest: &Rest) -> anyhow::Result<()> {
+    prove("faults", true, "dev", &rest.args)
+}
+
+/// Runs one proof with the released binary.
+fn prove(name: &str, embedded: bool, profile: &str, args: &[OsString]) -> anyhow::Result<()> {
+    let mut cargo = command(env!("CARGO"), &tidy::root());
+    let package = ["--package", "outrigger-conformance"];
+    cargo
+        .args(["run", "--quiet", "--profile", profile])
+        .args(package)
+        .args(["--", name]);
+    if embedded {
+        cargo.arg("--binary").arg(binary::release()?);
+    }
+    run(cargo.args(args))
+}
