@@ -5,7 +5,7 @@ use std::path::Path;
 use outrigger_testing::peers::{self, Peer};
 
 use crate::process::{command, run};
-use crate::{peers as install, tidy};
+use crate::{conformance, peers as install, tidy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct E2eArgs {
@@ -45,7 +45,7 @@ pub(crate) fn lint() -> anyhow::Result<()> {
     run(command(peers::CARGO_DENY.installed()?, &root).args(deny))
 }
 
-/// The tests that talk to real programs.
+/// The tests that talk to real programs, then both API servers side by side.
 pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
     const NEEDED: &[Peer] = &[
         peers::HELM3,
@@ -58,7 +58,11 @@ pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
     install::install(NEEDED)?;
     let mut test = vec!["test", "--package", "outrigger-e2e", "--"];
     test.extend(args.filter.as_deref());
-    cargo(&tidy::root(), &test)
+    cargo(&tidy::root(), &test)?;
+    match args.filter {
+        None => conformance::all(),
+        Some(_) => Ok(()),
+    }
 }
 
 fn cargo(root: &Path, args: &[&str]) -> anyhow::Result<()> {

@@ -3,6 +3,7 @@
 //! The work is done by the crate `outrigger-conformance`; this gets the peers and the binary ready for it.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use outrigger_testing::peers::{self, Peer};
 
@@ -46,6 +47,13 @@ pub(crate) struct Rest {
     args: Vec<OsString>,
 }
 
+/// All cases and client scripts, on the binary that the tests have built already.
+pub(crate) fn all() -> anyhow::Result<()> {
+    let binary = binary::debug()?;
+    prove("api", Some(&binary), "dev", &[])?;
+    prove("clients", Some(&binary), "dev", &[])
+}
+
 pub(crate) fn conformance(task: &Conformance) -> anyhow::Result<()> {
     install::install(SERVERS)?;
     match task {
@@ -56,11 +64,15 @@ pub(crate) fn conformance(task: &Conformance) -> anyhow::Result<()> {
                 words.extend(value.iter().flat_map(|value| [name.into(), value.into()]));
             }
             words.extend(args.show.then(|| "--show".into()));
-            prove("api", args.only.is_none(), "dev", &words)
+            let binary = match args.only {
+                None => Some(binary::release()?),
+                Some(_) => None,
+            };
+            prove("api", binary.as_deref(), "dev", &words)
         }
         Conformance::Clients(rest) => {
             install::install(CLIENTS)?;
-            prove("clients", true, "dev", &rest.args)
+            prove("clients", Some(&binary::release()?), "dev", &rest.args)
         }
     }
 }
@@ -68,29 +80,34 @@ pub(crate) fn conformance(task: &Conformance) -> anyhow::Result<()> {
 /// `cargo xtask bench apiserver`: both servers in one run.
 pub(crate) fn bench(rest: &Rest) -> anyhow::Result<()> {
     install::install(SERVERS)?;
-    prove("bench", true, "proof", &rest.args)
+    prove("bench", Some(&binary::release()?), "proof", &rest.args)
 }
 
 /// `cargo xtask crash apiserver`.
 pub(crate) fn crash(rest: &Rest) -> anyhow::Result<()> {
-    prove("crash", true, "dev", &rest.args)
+    prove("crash", Some(&binary::release()?), "dev", &rest.args)
 }
 
 /// `cargo xtask faults apiserver`.
 pub(crate) fn faults(rest: &Rest) -> anyhow::Result<()> {
-    prove("faults", true, "dev", &rest.args)
+    prove("faults", Some(&binary::release()?), "dev", &rest.args)
 }
 
-/// Runs one proof with the released binary.
-fn prove(name: &str, embedded: bool, profile: &str, args: &[OsString]) -> anyhow::Result<()> {
+/// Runs one proof.
+fn prove(
+    name: &str,
+    binary: Option<&Path>,
+    profile: &str,
+    args: &[OsString],
+) -> anyhow::Result<()> {
     let mut cargo = command(env!("CARGO"), &tidy::root());
     let package = ["--package", "outrigger-conformance"];
     cargo
         .args(["run", "--quiet", "--profile", profile])
         .args(package)
         .args(["--", name]);
-    if embedded {
-        cargo.arg("--binary").arg(binary::release()?);
+    if let Some(binary) = binary {
+        cargo.arg("--binary").arg(binary);
     }
     run(cargo.args(args))
 }
