@@ -8,7 +8,7 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger chart template web ./chart -f site.yaml   What a Helm chart would install
   outrigger chart images ./chart -o json              The images that it would run
-  outrigger apiserver --data ./data --kubeconfig ./kc A Kubernetes API on this machine
+  outrigger apiserver --data ./data                   A Kubernetes API on this machine
   source <(outrigger completion bash)                 Completion for your shell
 
 Results go to stdout, everything else to stderr.

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
+use outrigger_apiserver::store::{Options, Store};
+
 use crate::printer::Printer;
 
 mod backup;
@@ -39,6 +42,18 @@ pub(crate) struct DataFlag {
     /// The data folder of the server, which must not be in use
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+}
+
+impl DataFlag {
+    /// The store in the folder. A folder that is not there is not made.
+    fn open(&self) -> anyhow::Result<Store> {
+        anyhow::ensure!(
+            self.data.is_dir(),
+            "there is no folder {}",
+            self.data.display()
+        );
+        Store::open(Options::in_folder(&self.data)).context("failed to open the data folder")
+    }
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {

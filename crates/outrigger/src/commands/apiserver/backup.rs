@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use outrigger_apiserver::store::{Options, Store};
 
 use super::DataFlag;
 use crate::printer::Printer;
@@ -18,9 +17,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let folder = &args.data.data;
-    let store =
-        Store::open(Options::in_folder(folder)).context("failed to open the data folder")?;
+    let store = args.data.open()?;
     let revision = store
         .backup(&args.file)
         .context("failed to write the backup")?;

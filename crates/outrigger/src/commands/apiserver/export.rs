@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use outrigger_apiserver::store::{Options, Scope, Store};
+use outrigger_apiserver::store::Scope;
 use serde_json::Value;
 
 use super::DataFlag;
@@ -31,9 +31,7 @@ enum Form {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let folder = &args.data.data;
-    let store =
-        Store::open(Options::in_folder(folder)).context("failed to open the data folder")?;
+    let store = args.data.open()?;
     let snapshot = store.snapshot();
     let everything = Scope::everything();
     let objects: Result<Vec<Value>, _> = snapshot
