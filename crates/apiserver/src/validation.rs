@@ -31,6 +31,7 @@ mod pod;
 mod selector;
 mod service;
 mod small_kinds;
+mod status;
 pub mod syntax;
 mod volume_claim;
 mod workload;
@@ -59,9 +60,10 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
 }
 
 /// What is wrong with an object that is written through its status endpoint.
-pub fn update_status(new: &Value, old: &Value) -> Vec<Error> {
+pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     metadata::update(new, old, &mut errors);
+    status::check(kind, new, &mut errors);
     errors
 }
 

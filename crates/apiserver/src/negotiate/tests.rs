@@ -9,11 +9,8 @@ use crate::request::Query;
 
 #[track_caller]
 fn accept(header: &str) -> Result<Accept, u16> {
-    let headers = HeaderMap::from_iter(
-        [(ACCEPT, HeaderValue::from_str(header).ok())]
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?))),
-    );
+    let value = HeaderValue::from_str(header).ok();
+    let headers: HeaderMap = value.map(|value| (ACCEPT, value)).into_iter().collect();
     Accept::parse(&headers, &Query::parse("")).map_err(|_| NotAcceptable::custom().code())
 }
 

@@ -4,16 +4,28 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
+
+use serde::{Deserialize, Serialize};
 
 use super::certificates::{self, Certificates};
 use crate::auth::{Credentials, SecretError, SigningKey, Token};
 
-const TOKEN: &str = "admin-token";
-const SIGNING_KEY: &str = "service-account.key";
-const AUTHORITY: &str = "ca.crt";
-const CERTIFICATE: &str = "apiserver.crt";
-const KEY: &str = "apiserver.key";
+/// One file, so that all of it is there or nothing.
+const FILE: &str = "credentials.json";
+
+/// The secrets as they are kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    authority: String,
+    certificate: String,
+    key: String,
+    admin_token: String,
+    /// PKCS #8, as base64.
+    signing_key: String,
+}
 
 /// Why there are no secrets.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +34,8 @@ pub enum CredentialsError {
     File(#[source] std::io::Error),
     #[error("failed to make certificates")]
     Certificates(#[source] rcgen::Error),
+    #[error("the file with the secrets of the server is damaged")]
+    Damaged,
     #[error(transparent)]
     Secret(#[from] SecretError),
 }
@@ -63,50 +77,37 @@ impl ServerCredentials {
         })
     }
 
-    /// None if not all are there.
+    /// None if there are none yet.
     fn read(folder: &Path) -> Result<Option<Self>, CredentialsError> {
-        let read = |name: &str| match fs_err::read(folder.join(name)) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(CredentialsError::File(error)),
+        let bytes = match fs_err::read(folder.join(FILE)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(CredentialsError::File(error)),
         };
-        let text = |name: &str| {
-            let bytes = read(name)?;
-            Ok::<_, CredentialsError>(
-                bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-            )
-        };
-        let certificates = (text(AUTHORITY)?, text(CERTIFICATE)?, text(KEY)?);
-        let secrets = (text(TOKEN)?, read(SIGNING_KEY)?);
-        let ((Some(authority), Some(server), Some(server_key)), (Some(token), Some(signing_key))) =
-            (certificates, secrets)
-        else {
-            return Ok(None);
-        };
+        let kept: Kept = serde_json::from_slice(&bytes).map_err(|_| CredentialsError::Damaged)?;
+        let signing_key = STANDARD.decode(kept.signing_key);
         Ok(Some(Self {
             certificates: Certificates {
-                authority,
-                server,
-                server_key,
+                authority: kept.authority,
+                server: kept.certificate,
+                server_key: kept.key,
             },
-            admin: Token::parse(&token)?,
-            signing_key,
+            admin: Token::parse(&kept.admin_token)?,
+            signing_key: signing_key.map_err(|_| CredentialsError::Damaged)?,
         }))
     }
 
     fn write(&self, folder: &Path) -> std::io::Result<()> {
         let certificates = &self.certificates;
-        for (name, bytes) in [
-            (AUTHORITY, certificates.authority.as_bytes()),
-            (CERTIFICATE, certificates.server.as_bytes()),
-            (KEY, certificates.server_key.as_bytes()),
-            (SIGNING_KEY, &self.signing_key),
-            // Last: without it all are made anew.
-            (TOKEN, self.admin.expose().as_bytes()),
-        ] {
-            write_secret(&folder.join(name), bytes)?;
-        }
-        Ok(())
+        let kept = Kept {
+            authority: certificates.authority.clone(),
+            certificate: certificates.server.clone(),
+            key: certificates.server_key.clone(),
+            admin_token: self.admin.expose().to_owned(),
+            signing_key: STANDARD.encode(&self.signing_key),
+        };
+        let bytes = serde_json::to_vec(&kept)?;
+        write_secret(&folder.join(FILE), &bytes)
     }
 
     /// The certificate of the authority, as PEM.

@@ -146,7 +146,7 @@ fn updates_end_as_on_the_real_server() {
         }
         let errors = if case["sub"] == "status" {
             prepare::update_status(kind, &mut object, old, "now");
-            update_status(&object, old)
+            update_status(kind, &object, old)
         } else {
             prepare::update(kind, &mut object, old);
             update(kind, &object, old)

@@ -114,21 +114,30 @@ fn not_registered(version: &str, kind: &str) -> String {
 /// Why an object of one kind cannot be one of the kind that the path names.
 pub(super) fn type_problem(call: &Call<'_>, found: (&str, &str)) -> String {
     let version = GroupVersion::parse(found.0);
-    let is_known = call
-        .kinds
-        .kind(version.group, version.version, found.1)
-        .is_some();
-    problem(is_known, found, (&call.kind.api_version(), &call.kind.kind))
+    let known = call.kinds.kind(version.group, version.version, found.1);
+    if known.is_none() {
+        return not_registered(found.0, found.1);
+    }
+    let (group, wanted) = (go_group(&call.kind.group), &call.kind.kind);
+    format!(
+        "unable to decode {}/{}, Kind={} into *{group}.{wanted}",
+        version.group, version.version, found.1
+    )
+}
+
+/// The package of a group's types.
+fn go_group(group: &str) -> &str {
+    match group {
+        "" => "core",
+        group => group.split('.').next().unwrap_or_default(),
+    }
 }
 
 fn problem(is_known: bool, found: (&str, &str), expected: (&str, &str)) -> String {
     if !is_known {
         return not_registered(found.0, found.1);
     }
-    let group = match GroupVersion::parse(expected.0).group {
-        "" => "core",
-        group => group.split('.').next().unwrap_or_default(),
-    };
+    let group = go_group(GroupVersion::parse(expected.0).group);
     let version = GroupVersion::parse(found.0).version;
     format!(
         "converting ({version}.{}) to ({group}.{}): unknown conversion",

@@ -176,7 +176,9 @@ fn mark(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) 
     } else {
         let time = now + SignedDuration::from_secs(grace);
         set_deletion(value, time, grace);
-        raise_generation(value);
+        if !is_definition {
+            raise_generation(value);
+        }
         if is_namespace || is_definition {
             metadata_of(value).remove("deletionGracePeriodSeconds");
         }

@@ -314,7 +314,7 @@ impl<'c, 'r> Writing<'c, 'r> {
         let errors = match old {
             None => validation::create(kind, new),
             Some(old) if self.subresource.is_empty() => validation::update(kind, new, old),
-            Some(old) => validation::update_status(new, old),
+            Some(old) => validation::update_status(kind, new, old),
         };
         let mut details = Vec::new();
         if kind.custom.is_some() {

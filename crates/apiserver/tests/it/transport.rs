@@ -81,7 +81,7 @@ async fn secrets_and_objects_survive_and_a_folder_has_one_server() {
     let config = folder.path().join("kubeconfig");
     write_kubeconfig(&config, loopback(), server.credentials()).unwrap();
     server.close().await;
-    for file in [config, data.join("admin-token"), data.join("apiserver.key")] {
+    for file in [config, data.join("credentials.json")] {
         let mode = fs_err::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{}", file.display());
     }
