@@ -44,3 +44,38 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Vec<Deliberate>> {
     let list = yaml::parse(&fs_err::read(path)?)?;
     Ok(serde_json::from_value(list)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_difference_is_covered_in_its_cases_steps_and_places_only() {
+        let known: Deliberate = serde_json::from_value(json!({
+            "name": "n", "reason": "r", "cases": ["one"], "step": "GET /a", "at": ["/body/items/*/x"],
+        }))
+        .unwrap();
+        let case = |name: &str, step: &str| -> Case {
+            serde_json::from_value(json!({"name": name, "steps": [{"do": step}]})).unwrap()
+        };
+        let at = |at: &str| Difference {
+            step: 1,
+            at: at.into(),
+            real: None,
+            ours: None,
+        };
+        assert!(known.covers(&case("one", "GET /a"), &at("/body/items/3/x/y")));
+        assert!(!known.covers(&case("two", "GET /a"), &at("/body/items/3/x")));
+        assert!(!known.covers(&case("one", "GET /b"), &at("/body/items/3/x")));
+        assert!(!known.covers(&case("one", "GET /a"), &at("/code")));
+    }
+
+    #[test]
+    fn every_listed_difference_has_a_reason() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("differences.yaml");
+        let known = load(&path).unwrap();
+        assert!(known.iter().all(|known| !known.reason.is_empty()));
+    }
+}

@@ -111,3 +111,59 @@ impl Ledger {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(value: &str, revision: u64) -> Object {
+        Object {
+            name: "load-0-0".into(),
+            value: value.into(),
+            revision,
+        }
+    }
+
+    fn contents(value: &str) -> Contents {
+        Contents::from([("load-0-0".to_owned(), (value.to_owned(), 5))])
+    }
+
+    #[test]
+    fn a_lost_write_is_found() {
+        let ledger = Ledger::default();
+        ledger.ask("load-0-0", Some("a".into()));
+        ledger.acknowledge("load-0-0", Some(made("a", 5))).unwrap();
+        assert!(ledger.compare(&Contents::new()).is_err());
+    }
+
+    #[test]
+    fn a_change_without_an_answer_may_have_happened_or_not() {
+        for found in [contents("a"), contents("b")] {
+            let ledger = Ledger::default();
+            ledger.ask("load-0-0", Some("a".into()));
+            ledger.acknowledge("load-0-0", Some(made("a", 5))).unwrap();
+            ledger.ask("load-0-0", Some("b".into()));
+            ledger.compare(&found).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_revision_used_twice_is_found() {
+        let ledger = Ledger::default();
+        ledger.ask("load-0-0", Some("a".into()));
+        ledger.acknowledge("load-0-0", Some(made("a", 5))).unwrap();
+        ledger.ask("load-0-0", Some("b".into()));
+        assert!(ledger.acknowledge("load-0-0", Some(made("b", 5))).is_err());
+    }
+
+    #[test]
+    fn a_watcher_that_missed_a_revision_is_found() {
+        let ledger = Ledger::default();
+        ledger.ask("load-0-0", Some("a".into()));
+        ledger.acknowledge("load-0-0", Some(made("a", 5))).unwrap();
+        let mut watcher = Watcher::default();
+        assert!(ledger.compare_revisions(&watcher).is_err());
+        watcher.listed.push((0, 7));
+        ledger.compare_revisions(&watcher).unwrap();
+    }
+}
