@@ -200,19 +200,22 @@ async fn a_definition_is_served_when_its_creation_is_answered() {
     let (_, made) = call(&service, Method::POST, widgets, &widget(2)).await;
     assert_eq!(made["spec"], json!({"size": 2}));
 
-    call(
-        &service,
-        Method::DELETE,
-        &format!("{definitions}/widgets.example.com"),
-        &Value::Null,
-    )
-    .await;
-    let watch =
-        format!("{definitions}?watch=true&fieldSelector=metadata.name%3Dwidgets.example.com");
+    let path = format!("{definitions}/widgets.example.com");
+    let (_, marked) = call(&service, Method::DELETE, &path, &Value::Null).await;
+    let version = marked["metadata"]["resourceVersion"].as_str().unwrap();
+    let watch = format!(
+        "{definitions}?watch=true&fieldSelector=metadata.name%3Dwidgets.example.com&resourceVersion={version}"
+    );
     let answer = send(&service, Method::GET, &watch, "", &Value::Null).await;
     let mut events = answer.into_body();
+    let mut seen = String::new();
+    while !seen.contains("DELETED") {
+        let frame = events.frame().await.unwrap().unwrap();
+        seen.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
+    }
+    // It is forgotten right after the event.
     while call(&service, Method::GET, widgets, &Value::Null).await.0 != StatusCode::NOT_FOUND {
-        events.frame().await.unwrap().unwrap();
+        tokio::task::yield_now().await;
     }
     server.close().await;
 }
