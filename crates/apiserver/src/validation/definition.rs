@@ -86,7 +86,7 @@ fn storage(errors: &mut Vec<Error>, spec: &Value, stored: usize) {
     let detail = "must have exactly one version marked as storage version";
     let shown = match spec["versions"].as_array() {
         Some(versions) => shown(versions),
-        None => BadValue::verbatim("[]"),
+        None => BadValue::verbatim("null"),
     };
     errors.push(Error::invalid(&path, shown, detail));
 }

@@ -72,7 +72,10 @@ impl Allocator for Pool {
 
     fn take_address(&mut self, address: &str) -> Result<(), String> {
         let Some(host) = self.host(address) else {
-            return Err("the provided network does not match the current range".to_owned());
+            return Err(format!(
+                "the provided IP ({address}) is not in the valid range. The range of valid IPs is {}/{}",
+                self.network, self.prefix
+            ));
         };
         if self.taken_addresses.insert(host) {
             return Ok(());
@@ -149,7 +152,7 @@ mod tests {
         );
         assert_eq!(
             pool.take_address("10.97.0.9").unwrap_err(),
-            "the provided network does not match the current range"
+            "the provided IP (10.97.0.9) is not in the valid range. The range of valid IPs is 10.96.0.0/16"
         );
         assert_eq!(
             pool.take_port(80).unwrap_err(),
