@@ -15,7 +15,8 @@ mod registry;
 pub mod version_order;
 
 pub use kind::{
-    Custom, Deletion, Kind, PrinterColumn, Scale, SelectableField, Storage, Subresource, Writes,
+    Custom, Deletion, Kind, NAME_PREFIX, PrinterColumn, Scale, SelectableField, Storage,
+    Subresource, Writes,
 };
 pub use names::{GroupKind, GroupResource, GroupVersion};
 pub use registry::{Group, Kinds, Registry, Version};

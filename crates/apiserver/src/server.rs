@@ -133,6 +133,7 @@ impl Server {
 
     /// Makes workloads seem to run. Not for a server whose pods run somewhere.
     pub fn simulate_workloads(&self, options: simulate::Options) {
+        self.state.simulate();
         let local = Local::new(self.service(), "simulation");
         self.spawn(simulate::run(local, options, self.state.closed.clone()));
     }

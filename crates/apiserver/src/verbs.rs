@@ -2,6 +2,7 @@
 
 mod binding;
 mod call;
+mod callbacks;
 mod collection;
 mod connect;
 mod create;

@@ -24,6 +24,12 @@ pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Talk beside the results: what happens, what to do next.
+pub(crate) fn note(text: &str) {
+    // Who cannot hear it misses nothing that counts.
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
 fn text(error: &anyhow::Error) -> String {
     let mut text = format!("Error: {error}\n");
     for cause in error.chain().skip(1) {

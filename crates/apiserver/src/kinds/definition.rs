@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::builtin::storage_hash;
 use super::kind::{
-    Custom, Deletion, Kind, PrinterColumn, Scale, SelectableField, Storage, Subresource, Writes,
+    Custom, Deletion, Kind, NAME_PREFIX, PrinterColumn, Scale, SelectableField, Storage,
+    Subresource, Writes,
 };
 
 /// In the order of the real server, which is not that of the built-in kinds.
@@ -60,6 +61,7 @@ pub(super) struct Definition {
     pub(super) group: String,
     pub(super) requested: Names,
     pub(super) accepted: Names,
+    pub(super) name_prefix: Option<String>,
     /// Served kinds; none until the definition is established.
     pub(super) kinds: Vec<Kind>,
 }
@@ -74,6 +76,9 @@ impl Definition {
             group: text(spec, "group"),
             requested: Names::parse(&spec["names"]),
             accepted,
+            name_prefix: object["metadata"]["annotations"][NAME_PREFIX]
+                .as_str()
+                .map(str::to_owned),
             kinds: Vec::new(),
         };
         if condition_is_true(status, "Established") {
@@ -195,6 +200,7 @@ fn custom(definition: &Definition, version: &Value, terminating: bool) -> Custom
         schema: version["schema"]["openAPIV3Schema"].clone(),
         scale: scale(&version["subresources"]["scale"]),
         columns: columns(list(&version["additionalPrinterColumns"])),
+        name_prefix: definition.name_prefix.clone(),
         terminating,
     }
 }

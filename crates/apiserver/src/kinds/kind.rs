@@ -145,6 +145,9 @@ pub struct SelectableField {
     pub missing: &'static str,
 }
 
+/// A definition with this annotation asks for generated names: `cls-` makes `cls-x7k2p`.
+pub const NAME_PREFIX: &str = "outrigger.dev/generated-name-prefix";
+
 /// What a definition says about one version of its kind.
 #[derive(Debug, Clone, Default)]
 pub struct Custom {
@@ -154,6 +157,8 @@ pub struct Custom {
     pub schema: Value,
     pub scale: Option<Scale>,
     pub columns: Vec<PrinterColumn>,
+    /// What the name of an object begins with that comes without one, from [`NAME_PREFIX`].
+    pub name_prefix: Option<String>,
     /// The definition is being deleted: nothing can be created.
     pub terminating: bool,
 }

@@ -1,6 +1,7 @@
 //! What all requests share.
 
 use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
@@ -34,6 +35,7 @@ pub(crate) struct State {
     pub(crate) closed: watch::Receiver<bool>,
     pub(crate) address: Address,
     started: OnceLock<u64>,
+    simulates: AtomicBool,
     services: Mutex<Pool>,
     now: fn() -> Timestamp,
 }
@@ -58,6 +60,7 @@ impl State {
             closed,
             address: Address::new(),
             started: OnceLock::new(),
+            simulates: AtomicBool::new(false),
             services: Mutex::new(Pool::new(NETWORK.0, NETWORK.1, NODE_PORTS)),
             now,
         }
@@ -71,6 +74,15 @@ impl State {
     /// The revision at which the server began to answer.
     pub(crate) fn started_revision(&self) -> u64 {
         self.started.get().copied().unwrap_or_default()
+    }
+
+    /// Says that workloads are simulated from now on.
+    pub(crate) fn simulate(&self) {
+        self.simulates.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn simulates(&self) -> bool {
+        self.simulates.load(Ordering::Relaxed)
     }
 
     /// The time of day.

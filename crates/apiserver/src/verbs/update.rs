@@ -20,7 +20,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     let shape = call.state.shapes.get(&call.kinds, &call.kind, &subresource);
     let validation = options.validation;
     let mut object = decode::object(call, &shape.schema, validation)?;
-    let writing = Writing::new(call, options);
+    let mut writing = Writing::new(call, options);
     writing.settle_namespace(&mut object)?;
     writing.check_name(&object)?;
     let key = writing.call.key()?;

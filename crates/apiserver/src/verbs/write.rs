@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::call::Call;
 use super::decode::metadata_of;
-use super::{names, present};
+use super::{callbacks, names, present};
 use crate::kinds::{GroupResource, Kind, convert};
 use crate::lifecycle::definitions;
 use crate::merge::{self, keep_times};
@@ -126,10 +126,8 @@ impl<'c, 'r> Writing<'c, 'r> {
     pub(super) async fn create(&mut self, mut object: Value) -> Result<Outcome, Status> {
         let version = metadata_of(&mut object).remove("resourceVersion");
         self.has_version = version.is_some_and(|version| version != "" && version != "0");
-        let prefix = object["metadata"]["generateName"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
+        callbacks::check(self.call, &object)?;
+        let prefix = self.name_prefix(&object);
         let is_generated = name_of(&object).is_empty() && !prefix.is_empty();
         self.check_namespace(name_of(&object))?;
         for _ in 0..NAME_ATTEMPTS {
@@ -155,6 +153,15 @@ impl<'c, 'r> Writing<'c, 'r> {
             self.call.group_resource(),
             name_of(&object),
         ))
+    }
+
+    /// What a generated name begins with: the object says it, or its kind for those that say nothing.
+    fn name_prefix(&self, object: &Value) -> String {
+        let asked = object["metadata"]["generateName"].as_str();
+        let custom = self.call.kind.custom.as_ref();
+        let usual = custom.and_then(|custom| custom.name_prefix.as_deref());
+        let asked = asked.filter(|prefix| !prefix.is_empty());
+        asked.or(usual).unwrap_or_default().to_owned()
     }
 
     /// A namespace must be there, and stay.
@@ -244,7 +251,7 @@ impl<'c, 'r> Writing<'c, 'r> {
 
     /// Stores an object in the place of another, whose owners of fields are recorded already.
     pub(super) async fn replace(
-        &self,
+        &mut self,
         mut new: Value,
         old: &Arc<Object>,
         old_value: &Value,
@@ -258,6 +265,7 @@ impl<'c, 'r> Writing<'c, 'r> {
         }
         self.validate(&new, Some(old_value))?;
         if self.subresource.is_empty() {
+            callbacks::check(self.call, &new)?;
             let who = self.call.who;
             state
                 .auth

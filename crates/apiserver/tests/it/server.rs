@@ -263,3 +263,60 @@ async fn what_cannot_be_answered_is_refused_in_the_right_words() {
     assert_eq!(code, StatusCode::NOT_FOUND);
     server.close().await;
 }
+
+#[tokio::test]
+async fn a_kind_may_ask_for_generated_names() {
+    let server = server().await;
+    let service = server.service();
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": "ships.example.com",
+            "annotations": {"outrigger.dev/generated-name-prefix": "ship-"},
+        },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "ships", "kind": "Ship"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    call(&service, Method::POST, definitions, &definition).await;
+    let ships = "/apis/example.com/v1/namespaces/default/ships";
+    let ship = json!({"apiVersion": "example.com/v1", "kind": "Ship"});
+    let (code, made) = call(&service, Method::POST, ships, &ship).await;
+    assert_eq!(code, StatusCode::CREATED, "{made}");
+    let name = made["metadata"]["name"].as_str().unwrap();
+    assert!(name.starts_with("ship-") && name.len() == 10, "{name}");
+    let (code, _) = call(&service, Method::POST, CONFIG_MAPS, &config_map("")).await;
+    assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn what_asks_for_calls_is_refused_unless_workloads_are_simulated() {
+    let server = server().await;
+    let service = server.service();
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    let configuration = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "w"},
+        "webhooks": [{
+            "name": "w.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+        }],
+    });
+    let (code, refused) = call(&service, Method::POST, path, &configuration).await;
+    assert_eq!(code, StatusCode::FORBIDDEN);
+    assert_eq!(
+        refused["message"],
+        "validatingwebhookconfigurations.admissionregistration.k8s.io \"w\" is forbidden: this server calls no \
+         admission webhooks, so it does not keep what asks for them"
+    );
+    server.simulate_workloads(outrigger_apiserver::simulate::Options::default());
+    let kind = "application/json";
+    let kept = send(&service, Method::POST, path, kind, &configuration).await;
+    assert_eq!(kept.status(), StatusCode::CREATED);
+    let warning = kept.headers()["warning"].to_str().unwrap();
+    assert!(warning.contains("calls no admission webhooks"), "{warning}");
+    server.close().await;
+}

@@ -12,7 +12,7 @@ use outrigger_apiserver::transport::{Listener, write_kubeconfig};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::printer::Printer;
-use crate::report::HintExt as _;
+use crate::report::{HintExt as _, note};
 
 #[derive(Debug, clap::Args)]
 #[group(skip)]
@@ -82,10 +82,25 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         write_kubeconfig(path, address, server.credentials())?;
     }
     printer.line(&format!("https://{address}"))?;
+    tell(args);
     tokio::select! {
         _ = terminated.recv() => {}
         _ = interrupted.recv() => {}
     }
     server.close().await;
     Ok(())
+}
+
+/// Says what to do next. The address alone is on stdout, for scripts.
+fn tell(args: &Args) {
+    match &args.kubeconfig {
+        Some(path) => note(&format!(
+            "ready; try: kubectl --kubeconfig {} get namespaces",
+            path.display()
+        )),
+        None => note("ready; --kubeconfig FILE writes what clients need"),
+    }
+    if args.simulate_workloads {
+        note("workloads are simulated: they become ready, but nothing runs");
+    }
 }

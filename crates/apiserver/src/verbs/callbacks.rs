@@ -1,0 +1,48 @@
+//! Objects that want this server to call somebody: webhooks and aggregated APIs.
+//!
+//! It calls nobody, so it does not keep them: nobody shall believe in a check that is never made. Where workloads are
+//! simulated there is nobody to call, and whole charts shall install: there they are kept, and a warning says so.
+
+use serde_json::Value;
+
+use super::call::Call;
+use crate::kinds::Kind;
+use crate::status::Status;
+
+/// Refuses what needs calls, or warns.
+pub(super) fn check(call: &mut Call<'_>, object: &Value) -> Result<(), Status> {
+    let Some(wanted) = wanted(&call.kind, object) else {
+        return Ok(());
+    };
+    if call.state.simulates() {
+        call.warn(format!(
+            "this server calls no {wanted}: it only keeps the object"
+        ));
+        return Ok(());
+    }
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let why = format!("this server calls no {wanted}, so it does not keep what asks for them");
+    Err(Status::forbidden(call.group_resource(), name, why))
+}
+
+/// What would have to be called.
+fn wanted(kind: &Kind, object: &Value) -> Option<&'static str> {
+    let has_webhooks = || {
+        object["webhooks"]
+            .as_array()
+            .is_some_and(|hooks| !hooks.is_empty())
+    };
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
+        ) => has_webhooks().then_some("admission webhooks"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            (object["spec"]["conversion"]["strategy"] == "Webhook").then_some("conversion webhooks")
+        }
+        ("apiregistration.k8s.io", "APIService") => object["spec"]["service"]
+            .is_object()
+            .then_some("aggregated APIs"),
+        _ => None,
+    }
+}
