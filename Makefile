@@ -16,3 +16,4 @@ e2e:
 
 bench:
 	cargo xtask bench chart
+	cargo xtask bench apiserver
