@@ -9,7 +9,7 @@ use super::{decode, present, shown};
 use crate::kinds::GroupKind;
 use crate::lifecycle::namespaces;
 use crate::merge::ApplyError;
-use crate::negotiate::{Answer, PatchForm, from_yaml, patch_form};
+use crate::negotiate::{Answer, PatchForm, from_yaml, patch_form, strict_problem};
 use crate::patch::{self, Patched, Reading};
 use crate::request::{FieldValidation, WriteOptions};
 use crate::status::{Cause, Status, field};
@@ -106,6 +106,15 @@ fn applied(writing: &Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Sta
         crate::defaults::complete(&writing.call.kind, &mut object)
             .map_err(|error| error.into_status(&writing.call.kind))?;
     }
+    // To warn of it is of no use: a header cannot hold the text, which has more than one line.
+    if writing.options.validation == FieldValidation::Strict
+        && let Some(error) = strict_problem(&writing.call.body)
+    {
+        let why = error.full_text();
+        return Err(Status::bad_request(format!(
+            "error strict decoding YAML: {why}"
+        )));
+    }
     Ok(object)
 }
 
@@ -190,9 +199,7 @@ fn complete(
     let is_kind = object["apiVersion"] == call.kind.api_version().as_str()
         && object["kind"] == call.kind.kind.as_str();
     if !is_kind {
-        let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
-        let (version, kind) = (text("apiVersion"), text("kind"));
-        let why = decode::type_problem(call, (&version, &kind));
+        let why = decode::type_problem(call, object);
         return Err(unfit(shown, &why));
     }
     decode::form(call, object, schema).map_err(|why| match form {
