@@ -55,6 +55,14 @@ pub(crate) fn strict_problem(bytes: &[u8]) -> Option<outrigger_goyaml::Error> {
     outrigger_goyaml::check_strict(bytes).err()
 }
 
+/// The same as warnings, one for each key.
+pub(crate) fn strict_warnings(problem: &outrigger_goyaml::Error) -> Vec<String> {
+    match problem {
+        outrigger_goyaml::Error::RepeatedKeys(keys) => keys.clone(),
+        other => vec![other.to_string()],
+    }
+}
+
 pub(crate) fn to_yaml(value: &Value) -> Vec<u8> {
     let mut text = Vec::new();
     let mut emitter = Emitter::new(&mut text, Style::Normal, 0);

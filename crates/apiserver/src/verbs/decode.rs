@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::call::Call;
 use crate::defaults;
 use crate::kinds::{GroupKind, GroupVersion};
-use crate::negotiate::{BodyForm, body_form, from_yaml, strict_problem};
+use crate::negotiate::{BodyForm, body_form, from_yaml, strict_problem, strict_warnings};
 use crate::protobuf;
 use crate::request::FieldValidation;
 use crate::schema::{self, Schema, builtin, strict};
@@ -211,12 +211,7 @@ fn read(
             .map_err(|why| unreadable(&json_problem(&why)))?,
         BodyForm::Yaml => {
             let value = yaml_value(&call.body).map_err(|why| unreadable(&why))?;
-            let complaints = match validation {
-                FieldValidation::Ignore => None,
-                FieldValidation::Warn | FieldValidation::Strict => strict_problem(&call.body),
-            };
-            let complaints = complaints.iter().map(ToString::to_string).collect();
-            (value, complaints)
+            (value, yaml_complaints(&call.body, validation))
         }
         BodyForm::Protobuf => {
             let value = protobuf::decode_as(&call.body, &kind.api_version(), &kind.kind);
@@ -226,6 +221,18 @@ fn read(
     };
     check_type(call, &mut value)?;
     Ok((value, complaints))
+}
+
+/// A refusal has all repeated keys in one text; each has a warning of its own.
+fn yaml_complaints(body: &[u8], validation: FieldValidation) -> Vec<String> {
+    if validation == FieldValidation::Ignore {
+        return Vec::new();
+    }
+    match strict_problem(body) {
+        None => Vec::new(),
+        Some(problem) if validation == FieldValidation::Strict => vec![problem.to_string()],
+        Some(problem) => strict_warnings(&problem),
+    }
 }
 
 /// An object says which kind it is, or is taken for what the path says.
