@@ -48,7 +48,7 @@ impl<'a> Document<'a> {
                 root: 0,
             });
         }
-        let nodes = load(events)?;
+        let (nodes, _) = load(events)?;
         let mut decoder = Decoder::new(&nodes);
         let root = decoder.run()?;
         Ok(Self {
@@ -56,11 +56,35 @@ impl<'a> Document<'a> {
             root,
         })
     }
+
+    /// What go-yaml's strict decoder objects to: keys that a map has already. A merge counts as setting its keys.
+    pub(crate) fn repeated_keys<const EXACT: bool>(
+        events: &mut Events<'a, EXACT>,
+    ) -> Result<Vec<String>, Error> {
+        if matches!(events.next()?, Event::StreamEnd) {
+            return Ok(Vec::new());
+        }
+        let (nodes, lines) = load(events)?;
+        let mut decoder = Decoder::new(&nodes);
+        decoder.lines = Some(&lines);
+        decoder.run()?;
+        let mut repeated = decoder.repeated;
+        repeated.sort_unstable();
+        let told = repeated.into_iter().map(|(_, line, key)| {
+            let key = describe(&decoder.values, key);
+            format!("line {}: key {key} already set in map", line + 1)
+        });
+        Ok(told.collect())
+    }
 }
 
+/// Nodes, and the line of each, from zero.
+type Loaded<'a> = (Vec<Node<'a>>, Vec<usize>);
+
 /// Reads one document; its first node is the root.
-fn load<'a, const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Vec<Node<'a>>, Error> {
+fn load<'a, const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Loaded<'a>, Error> {
     let mut nodes: Vec<Node<'a>> = Vec::new();
+    let mut lines: Vec<usize> = Vec::new();
     let mut anchors: HashMap<&'a str, usize> = HashMap::new();
     let mut open: Vec<usize> = Vec::new();
     loop {
@@ -84,7 +108,9 @@ fn load<'a, const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Vec<Nod
                 open.pop();
                 continue;
             }
-            Event::DocumentEnd | Event::StreamEnd | Event::DocumentStart => return Ok(nodes),
+            Event::DocumentEnd | Event::StreamEnd | Event::DocumentStart => {
+                return Ok((nodes, lines));
+            }
         };
         if let Some(anchor) = anchor {
             anchors.insert(anchor, at);
@@ -98,6 +124,7 @@ fn load<'a, const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Vec<Nod
             open.push(at);
         }
         nodes.push(node);
+        lines.push(events.line());
     }
 }
 
@@ -144,6 +171,12 @@ struct Decoder<'n, 'a> {
     decoded: usize,
     aliased: usize,
     alias_depth: usize,
+    /// The lines of the nodes, if repeated keys are looked for.
+    lines: Option<&'n [usize]>,
+    /// For each value that was put into a map: which one in time it was, and its line.
+    put: HashMap<usize, (usize, usize)>,
+    /// Keys that were set before: when, the line of the value, the key.
+    repeated: Vec<(usize, usize, usize)>,
 }
 
 impl<'n, 'a> Decoder<'n, 'a> {
@@ -158,6 +191,9 @@ impl<'n, 'a> Decoder<'n, 'a> {
             decoded: 1,
             aliased: 0,
             alias_depth: 0,
+            lines: None,
+            put: HashMap::new(),
+            repeated: Vec::new(),
         }
     }
 
@@ -297,6 +333,10 @@ impl<'n, 'a> Decoder<'n, 'a> {
                     (wait, value, &mut self.values[out])
                 {
                     entries.push((key, value));
+                    if let Some(lines) = self.lines {
+                        let time = self.put.len();
+                        self.put.insert(value, (time, lines[members[next - 1]]));
+                    }
                 }
                 let Some(&key) = members.get(next) else {
                     if !is_merge {
@@ -369,8 +409,24 @@ impl<'n, 'a> Decoder<'n, 'a> {
         self.merge_map(members[left], out)
     }
 
+    /// Of equal keys all but the first are repeated.
+    fn note_repeated(&mut self, out: usize) {
+        let (Some(_), Decoded::Map(entries)) = (self.lines, &self.values[out]) else {
+            return;
+        };
+        let mut seen: HashSet<KeyIdentity<'_>> = HashSet::with_capacity(entries.len());
+        for &(key, value) in entries {
+            if !seen.insert(KeyIdentity::new(&self.values[key]))
+                && let Some(&(time, line)) = self.put.get(&value)
+            {
+                self.repeated.push((time, line, key));
+            }
+        }
+    }
+
     /// Of equal keys the last stays.
     fn finish_map(&mut self, out: usize) {
+        self.note_repeated(out);
         let Decoded::Map(entries) = &mut self.values[out] else {
             return;
         };

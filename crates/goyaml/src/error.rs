@@ -35,6 +35,9 @@ pub enum Error {
     /// A map or a list as a key; `key` is in Go syntax.
     #[error("yaml: invalid map key: {key}")]
     CollectionKey { key: String },
+    /// Keys that a map has more than once, each with its line. Only strict readers mind.
+    #[error("yaml: unmarshal errors:\n  {}", .0.join("\n  "))]
+    RepeatedKeys(Vec<String>),
     /// A key that has no JSON form; `key` and `value` are in Go syntax.
     #[error("unsupported map key of type: {ty}, key: {key}, value: {value}")]
     KeyType {

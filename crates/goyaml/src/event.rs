@@ -6,7 +6,7 @@ mod flow;
 use std::borrow::Cow;
 
 use crate::error::Error;
-use crate::scanner::{Scanner, TokenKind};
+use crate::scanner::{Scanner, Token, TokenKind};
 use crate::source::Source;
 
 /// What a document consists of, in reading order.
@@ -102,6 +102,12 @@ pub(crate) struct Events<'a, const EXACT: bool> {
     state: State,
     states: Vec<State>,
     tag_directives: Vec<(Cow<'a, str>, Cow<'a, [u8]>)>,
+    /// Whether the lines of nodes are wanted, which the short ways do not know.
+    tells_lines: bool,
+    /// The line of the last token that was taken, from zero.
+    token_line: usize,
+    /// The line on which the last node starts, from zero.
+    node_line: usize,
 }
 
 type Outcome<'a> = Result<Event<'a>, Error>;
@@ -116,7 +122,31 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
             state: State::StreamStart,
             states: Vec::with_capacity(32),
             tag_directives: Vec::new(),
+            tells_lines: false,
+            token_line: 0,
+            node_line: 0,
         }
+    }
+
+    /// The same, for a reader that asks for lines.
+    pub(crate) fn with_lines(source: &'a Source<'_>) -> Self {
+        Self {
+            tells_lines: true,
+            ..Self::new(source)
+        }
+    }
+
+    /// The line on which the last node starts, from zero. Right only with [`Self::with_lines`].
+    pub(crate) fn line(&self) -> usize {
+        self.node_line
+    }
+
+    fn take(&mut self) -> Option<Token<'a>> {
+        let token = self.scanner.take();
+        if let Some(token) = &token {
+            self.token_line = token.line;
+        }
+        token
     }
 
     pub(crate) fn next(&mut self) -> Outcome<'a> {
@@ -125,11 +155,11 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
             State::BlockMappingValueContent => self.block_mapping_value_content(),
             State::BlockMappingValue => self.block_mapping_value(),
             State::BlockMappingFirstKey => {
-                self.scanner.take();
+                self.take();
                 self.block_mapping_key()
             }
             State::BlockSequenceFirstEntry => {
-                self.scanner.take();
+                self.take();
                 self.block_sequence_entry()
             }
             State::BlockSequenceEntry => self.block_sequence_entry(),
@@ -137,14 +167,14 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
             State::BlockNode => self.node(Allowed::Block),
             State::StreamStart => {
                 self.peek()?;
-                self.scanner.take();
+                self.take();
                 self.document_start(true)
             }
             State::DocumentStart => self.document_start(false),
             State::DocumentContent => self.document_content(),
             State::DocumentEnd => self.document_end(),
             State::FlowSequenceFirstEntry => {
-                self.scanner.take();
+                self.take();
                 self.flow_sequence_entry(true)
             }
             State::FlowSequenceEntry => self.flow_sequence_entry(false),
@@ -156,7 +186,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
                 Ok(Event::MappingEnd)
             }
             State::FlowMappingFirstKey => {
-                self.scanner.take();
+                self.take();
                 self.flow_mapping_key(true)
             }
             State::FlowMappingKey => self.flow_mapping_key(false),
@@ -209,6 +239,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
     }
 
     fn empty_then(&mut self, state: State) -> Event<'a> {
+        self.node_line = self.token_line;
         self.state = state;
         plain_scalar("")
     }
@@ -216,7 +247,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
     fn document_start(&mut self, implicit: bool) -> Outcome<'a> {
         let mut next = self.peek()?;
         while !implicit && next == Next::DocumentEnd {
-            self.scanner.take();
+            self.take();
             next = self.peek()?;
         }
         let is_explicit = matches!(
@@ -224,7 +255,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
             Next::VersionDirective | Next::TagDirective | Next::DocumentStart
         );
         if next == Next::StreamEnd {
-            self.scanner.take();
+            self.take();
             self.state = State::End;
             return Ok(Event::StreamEnd);
         }
@@ -237,7 +268,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         if self.peek()? != Next::DocumentStart {
             return Err(self.error("did not find expected <document start>"));
         }
-        self.scanner.take();
+        self.take();
         self.state = State::DocumentContent;
         Ok(Event::DocumentStart)
     }
@@ -265,7 +296,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
                 }
                 _ => break,
             }
-            self.scanner.take();
+            self.take();
         }
         for (handle, prefix) in [("!", "!"), ("!!", "tag:yaml.org,2002:")] {
             if !self.tag_directives.iter().any(|known| known.0 == handle) {
@@ -292,7 +323,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
 
     fn document_end(&mut self) -> Outcome<'a> {
         if self.peek()? == Next::DocumentEnd {
-            self.scanner.take();
+            self.take();
         }
         self.tag_directives.clear();
         self.state = State::DocumentStart;
@@ -301,6 +332,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
 
     fn node(&mut self, allowed: Allowed) -> Outcome<'a> {
         let mut next = self.peek()?;
+        self.node_line = self.scanner.peek()?.line;
         let (mut anchor, mut tag) = (None, None);
         if matches!(next, Next::Anchor | Next::Tag) {
             (anchor, tag) = self.properties()?;
@@ -310,7 +342,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
             Next::Scalar => Ok(self.scalar(anchor, tag)),
             Next::Alias if anchor.is_none() && tag.is_none() => {
                 self.pop_state();
-                match self.scanner.take().map(|token| token.kind) {
+                match self.take().map(|token| token.kind) {
                     Some(TokenKind::Alias(name)) => Ok(Event::Alias(name)),
                     _ => Ok(Event::StreamEnd),
                 }
@@ -350,8 +382,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
 
     fn scalar(&mut self, anchor: Option<&'a str>, tag: Option<Cow<'a, [u8]>>) -> Event<'a> {
         self.pop_state();
-        let Some(TokenKind::Scalar { text, plain }) = self.scanner.take().map(|token| token.kind)
-        else {
+        let Some(TokenKind::Scalar { text, plain }) = self.take().map(|token| token.kind) else {
             return Event::StreamEnd;
         };
         let implicit = match tag.as_deref() {
@@ -374,12 +405,12 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         for _ in 0..2 {
             match self.peek()? {
                 Next::Anchor if anchor.is_none() => {
-                    if let Some(TokenKind::Anchor(name)) = self.scanner.take().map(|t| t.kind) {
+                    if let Some(TokenKind::Anchor(name)) = self.take().map(|t| t.kind) {
                         anchor = Some(name);
                     }
                 }
                 Next::Tag if tag.is_none() => {
-                    if let Some(token) = self.scanner.take()
+                    if let Some(token) = self.take()
                         && let TokenKind::Tag(handle, suffix) = token.kind
                     {
                         problem_line = token.line;

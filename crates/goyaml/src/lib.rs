@@ -89,6 +89,21 @@ pub fn check(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
+/// Finds the keys that a map has more than once, which a strict reader minds. A document that cannot be read at all
+/// is an error too.
+pub fn check_strict(bytes: &[u8]) -> Result<(), Error> {
+    let source = Source::new(bytes);
+    let repeated = if source.pieces.is_some() {
+        Document::repeated_keys(&mut Events::<true>::with_lines(&source))
+    } else {
+        Document::repeated_keys(&mut Events::<false>::with_lines(&source))
+    }?;
+    if repeated.is_empty() {
+        return Ok(());
+    }
+    Err(Error::RepeatedKeys(repeated))
+}
+
 /// Checks a whole manifest and takes out what Helm sorts by. `go_type` is the name of the type that Helm decodes
 /// into: `releaseutil.SimpleHead` in Helm 3, `util.SimpleHead` in Helm 4. It shows in errors only.
 pub fn head(bytes: &[u8], go_type: &'static str) -> Result<Head, Error> {

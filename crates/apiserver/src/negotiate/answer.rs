@@ -98,7 +98,9 @@ impl Answer {
         for (name, value) in self.headers {
             headers.insert(name, value);
         }
-        for warning in warnings {
+        // A text with control characters fits into no header and is left out.
+        let fits = |warning: &&String| !warning.chars().any(char::is_control);
+        for warning in warnings.iter().filter(fits) {
             if let Ok(value) = HeaderValue::from_str(&warning_text(warning)) {
                 headers.append(WARNING, value);
             }
@@ -124,11 +126,7 @@ pub(crate) fn text(code: StatusCode, text: impl Into<String>) -> Answer {
 
 /// A warning in the form of the header: `299 - "text"`.
 fn warning_text(text: &str) -> String {
-    let text: String = text
-        .chars()
-        .take(MAX_WARNING)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let text: String = text.chars().take(MAX_WARNING).collect();
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
     format!("299 - \"{text}\"")
 }

@@ -57,12 +57,13 @@ pub(super) fn answer(
     headers: &HeaderMap,
     accept: Result<Accept, Status>,
 ) -> Result<Answer, Status> {
-    if !matches!(*method, Method::GET | Method::HEAD) {
-        return Ok(not_found());
-    }
     let kinds = state.registry.snapshot();
     let trimmed = path.trim_matches('/');
     let parts: Vec<&str> = trimmed.split('/').collect();
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    if !is_read && is_only_read(&kinds, &parts) {
+        return Err(Status::method_not_allowed());
+    }
     Ok(match parts.as_slice() {
         ["healthz" | "livez" | "readyz", rest @ ..] => health(state, trimmed, rest, query),
         ["version"] => version(),
@@ -90,13 +91,28 @@ pub(super) fn answer(
     })
 }
 
-/// The answer where nothing is, which in a built-in group is another.
-pub(super) fn nothing(kinds: &Kinds, group: &str) -> Answer {
-    let is_built_in = kinds.group(group).is_some_and(|group| {
+/// Whether the method counts. Most documents are given to whoever asks, whatever the method is.
+fn is_only_read(kinds: &Kinds, parts: &[&str]) -> bool {
+    match parts {
+        ["version" | "api"] => true,
+        ["api", version] => kinds.version("", version).is_some(),
+        ["apis", group, version] => {
+            is_built_in(kinds, group) && kinds.version(group, version).is_some()
+        }
+        _ => false,
+    }
+}
+
+fn is_built_in(kinds: &Kinds, group: &str) -> bool {
+    kinds.group(group).is_some_and(|group| {
         let mut kinds = group.versions.iter().flat_map(|version| &version.kinds);
         kinds.any(|kind| kind.custom.is_none())
-    });
-    if is_built_in {
+    })
+}
+
+/// The answer where nothing is, which in a built-in group is another.
+pub(super) fn nothing(kinds: &Kinds, group: &str) -> Answer {
+    if is_built_in(kinds, group) {
         failure(&Status::no_such_resource())
     } else {
         not_found()

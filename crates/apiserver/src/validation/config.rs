@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::field_checks::{each, list, map, text};
 use super::syntax;
+use crate::schema::strict;
 use crate::status::field::{Error, Path};
 
 const DATA: Path<'static> = Path::root("data");
@@ -91,16 +92,16 @@ fn docker(object: &Value, key: &str, errors: &mut Vec<Error>) {
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(encoded)
         .unwrap_or_default();
-    if serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes).is_err() {
-        let first = String::from_utf8_lossy(&bytes);
-        let first = first.trim_start().chars().next();
-        let detail = match first {
-            None => "unexpected end of JSON input".to_owned(),
-            Some(first) => format!("invalid character '{first}' looking for beginning of value"),
-        };
-        let hidden = "<secret contents redacted>";
-        errors.push(Error::invalid(&place, hidden, detail));
-    }
+    let detail = match strict::parse(&bytes) {
+        Ok((Value::Object(_) | Value::Null, _)) => return,
+        Ok((other, _)) => format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            strict::json_type(&other)
+        ),
+        Err(why) => why,
+    };
+    let hidden = "<secret contents redacted>";
+    errors.push(Error::invalid(&place, hidden, detail));
 }
 
 pub(super) fn config_map_update(new: &Value, old: &Value, errors: &mut Vec<Error>) {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::call::Call;
 use crate::defaults;
 use crate::kinds::{GroupKind, GroupVersion};
-use crate::negotiate::{BodyForm, body_form, from_yaml};
+use crate::negotiate::{BodyForm, body_form, from_yaml, strict_problem, strict_warnings};
 use crate::protobuf;
 use crate::request::FieldValidation;
 use crate::schema::{self, Schema, builtin, strict};
@@ -111,12 +111,17 @@ fn not_registered(version: &str, kind: &str) -> String {
     )
 }
 
-/// Why an object of one kind cannot be one of the kind that the path names.
-pub(super) fn type_problem(call: &Call<'_>, found: (&str, &str)) -> String {
+/// Why an object that says it is of one kind cannot be one of the kind that the path names.
+pub(super) fn type_problem(call: &Call<'_>, object: &Value) -> String {
+    let text = |name: &str| object[name].as_str().unwrap_or_default();
+    let found = (text("apiVersion"), text("kind"));
     let version = GroupVersion::parse(found.0);
-    let known = call.kinds.kind(version.group, version.version, found.1);
-    if known.is_none() {
+    let Some(known) = call.kinds.kind(version.group, version.version, found.1) else {
         return not_registered(found.0, found.1);
+    };
+    // It is read as what it says that it is before anybody looks at what it should be.
+    if let Err(error) = defaults::complete(known, &mut object.clone()) {
+        return error.to_string();
     }
     let (group, wanted) = (go_group(&call.kind.group), &call.kind.kind);
     format!(
@@ -206,7 +211,7 @@ fn read(
             .map_err(|why| unreadable(&json_problem(&why)))?,
         BodyForm::Yaml => {
             let value = yaml_value(&call.body).map_err(|why| unreadable(&why))?;
-            (value, Vec::new())
+            (value, yaml_complaints(&call.body, validation))
         }
         BodyForm::Protobuf => {
             let value = protobuf::decode_as(&call.body, &kind.api_version(), &kind.kind);
@@ -216,6 +221,18 @@ fn read(
     };
     check_type(call, &mut value)?;
     Ok((value, complaints))
+}
+
+/// A refusal has all repeated keys in one text; each has a warning of its own.
+fn yaml_complaints(body: &[u8], validation: FieldValidation) -> Vec<String> {
+    if validation == FieldValidation::Ignore {
+        return Vec::new();
+    }
+    match strict_problem(body) {
+        None => Vec::new(),
+        Some(problem) if validation == FieldValidation::Strict => vec![problem.to_string()],
+        Some(problem) => strict_warnings(&problem),
+    }
 }
 
 /// An object says which kind it is, or is taken for what the path says.

@@ -9,7 +9,7 @@ use super::{decode, present, shown};
 use crate::kinds::GroupKind;
 use crate::lifecycle::namespaces;
 use crate::merge::ApplyError;
-use crate::negotiate::{Answer, PatchForm, from_yaml, patch_form};
+use crate::negotiate::{Answer, PatchForm, from_yaml, patch_form, strict_problem, strict_warnings};
 use crate::patch::{self, Patched, Reading};
 use crate::request::{FieldValidation, WriteOptions};
 use crate::status::{Cause, Status, field};
@@ -29,7 +29,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
         };
         let old_value = present::served_value(writing.call.state, &writing.call.kind, &old)?;
         let mut new = if is_apply {
-            applied(&writing, Some(&old_value))?
+            applied(&mut writing, Some(&old_value))?
         } else {
             patched(&mut writing, form, &old_value)?
         };
@@ -69,7 +69,7 @@ async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer,
         return Err(writing.call.not_found(&name));
     }
     writing.call.authorize_create()?;
-    let mut object = applied(&writing, None)?;
+    let mut object = applied(&mut writing, None)?;
     if let Some(uid) = object["metadata"]["uid"].as_str() {
         let why = format!(
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -89,7 +89,7 @@ async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer,
 }
 
 /// The live object merged with the configuration in the body.
-fn applied(writing: &Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
+fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
     let applied = from_yaml(&writing.call.body)
         .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
     if !applied.is_object() {
@@ -106,7 +106,29 @@ fn applied(writing: &Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Sta
         crate::defaults::complete(&writing.call.kind, &mut object)
             .map_err(|error| error.into_status(&writing.call.kind))?;
     }
+    check_repeated(writing)?;
     Ok(object)
+}
+
+/// Repeated keys of a configuration are refused, or warned of.
+fn check_repeated(writing: &mut Writing<'_, '_>) -> Result<(), Status> {
+    let validation = writing.options.validation;
+    if validation == FieldValidation::Ignore {
+        return Ok(());
+    }
+    let Some(problem) = strict_problem(&writing.call.body) else {
+        return Ok(());
+    };
+    if validation == FieldValidation::Strict {
+        let why = problem.full_text();
+        return Err(Status::bad_request(format!(
+            "error strict decoding YAML: {why}"
+        )));
+    }
+    for warning in strict_warnings(&problem) {
+        writing.call.warn(warning);
+    }
+    Ok(())
 }
 
 pub(super) fn apply_failure(error: ApplyError) -> Status {
@@ -190,9 +212,7 @@ fn complete(
     let is_kind = object["apiVersion"] == call.kind.api_version().as_str()
         && object["kind"] == call.kind.kind.as_str();
     if !is_kind {
-        let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
-        let (version, kind) = (text("apiVersion"), text("kind"));
-        let why = decode::type_problem(call, (&version, &kind));
+        let why = decode::type_problem(call, object);
         return Err(unfit(shown, &why));
     }
     decode::form(call, object, schema).map_err(|why| match form {

@@ -1,11 +1,26 @@
 //! The grammar of block collections, with a short way for common lines.
 
 use super::{Allowed, Event, Events, Next, Outcome, State, plain_scalar, quoted_scalar};
+use crate::error::Error;
 use crate::scanner::{Content, ItemLine, KeyLine};
 
 impl<'a, const EXACT: bool> Events<'a, EXACT> {
+    fn short_item(&mut self, indentless: bool) -> Result<ItemLine<'a>, Error> {
+        if self.tells_lines {
+            return Ok(ItemLine::Unknown);
+        }
+        self.scanner.read_item(indentless)
+    }
+
+    fn short_key(&mut self) -> KeyLine<'a> {
+        if self.tells_lines {
+            return KeyLine::Unknown;
+        }
+        self.scanner.read_key()
+    }
+
     pub(super) fn block_sequence_entry(&mut self) -> Outcome<'a> {
-        match self.scanner.read_item(false)? {
+        match self.short_item(false)? {
             ItemLine::Item(content) => {
                 return self.content(content, State::BlockSequenceEntry);
             }
@@ -17,11 +32,11 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         }
         match self.peek()? {
             Next::BlockEntry => {
-                self.scanner.take();
+                self.take();
                 self.item_node(State::BlockSequenceEntry)
             }
             Next::BlockEnd => {
-                self.scanner.take();
+                self.take();
                 self.pop_state();
                 Ok(Event::SequenceEnd)
             }
@@ -30,7 +45,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
     }
 
     pub(super) fn indentless_sequence_entry(&mut self) -> Outcome<'a> {
-        match self.scanner.read_item(true)? {
+        match self.short_item(true)? {
             ItemLine::Item(content) => {
                 return self.content(content, State::IndentlessSequenceEntry);
             }
@@ -44,12 +59,12 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
             self.pop_state();
             return Ok(Event::SequenceEnd);
         }
-        self.scanner.take();
+        self.take();
         self.item_node(State::IndentlessSequenceEntry)
     }
 
     pub(super) fn block_mapping_key(&mut self) -> Outcome<'a> {
-        match self.scanner.read_key() {
+        match self.short_key() {
             KeyLine::Key(key) => {
                 self.state = State::BlockMappingValueContent;
                 return Ok(plain_scalar(key));
@@ -62,7 +77,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         }
         match self.peek()? {
             Next::Key => {
-                self.scanner.take();
+                self.take();
                 match self.peek()? {
                     Next::Key | Next::Value | Next::BlockEnd => {
                         Ok(self.empty_then(State::BlockMappingValue))
@@ -71,7 +86,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
                 }
             }
             Next::BlockEnd => {
-                self.scanner.take();
+                self.take();
                 self.pop_state();
                 Ok(Event::MappingEnd)
             }
@@ -83,7 +98,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         if self.peek()? != Next::Value {
             return Ok(self.empty_then(State::BlockMappingKey));
         }
-        self.scanner.take();
+        self.take();
         self.value_node()
     }
 

@@ -9,17 +9,18 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
             if next != Next::FlowEntry {
                 return Err(self.error("did not find expected ',' or ']'"));
             }
-            self.scanner.take();
+            self.take();
             next = self.peek()?;
         }
         match next {
             Next::FlowSequenceEnd => {
-                self.scanner.take();
+                self.take();
                 self.pop_state();
                 Ok(Event::SequenceEnd)
             }
             Next::Key => {
-                self.scanner.take();
+                self.take();
+                self.node_line = self.token_line;
                 self.state = State::FlowSequenceEntryMappingKey;
                 Ok(Event::MappingStart(None))
             }
@@ -31,7 +32,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         match self.peek()? {
             Next::Value | Next::FlowEntry | Next::FlowSequenceEnd => {
                 // go-yaml swallows the token here.
-                self.scanner.take();
+                self.take();
                 Ok(self.empty_then(State::FlowSequenceEntryMappingValue))
             }
             _ => self.node_then(Allowed::Flow, State::FlowSequenceEntryMappingValue),
@@ -40,7 +41,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
 
     pub(super) fn flow_sequence_entry_mapping_value(&mut self) -> Outcome<'a> {
         if self.peek()? == Next::Value {
-            self.scanner.take();
+            self.take();
             let next = self.peek()?;
             if !matches!(next, Next::FlowEntry | Next::FlowSequenceEnd) {
                 return self.node_then(Allowed::Flow, State::FlowSequenceEntryMappingEnd);
@@ -55,17 +56,17 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
             if next != Next::FlowEntry {
                 return Err(self.error("did not find expected ',' or '}'"));
             }
-            self.scanner.take();
+            self.take();
             next = self.peek()?;
         }
         match next {
             Next::FlowMappingEnd => {
-                self.scanner.take();
+                self.take();
                 self.pop_state();
                 Ok(Event::MappingEnd)
             }
             Next::Key => {
-                self.scanner.take();
+                self.take();
                 match self.peek()? {
                     Next::Value | Next::FlowEntry | Next::FlowMappingEnd => {
                         Ok(self.empty_then(State::FlowMappingValue))
@@ -79,7 +80,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
 
     pub(super) fn flow_mapping_value(&mut self, empty: bool) -> Outcome<'a> {
         if self.peek()? == Next::Value && !empty {
-            self.scanner.take();
+            self.take();
             let next = self.peek()?;
             if !matches!(next, Next::FlowEntry | Next::FlowMappingEnd) {
                 return self.node_then(Allowed::Flow, State::FlowMappingKey);

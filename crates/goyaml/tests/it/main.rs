@@ -10,5 +10,6 @@ mod properties;
 mod reading;
 mod refusing;
 mod splitting;
+mod strict;
 mod tree;
 mod writing;
