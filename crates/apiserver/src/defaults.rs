@@ -9,6 +9,7 @@ use crate::kinds::Kind;
 use crate::status::Status;
 
 mod fill;
+mod forget;
 pub(crate) mod quantity;
 mod read;
 mod rules;
@@ -39,6 +40,16 @@ pub fn complete(kind: &Kind, object: &mut Value) -> Result<Vec<String>, Error> {
 pub(crate) fn fill_again(kind: &Kind, object: &mut serde_json::Map<String, Value>) {
     if let Some(id) = shapes::shapes().of_kind(kind) {
         fill::fill(id, object);
+    }
+}
+
+/// Brings lists with nothing in them into the form in which they come back from the store: they are none. A list that
+/// `old` has items in is left alone, so that both can be compared.
+pub(crate) fn forget_empty_lists(kind: &Kind, object: &mut Value, old: &Value) {
+    if let Some(id) = shapes::shapes().of_kind(kind)
+        && let Some(object) = object.as_object_mut()
+    {
+        forget::forget(id, object, old);
     }
 }
 

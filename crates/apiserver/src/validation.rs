@@ -21,9 +21,11 @@ mod config;
 mod cron;
 mod definition;
 mod endpoints;
+mod event;
 mod field_checks;
 mod ingress;
 mod job;
+mod job_status;
 mod limits;
 mod metadata;
 mod network_policy;
@@ -41,8 +43,10 @@ pub fn create(kind: &Kind, object: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     metadata::create(kind, object, &mut errors);
     spec(kind, object, &mut errors);
-    if let ("", "Pod") = name_of(kind) {
-        pod::create_only(object, &mut errors);
+    match name_of(kind) {
+        ("", "Pod") => pod::create_only(object, &mut errors),
+        ("events.k8s.io", "Event") => event::create(object, &mut errors),
+        _ => {}
     }
     if errors.is_empty() {
         metadata::create_generic(kind, object, &mut errors);
@@ -63,7 +67,10 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
 pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     metadata::update(new, old, &mut errors);
-    status::check(kind, new, &mut errors);
+    match name_of(kind) {
+        ("batch", "Job") => job_status::check(new, old, &mut errors),
+        _ => status::check(kind, new, &mut errors),
+    }
     errors
 }
 
@@ -87,7 +94,7 @@ fn spec(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
         ("", "PodTemplate") => workload::pod_template,
         ("", "LimitRange") => limits::limit_range,
         ("", "ResourceQuota") => limits::resource_quota,
-        ("", "Event") => small_kinds::event,
+        ("", "Event") => event::core,
         ("", "Node") => small_kinds::node,
         ("apps", "Deployment") => workload::deployment,
         ("apps", "ReplicaSet") => workload::replica_set,
@@ -106,6 +113,7 @@ fn spec(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
         ("rbac.authorization.k8s.io", "RoleBinding") => access::role_binding,
         ("rbac.authorization.k8s.io", "ClusterRoleBinding") => access::cluster_role_binding,
         ("storage.k8s.io", "StorageClass") => small_kinds::storage_class,
+        ("events.k8s.io", "Event") => event::current,
         ("coordination.k8s.io", "Lease") => small_kinds::lease,
         ("scheduling.k8s.io", "PriorityClass") => small_kinds::priority_class,
         ("apiregistration.k8s.io", "APIService") => small_kinds::api_service,
@@ -134,6 +142,7 @@ fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<Error>) {
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             access::binding_update
         }
+        ("events.k8s.io", "Event") => event::update,
         ("storage.k8s.io", "StorageClass") => small_kinds::storage_class_update,
         ("scheduling.k8s.io", "PriorityClass") => small_kinds::priority_class_update,
         ("networking.k8s.io", "IngressClass") => small_kinds::ingress_class_update,

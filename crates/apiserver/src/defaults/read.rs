@@ -321,7 +321,8 @@ fn is_zero(value: &Value, field: &Field) -> bool {
             number.as_f64() == Some(0.0) && field.type_.form != Form::IntOrString
         }
         Value::Bool(flag) => !flag,
-        Value::Array(items) => items.is_empty(),
+        // Where it cannot be left out, an empty list is kept until the object is stored.
+        Value::Array(items) => items.is_empty() && field.omit_empty,
         Value::Object(map) => map.is_empty() && matches!(field.type_.form, Form::Map(_)),
         Value::Null => true,
     }

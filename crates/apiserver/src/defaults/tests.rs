@@ -120,6 +120,7 @@ fn created(kind: &Kind, sent: &Value, answer: &Value) -> Value {
         };
         service::allocate(&mut object, None, &mut allocator).unwrap();
     }
+    forget_empty_lists(kind, &mut object, &Value::Null);
     convert::to_storage(kind, &mut object);
     convert::from_storage(kind, &mut object);
     object

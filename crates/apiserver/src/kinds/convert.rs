@@ -25,6 +25,13 @@ pub fn to_storage(kind: &Kind, object: &mut Value) {
     set_version(object, stored);
 }
 
+/// An event of the newer group with the field names of the core group.
+pub(crate) fn core_event(event: &Value) -> Value {
+    let mut event = event.clone();
+    events::to_core(&mut event);
+    event
+}
+
 /// Turns a stored object into the form that is served under a kind.
 pub fn from_storage(kind: &Kind, object: &mut Value) {
     if !needed(kind) {

@@ -169,6 +169,11 @@ impl Error {
         Self::new(Problem::Invalid, field, Some(value.into()), detail)
     }
 
+    /// A value that is wrong and not worth showing.
+    pub fn invalid_unshown(field: &Path<'_>, detail: impl Into<String>) -> Self {
+        Self::new(Problem::Invalid, field, None, detail)
+    }
+
     pub fn duplicate(field: &Path<'_>, value: impl Into<BadValue>) -> Self {
         Self::new(Problem::Duplicate, field, Some(value.into()), "")
     }

@@ -6,6 +6,8 @@ use super::field_checks::{list, one_of, required, text, texts, unchanged};
 use super::syntax;
 use crate::status::field::{BadValue, Error, Path};
 
+mod selectable;
+
 const SPEC: Path<'static> = Path::root("spec");
 const NAMES: Path<'static> = SPEC.child("names");
 
@@ -174,6 +176,7 @@ fn of_versions(errors: &mut Vec<Error>, versions: &[Value]) {
         }
         scale(errors, &place.child("subresources"), version);
         columns(errors, &place.child("additionalPrinterColumns"), version);
+        selectable::check(errors, place, version, is_single);
     }
 }
 

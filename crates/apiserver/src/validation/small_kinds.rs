@@ -11,22 +11,6 @@ use crate::status::field::{BadValue, Error, Path};
 
 const SPEC: Path<'static> = Path::root("spec");
 
-pub(super) fn event(object: &Value, errors: &mut Vec<Error>) {
-    let own = text(&object["metadata"], "namespace");
-    let about = text(&object["involvedObject"], "namespace");
-    // An event about something without a namespace is in the default one.
-    let is_wrong = if about.is_empty() {
-        !matches!(own, "default" | "kube-system" | "")
-    } else {
-        own != about
-    };
-    if is_wrong {
-        let place = Path::root("involvedObject");
-        let detail = "does not match event.namespace";
-        errors.push(Error::invalid(&place.child("namespace"), about, detail));
-    }
-}
-
 pub(super) fn node(object: &Value, errors: &mut Vec<Error>) {
     let spec = &object["spec"];
     // The real server names the metadata here.

@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::call::Call;
 use super::decode::metadata_of;
 use super::{callbacks, names, present};
-use crate::kinds::{GroupResource, Kind, convert};
+use crate::defaults;
+use crate::kinds::{GroupKind, GroupResource, Kind, convert};
 use crate::lifecycle::definitions;
 use crate::merge::{self, keep_times};
 use crate::prepare::service::Allocator as _;
@@ -207,6 +208,7 @@ impl<'c, 'r> Writing<'c, 'r> {
         definitions::prepare(&kind, &mut object, true);
         prepare::create(&kind, &mut object, &creation);
         self.validate(&object, None)?;
+        defaults::forget_empty_lists(&kind, &mut object, &Value::Null);
         state.auth.check_escalation(who, &kind, &object, None)?;
         if self.has_version {
             let why = "resourceVersion should not be set on objects to be created";
@@ -218,10 +220,9 @@ impl<'c, 'r> Writing<'c, 'r> {
         }
         let is_service = is_service(&kind);
         if is_service {
-            allocate(state, &mut object, None)?;
+            allocate(state, &mut object, None, self.options.dry_run)?;
         }
         if self.options.dry_run {
-            release(state, is_service, &object, None);
             return Ok(Outcome::DryRun(object));
         }
         let draft = self.draft(&object)?;
@@ -259,11 +260,13 @@ impl<'c, 'r> Writing<'c, 'r> {
         let state = self.call.state;
         let kind = Arc::clone(&self.call.kind);
         let _guard = definitions::lock(state, &kind).await;
+        defaults::forget_empty_lists(&kind, &mut new, old_value);
         endpoint::prepare(&kind, &self.subresource, &mut new, old_value, &self.now);
         if self.subresource.is_empty() {
             definitions::prepare(&kind, &mut new, false);
         }
         self.validate(&new, Some(old_value))?;
+        defaults::forget_empty_lists(&kind, &mut new, &Value::Null);
         if self.subresource.is_empty() {
             callbacks::check(self.call, &new)?;
             let who = self.call.who;
@@ -273,11 +276,10 @@ impl<'c, 'r> Writing<'c, 'r> {
         }
         let is_service = is_service(&kind) && self.subresource.is_empty();
         if is_service {
-            allocate(state, &mut new, Some(old_value))?;
+            allocate(state, &mut new, Some(old_value), self.options.dry_run)?;
         }
         keep_times(old_value, &mut new);
         if self.options.dry_run {
-            release(state, is_service, &new, Some(old_value));
             return Ok(Outcome::DryRun(new));
         }
         let draft = self.draft(&new)?;
@@ -338,7 +340,14 @@ impl<'c, 'r> Writing<'c, 'r> {
         if errors.is_empty() && details.is_empty() {
             return Ok(());
         }
-        Err(invalid(kind.group_kind(), name_of(new), &errors, &details))
+        // Kinds that share their objects are known by the group of the stored one.
+        let group = if convert::needed(kind) {
+            &kind.storage.group
+        } else {
+            &kind.group
+        };
+        let named = GroupKind::new(group, &kind.kind);
+        Err(invalid(named, name_of(new), &errors, &details))
     }
 
     /// The stored form of an object.
@@ -395,8 +404,16 @@ fn is_service(kind: &Kind) -> bool {
     kind.group.is_empty() && kind.kind == "Service"
 }
 
-fn allocate(state: &State, service: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+fn allocate(
+    state: &State,
+    service: &mut Value,
+    old: Option<&Value>,
+    is_dry_run: bool,
+) -> Result<(), Status> {
     let mut pool = state.services();
+    if is_dry_run {
+        return service::allocate(service, old, &mut pool.rehearsal());
+    }
     let result = service::allocate(service, old, &mut *pool);
     if result.is_err() && old.is_none() {
         // What it asked for may be somebody else's: only what is free of doubt is given back.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Allocator, addresses, ports};
 
 /// Addresses of one network and ports of one range, each given out once.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Pool {
     network: Ipv4Addr,
     prefix: u8,
@@ -18,6 +18,7 @@ pub struct Pool {
     taken_ports: BTreeSet<i64>,
     next_address: u32,
     next_port: i64,
+    is_rehearsal: bool,
 }
 
 impl Pool {
@@ -31,6 +32,17 @@ impl Pool {
             ports,
             taken_addresses: BTreeSet::new(),
             taken_ports: BTreeSet::new(),
+            is_rehearsal: false,
+        }
+    }
+
+    /// A copy for a dry run. It has other words for an address outside, and does not look whether one is taken.
+    #[must_use]
+    pub fn rehearsal(&self) -> Self {
+        let is_rehearsal = true;
+        Self {
+            is_rehearsal,
+            ..self.clone()
         }
     }
 
@@ -72,12 +84,15 @@ impl Allocator for Pool {
 
     fn take_address(&mut self, address: &str) -> Result<(), String> {
         let Some(host) = self.host(address) else {
+            if !self.is_rehearsal {
+                return Err("the provided network does not match the current range".to_owned());
+            }
             return Err(format!(
                 "the provided IP ({address}) is not in the valid range. The range of valid IPs is {}/{}",
                 self.network, self.prefix
             ));
         };
-        if self.taken_addresses.insert(host) {
+        if self.taken_addresses.insert(host) || self.is_rehearsal {
             return Ok(());
         }
         Err("provided IP is already allocated".to_owned())
@@ -152,6 +167,12 @@ mod tests {
         );
         assert_eq!(
             pool.take_address("10.97.0.9").unwrap_err(),
+            "the provided network does not match the current range"
+        );
+        let mut rehearsal = pool.rehearsal();
+        rehearsal.take_address("10.96.0.9").unwrap();
+        assert_eq!(
+            rehearsal.take_address("10.97.0.9").unwrap_err(),
             "the provided IP (10.97.0.9) is not in the valid range. The range of valid IPs is 10.96.0.0/16"
         );
         assert_eq!(

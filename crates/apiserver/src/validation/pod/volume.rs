@@ -44,7 +44,7 @@ const SOURCES: &[(&str, Check)] = &[
     ("image", ignore),
 ];
 
-/// All volumes of a specification. Returns their names.
+/// All volumes of a specification. Returns the names of those that are right: the others are none to the rest.
 pub(super) fn check_all<'a>(
     errors: &mut Vec<Error>,
     path: &Path<'_>,
@@ -53,16 +53,19 @@ pub(super) fn check_all<'a>(
     let mut names = Vec::new();
     for (index, volume) in list(spec, "volumes").iter().enumerate() {
         let place = path.index(index);
+        let before = errors.len();
         source(errors, &place, volume);
         let name = text(volume, "name");
         let place = place.child("name");
         if required(errors, &place, name) {
             each(errors, &place, name, syntax::dns_label(name));
         }
-        if names.contains(&name) && !name.is_empty() {
+        if names.contains(&name) {
             errors.push(Error::duplicate(&place, name));
         }
-        names.push(name);
+        if errors.len() == before {
+            names.push(name);
+        }
     }
     names
 }
