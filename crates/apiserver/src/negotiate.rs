@@ -11,7 +11,7 @@ mod yaml;
 pub(crate) use accept::{Accept, NotAcceptable, View};
 pub(crate) use answer::{Answer, Content, failure, text};
 pub(crate) use content::{BodyForm, PatchForm, body_form, patch_form};
-pub(crate) use yaml::{from_yaml, strict_problem, strict_warnings, to_yaml};
+pub(crate) use yaml::{from_yaml, strict_problem, strict_warnings};
 
 #[cfg(test)]
 mod tests;

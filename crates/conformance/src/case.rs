@@ -7,7 +7,6 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::yaml;
 
 /// A file: cases of one topic.
 #[derive(Debug, Deserialize)]
@@ -104,7 +103,7 @@ pub(crate) fn load(folder: &Path) -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
     for path in paths {
         let topic = path.file_stem().unwrap_or_default().to_string_lossy();
-        let value = yaml::parse(&fs_err::read(&path)?);
+        let value = outrigger_goyaml::parse_json(&fs_err::read(&path)?);
         let value = value.with_context(|| format!("{topic}.yaml is not YAML"))?;
         let file: File = serde_path(value).with_context(|| format!("{topic}.yaml"))?;
         for mut case in file.cases {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::case::Case;
 use crate::compare::{self, Difference};
-use crate::{run, yaml};
+use crate::run;
 
 /// One thing that the embedded server does in its own way.
 #[derive(Debug, Clone, Deserialize)]
@@ -41,7 +41,7 @@ impl Deliberate {
 }
 
 pub(crate) fn load(path: &Path) -> anyhow::Result<Vec<Deliberate>> {
-    let list = yaml::parse(&fs_err::read(path)?)?;
+    let list = outrigger_goyaml::parse_json(&fs_err::read(path)?)?;
     Ok(serde_json::from_value(list)?)
 }
 

@@ -11,7 +11,6 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::Value;
 
-use crate::yaml;
 
 /// One server with its administrator's token.
 #[derive(Clone)]
@@ -34,7 +33,7 @@ impl fmt::Debug for Endpoint {
 impl Endpoint {
     /// Reads the first cluster and the first user of a kubeconfig.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
-        let config = yaml::parse(&fs_err::read(path)?)?;
+        let config = outrigger_goyaml::parse_json(&fs_err::read(path)?)?;
         let cluster = &config["clusters"][0]["cluster"];
         let server = text(cluster, "server")?;
         let authority = server

@@ -21,7 +21,6 @@ mod order;
 mod place;
 mod report;
 mod run;
-mod yaml;
 
 #[derive(Debug, clap::Parser)]
 #[command(name = "conformance")]

@@ -1,7 +1,7 @@
 //! YAML exactly as Helm reads and writes it: go-yaml v2 behind the JSON conversion of sigs.k8s.io/yaml.
 //!
 //! Pure: bytes in, values or text out. This crate has no value type of its own: a reader gives a [`Builder`],
-//! a writer drives an emitter.
+//! a writer drives an emitter. Who is content with JSON values has [`parse_json`] and [`write_json`].
 
 mod base64;
 mod build;
@@ -12,6 +12,7 @@ mod emitter;
 mod error;
 mod event;
 mod head;
+mod json;
 mod letters;
 mod number;
 mod order;
@@ -36,6 +37,7 @@ use source::Source;
 pub use emitter::{Emitter, Style};
 pub use error::{Error, Step, Target};
 pub use head::Head;
+pub use json::{parse_json, write_json};
 pub use number::{format_as_text, format_general, format_json};
 pub use order::{natural_order, pretty_order, sort_natural};
 pub use split::{Documents, SeparatorError, documents};

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::arguments::Output;
 
-mod yaml;
 
 /// What a table shows of a thing.
 pub(crate) trait Row {
@@ -77,7 +76,7 @@ impl Printer {
     }
 
     fn yaml(&self, value: &impl Serialize) -> anyhow::Result<()> {
-        self.bytes(&yaml::text(&serde_json::to_value(value)?)?)
+        self.bytes(&outrigger_goyaml::write_json(&serde_json::to_value(value)?))
     }
 }
 

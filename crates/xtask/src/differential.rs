@@ -53,6 +53,8 @@ struct Tally {
     cases: usize,
     /// Cases that both refuse with the same words.
     refused: usize,
+    /// Cases that Helm does not survive.
+    deadly: usize,
     differences: Vec<String>,
 }
 
@@ -71,9 +73,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let mut random = fastrand::Rng::with_seed(seed);
         let tally = run_family(family, &engines, share, args.most, &mut random)?;
         say(&format!(
-            "{family:?}: {} cases, {} of them refused by both with the same words, {} differences",
+            "{family:?}: {} cases, {} of them refused by both with the same words, {} left out since Helm dies of \
+             them, {} differences",
             tally.cases,
             tally.refused,
+            tally.deadly,
             tally.differences.len()
         ));
         tally

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::quantity::Quantity;
 use super::shapes::{Field, Form, Shapes, Type, shapes};
 use super::time;
+use crate::schema::strict::json_type;
 
 const MAX_DEPTH: usize = 100;
 
@@ -101,17 +102,6 @@ fn push(path: &mut String, name: &str) {
         path.push('.');
     }
     path.push_str(name);
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 struct Reader {
@@ -249,7 +239,7 @@ fn scalar(type_: &Type, value: Value, place: &Place<'_>) -> Result<Value, Error>
         (Form::MicroTime, Value::String(text)) => {
             time::micros(text).map(Value::from).map_err(Error)
         }
-        (_, value) => Err(place.mismatch(kind_of(value), type_)),
+        (_, value) => Err(place.mismatch(json_type(value), type_)),
     }
 }
 

@@ -9,7 +9,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::accept::{Accept, Form};
-use super::yaml::to_yaml;
 use crate::server::Body;
 use crate::status::Status;
 
@@ -141,7 +140,7 @@ fn formatted(json: &[u8], accept: Accept) -> Response<Body> {
 
 fn rendered(value: &Value, accept: Accept) -> Response<Body> {
     let (bytes, content_type) = match accept.form {
-        Form::Yaml => (to_yaml(value), "application/yaml"),
+        Form::Yaml => (outrigger_goyaml::write_json(value), "application/yaml"),
         Form::Json if accept.pretty => (
             serde_json::to_vec_pretty(value).unwrap_or_default(),
             "application/json",

@@ -4,7 +4,7 @@ use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue};
 
 use super::accept::Form;
-use super::{Accept, NotAcceptable, View, from_yaml, to_yaml};
+use super::{Accept, NotAcceptable, View, from_yaml};
 use crate::request::Query;
 
 #[track_caller]
@@ -38,6 +38,6 @@ fn the_first_form_on_offer_counts() {
 fn yaml_goes_both_ways() {
     let value = from_yaml(b"a: 1\nb:\n- x\n- true\n").unwrap();
     assert_eq!(value, serde_json::json!({"a": 1, "b": ["x", true]}));
-    assert_eq!(to_yaml(&value), b"a: 1\nb:\n- x\n- true\n");
+    assert_eq!(outrigger_goyaml::write_json(&value), b"a: 1\nb:\n- x\n- true\n");
     assert!(from_yaml(b"a: [").is_err());
 }

@@ -7,7 +7,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::credentials::{ServerCredentials, write_secret};
-use crate::negotiate::to_yaml;
 
 /// A kubeconfig that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -33,5 +32,5 @@ pub fn write_kubeconfig(
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
         "current-context": name,
     });
-    write_secret(path, &to_yaml(&config)).map_err(KubeconfigError)
+    write_secret(path, &outrigger_goyaml::write_json(&config)).map_err(KubeconfigError)
 }

@@ -17,6 +17,27 @@ pub(super) fn check(errors: &mut Vec<Error>, path: &Path<'_>, selector: &Value) 
 }
 
 fn expression_check(errors: &mut Vec<Error>, path: &Path<'_>, expression: &Value) {
+    requirement(errors, path, expression, &[]);
+    let place = path.child("values");
+    for (index, value) in list(expression, "values").iter().enumerate() {
+        let value = value.as_str().unwrap_or_default();
+        each(
+            errors,
+            &place.index(index),
+            value,
+            syntax::label_value(value),
+        );
+    }
+}
+
+/// The operator, key and number of values of one requirement. `comparisons` are the operators that it may have besides
+/// those of sets; each takes one value.
+pub(super) fn requirement(
+    errors: &mut Vec<Error>,
+    path: &Path<'_>,
+    expression: &Value,
+    comparisons: &[&str],
+) {
     let values = list(expression, "values");
     let place = path.child("values");
     match text(expression, "operator") {
@@ -29,6 +50,14 @@ fn expression_check(errors: &mut Vec<Error>, path: &Path<'_>, expression: &Value
             "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
         )),
         "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+        operator if comparisons.contains(&operator) => {
+            if values.len() != 1 {
+                errors.push(Error::required(
+                    &place,
+                    "must be specified single value when `operator` is 'Lt' or 'Gt'",
+                ));
+            }
+        }
         other => errors.push(Error::invalid(
             &path.child("operator"),
             other,
@@ -37,15 +66,6 @@ fn expression_check(errors: &mut Vec<Error>, path: &Path<'_>, expression: &Value
     }
     let key = text(expression, "key");
     each(errors, &path.child("key"), key, syntax::label_key(key));
-    for (index, value) in values.iter().enumerate() {
-        let value = value.as_str().unwrap_or_default();
-        each(
-            errors,
-            &place.index(index),
-            value,
-            syntax::label_value(value),
-        );
-    }
 }
 
 /// Whether it selects everything because it says nothing.

@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::Deserialize;
 
-use crate::yaml;
 
 /// One line of shell.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,7 +29,7 @@ pub(super) fn load(folder: &Path, name: &str) -> anyhow::Result<Vec<Step>> {
         name
     };
     let path = folder.join(format!("{file}.yaml"));
-    let steps: Vec<Step> = serde_json::from_value(yaml::parse(&fs_err::read(&path)?)?)
+    let steps: Vec<Step> = serde_json::from_value(outrigger_goyaml::parse_json(&fs_err::read(&path)?)?)
         .with_context(|| format!("{file}.yaml"))?;
     for step in &steps {
         let explained = step.only.is_none() || step.reason.is_some();

@@ -38,7 +38,23 @@ impl Profile {
 pub(super) enum Rendered {
     Output(String),
     Refused(String),
+    /// It crashed, or ran until it was stopped. Helm does both when a map comes to hold itself.
+    Died,
 }
+
+impl Rendered {
+    /// In a few words.
+    pub(super) fn summary(&self) -> &str {
+        match self {
+            Self::Output(_) => "renders",
+            Self::Refused(error) => error,
+            Self::Died => "dies",
+        }
+    }
+}
+
+/// The processor time after which a program is stopped, in seconds. A large chart takes half of one.
+const PATIENCE: &str = "10";
 
 /// What both made of it.
 #[derive(Debug)]
@@ -108,8 +124,10 @@ fn render(
     suffix: &[&str],
     more: &[String],
 ) -> anyhow::Result<Rendered> {
-    let mut command = command(program, chart);
+    let mut command = command("sh", chart);
     command
+        .args(["-c", "ulimit -t \"$0\"; exec \"$@\"", PATIENCE])
+        .arg(program)
         .args(prefix)
         .args(["template", "rel", ".", "--namespace", "ns"])
         .args(suffix)
@@ -121,11 +139,8 @@ fn render(
         ));
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let first = stderr
-        .lines()
-        .find(|line| line.starts_with("Error:"))
-        .unwrap_or("killed without an error");
-    Ok(Rendered::Refused(first.to_owned()))
+    let first = stderr.lines().find(|line| line.starts_with("Error:"));
+    Ok(first.map_or(Rendered::Died, |line| Rendered::Refused(line.to_owned())))
 }
 
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {

@@ -53,6 +53,9 @@ fn compare(
     let mut left: Vec<usize> = (0..cases.len()).collect();
     while !left.is_empty() {
         let pair = engines.render(profile, chart, &[])?;
+        if pair.theirs == Rendered::Died {
+            return without_the_deadly(engines, profile, cases, &left, tally);
+        }
         let Some(refused) = refused_case(&pair, &left) else {
             report(engines, profile, chart, &pair, cases, tally)?;
             return Ok(());
@@ -73,12 +76,31 @@ fn compare(
     Ok(())
 }
 
+/// Helm died of these cases together, so each half is tried on its own. What it dies of alone is left out: a
+/// template can put a map into itself, and Helm then walks through it for ever.
+fn without_the_deadly(
+    engines: &Engines,
+    profile: Profile,
+    cases: &[String],
+    left: &[usize],
+    tally: &mut Tally,
+) -> anyhow::Result<()> {
+    let left: Vec<String> = left.iter().filter_map(|&n| cases.get(n).cloned()).collect();
+    if left.len() < 2 {
+        tally.deadly += left.len();
+        return Ok(());
+    }
+    let (first, second) = left.split_at(left.len() / 2);
+    compare(engines, profile, first, tally)?;
+    compare(engines, profile, second, tally)
+}
+
 /// The case that one of the two refuses, by the file that its error names.
 fn refused_case(pair: &Pair, left: &[usize]) -> Option<usize> {
-    let ((Rendered::Refused(error), _) | (_, Rendered::Refused(error))) =
-        (&pair.theirs, &pair.ours)
-    else {
-        return None;
+    let error = match (&pair.theirs, &pair.ours) {
+        (Rendered::Refused(error), _) | (_, Rendered::Refused(error)) => error,
+        (_, Rendered::Died) => "",
+        _ => return None,
     };
     left.iter()
         .copied()
@@ -128,14 +150,10 @@ fn by_case(output: &str) -> Vec<String> {
 }
 
 fn both(pair: &Pair) -> String {
-    let shown = |rendered: &Rendered| match rendered {
-        Rendered::Output(_) => "renders".to_owned(),
-        Rendered::Refused(error) => error.clone(),
-    };
     format!(
         "\n    helm: {}\n    ours: {}",
-        shown(&pair.theirs),
-        shown(&pair.ours)
+        pair.theirs.summary(),
+        pair.ours.summary()
     )
 }
 

@@ -17,6 +17,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("outrigger-node", 2),
     ("outrigger-apiserver", 2),
     ("outrigger-sdk", 2),
+    ("outrigger-repository", 2),
     ("outrigger-release", 3),
     ("outrigger-expansion", 3),
     ("outrigger-stack", 3),

@@ -57,35 +57,8 @@ pub(in super::super) fn node_selector(errors: &mut Vec<Error>, path: &Path<'_>, 
 fn node_term(errors: &mut Vec<Error>, path: &Path<'_>, term: &Value) {
     let place = path.child("matchExpressions");
     for (index, expression) in list(term, "matchExpressions").iter().enumerate() {
-        node_expression(errors, &place.index(index), expression);
+        selector::requirement(errors, &place.index(index), expression, &["Gt", "Lt"]);
     }
-}
-
-fn node_expression(errors: &mut Vec<Error>, path: &Path<'_>, expression: &Value) {
-    let values = list(expression, "values");
-    let place = path.child("values");
-    match text(expression, "operator") {
-        "In" | "NotIn" if values.is_empty() => errors.push(Error::required(
-            &place,
-            "must be specified when `operator` is 'In' or 'NotIn'",
-        )),
-        "Exists" | "DoesNotExist" if !values.is_empty() => errors.push(Error::forbidden(
-            &place,
-            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-        )),
-        "Gt" | "Lt" if values.len() != 1 => errors.push(Error::required(
-            &place,
-            "must be specified single value when `operator` is 'Lt' or 'Gt'",
-        )),
-        "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt" => {}
-        other => errors.push(Error::invalid(
-            &path.child("operator"),
-            other,
-            "not a valid selector operator",
-        )),
-    }
-    let key = text(expression, "key");
-    each(errors, &path.child("key"), key, syntax::label_key(key));
 }
 
 fn pod_affinity(errors: &mut Vec<Error>, path: &Path<'_>, affinity: &Value) {

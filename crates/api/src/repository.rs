@@ -1,0 +1,71 @@
+//! Repository: where charts come from.
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::condition::Condition;
+
+/// A place with charts. Of two that have the same chart, the one with the lower priority wins.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, CustomResource)]
+#[kube(
+    group = "outrigger.dev",
+    version = "v1beta1",
+    kind = "Repository",
+    plural = "repositories",
+    category = "outrigger",
+    status = "RepositoryStatus",
+    derive = "PartialEq",
+    printcolumn = r#"{"name":"URL","type":"string","jsonPath":".spec.url"}"#,
+    printcolumn = r#"{"name":"Priority","type":"integer","jsonPath":".spec.priority"}"#,
+    printcolumn = r#"{"name":"Charts","type":"integer","jsonPath":".status.chartCount"}"#,
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+)]
+#[serde(rename_all = "camelCase")]
+pub struct RepositorySpec {
+    /// https:// or http:// of a Helm repository, file:// of a folder with charts, oci://
+    pub url: String,
+    /// The lower one wins
+    #[serde(default)]
+    pub priority: i32,
+    /// A Secret with `username` and `password` or `token`, and for TLS `ca.crt`, `tls.crt`, `tls.key`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<SecretReference>,
+    /// Whether its charts are the platform's own addons
+    #[serde(default)]
+    pub system: bool,
+}
+
+/// A Secret by name and namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct SecretReference {
+    pub name: String,
+    pub namespace: String,
+}
+
+/// What the controller found there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RepositoryStatus {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// How many charts it has
+    #[serde(default)]
+    pub chart_count: u32,
+    /// The charts with their newest versions, at most 500
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charts: Vec<ChartVersions>,
+    /// The digest of the index that this was read from
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_digest: Option<String>,
+}
+
+/// A chart and its newest versions, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChartVersions {
+    pub name: String,
+    pub versions: Vec<String>,
+}

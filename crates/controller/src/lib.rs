@@ -1,0 +1,1 @@
+//! What keeps plugins installed, healthy and in order.

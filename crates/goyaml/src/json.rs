@@ -1,0 +1,93 @@
+//! YAML to JSON values and back, for all who have no value type of their own.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Number, Value};
+
+use crate::{Builder, Emitter, Error, Style, natural_order, parse, sort_natural};
+
+/// Reads the first document of a stream, as [`parse`] does. Floats that JSON does not have become null.
+pub fn parse_json(bytes: &[u8]) -> Result<Value, Error> {
+    parse(bytes, &mut Json)
+}
+
+/// Writes a document in the form that Kubernetes tools print, with a line break at its end.
+pub fn write_json(value: &Value) -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut emitter = Emitter::new(&mut text, Style::Normal, 0);
+    emit(&mut emitter, value);
+    // All that can go wrong is a list or map without an end, and `emit` ends them all.
+    let _ = emitter.finish();
+    text.push(b'\n');
+    text
+}
+
+struct Json;
+
+impl Builder for Json {
+    type Value = Value;
+
+    fn null(&mut self) -> Value {
+        Value::Null
+    }
+
+    fn bool(&mut self, value: bool) -> Value {
+        Value::Bool(value)
+    }
+
+    fn int(&mut self, value: i64) -> Value {
+        value.into()
+    }
+
+    fn uint(&mut self, value: u64) -> Value {
+        value.into()
+    }
+
+    fn float(&mut self, value: f64) -> Value {
+        Number::from_f64(value).map_or(Value::Null, Value::Number)
+    }
+
+    fn string(&mut self, value: Cow<'_, str>) -> Value {
+        Value::String(value.into_owned())
+    }
+
+    fn list(&mut self, items: Vec<Value>) -> Value {
+        Value::Array(items)
+    }
+
+    fn map(&mut self, entries: Vec<(Cow<'_, str>, Value)>) -> Value {
+        let entries = entries.into_iter();
+        let entries = entries.map(|(key, value)| (key.into_owned(), value));
+        Value::Object(entries.collect::<Map<_, _>>())
+    }
+}
+
+fn emit(emitter: &mut Emitter<'_>, value: &Value) {
+    match value {
+        Value::Null => emitter.null(),
+        Value::Bool(value) => emitter.bool(*value),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => emitter.int(number),
+            (None, Some(number)) => emitter.uint(number),
+            (None, None) => emitter.float(number.as_f64().unwrap_or_default()),
+        },
+        Value::String(text) => emitter.string(text),
+        Value::Array(items) => {
+            emitter.begin_list(items.len());
+            for item in items {
+                emit(emitter, item);
+            }
+            emitter.end_list();
+        }
+        Value::Object(entries) => {
+            let mut entries: Vec<_> = entries.iter().collect();
+            sort_natural(&mut entries, natural_order, |entry| entry.0);
+            emitter.begin_map(entries.len());
+            for (key, value) in entries {
+                emitter.key(key);
+                emit(emitter, value);
+            }
+            emitter.end_map();
+        }
+    }
+}

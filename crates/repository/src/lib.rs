@@ -1,0 +1,1 @@
+//! Where does a chart come from? Folders, archives and Helm repositories, each verified.
