@@ -14,7 +14,9 @@ pub const FINALIZER: &str = "outrigger.dev/plugin";
 
 /// One component of a cluster: a chart, plain manifests, or a chart whose objects are applied one by one. It is kept
 /// installed, healthy and free of leftovers; switched off, all that it added goes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, CustomResource)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, CustomResource,
+)]
 #[kube(
     group = "outrigger.dev",
     version = "v1beta1",

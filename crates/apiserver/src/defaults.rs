@@ -10,7 +10,6 @@ use crate::status::Status;
 
 mod fill;
 mod forget;
-pub(crate) mod quantity;
 mod read;
 mod rules;
 mod shapes;

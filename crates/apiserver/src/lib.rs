@@ -17,6 +17,7 @@ pub mod openapi;
 pub mod patch;
 pub mod prepare;
 pub mod protobuf;
+mod quantity;
 mod request;
 pub mod schema;
 pub mod selector;

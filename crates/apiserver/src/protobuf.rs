@@ -8,7 +8,6 @@ use serde_json::Value;
 
 mod error;
 mod json;
-pub(crate) mod quantity;
 mod raw;
 mod table;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A loaded chart: its metadata, defaults, templates, files and subcharts. Plain data that may cross threads.
 
-use std::sync::Arc;
+use outrigger_gotmpl::Data;
 
 use crate::metadata::{Lock, Metadata};
 use crate::plain::Plain;
@@ -13,9 +13,9 @@ pub struct Chart {
     /// The parsed `values.yaml`; `None` if there is none, or (Helm 3) if it is empty.
     pub values: Option<Plain>,
     /// `values.yaml` as it stands, with its comments.
-    pub values_text: Option<Arc<Vec<u8>>>,
+    pub values_text: Option<Data>,
     /// `values.schema.json` as it stands.
-    pub schema: Option<Arc<Vec<u8>>>,
+    pub schema: Option<Data>,
     pub templates: Vec<File>,
     /// Everything else, including `crds/`.
     pub files: Vec<File>,
@@ -26,7 +26,7 @@ pub struct Chart {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct File {
     pub name: String,
-    pub data: Arc<Vec<u8>>,
+    pub data: Data,
 }
 
 /// A file of `crds/`, with the path that `helm template` prints for it.
@@ -34,7 +34,7 @@ pub struct File {
 pub struct Crd {
     pub name: String,
     pub path: String,
-    pub data: Arc<Vec<u8>>,
+    pub data: Data,
 }
 
 impl Chart {
@@ -53,7 +53,7 @@ impl Chart {
         crds.extend(crd_files(&self.files).map(|file| Crd {
             name: file.name.clone(),
             path: format!("{path}/{}", file.name),
-            data: Arc::clone(&file.data),
+            data: file.data.clone(),
         }));
         for subchart in &self.subcharts {
             subchart.collect_crds(&format!("{path}/charts/{}", subchart.name()), crds);
@@ -76,7 +76,7 @@ impl File {
     pub fn new(name: impl Into<String>, data: impl Into<Vec<u8>>) -> Self {
         Self {
             name: name.into(),
-            data: Arc::new(data.into()),
+            data: data.into().into(),
         }
     }
 }

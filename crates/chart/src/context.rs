@@ -7,8 +7,8 @@ mod metadata;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
+use outrigger_gotmpl::Data;
 use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 
 use crate::capabilities::{Capabilities, CapabilitiesObject};
@@ -31,7 +31,7 @@ pub struct Release {
 /// A template with the context of its chart.
 #[derive(Debug)]
 pub(crate) struct Renderable {
-    pub(crate) source: Arc<Vec<u8>>,
+    pub(crate) source: Data,
     pub(crate) context: Map,
     pub(crate) base_path: String,
 }
@@ -106,7 +106,7 @@ impl Builder<'_, '_> {
                 continue;
             }
             let renderable = Renderable {
-                source: Arc::clone(&file.data),
+                source: file.data.clone(),
                 context: context.clone(),
                 base_path: base_path.clone(),
             };

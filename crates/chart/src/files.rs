@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
+use outrigger_gotmpl::Data;
 use outrigger_gotmpl::function::{CallError, Signature, Ty};
 use outrigger_gotmpl::go;
 use outrigger_gotmpl::value::{Contents, Element, Kind, List, Map, MapType, Object, Str, Value};
@@ -17,14 +17,14 @@ use crate::yaml;
 /// Go's `engine.files`, a map from name to bytes.
 #[derive(Debug)]
 pub(crate) struct FilesObject {
-    files: BTreeMap<String, Arc<Vec<u8>>>,
+    files: BTreeMap<String, Data>,
 }
 
 impl FilesObject {
     pub(crate) fn new(files: &[File]) -> Self {
         let files = files
             .iter()
-            .map(|file| (file.name.clone(), Arc::clone(&file.data)))
+            .map(|file| (file.name.clone(), file.data.clone()))
             .collect();
         Self { files }
     }
@@ -37,7 +37,7 @@ impl FilesObject {
             .files
             .iter()
             .filter(|(name, _)| matches(name))
-            .map(|(name, data)| (name.clone(), Arc::clone(data)))
+            .map(|(name, data)| (name.clone(), data.clone()))
             .collect();
         Self { files }
     }

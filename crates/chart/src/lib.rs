@@ -1,6 +1,6 @@
 //! Helm charts: load, dependencies, values, schema, render, package. Bytes in, text out.
 //!
-//! Everything is pure except [`load::load_path`], which reads a folder or an archive. A [`Profile`] says which Helm
+//! Everything is pure except [`load_path`] and [`open_path`], which read a folder or an archive. A [`Profile`] says which Helm
 //! the result must be identical to. Errors print Helm's own text, as it stands after `Error: `.
 
 mod address;
@@ -43,7 +43,7 @@ pub use capabilities::{Capabilities, KubeVersion};
 pub use chart::{Chart, Crd, File};
 pub use context::Release;
 pub use error::Error;
-pub use load::{from_archive, from_files, load_path};
+pub use load::{from_archive, from_files, load_path, open_path};
 pub use manifest::{Manifest, hook::Hook};
 pub use metadata::{Dependency, Lock, Metadata};
 pub use parse_ahead::{parse_ahead, template_bytes};

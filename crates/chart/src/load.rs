@@ -15,7 +15,7 @@ use crate::profile::Profile;
 use crate::yaml::{self, ReadError};
 use crate::{go_path, values};
 
-pub use folder::{charts_folder, lint_source, load_path};
+pub use folder::{charts_folder, lint_source, load_path, open_path};
 
 /// Charts may nest this deep; Helm has no limit, but an archive can be built to exhaust any stack.
 const MAX_DEPTH: usize = 64;

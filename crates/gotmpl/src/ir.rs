@@ -7,6 +7,7 @@ pub(crate) mod print;
 
 use std::sync::Arc;
 
+use crate::data::Data;
 use crate::registry::FunctionId;
 
 /// A piece of an array, or of the source.
@@ -64,7 +65,7 @@ pub struct Parsed {
 /// The contents of a file, which several files of different names can share.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    pub(crate) source: Box<[u8]>,
+    pub(crate) source: Data,
     /// What the file defines, and the file itself.
     pub(crate) templates: Box<[Template]>,
     pub(crate) statements: Box<[Statement]>,
@@ -277,7 +278,10 @@ impl Tree {
     /// `LINE:COLUMN`, the column counted in bytes from 0.
     pub(crate) fn line_and_column(&self, node: Node) -> String {
         let pos = self.position(node) as usize;
-        let before = self.source.get(..pos).unwrap_or(&self.source);
+        let before = self
+            .source
+            .get(..pos)
+            .unwrap_or_else(|| self.source.as_slice());
         let line = 1 + memchr::memchr_iter(b'\n', before).count();
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
         format!("{line}:{}", before.len() - line_start)

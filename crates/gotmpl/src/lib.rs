@@ -4,6 +4,7 @@
 //! [`function::Host`].
 
 mod builtins;
+mod data;
 mod engine;
 mod error;
 mod exec;
@@ -23,6 +24,7 @@ pub mod value;
 mod walk;
 mod yaml;
 
+pub use data::Data;
 pub use engine::{Engine, Limits};
 pub use error::ExecError;
 pub use ir::Parsed;

@@ -9,6 +9,7 @@ mod parser;
 
 use std::sync::Arc;
 
+use crate::data::Data;
 use crate::function::Dialect;
 use crate::ir::Parsed;
 
@@ -17,10 +18,10 @@ pub use cache::ParseCache;
 /// Parses one template file. What it calls must exist in the dialect; what it includes need not exist yet.
 pub fn parse(
     name: &str,
-    source: impl AsRef<[u8]>,
+    source: impl Into<Data>,
     dialect: &Dialect,
 ) -> Result<Arc<Parsed>, ParseError> {
-    parser::Parser::new(name, source.as_ref(), dialect)
+    parser::Parser::new(name, &source.into(), dialect)
         .parse()
         .map(Arc::new)
         .map_err(|failure| *failure.0)

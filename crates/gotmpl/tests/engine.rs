@@ -10,7 +10,7 @@ use outrigger_gotmpl::function::StillHost;
 fn render(files: &[(&str, &str)]) -> Result<String, String> {
     let mut engine = Engine::new(Dialect::HELM_4, Limits::default());
     for (name, text) in files {
-        let parsed = parse(name, text, &Dialect::HELM_4).map_err(|error| error.to_string())?;
+        let parsed = parse(name, *text, &Dialect::HELM_4).map_err(|error| error.to_string())?;
         engine.add(parsed);
     }
     let (name, _) = files.last().ok_or("no file")?;

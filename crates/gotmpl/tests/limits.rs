@@ -146,7 +146,7 @@ fn a_parse_that_nests_too_deep_ends() {
             "{{ else if 0 }}".repeat(100_000)
         ),
     ] {
-        let error = parse("t", template, &Dialect::HELM_4).expect_err("it is too deep");
+        let error = parse("t", template.as_str(), &Dialect::HELM_4).expect_err("it is too deep");
         assert!(error.message.contains("max expression depth"), "{error}");
     }
 }

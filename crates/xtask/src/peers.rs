@@ -1,6 +1,8 @@
 //! Installs peers: once for a user, however many clones and tasks ask at the same time.
 
 use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
@@ -29,7 +31,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     })
 }
 
-/// Installs those that are missing. Others that ask at the same time wait here.
+/// Installs those that are missing, two lots at a time: each has stretches that keep one core busy. Others that ask at
+/// the same time wait here.
 pub(crate) fn install(wanted: &[Peer]) -> anyhow::Result<()> {
     let cache = peers::cache()?;
     fs::create_dir_all(cache.join("peers"))?;
@@ -37,27 +40,47 @@ pub(crate) fn install(wanted: &[Peer]) -> anyhow::Result<()> {
     lock.file()
         .lock()
         .context("failed to lock the cache folder")?;
+    let missing = wanted.iter().filter(|peer| peer.installed().is_err());
+    let lots = Mutex::new(lots(missing.copied()).into_iter());
+    let next = || lots.lock().ok().and_then(|mut lots| lots.next());
+    let work = || std::iter::from_fn(next).try_for_each(|lot| install_lot(&lot));
+    thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let mine = work();
+        let others = other.join();
+        mine.and_then(|()| others.unwrap_or_else(|_| bail!("an installer died")))
+    })?;
     for peer in wanted {
-        if peer.installed().is_err() {
-            install_one(*peer)?;
-        }
         say(&format!("{}: {}", peer.name, verified_version(*peer)?));
     }
     Ok(())
 }
 
-/// Makes the binary in a scratch folder, then moves it into place in one step.
-fn install_one(peer: Peer) -> anyhow::Result<()> {
-    say(&format!("{peer}: installing"));
+/// What is made together, the longest work first. The parts of Kubernetes share most of their packages.
+fn lots(missing: impl Iterator<Item = Peer>) -> Vec<Vec<Peer>> {
+    let (kubernetes, others): (Vec<_>, Vec<_>) =
+        missing.partition(|peer| matches!(peer.source, Source::Kubernetes));
+    let mut lots = vec![kubernetes];
+    lots.extend(others.into_iter().rev().map(|peer| vec![peer]));
+    lots.retain(|lot| !lot.is_empty());
+    lots
+}
+
+/// Makes the binaries in a scratch folder, then moves each into place in one step.
+fn install_lot(lot: &[Peer]) -> anyhow::Result<()> {
+    let names: Vec<_> = lot.iter().map(ToString::to_string).collect();
+    let names = names.join(", ");
+    say(&format!("{names}: installing"));
     let start = Instant::now();
-    let path = peer.path()?;
-    let folder = path.parent().context("a peer's path has a folder")?;
     let scratch = tempfile::tempdir_in(peers::cache()?)?;
-    make(peer, scratch.path()).with_context(|| format!("failed to install {peer}"))?;
-    fs::create_dir_all(folder)?;
-    fs::rename(scratch.path().join(peer.name), &path)?;
+    make(lot, scratch.path()).with_context(|| format!("failed to install {names}"))?;
+    for peer in lot {
+        let path = peer.path()?;
+        fs::create_dir_all(path.parent().context("a peer's path has a folder")?)?;
+        fs::rename(scratch.path().join(peer.name), &path)?;
+    }
     say(&format!(
-        "{peer}: installed in {:.0} s",
+        "{names}: installed in {:.0} s",
         start.elapsed().as_secs_f64()
     ));
     Ok(())
@@ -77,8 +100,11 @@ fn verified_version(peer: Peer) -> anyhow::Result<String> {
     Ok(reported)
 }
 
-/// Leaves the binary in the scratch folder under the peer's name.
-fn make(peer: Peer, scratch: &Path) -> anyhow::Result<()> {
+/// Leaves the binaries in the scratch folder under the peers' names.
+fn make(lot: &[Peer], scratch: &Path) -> anyhow::Result<()> {
+    let [peer] = *lot else {
+        return build::kubernetes(lot, scratch);
+    };
     match peer.source {
         Source::Python { package, release } => download::python(peer, package, release, scratch),
         Source::Go {
@@ -86,7 +112,7 @@ fn make(peer: Peer, scratch: &Path) -> anyhow::Result<()> {
             modules,
             version_variable,
         } => build::go(peer, package, modules, version_variable, scratch),
-        Source::Kubernetes => build::kubernetes(peer, scratch),
+        Source::Kubernetes => build::kubernetes(lot, scratch),
         Source::Cargo => build::cargo(peer, scratch),
     }
 }

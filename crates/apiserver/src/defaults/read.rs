@@ -4,9 +4,9 @@
 use base64::Engine as _;
 use serde_json::{Map, Value};
 
-use super::quantity::Quantity;
 use super::shapes::{Field, Form, Shapes, Type, shapes};
 use super::time;
+use crate::quantity::{self, Quantity};
 use crate::schema::strict::json_type;
 
 const MAX_DEPTH: usize = 100;
@@ -280,7 +280,10 @@ fn quantity(value: &Value) -> Result<Value, Error> {
         other => other.to_string(),
     };
     match Quantity::parse(text.trim()) {
-        Ok(quantity) => Ok(quantity.canonical().into()),
+        Ok(parsed) => {
+            let shown = quantity::canonical(text.trim());
+            Ok(shown.unwrap_or_else(|| parsed.canonical()).into())
+        }
         Err(error) => Err(Error(error.to_string())),
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::part;
-use crate::defaults::quantity::Quantity;
+use crate::quantity::Quantity;
 
 pub(super) fn create(pod: &mut Map<String, Value>, now: &str) {
     let spec = pod.get("spec").cloned().unwrap_or_default();

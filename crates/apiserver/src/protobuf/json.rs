@@ -7,7 +7,8 @@ use serde_json::{Map, Number, Value};
 use super::error::{Fault, Located};
 use super::table::{Base, Field, Form, Message, Shape, Table};
 use super::tree::{Budget, Fields, Node};
-use super::{quantity, raw, time};
+use super::{raw, time};
+use crate::quantity;
 
 /// The JSON object of a message.
 pub(super) fn object(

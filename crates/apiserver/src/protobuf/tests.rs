@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::quantity;
 
 /// The two columns of a generated file.
 fn rows(text: &str) -> impl Iterator<Item = (&str, &str)> {

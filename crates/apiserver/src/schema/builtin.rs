@@ -17,10 +17,8 @@ mod go_form;
 mod kinds;
 mod list_types;
 mod patch_rules;
-mod quantity;
 
 pub use go_form::{empty, normalize};
-pub(crate) use quantity::is_quantity;
 
 /// The beginning that all definitions share and the tables leave out.
 const PREFIX: &str = "io.k8s.";

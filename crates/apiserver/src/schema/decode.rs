@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::strict::json_type;
-use super::{SchemaRef, Type, builtin, go_quote};
+use super::{SchemaRef, Type, go_quote};
+use crate::quantity;
 
 pub(super) const NOT_A_QUANTITY: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -143,7 +144,7 @@ fn check_quantity(value: &Value) -> Result<(), String> {
         Value::Number(number) => number.to_string(),
         _ => "x".to_owned(),
     };
-    if builtin::is_quantity(&text) {
+    if quantity::canonical(text.trim()).is_some() {
         return Ok(());
     }
     Err(NOT_A_QUANTITY.to_owned())
@@ -189,6 +190,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::schema::builtin;
 
     #[track_caller]
     fn check(api_version: &str, kind: &str, value: &Value, expected: &str) {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::field_checks::{list, one_of, required, text};
-use crate::defaults::quantity::Quantity;
+use crate::quantity::Quantity;
 use crate::kinds::GroupVersion;
 use crate::status::field::{Error, Path};
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::field_checks::{each, list, map, text};
 use super::syntax;
-use crate::defaults::quantity::Quantity;
+use crate::quantity::Quantity;
 use crate::status::field::{Error, Path};
 
 const SPEC: Path<'static> = Path::root("spec");

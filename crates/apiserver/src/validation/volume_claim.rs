@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::field_checks::{each, list, map, one_of_if_set, text, texts, unchanged};
 use super::pod;
 use super::{selector, syntax};
-use crate::defaults::quantity::Quantity;
+use crate::quantity::Quantity;
 use crate::status::field::{BadValue, Error, Path};
 
 const SPEC: Path<'static> = Path::root("spec");

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use super::archive::{self, MAX_FILE};
 use super::ignore::{self, Rules};
 use super::{Error as LoadError, Sink, content_type, detect_api_version, from_files};
+use outrigger_gotmpl::Data;
+
 use crate::chart::{Chart, File};
 use crate::charts_folder;
 use crate::go_io;
@@ -17,6 +19,9 @@ use crate::profile::Profile;
 
 /// Folders may nest this deep: a link to a parent folder must not loop for ever.
 const MAX_DEPTH: usize = 64;
+
+/// So many files may stay open: a process is usually allowed 1024.
+const MAX_OPEN: usize = 256;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -55,10 +60,25 @@ pub enum Error {
 
 /// Loads the chart in a folder or in a `.tgz`.
 pub fn load_path(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, LoadError> {
+    load(path, profile, 0, warn)
+}
+
+/// The same for those who are soon done with it: files of a folder that templates may never ask for stay open and are
+/// read when first looked at.
+pub fn open_path(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, LoadError> {
+    load(path, profile, MAX_OPEN, warn)
+}
+
+fn load(
+    path: &Path,
+    profile: Profile,
+    may_stay_open: usize,
+    warn: Sink<'_>,
+) -> Result<Chart, LoadError> {
     let metadata =
         fs_err::metadata(path).map_err(|_| Error::NotFound(path.display().to_string()))?;
     if metadata.is_dir() {
-        load_folder(path, profile, warn)
+        load_folder(path, profile, may_stay_open, warn)
     } else {
         load_archive(path, profile, warn)
     }
@@ -95,7 +115,12 @@ fn load_archive(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, 
     }
 }
 
-fn load_folder(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, LoadError> {
+fn load_folder(
+    path: &Path,
+    profile: Profile,
+    may_stay_open: usize,
+    warn: Sink<'_>,
+) -> Result<Chart, LoadError> {
     let root = absolute(path)?;
     if profile.rules().detects_api_version {
         let chart_yaml = root.join("Chart.yaml");
@@ -114,6 +139,7 @@ fn load_folder(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, L
     let mut walk = Walk {
         rules: Rules::parse(&text).map_err(Error::Ignore)?,
         files: Vec::new(),
+        may_stay_open,
     };
     walk.folder(&root, "", 0)?;
     let files = walk.files;
@@ -204,6 +230,8 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
 struct Walk {
     rules: Rules,
     files: Vec<File>,
+    /// How many more files may stay open, to be read later.
+    may_stay_open: usize,
 }
 
 impl Walk {
@@ -258,19 +286,44 @@ impl Walk {
         let failed = |source| Error::io("open", path, source);
         let file = fs_err::File::open(path).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
-        let mut data = Vec::with_capacity(usize::try_from(size.min(MAX_FILE)).unwrap_or(0) + 1);
-        let length = file
-            .take(MAX_FILE + 1)
-            .read_to_end(&mut data)
-            .map_err(failed)?;
-        if length as u64 > MAX_FILE {
-            let base = crate::go_path::base(&name).to_owned();
-            return Err(Error::FileTooLarge(base));
+        let too_large = || Error::FileTooLarge(crate::go_path::base(&name).to_owned());
+        // The wrapper's readers would write zeros to memory before they fill it.
+        let (file, _) = file.into_parts();
+        if size > MAX_FILE {
+            return Err(too_large());
         }
-        archive::strip_byte_order_mark(&mut data);
-        self.files.push(File::new(name, data));
+        let data = if self.may_stay_open > 0 && !is_needed(&name) {
+            self.may_stay_open -= 1;
+            Data::later(move || content(&file, size).expect("an open file can be read"))
+        } else {
+            let data = content(&file, size).map_err(failed)?;
+            if data.len() as u64 > MAX_FILE {
+                return Err(too_large());
+            }
+            data.into()
+        };
+        self.files.push(File { name, data });
         Ok(())
     }
+}
+
+/// Whether loading a chart looks into a file.
+fn is_needed(name: &str) -> bool {
+    let (folder, base) = name.rsplit_once('/').unwrap_or(("", name));
+    let is_template = folder.split('/').any(|part| part == "templates");
+    is_template
+        || base.starts_with("Chart.")
+        || base.starts_with("values.")
+        || base.starts_with("requirements.")
+        || crate::go_path::extension(base) == ".tgz"
+}
+
+/// What is in a file of about this size, without a byte order mark.
+fn content(file: &std::fs::File, size: u64) -> io::Result<Vec<u8>> {
+    let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+    file.take(MAX_FILE + 1).read_to_end(&mut data)?;
+    archive::strip_byte_order_mark(&mut data);
+    Ok(data)
 }
 
 impl Error {

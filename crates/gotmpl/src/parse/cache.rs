@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{ParseError, parse};
+use crate::data::Data;
 use crate::function::Dialect;
 use crate::ir::Parsed;
 
@@ -48,7 +49,7 @@ impl ParseCache {
     pub fn parse(
         &mut self,
         name: &str,
-        source: &[u8],
+        source: &Data,
         dialect: &Dialect,
     ) -> Result<Arc<Parsed>, ParseError> {
         let key = Key::new(source, dialect);
@@ -57,7 +58,7 @@ impl ParseCache {
         {
             return Ok(found);
         }
-        let parsed = parse(name, source, dialect)?;
+        let parsed = parse(name, source.clone(), dialect)?;
         self.keep(key, &parsed);
         Ok(parsed)
     }
@@ -91,8 +92,12 @@ impl ParseCache {
 }
 
 /// One of the files that has this text, under this name.
-fn reuse(known: &[Arc<Parsed>], name: &str, source: &[u8]) -> Option<Arc<Parsed>> {
-    let parsed = known.iter().find(|parsed| *parsed.tree.source == *source)?;
+fn reuse(known: &[Arc<Parsed>], name: &str, source: &Data) -> Option<Arc<Parsed>> {
+    let has_text = |parsed: &&Arc<Parsed>| {
+        let known = &parsed.tree.source;
+        known.is(source) || known == source
+    };
+    let parsed = known.iter().find(has_text)?;
     if parsed.name() == name {
         return Some(Arc::clone(parsed));
     }
@@ -122,7 +127,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    const TEXT: &[u8] = br#"{{ define "a" }}x{{ end }}{{ .a.b.c.d.e.f.g.h }}"#;
+    const TEXT: &str = r#"{{ define "a" }}x{{ end }}{{ .a.b.c.d.e.f.g.h }}"#;
 
     fn same_tree(a: &Parsed, b: &Parsed) -> bool {
         Arc::ptr_eq(&a.tree, &b.tree)
@@ -131,7 +136,7 @@ mod tests {
     #[test]
     fn a_text_is_parsed_once_under_any_name() {
         let mut cache = ParseCache::default();
-        let mut parse = |name, text| cache.parse(name, text, &Dialect::HELM_4);
+        let mut parse = |name, text: &str| cache.parse(name, &text.into(), &Dialect::HELM_4);
         let first = parse("one", TEXT).expect("it parses");
         let again = parse("one", TEXT).expect("it parses");
         let other = parse("two", TEXT).expect("it parses");
@@ -142,11 +147,11 @@ mod tests {
     #[test]
     fn other_texts_dialects_and_names_of_their_own_are_parsed_anew() {
         let mut cache = ParseCache::default();
-        let first = cache.parse("one", TEXT, &Dialect::HELM_4);
+        let first = cache.parse("one", &TEXT.into(), &Dialect::HELM_4);
         let first = first.expect("it parses");
-        let older = cache.parse("one", TEXT, &Dialect::HELM_3);
+        let older = cache.parse("one", &TEXT.into(), &Dialect::HELM_3);
         assert!(!same_tree(&first, &older.expect("it parses")));
-        let error = cache.parse("a", TEXT, &Dialect::HELM_4);
+        let error = cache.parse("a", &TEXT.into(), &Dialect::HELM_4);
         let error = error.expect_err("the file defines its own name");
         assert!(error.message.contains("multiple definition"), "{error}");
     }
@@ -154,9 +159,13 @@ mod tests {
     #[test]
     fn a_cache_takes_over_what_another_parsed() {
         let (mut one, mut two) = (ParseCache::default(), ParseCache::default());
-        let first = two.parse("one", TEXT, &Dialect::HELM_4).expect("it parses");
+        let first = two
+            .parse("one", &TEXT.into(), &Dialect::HELM_4)
+            .expect("it parses");
         one.absorb(two);
-        let again = one.parse("one", TEXT, &Dialect::HELM_4).expect("it parses");
+        let again = one
+            .parse("one", &TEXT.into(), &Dialect::HELM_4)
+            .expect("it parses");
         assert!(Arc::ptr_eq(&first, &again));
     }
 
@@ -169,9 +178,9 @@ mod tests {
     #[test]
     fn the_cache_forgets_when_it_is_full() {
         let mut cache = ParseCache::new(TEXT.len());
-        let first = cache.parse("one", TEXT, &Dialect::HELM_4);
-        let _ = cache.parse("one", b"other", &Dialect::HELM_4);
-        let again = cache.parse("one", TEXT, &Dialect::HELM_4);
+        let first = cache.parse("one", &TEXT.into(), &Dialect::HELM_4);
+        let _ = cache.parse("one", &"other".into(), &Dialect::HELM_4);
+        let again = cache.parse("one", &TEXT.into(), &Dialect::HELM_4);
         let (first, again) = (first.expect("it parses"), again.expect("it parses"));
         assert!(!same_tree(&first, &again));
     }

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 
+use crate::data::Data;
 use crate::ir::{
     Command, Literal, Number, Operand, Pipe, Span, Statement, Template, Tree, Variable,
 };
@@ -38,7 +39,7 @@ impl Nodes {
     }
 
     /// Copies the nodes and leaves the arrays for the next parse.
-    pub(super) fn finish(mut self, source: Box<[u8]>, templates: Vec<Template>) -> Tree {
+    pub(super) fn finish(mut self, source: Data, templates: Vec<Template>) -> Tree {
         let tree = Tree {
             source,
             templates: templates.into(),

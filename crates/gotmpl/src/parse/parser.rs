@@ -6,6 +6,7 @@ use super::constant::{Unquoted, unquote};
 use super::lexer::{Lexer, Token, TokenKind};
 use super::nodes::Nodes;
 use super::{Failure, ParseError, Result};
+use crate::data::Data;
 use crate::function::Dialect;
 use crate::ir::{
     Branch, Literal, LiteralText, Parsed, Span, Statement, StatementKind, Template, index,
@@ -17,6 +18,7 @@ use crate::stack_guard::StackGuard;
 const STACK_BYTES: usize = 640 * 1024;
 
 pub(super) struct Parser<'s> {
+    data: &'s Data,
     pub(super) source: &'s [u8],
     pub(super) dialect: &'s Dialect,
     lexer: Lexer<'s>,
@@ -101,8 +103,10 @@ impl Control {
 }
 
 impl<'s> Parser<'s> {
-    pub(super) fn new(name: &str, source: &'s [u8], dialect: &'s Dialect) -> Self {
+    pub(super) fn new(name: &str, data: &'s Data, dialect: &'s Dialect) -> Self {
+        let source = data.as_slice();
         Self {
+            data,
             source,
             dialect,
             lexer: Lexer::new(source),
@@ -138,7 +142,7 @@ impl<'s> Parser<'s> {
         }
         let body = self.close_statements(base);
         self.add_template(None, body)?;
-        let tree = self.nodes.finish(self.source.into(), self.templates);
+        let tree = self.nodes.finish(self.data.clone(), self.templates);
         Ok(Parsed::new(self.name, tree))
     }
 

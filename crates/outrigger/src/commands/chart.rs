@@ -1,7 +1,6 @@
 //! `outrigger chart`: Helm charts, rendered and inspected without Helm and without a cluster.
 
 use std::process::ExitCode;
-use std::thread;
 
 use crate::printer::Printer;
 
@@ -35,27 +34,19 @@ pub(crate) enum Chart {
 }
 
 /// The stack of a chart command: templates may include each other a thousand deep, as in Helm. Only what is used of it
-/// takes memory.
+/// takes memory. It belongs to the first thread, whose heap grows in large steps; that of another grows page by page.
 const STACK: usize = 256 << 20;
 
 /// How much of the stack templates may take.
 const TEMPLATE_STACK: usize = STACK / 2;
 
 pub(crate) fn run(chart: &Chart, printer: &Printer) -> anyhow::Result<ExitCode> {
-    thread::scope(|scope| {
-        let command = thread::Builder::new().stack_size(STACK);
-        let command = command.spawn_scoped(scope, || run_here(chart, printer))?;
-        command.join().expect("a panic ends the process")
-    })
-}
-
-fn run_here(chart: &Chart, printer: &Printer) -> anyhow::Result<ExitCode> {
-    match chart {
+    stacker::grow(STACK, || match chart {
         Chart::Template(args) => template::run(args, printer),
         Chart::Lint(args) => lint::run(args, printer),
         Chart::Show(what) => show::run(what, printer),
         Chart::Package(args) => package::run(args, printer),
         Chart::Dependency(verb) => dependency::run(verb, printer),
         Chart::Images(args) => images::run(args, printer),
-    }
+    })
 }

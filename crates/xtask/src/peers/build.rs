@@ -25,23 +25,24 @@ pub(super) fn go(
         .collect();
     let manifest = format!("module example.test/peer\n\ngo 1.26.0\n\nrequire (\n{required})\n");
     fs::write(scratch.join("go.mod"), manifest)?;
+    let flags = format!("-X {version_variable}{}", peer.version);
     build(
-        peer,
-        package,
-        &format!("-X {version_variable}{}", peer.version),
+        &[package.to_owned()],
+        &flags,
         scratch,
+        &scratch.join(peer.name),
     )
 }
 
 /// Kubernetes requires its sister modules at v0.0.0 and replaces them by folders; as a dependency it needs
 /// the published ones, which have the minor and patch number of the release.
-pub(super) fn kubernetes(peer: Peer, scratch: &Path) -> anyhow::Result<()> {
-    let (_, minor_and_patch) = peer
-        .version
+pub(super) fn kubernetes(parts: &[Peer], scratch: &Path) -> anyhow::Result<()> {
+    let version = parts.first().context("no part was asked for")?.version;
+    let (_, minor_and_patch) = version
         .split_once('.')
         .context("a version has a minor number")?;
     let minor = minor_and_patch.split('.').next().unwrap_or_default();
-    let module = format!("k8s.io/kubernetes@v{}", peer.version);
+    let module = format!("k8s.io/kubernetes@v{version}");
     let answer = output(go_tool(scratch).args(["mod", "download", "-json", &module]))?;
     let upstream = answer
         .lines()
@@ -54,18 +55,16 @@ pub(super) fn kubernetes(peer: Peer, scratch: &Path) -> anyhow::Result<()> {
     let upstream = fs::read_to_string(upstream)?;
     fs::write(
         scratch.join("go.mod"),
-        staged_manifest(&upstream, peer.version, minor_and_patch),
+        staged_manifest(&upstream, version, minor_and_patch),
     )?;
     let flags = format!(
-        "-X {KUBERNETES_VERSION}.gitVersion=v{} -X {KUBERNETES_VERSION}.gitMajor=1 -X {KUBERNETES_VERSION}.gitMinor={minor}",
-        peer.version
+        "-X {KUBERNETES_VERSION}.gitVersion=v{version} -X {KUBERNETES_VERSION}.gitMajor=1 -X {KUBERNETES_VERSION}.gitMinor={minor}"
     );
-    build(
-        peer,
-        &format!("k8s.io/kubernetes/cmd/{}", peer.name),
-        &flags,
-        scratch,
-    )
+    let packages: Vec<_> = parts
+        .iter()
+        .map(|part| format!("k8s.io/kubernetes/cmd/{}", part.name))
+        .collect();
+    build(&packages, &flags, scratch, scratch)
 }
 
 fn staged_manifest(upstream: &str, version: &str, minor_and_patch: &str) -> String {
@@ -87,9 +86,14 @@ fn staged_manifest(upstream: &str, version: &str, minor_and_patch: &str) -> Stri
     manifest
 }
 
-fn build(peer: Peer, package: &str, link_flags: &str, scratch: &Path) -> anyhow::Result<()> {
-    let binary = scratch.join(peer.name);
-    let mut go = go_tool(scratch);
+/// Leaves the binary at a path, or the binaries in a folder that is there.
+fn build(
+    packages: &[String],
+    link_flags: &str,
+    folder: &Path,
+    result: &Path,
+) -> anyhow::Result<()> {
+    let mut go = go_tool(folder);
     go.args([
         "build",
         "-mod=mod",
@@ -99,7 +103,7 @@ fn build(peer: Peer, package: &str, link_flags: &str, scratch: &Path) -> anyhow:
         &format!("-s -w {link_flags}"),
         "-o",
     ]);
-    output(go.arg(binary).arg(package))?;
+    output(go.arg(result).args(packages))?;
     Ok(())
 }
 
@@ -111,9 +115,11 @@ fn go_tool(folder: &Path) -> Command {
     go
 }
 
+/// Without optimisation: building would take longer than all that they ever do here.
 pub(super) fn cargo(peer: Peer, scratch: &Path) -> anyhow::Result<()> {
     let install = [
         "install",
+        "--debug",
         "--locked",
         "--quiet",
         "--root",
@@ -125,7 +131,8 @@ pub(super) fn cargo(peer: Peer, scratch: &Path) -> anyhow::Result<()> {
     output(
         command("cargo", scratch)
             .args(install)
-            .env("CARGO_TARGET_DIR", scratch.join("target")),
+            .env("CARGO_TARGET_DIR", scratch.join("target"))
+            .env("CARGO_PROFILE_DEV_DEBUG", "0"),
     )?;
     Ok(fs::rename(
         scratch.join("bin").join(peer.name),

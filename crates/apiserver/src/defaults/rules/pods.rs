@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Rule, default, items, part, text};
-use crate::defaults::quantity::Quantity;
+use crate::quantity::Quantity;
 
 pub(super) fn of_type(name: &str) -> Option<Rule> {
     let rule: Rule = match name.strip_prefix("core.")? {

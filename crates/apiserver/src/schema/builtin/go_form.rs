@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::{PREFIX, quantity};
+use super::PREFIX;
+use crate::quantity;
 use crate::schema::{SchemaRef, Type};
 
 /// What is special about a field.

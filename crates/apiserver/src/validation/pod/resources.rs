@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::field_checks::{map, required, text};
-use crate::defaults::quantity::Quantity;
+use crate::quantity::Quantity;
 use crate::status::field::{Error, Path};
 
 const CONTAINER: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];

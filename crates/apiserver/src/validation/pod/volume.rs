@@ -6,7 +6,7 @@ use super::super::field_checks::{each, list, one_of_if_set, required, text};
 use super::super::syntax;
 use super::container::{descending, field_reference, no_parent};
 use super::resources;
-use crate::defaults::quantity::Quantity;
+use crate::quantity::Quantity;
 use crate::status::field::{Error, Path};
 
 type Check = fn(&mut Vec<Error>, &Path<'_>, &Value);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 
 use clap::ValueEnum;
-use outrigger_chart::{Chart, Profile, load_path, parse_ahead, template_bytes};
+use outrigger_chart::{Chart, Profile, open_path, parse_ahead, template_bytes};
 use outrigger_gotmpl::ParseCache;
 
 /// The Helm whose results ours are identical to.
@@ -37,7 +37,7 @@ impl CompatFlag {
 
 /// Loads a folder or an archive.
 pub(crate) fn load(path: &Path, profile: Profile) -> anyhow::Result<Chart> {
-    load_path(path, profile, &mut warn).map_err(plainly)
+    open_path(path, profile, &mut warn).map_err(plainly)
 }
 
 /// So much text is worth a second thread.

@@ -1,4 +1,4 @@
-//! Quantities such as `500m` and `1Gi`: the text that the API shows for one that was sent.
+//! The text that the API shows for a quantity that was sent.
 //!
 //! It follows Kubernetes to the letter: text that counts as canonical is kept as it was written, other text is
 //! brought to the largest suffix that needs no fraction, and what is finer than a billionth is rounded up.

@@ -1,6 +1,8 @@
-//! Quantities such as `500m` and `1Gi`: reading, comparing, and the one form in which the real server writes each.
+//! Quantities as numbers: reading, comparing, adding.
 
 use std::cmp::Ordering;
+
+use super::text;
 
 /// Billionths: nothing is finer, and the largest quantities still fit many times over.
 const NANO: i128 = 1_000_000_000;
@@ -107,14 +109,18 @@ impl Quantity {
 
     /// The canonical text: as few digits as possible, no fraction, the largest fitting suffix.
     pub(crate) fn canonical(&self) -> String {
-        if self.nanos == 0 {
-            return "0".to_owned();
-        }
-        let is_large = self.nanos.abs() >= 1024 * NANO;
-        if self.format == Format::Binary && is_large && self.nanos % NANO == 0 {
-            return canonical_binary(self.nanos / NANO);
-        }
-        canonical_decimal(self.nanos, self.format == Format::Exponent)
+        let whole = self.nanos / NANO;
+        let text = match self.format {
+            Format::Binary if self.is_whole() && whole.abs() >= 1024 => {
+                if whole % 1024 != 0 {
+                    return whole.to_string();
+                }
+                format!("{}Ki", whole / 1024)
+            }
+            Format::Exponent => format!("{}e-9", self.nanos),
+            Format::Binary | Format::Decimal => format!("{}n", self.nanos),
+        };
+        text::canonical(&text).unwrap_or(text)
     }
 }
 
@@ -202,35 +208,6 @@ fn magnitude(whole: &str, fraction: &str, base: i128, exponent: i32) -> Result<i
     }
     let divisor = 10i128.checked_pow(tens.unsigned_abs()).unwrap_or(LARGEST);
     Ok(value / divisor + i128::from(value % divisor != 0))
-}
-
-fn canonical_decimal(nanos: i128, as_exponent: bool) -> String {
-    const SUFFIXES: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
-    let mut mantissa = nanos;
-    let mut thousands = 0;
-    while mantissa % 1000 == 0 && (as_exponent || thousands + 1 < SUFFIXES.len()) {
-        mantissa /= 1000;
-        thousands += 1;
-    }
-    if as_exponent {
-        return match i64::try_from(thousands).unwrap_or_default() * 3 - 9 {
-            0 => mantissa.to_string(),
-            exponent => format!("{mantissa}e{exponent}"),
-        };
-    }
-    let suffix = SUFFIXES.get(thousands).copied().unwrap_or_default();
-    format!("{mantissa}{suffix}")
-}
-
-fn canonical_binary(whole: i128) -> String {
-    const SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-    let mut mantissa = whole;
-    let mut steps = 0;
-    while mantissa % 1024 == 0 && steps + 1 < SUFFIXES.len() {
-        mantissa /= 1024;
-        steps += 1;
-    }
-    format!("{mantissa}{}", SUFFIXES[steps])
 }
 
 #[cfg(test)]
