@@ -207,12 +207,19 @@ mod tests {
 
     use super::*;
 
+    fn read_spec(spec: Value) -> PluginSpec {
+        serde_json::from_value(spec).unwrap()
+    }
+
     fn merged(spec: Value, data: &[(&str, &[(&str, &str)])]) -> Result<Value, Error> {
-        let spec: PluginSpec = serde_json::from_value(spec).unwrap();
+        let spec = read_spec(spec);
         let find = |source: &ValuesFrom| {
             let (_, keys) = data.iter().find(|(name, _)| *name == source.name)?;
             let keys = keys.iter();
-            Some(keys.map(|(k, v)| ((*k).to_owned(), v.as_bytes().to_vec())).collect())
+            Some(
+                keys.map(|(k, v)| ((*k).to_owned(), v.as_bytes().to_vec()))
+                    .collect(),
+            )
         };
         merge(&spec, find).map(Value::Object)
     }
@@ -221,13 +228,16 @@ mod tests {
     fn later_sources_win_and_values_win_over_all() {
         let spec = json!({
             "valuesFrom": [{"kind": "ConfigMap", "name": "one"}, {"kind": "Secret", "name": "two", "key": "v"}],
-            "values": {"c": {"y": 3}},
+            "values": {"c": {"z": 3}},
         });
-        let one: &[(&str, &str)] = &[("b.yaml", "a: 2\nc: {x: 1, y: 1}"), ("a.yaml", "a: 1\nd: 1")];
-        let two: &[(&str, &str)] = &[("v", "c: {y: 2}"), ("ignored", "a: 9")];
+        let one: &[(&str, &str)] = &[
+            ("b.yaml", "a: 2\nc: {x: 1, z: 1}"),
+            ("a.yaml", "a: 1\nd: 1"),
+        ];
+        let two: &[(&str, &str)] = &[("v", "c: {z: 2}"), ("ignored", "a: 9")];
         assert_eq!(
             merged(spec, &[("one", one), ("two", two)]),
-            Ok(json!({"a": 2, "c": {"x": 1, "y": 3}, "d": 1}))
+            Ok(json!({"a": 2, "c": {"x": 1, "z": 3}, "d": 1}))
         );
     }
 
@@ -243,8 +253,13 @@ mod tests {
 
     #[test]
     fn a_prefix_makes_paths_of_keys_and_keeps_types_and_commas() {
-        let spec = json!({"valuesFrom": [{"kind": "ConfigMap", "name": "global", "prefix": "global."}]});
-        let data: &[(&str, &str)] = &[("enabled", "true"), ("list", "a,b"), ("prometheus.port", "9090")];
+        let spec =
+            json!({"valuesFrom": [{"kind": "ConfigMap", "name": "global", "prefix": "global."}]});
+        let data: &[(&str, &str)] = &[
+            ("enabled", "true"),
+            ("list", "a,b"),
+            ("prometheus.port", "9090"),
+        ];
         assert_eq!(
             merged(spec, &[("global", data)]),
             Ok(json!({"global": {"enabled": true, "list": "a,b", "prometheus": {"port": 9090}}}))
@@ -253,13 +268,17 @@ mod tests {
 
     #[test]
     fn what_is_optional_may_be_missing_and_the_rest_is_named() {
-        let optional = json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k", "optional": true}]});
+        let optional =
+            json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k", "optional": true}]});
         assert_eq!(merged(optional.clone(), &[]), Ok(json!({})));
         assert_eq!(merged(optional, &[("s", &[])]), Ok(json!({})));
         let needed = json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k"}]});
         let message = |result: Result<Value, Error>| result.unwrap_err().to_string();
         assert_eq!(message(merged(needed.clone(), &[])), "Secret s is missing");
-        assert_eq!(message(merged(needed, &[("s", &[])])), "Secret s has no key \"k\"");
+        assert_eq!(
+            message(merged(needed, &[("s", &[])])),
+            "Secret s has no key \"k\""
+        );
     }
 
     #[test]
@@ -268,7 +287,10 @@ mod tests {
         for text in ["hunter2: [", "hunter2", "a: 1\nhunter2: b: c", "*hunter2"] {
             let data: &[(&str, &str)] = &[("k", text)];
             let error = merged(spec.clone(), &[("s", data)]).unwrap_err();
-            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+            assert!(
+                !format!("{error} {error:?}").contains("hunter2"),
+                "{error:?}"
+            );
         }
     }
 }

@@ -17,7 +17,11 @@ pub enum Error {
     Named { name: String },
     #[error("{version:?} is no version or range: {reason}")]
     BadRange { version: String, reason: String },
-    #[error("{place} has no chart {chart}{}{}", OfVersion(version), Nearest(nearest))]
+    #[error(
+        "{place} has no chart {chart}{}{}",
+        OfVersion(version),
+        Nearest(nearest)
+    )]
     NotFound {
         place: String,
         chart: String,

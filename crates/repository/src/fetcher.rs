@@ -10,6 +10,7 @@ use outrigger_chart::{Chart, File, Profile, from_archive, from_files, load_path}
 use tokio::time::Instant;
 use url::Url;
 
+use crate::Error;
 use crate::access::Access;
 use crate::cache::Cache;
 use crate::download::{Blob, Downloader, Place, blocking};
@@ -20,7 +21,6 @@ use crate::loaded::Loaded;
 use crate::local::{self, Found};
 use crate::retry::Backoff;
 use crate::source::Source;
-use crate::Error;
 
 /// How to fetch.
 #[derive(Debug, Clone)]
@@ -208,7 +208,12 @@ impl Fetcher {
             }
             Source::Archive(url) => {
                 let blob = self.current(&url, &url, request).await?;
-                unpack(&blob.bytes, &shown(&url), request, self.shared.options.profile)?
+                unpack(
+                    &blob.bytes,
+                    &shown(&url),
+                    request,
+                    self.shared.options.profile,
+                )?
             }
             Source::Repository(url) if is_manifest(url.path()) => {
                 let blob = self.current(&url, &url, request).await?;
@@ -223,7 +228,10 @@ impl Fetcher {
             }
             Source::Named(name) => return Err(Error::Named { name }),
         };
-        let mut files: Vec<File> = files.into_iter().filter(|file| is_manifest(&file.name)).collect();
+        let mut files: Vec<File> = files
+            .into_iter()
+            .filter(|file| is_manifest(&file.name))
+            .collect();
         files.sort_by(|one, other| one.name.cmp(&other.name));
         let parts: Vec<&[u8]> = files
             .iter()
@@ -239,7 +247,9 @@ impl Fetcher {
 
     async fn from_repository(&self, url: &Url, request: &Request) -> Result<Fetched, Error> {
         let known = self.known_index(url, &request.access).await?;
-        let entry = known.index.choose(&request.chart, request.version.as_deref(), &shown(url))?;
+        let entry = known
+            .index
+            .choose(&request.chart, request.version.as_deref(), &shown(url))?;
         let reference = entry.urls.first().ok_or_else(|| Error::BadIndex {
             url: shown(url),
             line: None,
@@ -287,7 +297,10 @@ impl Fetcher {
         });
         let mut slot = slot.lock().await;
         let options = &self.shared.options;
-        if let Some(known) = slot.as_ref().filter(|known| known.since.elapsed() < options.index_age) {
+        if let Some(known) = slot
+            .as_ref()
+            .filter(|known| known.since.elapsed() < options.index_age)
+        {
             return Ok(known.clone());
         }
         let place = Place {
@@ -319,7 +332,11 @@ impl Fetcher {
         &self,
         act: impl FnOnce(&mut HashMap<String, Arc<tokio::sync::Mutex<Option<Known>>>>) -> T,
     ) -> T {
-        let mut indexes = self.shared.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut indexes = self
+            .shared
+            .indexes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         act(&mut indexes)
     }
 
@@ -331,7 +348,11 @@ impl Fetcher {
         }
         let profile = self.shared.options.profile;
         let request = request.clone();
-        let Blob { bytes, digest, offline } = blob;
+        let Blob {
+            bytes,
+            digest,
+            offline,
+        } = blob;
         let chart = work(move || chart_of(&bytes, place, &request, profile)).await?;
         let chart = Arc::new(chart);
         self.shared.loaded.put(memory, &chart);
@@ -355,7 +376,9 @@ impl Shared {
                     return Ok(fetched(chart, digest, false));
                 }
                 let loaded = load_path(&folder, profile, &mut warn);
-                let chart = Arc::new(loaded.map_err(|source| bad_chart(&folder.display().to_string(), source))?);
+                let chart = Arc::new(
+                    loaded.map_err(|source| bad_chart(&folder.display().to_string(), source))?,
+                );
                 self.loaded.put(digest.clone(), &chart);
                 Ok(fetched(chart, digest, false))
             }
@@ -401,7 +424,10 @@ fn memory_key(digest: &str, request: &Request) -> String {
 /// A place with one chart may have another version than the one that is asked for.
 fn check_version(fetched: &Fetched, request: &Request) -> Result<(), Error> {
     let version = fetched.version.as_str();
-    let wanted = request.version.as_deref().filter(|wanted| !wanted.is_empty());
+    let wanted = request
+        .version
+        .as_deref()
+        .filter(|wanted| !wanted.is_empty());
     if wanted.is_none() || index::pick(&[version], wanted)?.is_some() {
         return Ok(());
     }
@@ -413,7 +439,12 @@ fn check_version(fetched: &Fetched, request: &Request) -> Result<(), Error> {
     })
 }
 
-fn chart_of(bytes: &[u8], place: String, request: &Request, profile: Profile) -> Result<Chart, Error> {
+fn chart_of(
+    bytes: &[u8],
+    place: String,
+    request: &Request,
+    profile: Profile,
+) -> Result<Chart, Error> {
     let loaded = match request.path.as_deref() {
         None | Some("") => from_archive(bytes, profile, &mut warn),
         Some(_) => from_files(unpack(bytes, &place, request, profile)?, profile, &mut warn),
@@ -422,7 +453,12 @@ fn chart_of(bytes: &[u8], place: String, request: &Request, profile: Profile) ->
 }
 
 /// The files of an archive below the path that is asked for.
-fn unpack(bytes: &[u8], place: &str, request: &Request, profile: Profile) -> Result<Vec<File>, Error> {
+fn unpack(
+    bytes: &[u8],
+    place: &str,
+    request: &Request,
+    profile: Profile,
+) -> Result<Vec<File>, Error> {
     let files = archive::read(bytes, profile).map_err(|source| bad_chart(place, source.into()))?;
     let Some(path) = request.path.as_deref().filter(|path| !path.is_empty()) else {
         return Ok(files);
@@ -432,7 +468,10 @@ fn unpack(bytes: &[u8], place: &str, request: &Request, profile: Profile) -> Res
         .into_iter()
         .filter_map(|file| {
             let name = file.name.strip_prefix(&prefix)?.to_owned();
-            Some(File { name, data: file.data })
+            Some(File {
+                name,
+                data: file.data,
+            })
         })
         .collect();
     if below.is_empty() {
@@ -444,7 +483,11 @@ fn unpack(bytes: &[u8], place: &str, request: &Request, profile: Profile) -> Res
     Ok(below)
 }
 
-fn manifests_on_disk(place: &Path, request: &Request, profile: Profile) -> Result<Vec<File>, Error> {
+fn manifests_on_disk(
+    place: &Path,
+    request: &Request,
+    profile: Profile,
+) -> Result<Vec<File>, Error> {
     let shown = place.display().to_string();
     if place.is_file() {
         let bytes = local::read(place)?;
@@ -460,11 +503,15 @@ fn manifests_on_disk(place: &Path, request: &Request, profile: Profile) -> Resul
     };
     let files = local::files(&root)?.into_iter();
     let files = files.filter(|(name, _)| is_manifest(name));
-    files.map(|(name, path)| Ok(File::new(name, local::read(&path)?))).collect()
+    files
+        .map(|(name, path)| Ok(File::new(name, local::read(&path)?)))
+        .collect()
 }
 
 fn is_manifest(name: &str) -> bool {
-    [".yaml", ".yml", ".json"].iter().any(|end| name.to_ascii_lowercase().ends_with(end))
+    [".yaml", ".yml", ".json"]
+        .iter()
+        .any(|end| name.to_ascii_lowercase().ends_with(end))
 }
 
 fn bad_chart(place: &str, source: outrigger_chart::load::Error) -> Error {
@@ -474,7 +521,10 @@ fn bad_chart(place: &str, source: outrigger_chart::load::Error) -> Error {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that the chart crate calls")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that the chart crate calls"
+)]
 fn warn(text: String) {
     tracing::warn!("{text}");
 }

@@ -57,6 +57,9 @@ pub(super) fn ensure_good(plugin: &Plugin) -> anyhow::Result<()> {
         return Ok(());
     }
     let name = plugin.name();
-    let told: String = problems.iter().map(|problem| format!("\n  {problem}")).collect();
+    let told: String = problems
+        .iter()
+        .map(|problem| format!("\n  {problem}"))
+        .collect();
     anyhow::bail!("plugin {name} is not right:{told}")
 }

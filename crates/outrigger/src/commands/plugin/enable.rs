@@ -27,7 +27,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     let plugins = enable(&connection, &args.names, args.change.dry_run).await?;
     let change = &args.change;
-    change.finish(&connection, &plugins, "enabled", Goal::Ready, printer).await
+    change
+        .finish(&connection, &plugins, "enabled", Goal::Ready, printer)
+        .await
 }
 
 pub(super) async fn enable(

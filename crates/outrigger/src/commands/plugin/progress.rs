@@ -49,7 +49,8 @@ pub(super) async fn wait(
         Ok(result) => result,
         Err(_) => {
             let left = waiting.iter();
-            let left = left.map(|((namespace, name), state)| format!("{namespace}/{name} is {state}"));
+            let left =
+                left.map(|((namespace, name), state)| format!("{namespace}/{name} is {state}"));
             let left = left.collect::<Vec<_>>().join("; ");
             Err(anyhow!("not done after {timeout:?}: {left}"))
                 .hint("outrigger plugin show NAME tells more; --timeout gives it longer")
@@ -65,7 +66,10 @@ async fn watch(
 ) -> anyhow::Result<()> {
     let mut known: BTreeMap<Key, Option<Plugin>> =
         keys.iter().map(|key| (key.clone(), None)).collect();
-    waiting.extend(keys.iter().map(|key| (key.clone(), "not there yet".to_owned())));
+    waiting.extend(
+        keys.iter()
+            .map(|key| (key.clone(), "not there yet".to_owned())),
+    );
     let mut events = watcher(scope(client, keys), Config::default()).boxed();
     let mut listed = false;
     while !waiting.is_empty() {
@@ -113,7 +117,10 @@ fn look(
         let name = format!("{}/{}", key.0, key.1);
         match judge(plugin.as_ref(), goal) {
             Verdict::Reached => {
-                tell(&name, &plugin.as_ref().map_or_else(|| "gone".to_owned(), describe));
+                tell(
+                    &name,
+                    &plugin.as_ref().map_or_else(|| "gone".to_owned(), describe),
+                );
                 waiting.remove(key);
             }
             Verdict::Waiting(reason) => {
