@@ -71,6 +71,8 @@ pub enum Error {
     },
     #[error("{place} has no folder {path}")]
     NoPath { place: String, path: String },
+    #[error("loading was cut short")]
+    Interrupted,
     #[error("failed to read {path}")]
     Read {
         path: PathBuf,
@@ -113,7 +115,7 @@ impl Error {
             Self::Tls { .. } => "BadCertificates",
             Self::Untrusted { .. } => "Untrusted",
             Self::BadChart { .. } => "BadChart",
-            Self::Read { .. } => "Unreadable",
+            Self::Read { .. } | Self::Interrupted => "Unreadable",
         }
     }
 

@@ -188,14 +188,12 @@ pub(crate) fn address(repository: &Url) -> Url {
     url
 }
 
+/// The names that somebody may have meant: those that hold the word or are held by it, and slips of the keyboard.
 pub(crate) fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let alike = |other: &&String| {
-        let (short, long) = if name.len() < other.len() {
-            (name, other.as_str())
-        } else {
-            (other.as_str(), name)
-        };
-        !short.is_empty() && (long.contains(short) || distance(short, long) <= 1 + long.len() / 4)
+        let is_part = other.contains(name) || name.contains(other.as_str());
+        let slips = distance(name, other);
+        is_part || slips <= 2.max(name.len() / 4) && slips < name.len().min(other.len())
     };
     names.filter(alike).take(NEAREST).cloned().collect()
 }

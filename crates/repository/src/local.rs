@@ -121,17 +121,12 @@ fn find_among(root: &Path, request: &Request) -> Result<Found, Error> {
         .iter()
         .map(|(version, _)| version.as_str())
         .collect();
-    match pick(&versions, request.version.as_deref())? {
-        Some(at) => Ok(candidates.swap_remove(at).1),
-        None => {
-            let nearest = versions
-                .into_iter()
-                .take(5)
-                .map(ToOwned::to_owned)
-                .collect();
-            Err(not_found(&root.display().to_string(), request, nearest))
-        }
+    if let Some(at) = pick(&versions, request.version.as_deref())? {
+        return Ok(candidates.swap_remove(at).1);
     }
+    let nearest = versions.into_iter().take(5).map(ToOwned::to_owned);
+    let nearest = nearest.collect();
+    Err(not_found(&root.display().to_string(), request, nearest))
 }
 
 /// The name and version that a chart folder says.

@@ -74,7 +74,7 @@ impl Source {
 /// Whether a path is that of a chart archive.
 pub(crate) fn is_archive(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
-    path.ends_with(".tgz") || path.ends_with(".tar.gz")
+    [".tgz", ".tar.gz"].iter().any(|end| path.ends_with(end))
 }
 
 fn without_user(text: &str) -> String {

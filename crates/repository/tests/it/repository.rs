@@ -120,7 +120,7 @@ async fn an_archive_is_fetched_once_and_an_index_only_if_it_changed() {
 async fn an_index_that_is_young_enough_is_not_asked_for_again_by_anybody() {
     let server = shop().await;
     let options = outrigger_repository::Options {
-        index_age: std::time::Duration::from_secs(3600),
+        index_age: std::time::Duration::from_hours(1),
         ..options(None)
     };
     let fetcher = outrigger_repository::Fetcher::new(options);
