@@ -9,7 +9,7 @@ use crate::arguments::{Output, OutputFlag};
 use crate::printer::Printer;
 
 /// The flags of verbs that change something.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct ChangeFlags {
     /// Only say what would be; the API server checks it, nothing is kept
     #[arg(long)]

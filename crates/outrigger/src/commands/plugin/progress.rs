@@ -15,7 +15,7 @@ use super::verdict::{Goal, Verdict, describe, judge};
 use crate::report::{HintExt as _, note};
 
 /// The flags of verbs that can wait.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct WaitFlags {
     /// Wait until it is done and healthy
     #[arg(long)]
@@ -45,17 +45,14 @@ pub(super) async fn wait(
 ) -> anyhow::Result<()> {
     let mut waiting: BTreeMap<Key, String> = BTreeMap::new();
     let watched = watch(client, keys, goal, &mut waiting);
-    match tokio::time::timeout(timeout, watched).await {
-        Ok(result) => result,
-        Err(_) => {
-            let left = waiting.iter();
-            let left =
-                left.map(|((namespace, name), state)| format!("{namespace}/{name} is {state}"));
-            let left = left.collect::<Vec<_>>().join("; ");
-            Err(anyhow!("not done after {timeout:?}: {left}"))
-                .hint("outrigger plugin show NAME tells more; --timeout gives it longer")
-        }
+    if let Ok(result) = tokio::time::timeout(timeout, watched).await {
+        return result;
     }
+    let left = waiting.iter();
+    let left = left.map(|((namespace, name), state)| format!("{namespace}/{name} is {state}"));
+    let left = left.collect::<Vec<_>>().join("; ");
+    Err(anyhow!("not done after {timeout:?}: {left}"))
+        .hint("outrigger plugin show NAME tells more; --timeout gives it longer")
 }
 
 async fn watch(

@@ -68,7 +68,8 @@ pub(super) async fn roll_back(
     if !plugin.spec.values_from.is_empty() {
         note("what comes from ConfigMaps and Secrets stays as it is there now");
     }
-    let plugin = edit(&connection.plugins(), name, dry_run, |plugin| {
+    let api = connection.plugins();
+    let plugin = edit(&api, name, dry_run, |plugin| {
         restore(plugin, &record);
         ensure_good(plugin)
     });
