@@ -53,6 +53,8 @@ pub enum Error {
     },
     #[error("{0:?} is no image registry: expected HOST[:PORT][/PATH]")]
     Registry(String),
+    #[error("create: failed to create: namespaces {0:?} not found")]
+    NoNamespace(String),
     #[error("release: not found")]
     NotFound,
     #[error("release has no {0} version")]
