@@ -299,6 +299,32 @@ impl Desired {
     }
 }
 
+#[cfg(test)]
+impl Desired {
+    /// A release of these documents, without a cluster.
+    pub(crate) fn for_tests(past: &Past, documents: &[&str], hooks: Vec<Hook>) -> Self {
+        let chart = StoredChart::named(Title {
+            name: "web".to_owned(),
+            version: "1.0.0".to_owned(),
+            app_version: "2".to_owned(),
+        });
+        let kinds = Arc::new(crate::cluster::kinds_for_tests());
+        let mut desired = Self::new(past, chart, Map::new(), kinds);
+        desired.documents = documents
+            .iter()
+            .map(|&content| Document {
+                source: "web/templates/a.yaml".to_owned(),
+                content: content.to_owned(),
+            })
+            .collect();
+        desired.objects = desired
+            .read(&desired.documents)
+            .expect("the documents of a test are right");
+        desired.hooks = hooks;
+        desired
+    }
+}
+
 /// Until a revision was deployed, every attempt is an installation.
 pub(crate) fn action(past: &Past) -> Action {
     match past.deployed() {

@@ -8,7 +8,7 @@ pub(crate) mod payload;
 pub(crate) mod secret;
 pub(crate) mod skeleton;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -172,7 +172,9 @@ fn source_and_content(document: &str) -> (&str, &str) {
     let Some(rest) = document.strip_prefix("# Source: ") else {
         return ("", document);
     };
-    rest.split_once('\n').unwrap_or((rest, ""))
+    let (source, content) = rest.split_once('\n').unwrap_or((rest, ""));
+    // The line break that was put after the document.
+    (source, content.strip_suffix('\n').unwrap_or(content))
 }
 
 /// One document of a manifest as Helm prints and stores it.

@@ -90,7 +90,11 @@ async fn render_at(
         Crds::Skip => Vec::new(),
         Crds::Create | Crds::Replace => definitions(&rendered)?,
     };
-    let kinds = served.with_definitions(definitions.iter().map(Object::body));
+    let kinds = if definitions.is_empty() {
+        Arc::clone(&served)
+    } else {
+        Arc::new(served.with_definitions(definitions.iter().map(Object::body)))
+    };
     // Templates see what the chart's own definitions add, as if they were installed before.
     if kinds.capabilities() != served.capabilities() {
         (rendered, warnings) = run(job(kinds.capabilities())).await?;
@@ -101,7 +105,7 @@ async fn render_at(
         chart,
         values.clone(),
         rendered,
-        Arc::new(kinds),
+        kinds,
     )
     .await?;
     desired.revision = revision;
