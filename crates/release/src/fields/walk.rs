@@ -74,7 +74,17 @@ impl Walk {
     }
 
     fn value(&mut self, wanted: &Value, live: &Value, field: Option<&Value>) {
+        // Much of the metadata is nobody's.
+        if let (".metadata", Some(map)) = (self.path.as_str(), as_map(wanted)) {
+            let fields = field.and_then(as_map);
+            return self.map(map, live, fields.unwrap_or(&Map::new()));
+        }
         let Some(field) = field.and_then(as_map) else {
+            if let (Some(map), Value::Object(_)) = (as_map(wanted), live)
+                && !map.is_empty()
+            {
+                return self.map(map, live, &Map::new());
+            }
             let change = self.change(live, Some(wanted));
             self.comparison.not_ours.push(change);
             return;

@@ -6,7 +6,7 @@ use outrigger_release::{Action, Change, Options, Outcome, drift, from_manifests,
 use serde_json::{Value, json};
 
 use crate::charts::{WEB_OBJECTS, chart, web};
-use crate::stage::{Stage, plan_for};
+use crate::stage::{Stage, deploy, plan_for};
 
 fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|&name| name.to_owned()).collect()
@@ -288,12 +288,14 @@ async fn the_namespace_of_a_release_is_made_if_asked_to() {
     let stage = Stage::open().await;
     let id = outrigger_release::ReleaseId::new("elsewhere", "web");
     let mut options = Options::default();
-    let failure = crate::stage::deploy(&stage.cluster, &id, &web(), &json!({}), &options, &|_| {});
-    let text = failure.await.unwrap_err().text();
+    let (chart, values) = (web(), json!({}));
+    let failure = deploy(&stage.cluster, &id, &chart, &values, &options, &|_| {}).await;
+    let text = failure.unwrap_err().text();
     assert!(text.contains("namespaces \"elsewhere\" not found"), "{text}");
     options.create_namespace = true;
-    let done = crate::stage::deploy(&stage.cluster, &id, &web(), &json!({}), &options, &|_| {});
-    done.await.unwrap();
+    deploy(&stage.cluster, &id, &chart, &values, &options, &|_| {})
+        .await
+        .unwrap();
     let namespace = stage.get("/api/v1/namespaces/elsewhere").await.unwrap();
     assert_eq!(namespace["metadata"]["labels"]["name"], "elsewhere");
     stage.close().await;
@@ -308,7 +310,8 @@ async fn images_come_from_the_registry_that_was_named() {
     };
     let past = past(&stage.cluster, &stage.id).await.unwrap();
     let values = crate::stage::map(&json!({}));
-    let desired = outrigger_release::render(&stage.cluster, &past, &web(), &values, &rendering);
+    let chart = web();
+    let desired = outrigger_release::render(&stage.cluster, &past, &chart, &values, &rendering);
     let desired = desired.await.unwrap();
     assert_eq!(desired.images()[0].image, "reg.local/mirror/library/nginx:1");
     assert!(desired.manifest().contains("reg.local/mirror/library/nginx:1"));

@@ -9,7 +9,7 @@ use outrigger_release::{Cluster, Error, Failure, Options, Refusal};
 use serde_json::json;
 
 use crate::charts::{WEB_OBJECTS, chart, web};
-use crate::stage::{Stage, deploy};
+use crate::stage::{Stage, deploy, plan_for};
 
 const MAP: &str = "/api/v1/namespaces/default/configmaps/web-map";
 
@@ -18,7 +18,7 @@ async fn a_field_of_another_manager_is_a_conflict_unless_it_is_taken() {
     let stage = Stage::open().await;
     let mut options = Options::default();
     stage.deploy(&web(), &json!({}), &options).await.unwrap();
-    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"text": "theirs"}});
+    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web-map"}, "data": {"text": "theirs"}});
     stage.apply_as("mallory", MAP, &theirs).await;
     let values = json!({"map": "two"});
     let failure = stage.deploy(&web(), &values, &options).await.unwrap_err();
@@ -41,7 +41,7 @@ async fn a_field_of_another_manager_is_a_conflict_unless_it_is_taken() {
 #[tokio::test]
 async fn nothing_is_changed_or_recorded_if_the_plan_is_refused() {
     let stage = Stage::open().await;
-    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"text": "theirs"}});
+    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web-map"}, "data": {"text": "theirs"}});
     stage.apply_as("mallory", MAP, &theirs).await;
     let mut options = Options::default();
     let failure = stage.deploy(&web(), &json!({}), &options).await;
@@ -181,8 +181,8 @@ async fn nothing_secret_is_in_debug_texts_of_a_run() {
     let stage = Stage::open().await;
     let options = Options::default();
     let values = json!({"password": "hunter3"});
-    let plan = crate::stage::plan_for(&stage.cluster, &stage.id, &web(), &values, &options);
-    let plan = plan.await.unwrap().unwrap();
+    let plan = plan_for(&stage.cluster, &stage.id, &web(), &values, &options).await;
+    let plan = plan.unwrap().unwrap();
     let text = format!("{plan} {plan:?} {}", serde_json::to_string(&plan).unwrap());
     assert!(!text.contains("hunter"), "{text}");
     stage.close().await;
