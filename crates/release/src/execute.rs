@@ -83,12 +83,13 @@ pub async fn execute(
 ) -> Result<Outcome, Failure> {
     let context = Context::new(cluster, options, progress);
     if !plan.action.is_recorded() {
-        fenced(&context, perform(&context, &plan, &mut None)).await?;
+        fenced(&context, Box::pin(perform(&context, &plan, &mut None))).await?;
         return Ok(outcome(&plan));
     }
     let records = Records::begin(&context, &plan).await?;
     let mut record = Some(records.current.clone());
-    let result = fenced(&context, perform(&context, &plan, &mut record)).await;
+    let work = Box::pin(perform(&context, &plan, &mut record));
+    let result = fenced(&context, work).await;
     let records = records.with(record);
     match result {
         Ok(()) => {
@@ -124,7 +125,9 @@ async fn perform(
     let states = apply::objects(context, plan).await?;
     apply::prune(context, plan).await?;
     if context.options.wait {
-        let awaited = states.into_iter().map(|(id, state)| Awaited::object(id, Some(state)));
+        let awaited = states
+            .into_iter()
+            .map(|(id, state)| Awaited::object(id, Some(state)));
         let rules = &context.options.health;
         wait_for(
             context.cluster,

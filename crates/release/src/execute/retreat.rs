@@ -26,28 +26,24 @@ pub(super) async fn retreat(context: &Context<'_>, plan: &Plan, failure: Failure
     (context.progress)(Progress::RollingBack { to });
     let cluster = context.cluster;
     let id = &plan.release;
-    match to {
-        Some(to) => {
-            let back = rollback(cluster, id, Some(to), &options, context.progress);
-            match Box::pin(back).await {
-                Ok(outcome) => Failure::RolledBack {
-                    release,
-                    revision: outcome.revision,
-                    source: Box::new(failure),
-                },
-                Err(way_back) => stuck(failure, way_back),
-            }
-        }
-        None => {
-            let away = uninstall(cluster, id, &[], &options, context.progress);
-            match Box::pin(away).await {
-                Ok(_) => Failure::Uninstalled {
-                    release,
-                    source: Box::new(failure),
-                },
-                Err(way_back) => stuck(failure, way_back),
-            }
-        }
+    if to.is_none() {
+        let away = uninstall(cluster, id, &[], &options, context.progress);
+        return match Box::pin(away).await {
+            Ok(_) => Failure::Uninstalled {
+                release,
+                source: Box::new(failure),
+            },
+            Err(way_back) => stuck(failure, way_back),
+        };
+    }
+    let back = rollback(cluster, id, to, &options, context.progress);
+    match Box::pin(back).await {
+        Ok(outcome) => Failure::RolledBack {
+            release,
+            revision: outcome.revision,
+            source: Box::new(failure),
+        },
+        Err(way_back) => stuck(failure, way_back),
     }
 }
 

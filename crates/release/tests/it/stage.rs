@@ -231,7 +231,9 @@ impl tower_service::Service<Request<Body>> for Dying {
         Box::pin(async move {
             let is_last = line
                 .left
-                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                    left.checked_sub(1)
+                })
                 .is_err();
             let entry = format!("{} {}", request.method(), request.uri());
             line.log.lock().unwrap().push(entry);

@@ -45,9 +45,15 @@ async fn nothing_is_changed_or_recorded_if_the_plan_is_refused() {
     stage.apply_as("mallory", MAP, &theirs).await;
     let mut options = Options::default();
     let failure = stage.deploy(&web(), &json!({}), &options).await;
-    assert!(matches!(failure, Err(Failure::Refused(Refusal::Foreign { .. }))));
+    assert!(matches!(
+        failure,
+        Err(Failure::Refused(Refusal::Foreign { .. }))
+    ));
     assert!(stage.statuses().await.is_empty());
-    assert_eq!(stage.objects().await, BTreeSet::from(["configmaps/web-map".to_owned()]));
+    assert_eq!(
+        stage.objects().await,
+        BTreeSet::from(["configmaps/web-map".to_owned()])
+    );
     options.take_ownership = true;
     stage.deploy(&web(), &json!({}), &options).await.unwrap();
     assert_eq!(stage.get(MAP).await.unwrap()["data"]["text"], "one");
@@ -62,7 +68,10 @@ async fn an_immutable_field_that_only_the_server_knows_has_a_hint() {
         "templates/a.yaml",
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nimmutable: true\ndata: {x: {{ .Values.x | quote }}}\n",
     )]);
-    stage.deploy(&chart, &json!({"x": "1"}), &options).await.unwrap();
+    stage
+        .deploy(&chart, &json!({"x": "1"}), &options)
+        .await
+        .unwrap();
     let failure = stage.deploy(&chart, &json!({"x": "2"}), &options).await;
     let failure = failure.unwrap_err();
     assert!(matches!(failure, Failure::Apply(_)), "{failure:?}");
@@ -83,9 +92,15 @@ async fn a_failed_upgrade_goes_back_to_the_last_good_revision() {
     stage.deploy(&web(), &json!({}), &options).await.unwrap();
     let values = json!({"map": "two", "image": "nginx:2", "simulate": "never-ready"});
     let failure = stage.deploy(&web(), &values, &options).await.unwrap_err();
-    assert!(matches!(failure, Failure::RolledBack { revision: 3, .. }), "{failure}");
+    assert!(
+        matches!(failure, Failure::RolledBack { revision: 3, .. }),
+        "{failure}"
+    );
     let text = failure.text();
-    assert!(text.contains("Deployment/default/web not ready. status: InProgress"), "{text}");
+    assert!(
+        text.contains("Deployment/default/web not ready. status: InProgress"),
+        "{text}"
+    );
     assert_eq!(stage.get(MAP).await.unwrap()["data"]["text"], "one");
     assert_eq!(
         stage.statuses().await,
@@ -147,7 +162,10 @@ async fn without_rights_it_is_said_what_may_not_be_done() {
     let error = failure.cluster_error().unwrap();
     assert!(error.is_forbidden() && !error.is_transient());
     let text = failure.text();
-    assert!(text.contains("nobody") && text.contains("cannot list resource \"secrets\""), "{text}");
+    assert!(
+        text.contains("nobody") && text.contains("cannot list resource \"secrets\""),
+        "{text}"
+    );
     assert!(failure.hint().unwrap().contains("role"));
     stage.close().await;
 }
@@ -155,7 +173,10 @@ async fn without_rights_it_is_said_what_may_not_be_done() {
 #[tokio::test]
 async fn an_unknown_kind_is_refused_in_helms_words() {
     let stage = Stage::open().await;
-    let chart = chart(&[("templates/a.yaml", "{apiVersion: example.com/v1, kind: Boat, metadata: {name: a}}")]);
+    let chart = chart(&[(
+        "templates/a.yaml",
+        "{apiVersion: example.com/v1, kind: Boat, metadata: {name: a}}",
+    )]);
     let failure = stage.deploy(&chart, &json!({}), &Options::default()).await;
     let Err(Failure::Cluster(Error::UnknownKind { kind, .. })) = failure else {
         panic!("{failure:?}");
