@@ -10,6 +10,7 @@ use crate::printer::Printer;
 
 /// The flags of verbs that change something.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Outcome")]
 pub(crate) struct ChangeFlags {
     /// Only say what would be; the API server checks it, nothing is kept
     #[arg(long)]
