@@ -289,7 +289,9 @@ pub struct PluginStatus {
 }
 
 /// One object that a plugin added.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub struct InventoryEntry {
     pub api_version: String,
@@ -300,6 +302,9 @@ pub struct InventoryEntry {
     /// Whether it stays when the plugin goes
     #[serde(default, skip_serializing_if = "is_false")]
     pub keep: bool,
+    /// The digest of the names of the fields that are the plugin's, as they were when it was applied last
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<String>,
 }
 
 fn yes() -> bool {
