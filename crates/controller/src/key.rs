@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use kube::ResourceExt as _;
 use outrigger_api::plugin::{Dependency, Plugin};
 
 /// A plugin by namespace and name.
@@ -21,7 +20,7 @@ impl Key {
     }
 
     pub fn of(plugin: &Plugin) -> Self {
-        Self::new(plugin.namespace().unwrap_or_default(), plugin.name_any())
+        Self::new(plugin.own_namespace(), plugin.own_name())
     }
 
     /// The plugin that a dependency names; without a namespace it is that of the one who depends.

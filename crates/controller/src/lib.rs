@@ -14,6 +14,7 @@ mod backoff;
 mod conditions;
 mod context;
 mod decide;
+pub mod definitions;
 mod digest;
 mod draft;
 mod engine;
@@ -23,6 +24,7 @@ mod file_overrides;
 mod graph;
 mod key;
 pub mod lease;
+mod mirror;
 mod news;
 mod objects;
 mod observe;
@@ -72,6 +74,8 @@ pub struct Options {
     pub resync: Duration,
     /// How leadership is held; none to work without asking others.
     pub lease: Option<lease::Options>,
+    /// Whether objects of KubeGems and TKEStack are mirrored.
+    pub compat: bool,
     /// Where charts come from.
     pub fetcher: outrigger_repository::Options,
     /// Tells the time of day.
@@ -88,6 +92,7 @@ impl Default for Options {
             backoff: Backoff::default(),
             resync: Duration::from_mins(10),
             lease: None,
+            compat: false,
             fetcher: outrigger_repository::Options::default(),
             now: Timestamp::now,
         }
@@ -133,6 +138,11 @@ async fn work(client: Client, options: Options, stop: impl Future<Output = ()>) 
         fetcher: Fetcher::new(options.fetcher.clone()),
         repositories: Repositories::default(),
     };
+    let mirror = options.compat.then(|| {
+        let mirror = mirror::run(client.clone(), options.now);
+        watches::spawn(mirror)
+    });
     let ctx = Context::new(client, options, sources, sender);
     Engine::new(ctx, receiver).run(stop).await;
+    drop(mirror);
 }

@@ -75,7 +75,7 @@ async fn values_of(
     plugin: &Plugin,
     looked: &mut Looked,
 ) -> Result<(Values, Vec<String>), Trouble> {
-    let namespace = plugin.namespace();
+    let namespace = plugin.own_namespace();
     let mut sources = Vec::new();
     let mut salts = Vec::new();
     for from in &plugin.spec.values_from {
@@ -92,7 +92,7 @@ async fn values_of(
         }
         sources.push((from.clone(), object));
     }
-    let values = values::merge(namespace, &sources, &plugin.spec.values)?;
+    let values = values::merge(&plugin.spec, &sources)?;
     Ok((values, salts))
 }
 

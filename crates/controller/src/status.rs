@@ -27,7 +27,7 @@ pub(crate) fn patch(saved: Option<&PluginStatus>, wanted: &PluginStatus) -> Opti
 }
 
 /// What to merge into `before` to get `after`; lists are replaced.
-fn difference(before: &Value, after: &Value) -> Option<Value> {
+pub(crate) fn difference(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         return (before != after).then(|| after.clone());
     };
@@ -85,12 +85,12 @@ pub(crate) async fn set_finalizer(
         "resourceVersion": metadata.resource_version,
         "uid": metadata.uid,
     }});
-    let api: Api<Plugin> = Api::namespaced(client.clone(), plugin.namespace());
+    let api: Api<Plugin> = Api::namespaced(client.clone(), plugin.own_namespace());
     let parameters = PatchParams {
         field_manager: Some(MANAGER.to_owned()),
         ..PatchParams::default()
     };
-    api.patch(plugin.name(), &parameters, &Patch::Merge(&patch))
+    api.patch(plugin.own_name(), &parameters, &Patch::Merge(&patch))
         .await
 }
 

@@ -86,12 +86,12 @@ impl From<sources::Error> for Trouble {
     }
 }
 
-impl From<values::Problem> for Trouble {
-    fn from(problem: values::Problem) -> Self {
-        if problem.is_missing() {
-            Self::Wait(Obstacle::new("ValuesMissing", problem.to_string()))
+impl From<outrigger_api::values::Error> for Trouble {
+    fn from(error: outrigger_api::values::Error) -> Self {
+        if values::is_missing(&error) {
+            Self::Wait(Obstacle::new("ValuesMissing", error.to_string()))
         } else {
-            Self::failed(RENDERED, "BadValues", problem.to_string(), false)
+            Self::failed(RENDERED, "BadValues", error.to_string(), false)
         }
     }
 }

@@ -62,7 +62,8 @@ impl Drop for Watch {
     }
 }
 
-fn spawn(task: impl Future<Output = ()> + Send + 'static) -> Watch {
+/// Starts a task that ends when what is given back is dropped.
+pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> Watch {
     Watch(tokio::spawn(task).abort_handle())
 }
 

@@ -328,7 +328,7 @@ pub(crate) fn place(plugin: &Plugin) -> Place {
     match &plugin.spec.cluster {
         None => Place::Here,
         Some(cluster) => Place::Remote {
-            namespace: plugin.namespace().to_owned(),
+            namespace: plugin.own_namespace().to_owned(),
             secret: cluster.secret_name.clone(),
             key: plugin.kubeconfig_key().to_owned(),
         },
