@@ -101,7 +101,10 @@ mod tests {
         assert_eq!(rules.len(), rules::SPEC.len());
         assert_eq!(spec["properties"]["enabled"]["default"], true);
         assert_eq!(spec["properties"]["kind"]["default"], "helm");
-        assert_eq!(spec["properties"]["values"]["x-kubernetes-preserve-unknown-fields"], true);
+        assert_eq!(
+            spec["properties"]["values"]["x-kubernetes-preserve-unknown-fields"],
+            true
+        );
         assert!(!definition.to_string().contains("nullable"));
     }
 }

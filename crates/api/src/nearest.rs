@@ -34,7 +34,10 @@ mod tests {
     fn a_slip_is_understood_and_a_strange_word_is_not() {
         let known = ["version", "values", "installNamespace"];
         assert_eq!(nearest("verison", &known), Some("version"));
-        assert_eq!(nearest("installnamespace", &known), Some("installNamespace"));
+        assert_eq!(
+            nearest("installnamespace", &known),
+            Some("installNamespace")
+        );
         assert_eq!(nearest("replicas", &known), None);
     }
 }

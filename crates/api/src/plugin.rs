@@ -126,9 +126,7 @@ pub struct PluginSpec {
 }
 
 /// How a plugin is made into objects.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PluginKind {
     /// A chart, installed as a Helm release with hooks and history

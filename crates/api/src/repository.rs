@@ -8,7 +8,9 @@ use crate::condition::Condition;
 use crate::pattern::REPOSITORY_URL;
 
 /// A place with charts. Of two that have the same chart, the one with the lower priority wins.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, CustomResource)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, CustomResource,
+)]
 #[kube(
     group = "outrigger.dev",
     version = "v1beta1",

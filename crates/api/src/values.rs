@@ -212,7 +212,10 @@ mod tests {
         let find = |source: &ValuesFrom| {
             let (_, keys) = data.iter().find(|(name, _)| *name == source.name)?;
             let keys = keys.iter();
-            Some(keys.map(|(k, v)| ((*k).to_owned(), v.as_bytes().to_vec())).collect())
+            Some(
+                keys.map(|(k, v)| ((*k).to_owned(), v.as_bytes().to_vec()))
+                    .collect(),
+            )
         };
         merge(&spec, find).map(Value::Object)
     }
@@ -223,7 +226,10 @@ mod tests {
             "valuesFrom": [{"kind": "ConfigMap", "name": "one"}, {"kind": "Secret", "name": "two", "key": "v"}],
             "values": {"c": {"y": 3}},
         });
-        let one: &[(&str, &str)] = &[("b.yaml", "a: 2\nc: {x: 1, y: 1}"), ("a.yaml", "a: 1\nd: 1")];
+        let one: &[(&str, &str)] = &[
+            ("b.yaml", "a: 2\nc: {x: 1, y: 1}"),
+            ("a.yaml", "a: 1\nd: 1"),
+        ];
         let two: &[(&str, &str)] = &[("v", "c: {y: 2}"), ("ignored", "a: 9")];
         assert_eq!(
             merged(spec, &[("one", one), ("two", two)]),
@@ -243,8 +249,13 @@ mod tests {
 
     #[test]
     fn a_prefix_makes_paths_of_keys_and_keeps_types_and_commas() {
-        let spec = json!({"valuesFrom": [{"kind": "ConfigMap", "name": "global", "prefix": "global."}]});
-        let data: &[(&str, &str)] = &[("enabled", "true"), ("list", "a,b"), ("prometheus.port", "9090")];
+        let spec =
+            json!({"valuesFrom": [{"kind": "ConfigMap", "name": "global", "prefix": "global."}]});
+        let data: &[(&str, &str)] = &[
+            ("enabled", "true"),
+            ("list", "a,b"),
+            ("prometheus.port", "9090"),
+        ];
         assert_eq!(
             merged(spec, &[("global", data)]),
             Ok(json!({"global": {"enabled": true, "list": "a,b", "prometheus": {"port": 9090}}}))
@@ -253,13 +264,17 @@ mod tests {
 
     #[test]
     fn what_is_optional_may_be_missing_and_the_rest_is_named() {
-        let optional = json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k", "optional": true}]});
+        let optional =
+            json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k", "optional": true}]});
         assert_eq!(merged(optional.clone(), &[]), Ok(json!({})));
         assert_eq!(merged(optional, &[("s", &[])]), Ok(json!({})));
         let needed = json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k"}]});
         let message = |result: Result<Value, Error>| result.unwrap_err().to_string();
         assert_eq!(message(merged(needed.clone(), &[])), "Secret s is missing");
-        assert_eq!(message(merged(needed, &[("s", &[])])), "Secret s has no key \"k\"");
+        assert_eq!(
+            message(merged(needed, &[("s", &[])])),
+            "Secret s has no key \"k\""
+        );
     }
 
     #[test]
@@ -268,7 +283,10 @@ mod tests {
         for text in ["hunter2: [", "hunter2", "a: 1\nhunter2: b: c", "*hunter2"] {
             let data: &[(&str, &str)] = &[("k", text)];
             let error = merged(spec.clone(), &[("s", data)]).unwrap_err();
-            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+            assert!(
+                !format!("{error} {error:?}").contains("hunter2"),
+                "{error:?}"
+            );
         }
     }
 }

@@ -36,7 +36,8 @@ pub(crate) async fn install(pass: &mut Pass, wanted: &Wanted) -> Result<i64, Tro
     let plugin = Arc::clone(&pass.facts.plugin);
     let planned = Arc::new(Mutex::new(Vec::new()));
     let listener = Listener::new(pass);
-    let work = perform(&pass.ctx.options, &plugin, wanted, &planned, &listener);
+    let ctx = Arc::clone(&pass.ctx);
+    let work = perform(&ctx.options, &plugin, wanted, &planned, &listener);
     let work = Box::pin(work);
     let result = watched(pass, work, &listener).await;
     if result.is_err() {
@@ -52,7 +53,8 @@ pub(crate) async fn install(pass: &mut Pass, wanted: &Wanted) -> Result<i64, Tro
 pub(crate) async fn correct(pass: &mut Pass, wanted: &Wanted) -> Result<(), Trouble> {
     let plugin = Arc::clone(&pass.facts.plugin);
     let listener = Listener::new(pass);
-    let work = put_right(&pass.ctx.options, &plugin, wanted, &listener);
+    let ctx = Arc::clone(&pass.ctx);
+    let work = put_right(&ctx.options, &plugin, wanted, &listener);
     let outcome = watched(pass, Box::pin(work), &listener).await?;
     note_outcome(pass, wanted, outcome);
     Ok(())

@@ -10,7 +10,7 @@ use outrigger_api::annotation::{CASCADE, FORCE};
 use outrigger_api::plugin::{self, Drift, FINALIZER, Phase, Plugin, PluginKind};
 
 use crate::backoff::Backoff;
-use crate::conditions::{self, HEALTHY, READY, Saying};
+use crate::conditions::{HEALTHY, READY, Saying};
 use crate::facts::{DependencyFact, Facts, ObjectFacts};
 use crate::graph;
 use crate::key::Key;
@@ -417,11 +417,6 @@ fn unhealthy_text(objects: &ObjectFacts) -> Option<String> {
         text.push_str(&format!("; and {} more", unhealthy.len() - SHOWN));
     }
     Some(text)
-}
-
-/// Whether the plugin is told to be Ready.
-pub(crate) fn is_ready(facts: &Facts) -> bool {
-    conditions::is_true(&facts.status.conditions, READY)
 }
 
 #[cfg(test)]

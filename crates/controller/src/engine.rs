@@ -210,10 +210,6 @@ impl Engine {
                 self.wake_all();
             }
             News::Waits(key) => self.queue.wait(&key),
-            News::Wrote(plugin) => {
-                let woken = self.world.apply(*plugin);
-                self.wake(woken);
-            }
         }
     }
 

@@ -55,7 +55,7 @@ impl Teller {
     pub(crate) fn tell(&self, plugin: &Plugin, story: Story) {
         let result = self.sender.try_send((plugin.object_ref(&()), story));
         if result.is_err() {
-            tracing::debug!(plugin = plugin.own_name(), "too many events at once");
+            tracing::debug!(plugin = plugin.name(), "too many events at once");
         }
     }
 }

@@ -20,7 +20,7 @@ impl Key {
     }
 
     pub fn of(plugin: &Plugin) -> Self {
-        Self::new(plugin.own_namespace(), plugin.own_name())
+        Self::new(plugin.namespace(), plugin.name())
     }
 
     /// The plugin that a dependency names; without a namespace it is that of the one who depends.

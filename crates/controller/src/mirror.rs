@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
-use kube::runtime::watcher::{Config, Event, metadata_watcher, watcher};
+use kube::core::PartialObjectMeta;
+use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::compat::Foreign;
 use outrigger_api::plugin::Plugin;
@@ -42,9 +43,9 @@ pub(crate) async fn run(client: Client, now: fn() -> Timestamp) {
 async fn follow_definition(client: Client, kind: Foreign, now: fn() -> Timestamp) {
     let resource = kind.resource();
     let name = format!("{}.{}", resource.plural, resource.group);
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(client.clone());
     let config = Config::default().fields(&format!("metadata.name={name}"));
-    let mut events = std::pin::pin!(metadata_watcher(api, config));
+    let mut events = std::pin::pin!(watcher(api, config));
     let mut failures = 0;
     let mut mirror: Option<futures::future::BoxFuture<'static, ()>> = None;
     loop {

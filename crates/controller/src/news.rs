@@ -26,8 +26,6 @@ pub(crate) enum News {
     Repositories,
     /// A worker only waits from now on.
     Waits(Key),
-    /// A worker wrote a plugin.
-    Wrote(Box<Plugin>),
 }
 
 /// What is seen of an object.

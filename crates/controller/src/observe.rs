@@ -75,7 +75,7 @@ async fn values_of(
     plugin: &Plugin,
     looked: &mut Looked,
 ) -> Result<(Values, Vec<String>), Trouble> {
-    let namespace = plugin.own_namespace();
+    let namespace = plugin.namespace();
     let mut sources = Vec::new();
     let mut salts = Vec::new();
     for from in &plugin.spec.values_from {

@@ -32,7 +32,7 @@ pub(crate) struct Reference {
 
 /// Everything that a plugin refers to.
 pub(crate) fn of(plugin: &Plugin) -> BTreeSet<Reference> {
-    let namespace = plugin.own_namespace();
+    let namespace = plugin.namespace();
     let reference = |source: Source, name: &str| Reference {
         source,
         namespace: namespace.to_owned(),

@@ -85,12 +85,12 @@ pub(crate) async fn set_finalizer(
         "resourceVersion": metadata.resource_version,
         "uid": metadata.uid,
     }});
-    let api: Api<Plugin> = Api::namespaced(client.clone(), plugin.own_namespace());
+    let api: Api<Plugin> = Api::namespaced(client.clone(), plugin.namespace());
     let parameters = PatchParams {
         field_manager: Some(MANAGER.to_owned()),
         ..PatchParams::default()
     };
-    api.patch(plugin.own_name(), &parameters, &Patch::Merge(&patch))
+    api.patch(plugin.name(), &parameters, &Patch::Merge(&patch))
         .await
 }
 

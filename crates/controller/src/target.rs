@@ -109,7 +109,7 @@ impl Targets {
         let place = world::place(plugin);
         let account = plugin.spec.service_account_name.as_ref();
         let user = account.map(|name| {
-            let namespace = plugin.own_namespace();
+            let namespace = plugin.namespace();
             format!("system:serviceaccount:{namespace}:{name}")
         });
         let (secret, read) = match &place {

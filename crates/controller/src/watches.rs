@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{DynamicObject, GroupVersionKind};
-use kube::core::DeserializeGuard;
-use kube::runtime::watcher::{self, Config, Event, metadata_watcher, watcher};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use outrigger_api::plugin::Plugin;
 use outrigger_api::repository::Repository;
@@ -127,8 +127,8 @@ where
         + Send
         + 'static,
 {
-    let api: Api<K> = Api::namespaced(client, &namespace);
-    let events = metadata_watcher(api, Config::default());
+    let api: Api<PartialObjectMeta<K>> = Api::namespaced(client, &namespace);
+    let events = watcher(api, Config::default());
     spawn(follow("sources of values", events, news, move |event| {
         let event = news::map(event, |object| {
             let version = object.resource_version().unwrap_or_default();
@@ -147,20 +147,20 @@ pub(crate) fn objects(
 ) -> Watch {
     spawn(async move {
         let Some(client) = client.await else { return };
-        let Some(api) = api(&client, &kind).await else {
-            return;
-        };
+        let resource = resource(&client, &kind).await;
         let config = Config::default().labels(MANAGED);
         let is_plain = PLAIN.contains(&(kind.api_version.as_str(), kind.kind.as_str()));
         let name = kind.kind.clone();
         if is_plain {
-            let events = metadata_watcher(api, config);
+            let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource);
+            let events = watcher(api, config);
             follow(&name, events, news, move |event| {
                 let event = news::map(event, |object| Sight::of(&object.metadata, None));
                 Some(News::Object(place.clone(), kind.clone(), event))
             })
             .await;
         } else {
+            let api: Api<DynamicObject> = Api::all_with(client, &resource);
             let events = watcher(api, config);
             follow(&name, events, news, move |event| {
                 let event = news::map(event, |object| whole(object, &kind));
@@ -171,8 +171,8 @@ pub(crate) fn objects(
     })
 }
 
-/// Where a kind is served. A server that is away is asked again; a kind that is not there is not.
-async fn api(client: &Client, kind: &Kind) -> Option<Api<DynamicObject>> {
+/// Where a kind is served. It is asked for until it is: its definition may just have been made.
+async fn resource(client: &Client, kind: &Kind) -> ApiResource {
     let (group, version) = match kind.api_version.split_once('/') {
         Some((group, version)) => (group, version),
         None => ("", kind.api_version.as_str()),
@@ -181,7 +181,7 @@ async fn api(client: &Client, kind: &Kind) -> Option<Api<DynamicObject>> {
     let mut failures = 0;
     loop {
         match kube::discovery::pinned_kind(client, &kind).await {
-            Ok((resource, _)) => return Some(Api::all_with(client.clone(), &resource)),
+            Ok((resource, _)) => return resource,
             Err(error) => {
                 failures += 1;
                 tracing::debug!(%error, kind = kind.kind, "a kind is not found");

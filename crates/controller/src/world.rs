@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use outrigger_api::plugin::{InventoryEntry, Phase, Plugin, PluginStatus};
 
 use crate::conditions::{self, READY};
-use crate::decide::{self, has_finalizer, is_deleted, is_going};
+use crate::decide::{has_finalizer, is_deleted, is_going};
 use crate::facts::{Dependant, DependencyFact, Facts, Tries};
 use crate::graph;
 use crate::key::Key;
@@ -328,7 +328,7 @@ pub(crate) fn place(plugin: &Plugin) -> Place {
     match &plugin.spec.cluster {
         None => Place::Here,
         Some(cluster) => Place::Remote {
-            namespace: plugin.own_namespace().to_owned(),
+            namespace: plugin.namespace().to_owned(),
             secret: cluster.secret_name.clone(),
             key: plugin.kubeconfig_key().to_owned(),
         },
@@ -412,7 +412,7 @@ fn outlook(plugin: &Plugin) -> (Phase, bool, bool, Option<String>, String) {
     (
         plugin.phase(),
         plugin.is_ready(),
-        decide::is_going(plugin),
+        is_going(plugin),
         status.and_then(|status| status.version.clone()),
         ready.map(|ready| ready.message.clone()).unwrap_or_default(),
     )

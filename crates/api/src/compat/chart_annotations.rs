@@ -52,7 +52,9 @@ fn path(name: &str) -> String {
 }
 
 fn items(list: &str) -> impl Iterator<Item = &str> {
-    list.split(',').map(str::trim).filter(|item| !item.is_empty())
+    list.split(',')
+        .map(str::trim)
+        .filter(|item| !item.is_empty())
 }
 
 fn kind(chart: &Metadata) -> Result<PluginKind, Error> {
@@ -92,7 +94,11 @@ fn requirements(chart: &Metadata) -> Result<Vec<Dependency>, Error> {
         match found.last_mut() {
             Some(last) if name.is_empty() => {
                 let before = last.version.take().unwrap_or_default();
-                last.version = Some(format!("{before}, {range}").trim_start_matches(", ").to_owned());
+                last.version = Some(
+                    format!("{before}, {range}")
+                        .trim_start_matches(", ")
+                        .to_owned(),
+                );
             }
             None if name.is_empty() => {
                 return Err(Error::refused(

@@ -37,11 +37,6 @@ impl Fields {
         }
     }
 
-    /// Whether the field is there and not null.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.entries.get(name).is_some_and(|value| !value.is_null())
-    }
-
     fn take(&mut self, name: &'static str) -> Value {
         self.known.push(name);
         self.entries.remove(name).unwrap_or_default()
@@ -96,7 +91,9 @@ impl Fields {
             Value::Null => Ok(Vec::new()),
             Value::Array(items) => {
                 let items = items.into_iter().enumerate();
-                Ok(items.map(|(at, item)| (format!("{path}[{at}]"), item)).collect())
+                Ok(items
+                    .map(|(at, item)| (format!("{path}[{at}]"), item))
+                    .collect())
             }
             other => Err(mismatch(&path, "a list", &other)),
         }

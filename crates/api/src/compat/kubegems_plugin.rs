@@ -43,7 +43,11 @@ fn convert_spec(spec: &mut Fields, namespace: Option<&str>) -> Result<PluginSpec
         values: without_nulls(spec.map("values")?),
         values_from: values_from(spec, namespace)?,
         file_overrides: file_overrides(spec)?,
-        resources: spec.list("resources")?.into_iter().map(|(_, item)| item).collect(),
+        resources: spec
+            .list("resources")?
+            .into_iter()
+            .map(|(_, item)| item)
+            .collect(),
         ..PluginSpec::default()
     })
 }

@@ -110,7 +110,9 @@ pub(super) fn refusal(kind: Foreign, object: &Value, error: &Error, now: &str) -
 /// Only the first form has these fields.
 fn is_first_form(object: &Value) -> bool {
     let spec = &object["spec"];
-    ["enabled", "repo", "name", "resources"].iter().any(|field| !spec[*field].is_null())
+    ["enabled", "repo", "name", "resources"]
+        .iter()
+        .any(|field| !spec[*field].is_null())
 }
 
 fn generation(object: &Value) -> Option<i64> {
@@ -123,7 +125,10 @@ fn observed(object: &Value, plugin: &Plugin) -> Option<i64> {
 }
 
 fn conditions(object: &Value, plugin: &Plugin) -> Value {
-    let conditions = plugin.status.as_ref().map(|status| status.conditions.clone());
+    let conditions = plugin
+        .status
+        .as_ref()
+        .map(|status| status.conditions.clone());
     let mut conditions = conditions.unwrap_or_default();
     for condition in &mut conditions {
         condition.observed_generation = observed(object, plugin);

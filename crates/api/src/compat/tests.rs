@@ -35,7 +35,10 @@ spec:
 fn the_seeds_plugin_without_metadata_is_named_after_its_chart() {
     let plugin = plugin(SEED);
     assert_eq!(plugin.name(), "component-a");
-    assert_eq!(plugin.spec.repo.as_deref(), Some("https://charts.example.com"));
+    assert_eq!(
+        plugin.spec.repo.as_deref(),
+        Some("https://charts.example.com")
+    );
     assert_eq!(plugin.spec.chart.as_deref(), Some("component-a"));
     assert_eq!(plugin.spec.version.as_deref(), Some("v1.0.0"));
     assert_eq!(plugin.spec.kind, PluginKind::Helm);
@@ -68,7 +71,8 @@ spec:
 
 #[test]
 fn the_first_form_with_inline_objects_becomes_manifests() {
-    let plugin = plugin("
+    let plugin = plugin(
+        "
 apiVersion: plugins.kubegems.io/v1beta1
 kind: Plugin
 metadata: {name: extras, namespace: tools, annotations: {plugins.kubegems.io/required: 'true'}}
@@ -77,10 +81,14 @@ spec:
   kind: inline
   dependencies: [{name: base, namespace: kubegems, version: '>= 1.2'}]
   resources: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]
-");
+",
+    );
     assert_eq!(plugin.spec.kind, PluginKind::Manifests);
     assert!(!plugin.spec.enabled && plugin.spec.required);
-    assert_eq!(plugin.spec.dependencies[0].version.as_deref(), Some(">= 1.2"));
+    assert_eq!(
+        plugin.spec.dependencies[0].version.as_deref(),
+        Some(">= 1.2")
+    );
     assert_eq!(plugin.spec.resources.len(), 1);
 }
 
@@ -117,12 +125,18 @@ fn the_later_form_has_its_fields_in_their_places() {
     assert!(!spec.enabled);
     assert_eq!(spec.kind, PluginKind::Template);
     assert_eq!(spec.chart.as_deref(), Some("kube-monitoring"));
-    assert_eq!(spec.install_namespace.as_deref(), Some("kubegems-monitoring"));
+    assert_eq!(
+        spec.install_namespace.as_deref(),
+        Some("kubegems-monitoring")
+    );
     let names = spec.dependencies.iter().map(|d| plugin.locate(d));
     let expected = [("kubegems-installer", "local"), ("gw", "gateway")];
     assert_eq!(names.collect::<Vec<_>>(), expected);
     // KubeGems takes nulls out, and maps that they leave empty.
-    assert_eq!(Value::Object(spec.values.clone()), json!({"d": {"e": 1}, "f": {}}));
+    assert_eq!(
+        Value::Object(spec.values.clone()),
+        json!({"d": {"e": 1}, "f": {}})
+    );
     assert_eq!(spec.values_from[0].prefix.as_deref(), Some("global."));
     assert_eq!(spec.values_from[1].kind, ValuesKind::Secret);
     assert_eq!(spec.values_from[1].prefix.as_deref(), Some(""));
@@ -135,7 +149,10 @@ fn the_later_form_has_its_fields_in_their_places() {
 
 #[test]
 fn a_bundle_is_read_like_the_later_form() {
-    let text = LATER.replace("plugins.kubegems.io/v1beta1\nkind: Plugin", "bundle.kubegems.io/v1beta1\nkind: Bundle");
+    let text = LATER.replace(
+        "plugins.kubegems.io/v1beta1\nkind: Plugin",
+        "bundle.kubegems.io/v1beta1\nkind: Bundle",
+    );
     assert_eq!(plugin(&text).spec, plugin(LATER).spec);
 }
 
@@ -145,16 +162,37 @@ fn mistakes_in_a_kubegems_plugin_name_their_field() {
     let (message, hint) = with("verison: 1");
     assert_eq!(message, "spec.verison: unknown field");
     assert_eq!(hint.as_deref(), Some("did you mean version?"));
-    assert_eq!(with("disabled: false").0, "spec.disabled: says the same as enabled; give one of them");
-    assert_eq!(with("url: https://other").0, "spec.url: is not the same as repo; give one of them");
-    assert_eq!(with("dependencies: [{kind: Deployment, name: a}]").0, "spec.dependencies[0].kind: Deployment objects cannot be waited for");
-    assert_eq!(with("dependencies: [{nam: a}]").0, "spec.dependencies[0].name: is missing");
-    assert_eq!(with("valuesFrom: [{kind: Secret, name: a, namespace: other}]").0, "spec.valuesFrom[0].namespace: values of another namespace are not read");
+    assert_eq!(
+        with("disabled: false").0,
+        "spec.disabled: says the same as enabled; give one of them"
+    );
+    assert_eq!(
+        with("url: https://other").0,
+        "spec.url: is not the same as repo; give one of them"
+    );
+    assert_eq!(
+        with("dependencies: [{kind: Deployment, name: a}]").0,
+        "spec.dependencies[0].kind: Deployment objects cannot be waited for"
+    );
+    assert_eq!(
+        with("dependencies: [{nam: a}]").0,
+        "spec.dependencies[0].name: is missing"
+    );
+    assert_eq!(
+        with("valuesFrom: [{kind: Secret, name: a, namespace: other}]").0,
+        "spec.valuesFrom[0].namespace: values of another namespace are not read"
+    );
     let (message, hint) = refused(&SEED.replace("v1.0.0", "1.0"));
     assert_eq!(message, "spec.version: must be text, not a number");
     assert_eq!(hint.as_deref(), Some("put it in quotes"));
-    assert_eq!(refused(&SEED.replace("kind: helm", "kind: ansible")).0, "spec.kind: \"ansible\" is no kind of plugin");
-    assert_eq!(refused(&format!("{SEED}extra: 1\n")).0, "extra: unknown field");
+    assert_eq!(
+        refused(&SEED.replace("kind: helm", "kind: ansible")).0,
+        "spec.kind: \"ansible\" is no kind of plugin"
+    );
+    assert_eq!(
+        refused(&format!("{SEED}extra: 1\n")).0,
+        "extra: unknown field"
+    );
 }
 
 const APP: &str = "
@@ -188,7 +226,10 @@ fn an_app_becomes_a_plugin_with_its_values_put_together() {
     assert_eq!(plugin.spec.version.as_deref(), Some("1.2.0"));
     assert_eq!(plugin.spec.timeout.as_deref(), Some("90s"));
     assert!(plugin.spec.rollback);
-    assert_eq!(plugin.spec.cluster.as_ref().unwrap().secret_name, "cls-abc-kubeconfig");
+    assert_eq!(
+        plugin.spec.cluster.as_ref().unwrap().secret_name,
+        "cls-abc-kubeconfig"
+    );
     assert_eq!(
         Value::Object(plugin.spec.values.clone()),
         json!({"a": {"b": 2, "c": "x"}, "list": ["x", "y"], "on": true})
@@ -203,7 +244,10 @@ fn raw_values_may_be_in_base64_and_plain_text_is_never_mistaken_for_it() {
     let json = APP.replace("'a: {b: 1, c: x}'", "'{\"abcd\": \"efgh\"}'");
     assert_eq!(plugin(&json).spec.values["abcd"], json!("efgh"));
     let neither = APP.replace("'a: {b: 1, c: x}'", "'just words'");
-    assert_eq!(refused(&neither).0, "spec.values.rawValues: is neither a map nor a map in base64");
+    assert_eq!(
+        refused(&neither).0,
+        "spec.values.rawValues: is neither a map nor a map in base64"
+    );
 }
 
 #[test]
@@ -213,19 +257,38 @@ fn an_app_for_the_global_cluster_stays_here() {
 
 #[test]
 fn what_an_app_cannot_ask_for_is_refused_with_a_way_out() {
-    let (message, hint) = refused(&APP.replace("chartName: web", "chartName: web\n    repoPassword: x"));
-    assert!(message.starts_with("spec.chart.repoPassword: credentials"), "{message}");
+    let (message, hint) =
+        refused(&APP.replace("chartName: web", "chartName: web\n    repoPassword: x"));
+    assert!(
+        message.starts_with("spec.chart.repoPassword: credentials"),
+        "{message}"
+    );
     assert!(hint.unwrap().contains("secretRef"));
-    assert!(refused(&APP.replace("type: HelmV3", "type: HelmV3\n  dryRun: true")).0.starts_with("spec.dryRun: "));
-    assert!(refused(&APP.replace("'on=true'", "'on'")).0.starts_with("spec.values.values: "));
-    assert_eq!(refused(&APP.replace("chartName", "chartNmae")).0, "spec.chart.chartName: is missing");
+    assert!(
+        refused(&APP.replace("type: HelmV3", "type: HelmV3\n  dryRun: true"))
+            .0
+            .starts_with("spec.dryRun: ")
+    );
+    assert!(
+        refused(&APP.replace("'on=true'", "'on'"))
+            .0
+            .starts_with("spec.values.values: ")
+    );
+    assert_eq!(
+        refused(&APP.replace("chartName", "chartNmae")).0,
+        "spec.chart.chartName: is missing"
+    );
 }
 
 #[test]
 fn our_own_plugin_is_read_as_it_is_and_other_kinds_are_left_alone() {
     let ours = json!({"apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": "a"}, "spec": {}});
     assert!(read(ours).unwrap().unwrap().spec.enabled);
-    assert!(read(json!({"apiVersion": "v1", "kind": "ConfigMap"})).unwrap().is_none());
+    assert!(
+        read(json!({"apiVersion": "v1", "kind": "ConfigMap"}))
+            .unwrap()
+            .is_none()
+    );
     let wrong = json!({"apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {}, "spec": {"enabled": 1}});
     assert!(read(wrong).is_err());
 }
@@ -277,7 +340,10 @@ fn kubegems_gets_its_own_phases_and_waiting_is_no_failure() {
     assert_eq!(status["observedGeneration"], 8);
     assert_eq!(status["conditions"][0]["observedGeneration"], 8);
     assert_eq!(status["message"], "waits for local");
-    assert_eq!(Foreign::KubeGemsPlugin.status(&first, &in_phase(Phase::Ready))["message"], "Have fun");
+    assert_eq!(
+        Foreign::KubeGemsPlugin.status(&first, &in_phase(Phase::Ready))["message"],
+        "Have fun"
+    );
 }
 
 #[test]
@@ -305,7 +371,10 @@ fn an_object_that_is_refused_says_why_in_its_status() {
     let error = Foreign::KubeGemsPlugin.convert(object.clone()).unwrap_err();
     let status = Foreign::KubeGemsPlugin.refusal(&object, &error, "2026-01-01T00:00:00Z");
     assert_eq!(status["phase"], "Failed");
-    assert_eq!(status["message"], "spec.verison: unknown field (did you mean version?)");
+    assert_eq!(
+        status["message"],
+        "spec.verison: unknown field (did you mean version?)"
+    );
     assert_eq!(status["conditions"][0]["reason"], "Refused");
 }
 
@@ -319,23 +388,28 @@ mod annotations {
         let named = |(key, value): &(&str, &str)| {
             (format!("plugins.kubegems.io/{key}"), (*value).to_owned())
         };
-        Metadata {
-            name: "eventer".to_owned(),
-            version: "2.1.6".to_owned(),
-            annotations: annotations.iter().map(named).collect(),
-            ..Metadata::default()
-        }
+        let mut chart = Metadata::default();
+        chart.name = "eventer".to_owned();
+        chart.version = "2.1.6".to_owned();
+        chart.annotations = annotations.iter().map(named).collect();
+        chart
     }
 
     fn spec(annotations: &[(&str, &str)]) -> PluginSpec {
         let mut all = vec![("is-plugin", "true")];
         all.extend(annotations);
-        chart_annotations::plugin(&chart(&all), "https://x").unwrap().unwrap()
+        chart_annotations::plugin(&chart(&all), "https://x")
+            .unwrap()
+            .unwrap()
     }
 
     #[test]
     fn a_chart_that_is_not_marked_is_no_plugin() {
-        assert!(chart_annotations::plugin(&chart(&[]), "https://x").unwrap().is_none());
+        assert!(
+            chart_annotations::plugin(&chart(&[]), "https://x")
+                .unwrap()
+                .is_none()
+        );
     }
 
     #[test]
@@ -349,7 +423,9 @@ mod annotations {
         assert_eq!(spec.kind, PluginKind::Helm);
         assert_eq!(spec.install_namespace.as_deref(), Some("kubegems-eventer"));
         let sources = spec.values_from.iter();
-        let sources: Vec<_> = sources.map(|s| (s.name.as_str(), s.prefix.as_deref().unwrap())).collect();
+        let sources: Vec<_> = sources
+            .map(|s| (s.name.as_str(), s.prefix.as_deref().unwrap()))
+            .collect();
         let expected = [
             ("kubegems-global-values", "global."),
             ("kubegems-logging-values", "logging."),
@@ -361,10 +437,19 @@ mod annotations {
 
     #[test]
     fn requirements_with_two_bounds_are_one_requirement() {
-        let spec = spec(&[("requirements", "logging >= 1.0, <2, monitoring, tracing ^2.3")]);
+        let spec = spec(&[(
+            "requirements",
+            "logging >= 1.0, <2, monitoring, tracing ^2.3",
+        )]);
         let found = spec.dependencies.iter();
-        let found: Vec<_> = found.map(|d| (d.name.as_str(), d.version.as_deref())).collect();
-        let expected = [("logging", Some(">= 1.0, <2")), ("monitoring", None), ("tracing", Some("^2.3"))];
+        let found: Vec<_> = found
+            .map(|d| (d.name.as_str(), d.version.as_deref()))
+            .collect();
+        let expected = [
+            ("logging", Some(">= 1.0, <2")),
+            ("monitoring", None),
+            ("tracing", Some("^2.3")),
+        ];
         assert_eq!(found, expected);
     }
 
@@ -372,7 +457,10 @@ mod annotations {
     fn a_requirement_that_cannot_be_read_is_refused_and_not_taken_as_met() {
         for bad in ["logging >= one", ">= 1.0", "logging => => 1"] {
             let chart = chart(&[("is-plugin", "true"), ("requirements", bad)]);
-            assert!(chart_annotations::plugin(&chart, "https://x").is_err(), "{bad}");
+            assert!(
+                chart_annotations::plugin(&chart, "https://x").is_err(),
+                "{bad}"
+            );
         }
     }
 }

@@ -128,7 +128,10 @@ fn values(mut fields: Fields) -> Result<Map<String, Value>, Error> {
     let kind_path = fields.path_of("rawValuesType");
     let kind = fields.text("rawValuesType")?;
     if let Some(kind) = kind.filter(|kind| !["yaml", "json"].contains(&kind.as_str())) {
-        return Err(Error::refused(kind_path, format!("{kind:?} is neither yaml nor json")));
+        return Err(Error::refused(
+            kind_path,
+            format!("{kind:?} is neither yaml nor json"),
+        ));
     }
     let mut options = ValuesOptions {
         files: vec![("rawValues".to_owned(), plain(raw, &path)?)],

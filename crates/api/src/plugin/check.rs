@@ -119,7 +119,10 @@ fn check_dependencies(plugin: &Plugin, problems: &mut Problems) {
             problems.add(field("name"), "a plugin cannot depend on itself");
         }
         if seen.contains(&place) {
-            problems.add(field("name"), format!("{:?} is named twice", dependency.name));
+            problems.add(
+                field("name"),
+                format!("{:?} is named twice", dependency.name),
+            );
         }
         seen.push(place);
         problems.check_range(field("version"), dependency.version.as_deref());
@@ -133,7 +136,10 @@ fn check_values(plugin: &Plugin, problems: &mut Problems) {
             problems.add("spec.values", "plugins of kind manifests take no values");
         }
         if !spec.values_from.is_empty() {
-            problems.add("spec.valuesFrom", "plugins of kind manifests take no values");
+            problems.add(
+                "spec.valuesFrom",
+                "plugins of kind manifests take no values",
+            );
         }
     }
     for (at, source) in spec.values_from.iter().enumerate() {

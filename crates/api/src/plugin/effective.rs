@@ -50,7 +50,10 @@ impl Plugin {
     /// The namespace and name of a dependency.
     pub fn locate<'a>(&'a self, dependency: &'a Dependency) -> (&'a str, &'a str) {
         let namespace = text(dependency.namespace.as_deref());
-        (namespace.unwrap_or_else(|| self.namespace()), &dependency.name)
+        (
+            namespace.unwrap_or_else(|| self.namespace()),
+            &dependency.name,
+        )
     }
 
     /// Whether it depends on the plugin with this namespace and name.
@@ -61,7 +64,9 @@ impl Plugin {
 
     /// Where it is in its life, as far as is known.
     pub fn phase(&self) -> Phase {
-        self.status.as_ref().map_or(Phase::Pending, |status| status.phase)
+        self.status
+            .as_ref()
+            .map_or(Phase::Pending, |status| status.phase)
     }
 
     /// One of its conditions.
@@ -85,7 +90,9 @@ impl Plugin {
     /// Whether an annotation says `"true"`.
     pub fn is_marked(&self, annotation: &str) -> bool {
         let annotations = self.metadata.annotations.as_ref();
-        annotations.and_then(|all| all.get(annotation)).is_some_and(|value| value == "true")
+        annotations
+            .and_then(|all| all.get(annotation))
+            .is_some_and(|value| value == "true")
     }
 }
 

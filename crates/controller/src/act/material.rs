@@ -1,7 +1,5 @@
 //! From what a plugin is made of to the objects that it should have.
 
-use std::sync::Arc;
-
 use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_chart::manifest::hook::Event;
 use outrigger_release::{Desired, Past, Rendering, Title};

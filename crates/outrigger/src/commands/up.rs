@@ -142,8 +142,8 @@ async fn apply(client: &Client, plugins: &[Plugin]) -> anyhow::Result<()> {
     for plugin in plugins {
         let mut plugin = plugin.clone();
         let (namespace, name) = (
-            plugin.own_namespace().to_owned(),
-            plugin.own_name().to_owned(),
+            plugin.namespace().to_owned(),
+            plugin.name().to_owned(),
         );
         plugin.status = None;
         make_namespace(client, &namespace).await?;

@@ -31,24 +31,72 @@ fn a_good_plugin_has_no_problem() {
 #[test]
 fn each_problem_names_its_field() {
     let cases = [
-        (json!({"repo": "ftp://x"}), "spec.repo: \"ftp://x\" has an unknown scheme"),
-        (json!({"repo": "https://u:p@x/"}), "spec.repo: has a password in it"),
-        (json!({"version": "one"}), "spec.version: \"one\" is no version or range"),
+        (
+            json!({"repo": "ftp://x"}),
+            "spec.repo: \"ftp://x\" has an unknown scheme",
+        ),
+        (
+            json!({"repo": "https://u:p@x/"}),
+            "spec.repo: has a password in it",
+        ),
+        (
+            json!({"version": "one"}),
+            "spec.version: \"one\" is no version or range",
+        ),
         (json!({"path": "../up"}), "spec.path: must stay inside"),
         (json!({"releaseName": "x".repeat(54)}), "spec.releaseName: "),
-        (json!({"dependencies": [{"name": "web"}]}), "spec.dependencies[0].name: a plugin cannot depend on itself"),
-        (json!({"dependencies": [{"name": "a"}, {"name": "a", "namespace": "shop"}]}), "spec.dependencies[1].name: \"a\" is named twice"),
-        (json!({"dependencies": [{"name": "a", "version": ">=x"}]}), "spec.dependencies[0].version: "),
-        (json!({"kind": "manifests", "values": {"a": 1}}), "spec.values: plugins of kind manifests take no values"),
-        (json!({"valuesFrom": [{"kind": "Secret", "name": "s", "targetPath": "a"}]}), "spec.valuesFrom[0].targetPath: needs a key"),
-        (json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k", "prefix": ""}]}), "spec.valuesFrom[0].prefix: takes every key"),
-        (json!({"fileOverrides": [{"name": "../x", "content": ""}]}), "spec.fileOverrides[0].name: must be a path inside the chart"),
-        (json!({"resources": [{}]}), "spec.resources: are for plugins of kind manifests only"),
-        (json!({"kind": "manifests", "resources": [{"apiVersion": "v1", "kind": "ConfigMap"}]}), "spec.resources[0].metadata.name: is missing"),
-        (json!({"timeout": "5 minutes"}), "spec.timeout: \"5 minutes\" is no duration"),
-        (json!({"timeout": "0s"}), "spec.timeout: must be longer than nothing"),
-        (json!({"imageRegistry": "https://x"}), "spec.imageRegistry: "),
-        (json!({"required": true, "enabled": false}), "spec.enabled: a required plugin cannot be switched off"),
+        (
+            json!({"dependencies": [{"name": "web"}]}),
+            "spec.dependencies[0].name: a plugin cannot depend on itself",
+        ),
+        (
+            json!({"dependencies": [{"name": "a"}, {"name": "a", "namespace": "shop"}]}),
+            "spec.dependencies[1].name: \"a\" is named twice",
+        ),
+        (
+            json!({"dependencies": [{"name": "a", "version": ">=x"}]}),
+            "spec.dependencies[0].version: ",
+        ),
+        (
+            json!({"kind": "manifests", "values": {"a": 1}}),
+            "spec.values: plugins of kind manifests take no values",
+        ),
+        (
+            json!({"valuesFrom": [{"kind": "Secret", "name": "s", "targetPath": "a"}]}),
+            "spec.valuesFrom[0].targetPath: needs a key",
+        ),
+        (
+            json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k", "prefix": ""}]}),
+            "spec.valuesFrom[0].prefix: takes every key",
+        ),
+        (
+            json!({"fileOverrides": [{"name": "../x", "content": ""}]}),
+            "spec.fileOverrides[0].name: must be a path inside the chart",
+        ),
+        (
+            json!({"resources": [{}]}),
+            "spec.resources: are for plugins of kind manifests only",
+        ),
+        (
+            json!({"kind": "manifests", "resources": [{"apiVersion": "v1", "kind": "ConfigMap"}]}),
+            "spec.resources[0].metadata.name: is missing",
+        ),
+        (
+            json!({"timeout": "5 minutes"}),
+            "spec.timeout: \"5 minutes\" is no duration",
+        ),
+        (
+            json!({"timeout": "0s"}),
+            "spec.timeout: must be longer than nothing",
+        ),
+        (
+            json!({"imageRegistry": "https://x"}),
+            "spec.imageRegistry: ",
+        ),
+        (
+            json!({"required": true, "enabled": false}),
+            "spec.enabled: a required plugin cannot be switched off",
+        ),
     ];
     for (spec, expected) in cases {
         let found = problems(spec.clone());

@@ -113,8 +113,8 @@ pub(super) async fn plugins(client: Client, began: Instant, goal: Goal) -> anyho
 
 fn key(plugin: &Plugin) -> (String, String) {
     (
-        plugin.own_namespace().to_owned(),
-        plugin.own_name().to_owned(),
+        plugin.namespace().to_owned(),
+        plugin.name().to_owned(),
     )
 }
 
