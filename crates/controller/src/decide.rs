@@ -384,6 +384,8 @@ pub(crate) fn settle(before: Phase, objects: &ObjectFacts, is_overdue: bool) -> 
         (true, false, _) => (Phase::Degraded, "Progressing"),
         (false, true, _) => (Phase::Failed, "Unhealthy"),
         (false, false, true) => (Phase::Failed, "Timeout"),
+        // Once it took too long, only health helps.
+        (false, false, false) if before == Phase::Failed => (Phase::Failed, "Timeout"),
         (false, false, false) => (in_progress(before), "Progressing"),
     };
     let sayings = vec![

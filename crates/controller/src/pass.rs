@@ -447,9 +447,13 @@ impl Pass {
     }
 
     fn tell_transition(&self) {
-        let before = self.saved.phase();
         let status = &self.draft.status;
-        if before == status.phase {
+        let (before, told) = match &self.saved.status {
+            Some(told) => (told.phase, told.revision),
+            None => (Phase::Pending, None),
+        };
+        // Quick work has no phase of its own that was told.
+        if before == status.phase && told == status.revision {
             return;
         }
         let version = status.version.as_deref().unwrap_or_default();
@@ -458,11 +462,12 @@ impl Pass {
             .unwrap_or_default();
         let revision = status.revision.unwrap_or_default();
         let story = match (before, status.phase) {
-            (Phase::Degraded, Phase::Ready) => Story::good("Recovered", "all objects are healthy"),
+            (Phase::Degraded, Phase::Ready) if told == status.revision => Story::good("Recovered", "all objects are healthy"),
             (_, Phase::Ready) if revision > 1 => {
                 Story::good("Upgraded", format!("version {version} is ready, revision {revision}"))
             }
             (_, Phase::Ready) => Story::good("Installed", format!("version {version} is ready")),
+            (Phase::Degraded, Phase::Degraded) => return,
             (_, Phase::Degraded) => Story::bad("Degraded", message),
             (_, Phase::Failed) if matches!(self.ready_reason(), "Timeout" | "Unhealthy") => {
                 Story::bad("Failed", message)

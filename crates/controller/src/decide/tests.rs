@@ -362,6 +362,7 @@ fn health_decides_the_phase() {
     settles(Phase::Installing, Some(false), false, Phase::Installing, "Progressing");
     settles(Phase::Upgrading, Some(false), false, Phase::Upgrading, "Progressing");
     settles(Phase::Installing, Some(false), true, Phase::Failed, "Timeout");
+    settles(Phase::Failed, Some(false), false, Phase::Failed, "Timeout");
     settles(Phase::Installing, Some(true), false, Phase::Failed, "Unhealthy");
     settles(Phase::Ready, Some(false), false, Phase::Degraded, "Progressing");
     settles(Phase::Ready, Some(true), false, Phase::Degraded, "Unhealthy");

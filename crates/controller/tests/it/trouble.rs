@@ -89,7 +89,8 @@ async fn what_does_not_become_healthy_in_time_fails_and_recovers_by_itself() {
     let message = stage.until_reason("web", "Timeout").await;
     assert!(message.contains("Deployment default/web"), "{message}");
     let deployments = stage.objects("apps/v1", "Deployment");
-    let patch = json!({"spec": {"template": {"metadata": {"annotations": {"outrigger.dev/simulate": null}}}}});
+    let normal = json!({"annotations": {"outrigger.dev/simulate": null}});
+    let patch = json!({"metadata": normal, "spec": {"template": {"metadata": normal}}});
     stage.patch("web", json!({"spec": {"drift": "ignore"}})).await;
     deployments.patch("web", &Default::default(), &kube::api::Patch::Merge(&patch)).await.unwrap();
     stage.until_ready("web").await;
