@@ -21,11 +21,14 @@ pub const FINALIZER: &str = "outrigger.dev/plugin";
 
 /// One component of a cluster: a chart, plain manifests, or a chart whose objects are applied one by one. It is kept
 /// installed, healthy and free of leftovers; switched off, all that it added goes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, CustomResource)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, CustomResource,
+)]
 #[kube(
     group = "outrigger.dev",
     version = "v1beta1",
     kind = "Plugin",
+    doc = "One component of a cluster, switched on and off.",
     plural = "plugins",
     shortname = "plg",
     category = "outrigger",

@@ -15,6 +15,7 @@ use crate::pattern::REPOSITORY_URL;
     group = "outrigger.dev",
     version = "v1beta1",
     kind = "Repository",
+    doc = "A place with charts.",
     plural = "repositories",
     category = "outrigger",
     status = "RepositoryStatus",

@@ -207,8 +207,12 @@ mod tests {
 
     use super::*;
 
+    fn read_spec(spec: Value) -> PluginSpec {
+        serde_json::from_value(spec).unwrap()
+    }
+
     fn merged(spec: Value, data: &[(&str, &[(&str, &str)])]) -> Result<Value, Error> {
-        let spec: PluginSpec = serde_json::from_value(spec).unwrap();
+        let spec = read_spec(spec);
         let find = |source: &ValuesFrom| {
             let (_, keys) = data.iter().find(|(name, _)| *name == source.name)?;
             let keys = keys.iter();
@@ -224,16 +228,16 @@ mod tests {
     fn later_sources_win_and_values_win_over_all() {
         let spec = json!({
             "valuesFrom": [{"kind": "ConfigMap", "name": "one"}, {"kind": "Secret", "name": "two", "key": "v"}],
-            "values": {"c": {"y": 3}},
+            "values": {"c": {"z": 3}},
         });
         let one: &[(&str, &str)] = &[
-            ("b.yaml", "a: 2\nc: {x: 1, y: 1}"),
+            ("b.yaml", "a: 2\nc: {x: 1, z: 1}"),
             ("a.yaml", "a: 1\nd: 1"),
         ];
-        let two: &[(&str, &str)] = &[("v", "c: {y: 2}"), ("ignored", "a: 9")];
+        let two: &[(&str, &str)] = &[("v", "c: {z: 2}"), ("ignored", "a: 9")];
         assert_eq!(
             merged(spec, &[("one", one), ("two", two)]),
-            Ok(json!({"a": 2, "c": {"x": 1, "y": 3}, "d": 1}))
+            Ok(json!({"a": 2, "c": {"x": 1, "z": 3}, "d": 1}))
         );
     }
 

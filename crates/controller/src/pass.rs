@@ -218,9 +218,10 @@ impl Pass {
             self.draft.status.attempts = 0;
             self.tries.unanswered = 0;
         }
-        if self.facts.objects.are_unknown
-            && let Some(applied) = &self.tries.applied
-        {
+        if !self.facts.objects.are_unknown {
+            // All was seen; what is gone from now on is gone.
+            self.tries.applied = None;
+        } else if let Some(applied) = &self.tries.applied {
             let at = applied.at + SEEN_WITHIN;
             if at > self.facts.now {
                 self.look_again(at);

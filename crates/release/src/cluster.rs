@@ -106,7 +106,8 @@ impl Cluster {
 
     /// What the server serves.
     pub(crate) async fn kinds(&self) -> Result<Arc<Kinds>, Error> {
-        self.kinds_since(Instant::now().checked_sub(BELIEVED_FOR)).await
+        self.kinds_since(Instant::now().checked_sub(BELIEVED_FOR))
+            .await
     }
 
     /// The same, asked again if this kind is not among it.

@@ -23,7 +23,7 @@ pub use images::Image;
 pub(crate) use objects::parse_objects;
 
 /// An object that belongs to a release, as it is applied.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Object {
     id: ObjectId,
     body: Value,
@@ -112,7 +112,10 @@ pub async fn from_manifests(
     }
     let order = KindOrder::install(Profile::Helm4);
     documents.sort_by(|(a, _), (b, _)| order.compare(a, b));
-    let documents: Vec<Document> = documents.into_iter().map(|(_, document)| document).collect();
+    let documents: Vec<Document> = documents
+        .into_iter()
+        .map(|(_, document)| document)
+        .collect();
     let chart = StoredChart::named(title);
     let kinds = cluster.kinds().await?;
     let mut desired = Desired::new(past, chart, Map::new(), kinds);
@@ -121,12 +124,7 @@ pub async fn from_manifests(
 }
 
 impl Desired {
-    fn new(
-        past: &Past,
-        chart: StoredChart,
-        config: Map<String, Value>,
-        kinds: Arc<Kinds>,
-    ) -> Self {
+    fn new(past: &Past, chart: StoredChart, config: Map<String, Value>, kinds: Arc<Kinds>) -> Self {
         let last = past.records().last();
         Self {
             id: past.id().clone(),

@@ -10,12 +10,15 @@ pub enum Error {
     #[error("failed to {verb} {object}")]
     Request {
         verb: &'static str,
-        object: ObjectId,
+        object: Box<ObjectId>,
         #[source]
         source: kube::Error,
     },
     #[error("conflict occurred while applying object {object}: {message}")]
-    Conflict { object: ObjectId, message: String },
+    Conflict {
+        object: Box<ObjectId>,
+        message: String,
+    },
     #[error(
         "unable to build kubernetes objects from release manifest: resource mapping not found for name: {name:?} namespace: {namespace:?} from \"\": no matches for kind {kind:?} in version {api_version:?}\nensure CRDs are installed first"
     )]

@@ -89,12 +89,13 @@ pub async fn execute(
 ) -> Result<Outcome, Failure> {
     let context = Context::new(cluster, options, progress);
     if !plan.action.is_recorded() {
-        let states = fenced(&context, perform(&context, &plan, &mut None)).await?;
+        let states = fenced(&context, Box::pin(perform(&context, &plan, &mut None))).await?;
         return Ok(outcome(&plan, &states));
     }
     let records = Records::begin(&context, &plan).await?;
     let mut record = Some(records.current.clone());
-    let result = fenced(&context, perform(&context, &plan, &mut record)).await;
+    let work = Box::pin(perform(&context, &plan, &mut record));
+    let result = fenced(&context, work).await;
     let records = records.with(record);
     match result {
         Ok(states) => {
@@ -131,7 +132,9 @@ async fn perform(
     let entries = states.iter().map(entry).collect();
     apply::prune(context, plan).await?;
     if context.options.wait {
-        let awaited = states.into_iter().map(|(id, state)| Awaited::object(id, Some(state)));
+        let awaited = states
+            .into_iter()
+            .map(|(id, state)| Awaited::object(id, Some(state)));
         let rules = &context.options.health;
         wait_for(
             context.cluster,

@@ -42,7 +42,9 @@ pub enum Failure {
     )]
     Uninstalled { release: String, source: Box<Self> },
     /// It failed, and so did the way back.
-    #[error("an error occurred while rolling back the release. original error: {source}: {rollback}")]
+    #[error(
+        "an error occurred while rolling back the release. original error: {source}: {rollback}"
+    )]
     Stuck {
         source: Box<Self>,
         rollback: Box<Self>,

@@ -16,10 +16,10 @@ use serde_json::{Map, Value, json};
 
 use crate::ownership::MANAGER;
 
-pub(crate) use migrate::{needs_migration, migration};
+pub(crate) use migrate::{migration, needs_migration};
 
 /// A field that differs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldChange {
     /// The field, such as `.spec.template.spec.containers[name="web"].image`.
@@ -36,7 +36,7 @@ pub struct FieldChange {
 }
 
 /// How a live object stands to the one that is wanted.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Comparison {
     /// Wanted fields that we do not own.
     pub(crate) not_ours: Vec<FieldChange>,

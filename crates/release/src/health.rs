@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use rules::{InvalidRule, Rule, Rules};
-pub use wait::{Unhealthy, WaitError, wait};
 pub(crate) use wait::{Awaited, wait_for};
+pub use wait::{Unhealthy, WaitError, wait};
 
 /// How an object is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

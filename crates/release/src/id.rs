@@ -64,10 +64,7 @@ impl ObjectId {
     /// The text that Helm puts into its errors.
     pub(crate) fn helm_text(&self) -> String {
         let namespace = self.namespace.as_deref().unwrap_or_default();
-        format!(
-            "{} {:?} in namespace {:?}",
-            self.kind, self.name, namespace
-        )
+        format!("{} {:?} in namespace {:?}", self.kind, self.name, namespace)
     }
 
     /// What an object says of itself; the namespace as it stands there.

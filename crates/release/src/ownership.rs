@@ -66,10 +66,7 @@ pub(crate) fn check(live: &Value, release: &ReleaseId) -> Result<(), String> {
     if faults.is_empty() {
         return Ok(());
     }
-    Err(format!(
-        "invalid ownership metadata; {}",
-        faults.join("; ")
-    ))
+    Err(format!("invalid ownership metadata; {}", faults.join("; ")))
 }
 
 /// The release that a live object names as its own, if it is another one.

@@ -34,6 +34,10 @@ pub struct Pending {
 /// One revision of a release, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "Helm calls the number of a revision its revision"
+)]
 pub struct Revision {
     pub revision: u32,
     pub updated: Option<String>,
@@ -67,12 +71,11 @@ pub async fn release(
     id: &ReleaseId,
     revision: Option<u32>,
 ) -> Result<Record, Error> {
-    let wanted = match revision {
-        Some(revision) => revision,
-        None => {
-            let marks = storage::marks(cluster, id).await?;
-            marks.last().ok_or(Error::NotFound)?.revision
-        }
+    let wanted = if let Some(revision) = revision {
+        revision
+    } else {
+        let marks = storage::marks(cluster, id).await?;
+        marks.last().ok_or(Error::NotFound)?.revision
     };
     let record = storage::read(cluster, id, wanted).await?;
     record.ok_or(match revision {
@@ -218,10 +221,7 @@ mod tests {
     #[test]
     fn without_a_deployed_revision_the_last_superseded_one_counts() {
         use Status::*;
-        assert_eq!(
-            revisions(&[Superseded, Superseded, PendingUpgrade]),
-            [2, 3]
-        );
+        assert_eq!(revisions(&[Superseded, Superseded, PendingUpgrade]), [2, 3]);
     }
 
     #[test]

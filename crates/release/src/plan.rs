@@ -20,7 +20,7 @@ use crate::observe::Observed;
 use crate::options::{Crds, Options};
 use crate::ownership;
 use crate::past::Past;
-use crate::record::{hook, Title};
+use crate::record::{Title, hook};
 
 pub use refusal::Refusal;
 
@@ -31,7 +31,7 @@ pub enum Change {
     /// It is not there.
     Create,
     /// It is there and differs.
-    Change,
+    Update,
     /// It is there, as it should be.
     Unchanged,
     /// It is there and becomes part of the release.
@@ -43,7 +43,7 @@ pub enum Change {
 }
 
 /// One object and what becomes of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
     pub object: ObjectId,
@@ -195,14 +195,14 @@ fn step(object: &Object, observed: &Observed, options: &Options) -> Result<Step,
             ..simple(Change::Create)
         });
     }
-    let mut change = Change::Change;
-    if !observed.is_deployed(&key) {
-        if let Err(reason) = ownership::check(live, observed.past.id()) {
-            if !options.take_ownership {
-                return Err(ownership::refusal(id, &reason));
-            }
-            change = Change::Adopt;
+    let mut change = Change::Update;
+    if !observed.is_deployed(&key)
+        && let Err(reason) = ownership::check(live, observed.past.id())
+    {
+        if !options.take_ownership {
+            return Err(ownership::refusal(id, &reason));
         }
+        change = Change::Adopt;
     }
     let comparison = fields::compare(object.body(), live);
     let migrates = fields::needs_migration(live);
@@ -212,7 +212,7 @@ fn step(object: &Object, observed: &Observed, options: &Options) -> Result<Step,
     } else {
         comparison.is_equal()
     };
-    if is_equal && !migrates && change == Change::Change {
+    if is_equal && !migrates && change == Change::Update {
         return Ok(simple(Change::Unchanged));
     }
     let mut fields = comparison.changes();
@@ -267,7 +267,7 @@ fn definitions(desired: &Desired, observed: &Observed, policy: Crds) -> Vec<Step
                 if comparison.is_equal() {
                     return None;
                 }
-                (Change::Change, comparison.changes())
+                (Change::Update, comparison.changes())
             }
         };
         Some(Step {
@@ -280,10 +280,7 @@ fn definitions(desired: &Desired, observed: &Observed, policy: Crds) -> Vec<Step
     steps.collect()
 }
 
-fn hook_steps(
-    desired: &Desired,
-    event: outrigger_chart::manifest::hook::Event,
-) -> Vec<HookStep> {
+fn hook_steps(desired: &Desired, event: outrigger_chart::manifest::hook::Event) -> Vec<HookStep> {
     let hooks = desired.hooks();
     let order = hook::in_order(hooks, event).into_iter();
     let steps = order.map(|at| HookStep {

@@ -7,11 +7,19 @@ use crate::id::ObjectId;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// The record of the revision is written; from now on a kill leaves an inventory.
-    Recorded { action: Action, revision: u32 },
+    Recorded {
+        action: Action,
+        revision: u32,
+    },
     /// A definition of the folder `crds` is there and established.
-    Defined { object: ObjectId },
+    Defined {
+        object: ObjectId,
+    },
     /// A hook starts.
-    HookStarted { event: &'static str, object: ObjectId },
+    HookStarted {
+        event: &'static str,
+        object: ObjectId,
+    },
     HookEnded {
         event: &'static str,
         object: ObjectId,
@@ -24,12 +32,21 @@ pub enum Progress {
         total: usize,
     },
     /// An object that is no longer wanted is gone, or about to go.
-    Removed { object: ObjectId },
+    Removed {
+        object: ObjectId,
+    },
     /// Not healthy yet, or not gone yet, and why.
-    Waiting { object: ObjectId, message: String },
-    Healthy { object: ObjectId },
+    Waiting {
+        object: ObjectId,
+        message: String,
+    },
+    Healthy {
+        object: ObjectId,
+    },
     /// It failed, and goes back to this revision; to nothing if it was an installation.
-    RollingBack { to: Option<u32> },
+    RollingBack {
+        to: Option<u32>,
+    },
 }
 
 /// Where progress goes.

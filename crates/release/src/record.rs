@@ -159,11 +159,7 @@ impl Record {
             && self.manifest == other.manifest
             && self.config == other.config
             && self.chart.title() == other.chart.title()
-            && self
-                .hooks
-                .iter()
-                .map(hook)
-                .eq(other.hooks.iter().map(hook))
+            && self.hooks.iter().map(hook).eq(other.hooks.iter().map(hook))
     }
 }
 

@@ -99,15 +99,8 @@ async fn render_at(
     if kinds.capabilities() != served.capabilities() {
         (rendered, warnings) = run(job(kinds.capabilities())).await?;
     }
-    let mut desired = Desired::from_rendered(
-        cluster,
-        past,
-        chart,
-        values.clone(),
-        rendered,
-        kinds,
-    )
-    .await?;
+    let mut desired =
+        Desired::from_rendered(cluster, past, chart, values.clone(), rendered, kinds).await?;
     desired.revision = revision;
     desired.set_definitions(definitions);
     desired.set_warnings(warnings);

@@ -72,7 +72,11 @@ pub(crate) async fn all(cluster: &Cluster, release: &ReleaseId) -> Result<Vec<Re
         .await
         .map_err(failed("list", &release.name))?;
     let mut records = Vec::new();
-    for item in list["items"].as_array().map(Vec::as_slice).unwrap_or_default() {
+    for item in list["items"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+    {
         // As Helm, a record that cannot be read does not hide the others.
         match secret::read(item) {
             Ok(record) => records.push(record),
@@ -157,7 +161,11 @@ pub(crate) async fn create(
 }
 
 /// Writes a record in place of what is there of it.
-pub(crate) async fn update(cluster: &Cluster, record: &Record, now: Timestamp) -> Result<(), Error> {
+pub(crate) async fn update(
+    cluster: &Cluster,
+    record: &Record,
+    now: Timestamp,
+) -> Result<(), Error> {
     let stored = secret::store(record, Writing::Update, now);
     let name = secret::name(&record.id.name, record.revision);
     let data = serde_json::to_vec(&stored.secret).expect("JSON has a form in JSON");
@@ -171,7 +179,11 @@ pub(crate) async fn update(cluster: &Cluster, record: &Record, now: Timestamp) -
     write_parts(cluster, record, &stored.parts, &first).await
 }
 
-async fn post(cluster: &Cluster, release: &ReleaseId, secret: &Value) -> Result<Value, kube::Error> {
+async fn post(
+    cluster: &Cluster,
+    release: &ReleaseId,
+    secret: &Value,
+) -> Result<Value, kube::Error> {
     let data = serde_json::to_vec(secret).expect("JSON has a form in JSON");
     let request = secrets(release).create(&PostParams::default(), data);
     let request = request.map_err(kube::Error::BuildRequest)?;

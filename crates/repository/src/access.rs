@@ -80,7 +80,11 @@ impl Access {
         match &self.credentials {
             None => {}
             Some(Credentials::Basic { username, password }) => {
-                parts.extend([b"basic".as_slice(), username.as_bytes(), password.reveal().as_bytes()]);
+                parts.extend([
+                    b"basic".as_slice(),
+                    username.as_bytes(),
+                    password.reveal().as_bytes(),
+                ]);
             }
             Some(Credentials::Bearer(token)) => {
                 parts.extend([b"bearer".as_slice(), token.reveal().as_bytes()]);
@@ -109,7 +113,10 @@ mod tests {
             "tls.key" => Some(b"hunter2 key"),
             _ => None,
         });
-        assert!(matches!(access.credentials, Some(Credentials::Basic { .. })));
+        assert!(matches!(
+            access.credentials,
+            Some(Credentials::Basic { .. })
+        ));
         let shown = format!("{access:?} {}", Secret::new("hunter2"));
         assert!(!shown.contains("hunter2"), "{shown}");
     }

@@ -55,7 +55,13 @@ mod tests {
     fn digests_read_the_same_with_and_without_their_algorithm() {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(of(b""), empty);
-        assert_eq!(hex(&format!(" sha256:{} ", empty.to_uppercase().replace("SHA256", "sha256"))), empty);
+        assert_eq!(
+            hex(&format!(
+                " sha256:{} ",
+                empty.to_uppercase().replace("SHA256", "sha256")
+            )),
+            empty
+        );
         assert_ne!(of_parts(&[b"ab", b"c"]), of_parts(&[b"a", b"bc"]));
     }
 }

@@ -51,12 +51,13 @@ impl Downloader {
                     status: 304,
                 }),
             },
-            Err(error) if error.is_transient() && known.is_some() => {
-                tracing::warn!("{error}; what it had before is used");
-                let (note, bytes) = known.expect("it was just looked at");
-                Ok(blob(bytes, note, true))
-            }
-            Err(error) => Err(error),
+            Err(error) => match known.filter(|_| error.is_transient()) {
+                Some((note, bytes)) => {
+                    tracing::warn!("{error}; what it had before is used");
+                    Ok(blob(bytes, note, true))
+                }
+                None => Err(error),
+            },
         }
     }
 

@@ -17,7 +17,11 @@ pub enum Error {
     Named { name: String },
     #[error("{version:?} is no version or range: {reason}")]
     BadRange { version: String, reason: String },
-    #[error("{place} has no chart {chart}{}{}", OfVersion(version), Nearest(nearest))]
+    #[error(
+        "{place} has no chart {chart}{}{}",
+        OfVersion(version),
+        Nearest(nearest)
+    )]
     NotFound {
         place: String,
         chart: String,
@@ -67,6 +71,8 @@ pub enum Error {
     },
     #[error("{place} has no folder {path}")]
     NoPath { place: String, path: String },
+    #[error("loading was cut short")]
+    Interrupted,
     #[error("failed to read {path}")]
     Read {
         path: PathBuf,
@@ -109,7 +115,7 @@ impl Error {
             Self::Tls { .. } => "BadCertificates",
             Self::Untrusted { .. } => "Untrusted",
             Self::BadChart { .. } => "BadChart",
-            Self::Read { .. } => "Unreadable",
+            Self::Read { .. } | Self::Interrupted => "Unreadable",
         }
     }
 

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use outrigger_chart::load::archive;
-use outrigger_chart::{Chart, File, Profile, from_archive, from_files, load_path};
+use outrigger_chart::{Chart, File, load_path};
 use tokio::time::Instant;
 use url::Url;
 
+use crate::Error;
 use crate::access::Access;
 use crate::cache::Cache;
 use crate::download::{Blob, Downloader, Place, blocking};
@@ -18,97 +18,10 @@ use crate::http::{Http, Patience, key};
 use crate::index::{self, Index};
 use crate::loaded::Loaded;
 use crate::local::{self, Found};
+use crate::request::{Fetched, Manifests, Options, Request};
 use crate::retry::Backoff;
 use crate::source::Source;
-use crate::Error;
-
-/// How to fetch.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Where fetched charts are kept; none to keep nothing
-    pub cache: Option<PathBuf>,
-    /// Where relative `file://` paths begin
-    pub base: PathBuf,
-    /// How often to ask a server that fails
-    pub tries: u32,
-    /// How long to wait before the second try; doubled for each further one
-    pub pause: Duration,
-    pub connect_timeout: Duration,
-    /// How long a server may be silent
-    pub silence: Duration,
-    /// How old an index may be before the server is asked for a newer one
-    pub index_age: Duration,
-    /// The largest index, in bytes
-    pub max_index: u64,
-    /// The largest archive, in bytes
-    pub max_archive: u64,
-    /// The Helm to be identical to
-    pub profile: Profile,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            cache: None,
-            base: PathBuf::from("."),
-            tries: 4,
-            pause: Duration::from_millis(250),
-            connect_timeout: Duration::from_secs(10),
-            silence: Duration::from_secs(30),
-            index_age: Duration::from_secs(60),
-            max_index: 128 << 20,
-            max_archive: 100 << 20,
-            profile: Profile::Helm4,
-        }
-    }
-}
-
-impl Options {
-    /// The same with the cache in the user's cache folder: `$XDG_CACHE_HOME/outrigger/charts`, or below `~/.cache`.
-    pub fn for_user() -> Self {
-        let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let home = || folder("HOME").map(|home| Path::new(&home).join(".cache"));
-        let caches = folder("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
-        Self {
-            cache: caches.map(|caches| caches.join("outrigger").join("charts")),
-            ..Self::default()
-        }
-    }
-}
-
-/// A chart to fetch.
-#[derive(Debug, Clone, Default)]
-pub struct Request {
-    /// Where it is, as [`Source::parse`] reads it
-    pub repo: String,
-    /// Its name. Of no account where there is only one chart
-    pub chart: String,
-    /// An exact version or a range; the newest release if empty
-    pub version: Option<String>,
-    /// A folder inside the archive or folder
-    pub path: Option<String>,
-    pub access: Access,
-}
-
-/// A chart that was fetched.
-#[derive(Debug, Clone)]
-pub struct Fetched {
-    pub chart: Arc<Chart>,
-    /// The SHA-256 of its archive, or of the files of its folder
-    pub digest: String,
-    pub version: String,
-    /// Whether the repository could not be asked, so that it may have a newer version
-    pub offline: bool,
-}
-
-/// YAML files that were fetched.
-#[derive(Debug, Clone)]
-pub struct Manifests {
-    /// In the order of their names
-    pub files: Vec<File>,
-    /// The SHA-256 of all of them
-    pub digest: String,
-}
+use crate::unpack::{bad_chart, chart_of, is_manifest, manifests_on_disk, unpack, warn};
 
 /// Fetches charts. Clones share everything.
 #[derive(Debug, Clone)]
@@ -162,12 +75,12 @@ impl Fetcher {
     /// Fetches a chart.
     pub async fn fetch(&self, request: &Request) -> Result<Fetched, Error> {
         let fetched = match self.source(request)? {
-            Source::Local(place) => self.from_disk(place, request).await?,
+            Source::Local(place) => self.on_disk(place, request).await?,
             Source::Archive(url) => {
                 let blob = self.current(&url, &url, request).await?;
                 self.load(blob, shown(&url), request).await?
             }
-            Source::Repository(url) => self.from_repository(&url, request).await?,
+            Source::Repository(url) => self.in_repository(&url, request).await?,
             Source::Named(name) => return Err(Error::Named { name }),
         };
         check_version(&fetched, request)?;
@@ -208,7 +121,12 @@ impl Fetcher {
             }
             Source::Archive(url) => {
                 let blob = self.current(&url, &url, request).await?;
-                unpack(&blob.bytes, &shown(&url), request, self.shared.options.profile)?
+                unpack(
+                    &blob.bytes,
+                    &shown(&url),
+                    request,
+                    self.shared.options.profile,
+                )?
             }
             Source::Repository(url) if is_manifest(url.path()) => {
                 let blob = self.current(&url, &url, request).await?;
@@ -223,7 +141,10 @@ impl Fetcher {
             }
             Source::Named(name) => return Err(Error::Named { name }),
         };
-        let mut files: Vec<File> = files.into_iter().filter(|file| is_manifest(&file.name)).collect();
+        let mut files: Vec<File> = files
+            .into_iter()
+            .filter(|file| is_manifest(&file.name))
+            .collect();
         files.sort_by(|one, other| one.name.cmp(&other.name));
         let parts: Vec<&[u8]> = files
             .iter()
@@ -237,9 +158,11 @@ impl Fetcher {
         Source::parse(&request.repo, &self.shared.options.base)
     }
 
-    async fn from_repository(&self, url: &Url, request: &Request) -> Result<Fetched, Error> {
+    async fn in_repository(&self, url: &Url, request: &Request) -> Result<Fetched, Error> {
         let known = self.known_index(url, &request.access).await?;
-        let entry = known.index.choose(&request.chart, request.version.as_deref(), &shown(url))?;
+        let entry = known
+            .index
+            .choose(&request.chart, request.version.as_deref(), &shown(url))?;
         let reference = entry.urls.first().ok_or_else(|| Error::BadIndex {
             url: shown(url),
             line: None,
@@ -287,7 +210,10 @@ impl Fetcher {
         });
         let mut slot = slot.lock().await;
         let options = &self.shared.options;
-        if let Some(known) = slot.as_ref().filter(|known| known.since.elapsed() < options.index_age) {
+        if let Some(known) = slot
+            .as_ref()
+            .filter(|known| known.since.elapsed() < options.index_age)
+        {
             return Ok(known.clone());
         }
         let place = Place {
@@ -298,12 +224,11 @@ impl Fetcher {
         };
         let blob = self.shared.downloader.current(place).await?;
         let same = slot.as_ref().filter(|known| known.digest == blob.digest);
-        let index = match same {
-            Some(known) => Arc::clone(&known.index),
-            None => {
-                let shown = shown(url);
-                work(move || Index::parse(&blob.bytes, &shown).map(Arc::new)).await?
-            }
+        let index = if let Some(known) = same {
+            Arc::clone(&known.index)
+        } else {
+            let shown = shown(url);
+            work(move || Index::parse(&blob.bytes, &shown).map(Arc::new)).await?
         };
         let known = Known {
             index,
@@ -319,7 +244,11 @@ impl Fetcher {
         &self,
         act: impl FnOnce(&mut HashMap<String, Arc<tokio::sync::Mutex<Option<Known>>>>) -> T,
     ) -> T {
-        let mut indexes = self.shared.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut indexes = self
+            .shared
+            .indexes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         act(&mut indexes)
     }
 
@@ -331,14 +260,18 @@ impl Fetcher {
         }
         let profile = self.shared.options.profile;
         let request = request.clone();
-        let Blob { bytes, digest, offline } = blob;
-        let chart = work(move || chart_of(&bytes, place, &request, profile)).await?;
+        let Blob {
+            bytes,
+            digest,
+            offline,
+        } = blob;
+        let chart = work(move || chart_of(&bytes, &place, &request, profile)).await?;
         let chart = Arc::new(chart);
         self.shared.loaded.put(memory, &chart);
         Ok(fetched(chart, digest, offline))
     }
 
-    async fn from_disk(&self, place: PathBuf, request: &Request) -> Result<Fetched, Error> {
+    async fn on_disk(&self, place: PathBuf, request: &Request) -> Result<Fetched, Error> {
         let shared = Arc::clone(&self.shared);
         let request = request.clone();
         work(move || shared.load_from_disk(&place, &request)).await
@@ -355,7 +288,9 @@ impl Shared {
                     return Ok(fetched(chart, digest, false));
                 }
                 let loaded = load_path(&folder, profile, &mut warn);
-                let chart = Arc::new(loaded.map_err(|source| bad_chart(&folder.display().to_string(), source))?);
+                let chart = Arc::new(
+                    loaded.map_err(|source| bad_chart(&folder.display().to_string(), source))?,
+                );
                 self.loaded.put(digest.clone(), &chart);
                 Ok(fetched(chart, digest, false))
             }
@@ -365,7 +300,7 @@ impl Shared {
                 if let Some(chart) = self.loaded.get(&memory) {
                     return Ok(fetched(chart, digest, false));
                 }
-                let chart = chart_of(&bytes, path.display().to_string(), request, profile)?;
+                let chart = chart_of(&bytes, &path.display().to_string(), request, profile)?;
                 let chart = Arc::new(chart);
                 self.loaded.put(memory, &chart);
                 Ok(fetched(chart, digest, false))
@@ -378,7 +313,7 @@ impl Shared {
 async fn work<T: Send + 'static>(
     act: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    blocking(act).await.expect("loading does not panic")
+    blocking(act).await.unwrap_or(Err(Error::Interrupted))
 }
 
 fn fetched(chart: Arc<Chart>, digest: String, offline: bool) -> Fetched {
@@ -401,7 +336,10 @@ fn memory_key(digest: &str, request: &Request) -> String {
 /// A place with one chart may have another version than the one that is asked for.
 fn check_version(fetched: &Fetched, request: &Request) -> Result<(), Error> {
     let version = fetched.version.as_str();
-    let wanted = request.version.as_deref().filter(|wanted| !wanted.is_empty());
+    let wanted = request
+        .version
+        .as_deref()
+        .filter(|wanted| !wanted.is_empty());
     if wanted.is_none() || index::pick(&[version], wanted)?.is_some() {
         return Ok(());
     }
@@ -411,70 +349,4 @@ fn check_version(fetched: &Fetched, request: &Request) -> Result<(), Error> {
         version: request.version.clone(),
         nearest: vec![version.to_owned()],
     })
-}
-
-fn chart_of(bytes: &[u8], place: String, request: &Request, profile: Profile) -> Result<Chart, Error> {
-    let loaded = match request.path.as_deref() {
-        None | Some("") => from_archive(bytes, profile, &mut warn),
-        Some(_) => from_files(unpack(bytes, &place, request, profile)?, profile, &mut warn),
-    };
-    loaded.map_err(|source| bad_chart(&place, source))
-}
-
-/// The files of an archive below the path that is asked for.
-fn unpack(bytes: &[u8], place: &str, request: &Request, profile: Profile) -> Result<Vec<File>, Error> {
-    let files = archive::read(bytes, profile).map_err(|source| bad_chart(place, source.into()))?;
-    let Some(path) = request.path.as_deref().filter(|path| !path.is_empty()) else {
-        return Ok(files);
-    };
-    let prefix = format!("{}/", path.trim_start_matches("./").trim_matches('/'));
-    let below: Vec<File> = files
-        .into_iter()
-        .filter_map(|file| {
-            let name = file.name.strip_prefix(&prefix)?.to_owned();
-            Some(File { name, data: file.data })
-        })
-        .collect();
-    if below.is_empty() {
-        return Err(Error::NoPath {
-            place: place.to_owned(),
-            path: path.to_owned(),
-        });
-    }
-    Ok(below)
-}
-
-fn manifests_on_disk(place: &Path, request: &Request, profile: Profile) -> Result<Vec<File>, Error> {
-    let shown = place.display().to_string();
-    if place.is_file() {
-        let bytes = local::read(place)?;
-        if crate::source::is_archive(&shown) {
-            return unpack(&bytes, &shown, request, profile);
-        }
-        let name = place.file_name().unwrap_or_default().to_string_lossy();
-        return Ok(vec![File::new(name, bytes)]);
-    }
-    let root = match request.path.as_deref().filter(|path| !path.is_empty()) {
-        Some(path) => local::inside(place, path)?,
-        None => place.to_owned(),
-    };
-    let files = local::files(&root)?.into_iter();
-    let files = files.filter(|(name, _)| is_manifest(name));
-    files.map(|(name, path)| Ok(File::new(name, local::read(&path)?))).collect()
-}
-
-fn is_manifest(name: &str) -> bool {
-    [".yaml", ".yml", ".json"].iter().any(|end| name.to_ascii_lowercase().ends_with(end))
-}
-
-fn bad_chart(place: &str, source: outrigger_chart::load::Error) -> Error {
-    Error::BadChart {
-        place: place.to_owned(),
-        source: Box::new(source),
-    }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "the shape that the chart crate calls")]
-fn warn(text: String) {
-    tracing::warn!("{text}");
 }

@@ -57,15 +57,25 @@ pub(crate) struct Http {
 /// So many sets of certificates keep their connections.
 const MAX_CLIENTS: usize = 32;
 
-/// A try that failed, and how long the server asks us to wait if another try makes sense.
+/// A try that failed.
 struct Failure {
     error: Error,
-    again: Option<Option<Duration>>,
+    again: Again,
+}
+
+/// Whether another try makes sense.
+enum Again {
+    No,
+    /// After a while; after this one if the server asks for it.
+    Yes(Option<Duration>),
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { error, again: None }
+        Self {
+            error,
+            again: Again::No,
+        }
     }
 }
 
@@ -86,8 +96,10 @@ impl Http {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
-            let again = failure.again;
-            let pause = again.and_then(|asked| self.patience.backoff.pause(tried, asked));
+            let pause = match failure.again {
+                Again::No => None,
+                Again::Yes(asked) => self.patience.backoff.pause(tried, asked),
+            };
             let Some(pause) = pause else {
                 return Err(failure.error);
             };
@@ -192,7 +204,7 @@ fn check_status(response: &Response, url: &Url) -> Result<(), Failure> {
                     url,
                     source: Transport::Server { status },
                 },
-                again: Some(asked.map(Duration::from_secs)),
+                again: Again::Yes(asked.map(Duration::from_secs)),
             })
         }
         status => Err(Error::Status { url, status }.into()),
@@ -246,14 +258,14 @@ fn failed(error: &reqwest::Error, url: &Url, received: u64) -> Failure {
     }
     let source = if error.is_timeout() {
         Transport::Timeout
-    } else if error.is_body() || error.is_decode() || received > 0 {
+    } else if error.is_body() || error.is_decode() || reason.contains("connection closed") {
         Transport::Cut { received }
     } else {
         Transport::Failed(reason)
     };
     Failure {
         error: Error::Unreachable { url, source },
-        again: Some(None),
+        again: Again::Yes(None),
     }
 }
 

@@ -67,7 +67,11 @@ impl Index {
 
     /// The version of a chart that is meant: the exact one, else the newest in the range, else the newest release.
     pub fn choose(&self, chart: &str, version: Option<&str>, place: &str) -> Result<&Entry, Error> {
-        let versions = self.charts.get(chart).map(Vec::as_slice).unwrap_or_default();
+        let versions = self
+            .charts
+            .get(chart)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         if versions.is_empty() {
             return Err(Error::NotFound {
                 place: place.to_owned(),
@@ -76,14 +80,21 @@ impl Index {
                 nearest: near_names(chart, self.charts.keys()),
             });
         }
-        let texts: Vec<&str> = versions.iter().map(|entry| entry.version.as_str()).collect();
+        let texts: Vec<&str> = versions
+            .iter()
+            .map(|entry| entry.version.as_str())
+            .collect();
         match pick(&texts, version)? {
             Some(at) => Ok(&versions[at]),
             None => Err(Error::NotFound {
                 place: place.to_owned(),
                 chart: chart.to_owned(),
                 version: version.map(ToOwned::to_owned),
-                nearest: texts.iter().take(NEAREST).map(|text| (*text).to_owned()).collect(),
+                nearest: texts
+                    .iter()
+                    .take(NEAREST)
+                    .map(|text| (*text).to_owned())
+                    .collect(),
             }),
         }
     }
@@ -99,13 +110,19 @@ impl Entry {
         };
         let version = text("version");
         Version::parse(&version).ok()?;
-        let urls = value["urls"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let urls = value["urls"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let annotations = value["annotations"].as_object().into_iter().flatten();
         Some(Self {
             version,
             app_version: text("appVersion"),
             description: text("description"),
-            urls: urls.iter().filter_map(|url| Some(url.as_str()?.to_owned())).collect(),
+            urls: urls
+                .iter()
+                .filter_map(|url| Some(url.as_str()?.to_owned()))
+                .collect(),
             digest: Some(crate::digest::hex(&text("digest"))).filter(|digest| !digest.is_empty()),
             deprecated: value["deprecated"].as_bool().unwrap_or_default(),
             annotations: annotations
@@ -126,7 +143,8 @@ pub(crate) fn pick(versions: &[&str], wanted: Option<&str>) -> Result<Option<usi
     if let Some(exact) = versions.iter().position(|version| Some(*version) == wanted) {
         return Ok(Some(exact));
     }
-    let fits = |version: &&str| Version::parse(version).is_ok_and(|version| constraint.check(&version));
+    let fits =
+        |version: &&str| Version::parse(version).is_ok_and(|version| constraint.check(&version));
     Ok(versions.iter().position(fits))
 }
 
@@ -170,10 +188,12 @@ pub(crate) fn address(repository: &Url) -> Url {
     url
 }
 
+/// The names that somebody may have meant: those that hold the word or are held by it, and slips of the keyboard.
 pub(crate) fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let alike = |other: &&String| {
-        let (short, long) = if name.len() < other.len() { (name, other.as_str()) } else { (other.as_str(), name) };
-        !short.is_empty() && (long.contains(short) || distance(short, long) <= 1 + long.len() / 4)
+        let is_part = other.contains(name) || name.contains(other.as_str());
+        let slips = distance(name, other);
+        is_part || slips <= 2.max(name.len() / 4) && slips < name.len().min(other.len())
     };
     names.filter(alike).take(NEAREST).cloned().collect()
 }

@@ -20,11 +20,14 @@ mod index;
 mod loaded;
 mod local;
 mod redirect;
+mod request;
 mod retry;
 mod source;
+mod unpack;
 
 pub use access::{Access, Credentials, Secret, Tls};
 pub use error::{Error, Transport};
-pub use fetcher::{Fetched, Fetcher, Manifests, Options, Request};
+pub use fetcher::Fetcher;
 pub use index::{Entry, Index};
+pub use request::{Fetched, Manifests, Options, Request};
 pub use source::Source;

@@ -88,7 +88,11 @@ fn find_among(root: &Path, request: &Request) -> Result<Found, Error> {
     let mut names = Vec::new();
     let mut candidates: Vec<(String, Found)> = Vec::new();
     for path in entries(root)? {
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if path.is_dir() {
             let Some((name, version)) = identity(&path) else {
                 continue;
@@ -103,21 +107,26 @@ fn find_among(root: &Path, request: &Request) -> Result<Found, Error> {
     }
     if candidates.is_empty() {
         let mut error = not_found(&root.display().to_string(), request, Vec::new());
-        if let Error::NotFound { version, nearest, .. } = &mut error {
+        if let Error::NotFound {
+            version, nearest, ..
+        } = &mut error
+        {
             *version = None;
             *nearest = near_names(&request.chart, names.iter());
         }
         return Err(error);
     }
     candidates.sort_by(|one, other| newest_first(&one.0, &other.0));
-    let versions: Vec<&str> = candidates.iter().map(|(version, _)| version.as_str()).collect();
-    match pick(&versions, request.version.as_deref())? {
-        Some(at) => Ok(candidates.swap_remove(at).1),
-        None => {
-            let nearest = versions.into_iter().take(5).map(ToOwned::to_owned).collect();
-            Err(not_found(&root.display().to_string(), request, nearest))
-        }
+    let versions: Vec<&str> = candidates
+        .iter()
+        .map(|(version, _)| version.as_str())
+        .collect();
+    if let Some(at) = pick(&versions, request.version.as_deref())? {
+        return Ok(candidates.swap_remove(at).1);
     }
+    let nearest = versions.into_iter().take(5).map(ToOwned::to_owned);
+    let nearest = nearest.collect();
+    Err(not_found(&root.display().to_string(), request, nearest))
 }
 
 /// The name and version that a chart folder says.
@@ -134,8 +143,12 @@ fn version_in(file: &str, chart: &str) -> Option<String> {
         return None;
     }
     let version = file.strip_prefix(chart)?.strip_prefix('-')?;
-    let version = version.strip_suffix(".tgz").or_else(|| version.strip_suffix(".tar.gz"))?;
-    let is_version = version.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
+    let version = version
+        .strip_suffix(".tgz")
+        .or_else(|| version.strip_suffix(".tar.gz"))?;
+    let is_version = version
+        .trim_start_matches('v')
+        .starts_with(|c: char| c.is_ascii_digit());
     is_version.then(|| version.to_owned())
 }
 
@@ -150,7 +163,10 @@ pub(crate) fn digest_of_folder(folder: &Path) -> Result<String, Error> {
 }
 
 /// The bytes of an archive, checked against what an index says of it.
-pub(crate) fn read_archive(path: &Path, expected: Option<&str>) -> Result<(Vec<u8>, String), Error> {
+pub(crate) fn read_archive(
+    path: &Path,
+    expected: Option<&str>,
+) -> Result<(Vec<u8>, String), Error> {
     let bytes = read(path)?;
     let found = digest::of(&bytes);
     match expected {
@@ -169,7 +185,11 @@ pub(crate) fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
     let mut folders = vec![(String::new(), folder.to_owned(), 0)];
     while let Some((prefix, folder, depth)) = folders.pop() {
         for path in entries(&folder)? {
-            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let file = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             let name = format!("{prefix}{file}");
             if path.is_dir() {
                 if depth < MAX_DEPTH {

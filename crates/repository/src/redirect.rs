@@ -46,10 +46,24 @@ mod tests {
     #[test]
     fn a_redirect_may_be_relative_and_may_not_lose_tls() {
         let from = url("https://a/charts/x.tgz");
-        assert_eq!(follow(&from, Some("../y.tgz")).unwrap(), url("https://a/y.tgz"));
-        assert_eq!(follow(&from, Some("https://u:p@b/z")).unwrap(), url("https://b/z"));
-        for bad in [None, Some("http://a/x"), Some("file:///etc/passwd"), Some("https://")] {
-            assert!(matches!(follow(&from, bad), Err(Error::Redirect { .. })), "{bad:?}");
+        assert_eq!(
+            follow(&from, Some("../y.tgz")).unwrap(),
+            url("https://a/y.tgz")
+        );
+        assert_eq!(
+            follow(&from, Some("https://u:p@b/z")).unwrap(),
+            url("https://b/z")
+        );
+        for bad in [
+            None,
+            Some("http://a/x"),
+            Some("file:///etc/passwd"),
+            Some("https://"),
+        ] {
+            assert!(
+                matches!(follow(&from, bad), Err(Error::Redirect { .. })),
+                "{bad:?}"
+            );
         }
     }
 
@@ -57,7 +71,12 @@ mod tests {
     fn another_port_or_scheme_is_another_server() {
         let here = url("https://a/x");
         assert!(same_server(&here, &url("https://a:443/y")));
-        for other in ["https://a:8443/x", "http://a/x", "https://b/x", "https://a.b/x"] {
+        for other in [
+            "https://a:8443/x",
+            "http://a/x",
+            "https://b/x",
+            "https://a.b/x",
+        ] {
             assert!(!same_server(&here, &url(other)), "{other}");
         }
     }

@@ -16,7 +16,9 @@ impl Backoff {
         if tried >= self.tries {
             return None;
         }
-        let doubled = self.first.saturating_mul(1 << (tried.saturating_sub(1)).min(16));
+        let doubled = self
+            .first
+            .saturating_mul(1 << (tried.saturating_sub(1)).min(16));
         Some(doubled.max(asked.unwrap_or_default()).min(self.longest))
     }
 }

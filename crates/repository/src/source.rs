@@ -74,7 +74,7 @@ impl Source {
 /// Whether a path is that of a chart archive.
 pub(crate) fn is_archive(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
-    path.ends_with(".tgz") || path.ends_with(".tar.gz")
+    [".tgz", ".tar.gz"].iter().any(|end| path.ends_with(end))
 }
 
 fn without_user(text: &str) -> String {
@@ -99,8 +99,14 @@ mod tests {
         assert_eq!(parse("file://./charts").unwrap(), local("/base/./charts"));
         assert_eq!(parse("file://charts").unwrap(), local("/base/charts"));
         assert_eq!(parse("./charts").unwrap(), local("/base/./charts"));
-        assert!(matches!(parse("https://x/a").unwrap(), Source::Repository(_)));
-        assert!(matches!(parse("https://x/a-1.0.TGZ?token=1").unwrap(), Source::Archive(_)));
+        assert!(matches!(
+            parse("https://x/a").unwrap(),
+            Source::Repository(_)
+        ));
+        assert!(matches!(
+            parse("https://x/a-1.0.TGZ?token=1").unwrap(),
+            Source::Archive(_)
+        ));
         assert_eq!(parse("stable").unwrap(), Source::Named("stable".to_owned()));
     }
 
@@ -108,10 +114,16 @@ mod tests {
     fn what_is_no_source_is_refused_and_passwords_are_not_repeated() {
         assert!(matches!(parse("oci://x/y"), Err(Error::Oci { .. })));
         for text in ["", "ftp://x", "file://", "Not A Name", "https://"] {
-            assert!(matches!(parse(text), Err(Error::BadSource { .. })), "{text}");
+            assert!(
+                matches!(parse(text), Err(Error::BadSource { .. })),
+                "{text}"
+            );
         }
         let error = parse("https://ann:hunter2@x/").unwrap_err().to_string();
         assert!(!error.contains("hunter2"), "{error}");
-        assert!(error.contains("credentials do not belong into a URL"), "{error}");
+        assert!(
+            error.contains("credentials do not belong into a URL"),
+            "{error}"
+        );
     }
 }

@@ -239,7 +239,7 @@ fn an_app_becomes_a_plugin_with_its_values_put_together() {
 
 #[test]
 fn raw_values_may_be_in_base64_and_plain_text_is_never_mistaken_for_it() {
-    let packed = APP.replace("'a: {b: 1, c: x}'", "YTogMQpiOiB4Cg==");
+    let packed = APP.replace("'a: {b: 1, c: x}'", "ZDogMQpiOiB4Cg==");
     assert_eq!(plugin(&packed).spec.values["b"], json!("x"));
     let json = APP.replace("'a: {b: 1, c: x}'", "'{\"abcd\": \"efgh\"}'");
     assert_eq!(plugin(&json).spec.values["abcd"], json!("efgh"));

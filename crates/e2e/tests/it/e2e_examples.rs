@@ -26,7 +26,9 @@ fn ours(chart: &Path) -> anyhow::Result<String> {
         include_crds: true,
         ..PrintOptions::default()
     };
-    Ok(String::from_utf8(print_template(&rendered, &print, profile)?)?)
+    Ok(String::from_utf8(print_template(
+        &rendered, &print, profile,
+    )?)?)
 }
 
 #[test]
@@ -38,7 +40,14 @@ fn every_example_chart_passes_helms_lint_and_renders_as_helm_renders_it() -> any
         let path = chart.display().to_string();
         let lint = helm.run(["lint", "--strict", &path])?;
         assert!(lint.starts_with("exit code: 0"), "{lint}");
-        let arguments = ["template", "demo", &path, "--namespace", "shop", "--include-crds"];
+        let arguments = [
+            "template",
+            "demo",
+            &path,
+            "--namespace",
+            "shop",
+            "--include-crds",
+        ];
         let theirs = helm.command(arguments).output()?;
         assert_eq!(String::from_utf8(theirs.stdout)?, ours(&chart)?, "{path}");
     }

@@ -16,10 +16,13 @@ mod disable;
 mod edit;
 mod enable;
 mod file;
+mod history;
 mod install;
 mod list;
 mod progress;
+mod release;
 mod repo_path;
+mod rollback;
 mod set;
 mod show;
 mod uninstall;
@@ -57,6 +60,10 @@ pub(crate) enum Verb {
     Set(Box<set::Args>),
     /// Change the version of a plugin
     Upgrade(Box<upgrade::Args>),
+    /// List the revisions of a plugin
+    History(history::Args),
+    /// Go back to the version and values of an earlier revision
+    Rollback(rollback::Args),
     /// Remove a plugin and all that it added
     Uninstall(uninstall::Args),
     /// Wait until plugins are ready, off or gone
@@ -82,6 +89,8 @@ async fn perform(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
         Verb::Disable(args) => disable::run(args, printer).await,
         Verb::Set(args) => set::run(args, printer).await,
         Verb::Upgrade(args) => upgrade::run(args, printer).await,
+        Verb::History(args) => history::run(args, printer).await,
+        Verb::Rollback(args) => rollback::run(args, printer).await,
         Verb::Uninstall(args) => uninstall::run(args, printer).await,
         Verb::Wait(args) => wait::run(args, printer).await,
     }

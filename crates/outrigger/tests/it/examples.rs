@@ -24,7 +24,10 @@ fn plugins() -> BTreeMap<String, Plugin> {
     let read = |path: PathBuf| {
         let object = outrigger_goyaml::parse_json(&fs_err::read(&path).unwrap()).unwrap();
         let plugin = compat::read(object).unwrap().unwrap();
-        assert_eq!(path.file_stem().unwrap().to_str(), plugin.metadata.name.as_deref());
+        assert_eq!(
+            path.file_stem().unwrap().to_str(),
+            plugin.metadata.name.as_deref()
+        );
         (plugin.name().to_owned(), plugin)
     };
     entries("plugins").into_iter().map(read).collect()
@@ -48,10 +51,15 @@ fn there_are_a_dozen_charts_and_each_passes_lint_and_renders() {
     assert!(charts.len() >= 14, "{charts:?}");
     for chart in charts {
         let path = chart.to_str().unwrap();
-        let text = context.run(["chart", "lint", "--strict", "--quiet", path]).unwrap();
+        let text = context
+            .run(["chart", "lint", "--strict", "--quiet", path])
+            .unwrap();
         assert!(text.starts_with("exit code: 0"), "{text}");
         let text = context.run(["chart", "template", "demo", path]).unwrap();
-        assert!(text.starts_with("exit code: 0") && text.contains("kind: "), "{text}");
+        assert!(
+            text.starts_with("exit code: 0") && text.contains("kind: "),
+            "{text}"
+        );
     }
 }
 
@@ -59,7 +67,13 @@ fn there_are_a_dozen_charts_and_each_passes_lint_and_renders() {
 fn plugins_are_right_and_their_charts_are_in_their_ranges() {
     for (name, plugin) in plugins() {
         assert_eq!(check(&plugin), [], "{name}");
-        assert!(fits(plugin.spec.version.as_deref(), &version_of(plugin.chart_name())), "{name}");
+        assert!(
+            fits(
+                plugin.spec.version.as_deref(),
+                &version_of(plugin.chart_name())
+            ),
+            "{name}"
+        );
     }
 }
 
@@ -74,9 +88,14 @@ fn dependencies_exist_in_versions_that_will_do_and_go_round_in_no_circle() {
             for dependency in dependencies {
                 let needed = &plugins[&dependency.name];
                 let version = version_of(needed.chart_name());
-                assert!(fits(dependency.version.as_deref(), &version), "{name}: {dependency:?}");
+                assert!(
+                    fits(dependency.version.as_deref(), &version),
+                    "{name}: {dependency:?}"
+                );
             }
-            let is_next = dependencies.iter().all(|needed| done.contains(&needed.name.as_str()));
+            let is_next = dependencies
+                .iter()
+                .all(|needed| done.contains(&needed.name.as_str()));
             if is_next && !done.contains(&name.as_str()) {
                 done.push(name);
             }
@@ -89,7 +108,9 @@ fn dependencies_exist_in_versions_that_will_do_and_go_round_in_no_circle() {
 fn the_all_in_one_renders_plugins_that_are_right() {
     let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
     let chart = root().join("charts/platform");
-    let text = context.run(["chart", "template", "platform", chart.to_str().unwrap()]).unwrap();
+    let text = context
+        .run(["chart", "template", "platform", chart.to_str().unwrap()])
+        .unwrap();
     let (_, stdout) = text.split_once("----- stdout -----\n").unwrap();
     let (stdout, _) = stdout.split_once("\n----- stderr").unwrap();
     let mut count = 0;

@@ -19,11 +19,27 @@ fn install_has_help_with_examples() {
 
 #[test]
 fn each_verb_has_help_with_an_example() {
-    for verb in ["list", "show", "install", "enable", "disable", "set", "upgrade", "diff", "history", "rollback", "uninstall", "wait"] {
+    for verb in [
+        "list",
+        "show",
+        "install",
+        "enable",
+        "disable",
+        "set",
+        "upgrade",
+        "diff",
+        "history",
+        "rollback",
+        "uninstall",
+        "wait",
+    ] {
         let text = run(&["plugin", verb, "--help"]);
         assert!(text.starts_with("exit code: 0"), "{text}");
         assert!(text.contains(&format!("outrigger plugin {verb}")), "{text}");
-        assert!(text.contains("Examples:") && text.contains("--kubeconfig"), "{text}");
+        assert!(
+            text.contains("Examples:") && text.contains("--kubeconfig"),
+            "{text}"
+        );
     }
 }
 
@@ -42,7 +58,11 @@ fn a_mistake_in_a_file_is_told_before_any_cluster_is_asked() {
     let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
     let seed = "apiVersion: plugins.kubegems.io/v1beta1\nkind: Plugin\nspec:\n  enabled: true\n  kind: helm\n  repo: https://charts.example.com\n  name: component-a\n  verison: v1.0.0\n";
     context.write("seed.yaml", seed).unwrap();
-    insta::assert_snapshot!(context.run(["plugin", "install", "-F", "seed.yaml"]).unwrap());
+    insta::assert_snapshot!(
+        context
+            .run(["plugin", "install", "-F", "seed.yaml"])
+            .unwrap()
+    );
 }
 
 #[test]

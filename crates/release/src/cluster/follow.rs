@@ -34,7 +34,9 @@ pub(crate) async fn follow<T>(
         if let Verdict::Done(result) = judge(state.as_ref()) {
             return Ok(result);
         }
-        let version = state.as_ref().map(|state| &state["metadata"]["resourceVersion"]);
+        let version = state
+            .as_ref()
+            .map(|state| &state["metadata"]["resourceVersion"]);
         let version = version.and_then(Value::as_str).unwrap_or("0");
         if let Some(result) = watch(cluster, id, version, &mut judge).await? {
             return Ok(result);
@@ -56,10 +58,9 @@ async fn watch<T>(
     let events = cluster.client().request_events::<Value>(request).await;
     let mut events = std::pin::pin!(events.map_err(|source| failed("watch", id, source))?);
     loop {
-        let event = match events.try_next().await {
-            Ok(Some(event)) => event,
-            // Cut off: the next look tells whether the server is away.
-            Ok(None) | Err(_) => return Ok(None),
+        // If it was cut off, the next look tells whether the server is away.
+        let Ok(Some(event)) = events.try_next().await else {
+            return Ok(None);
         };
         let verdict = match &event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => judge(Some(object)),

@@ -87,7 +87,9 @@ impl Kinds {
             versions.push(format!("{api_version}/{kind}"));
             versions.push(api_version.clone());
             let kinds = self.places.entry(api_version).or_default();
-            kinds.entry(kind.to_owned()).or_insert_with(|| place.clone());
+            kinds
+                .entry(kind.to_owned())
+                .or_insert_with(|| place.clone());
         }
     }
 }

@@ -1,8 +1,6 @@
 //! The requests that are made for objects of any kind: get, apply, move fields, delete.
 
-use kube::api::{
-    DeleteParams, GetParams, Patch, PatchParams, Preconditions, PropagationPolicy,
-};
+use kube::api::{DeleteParams, GetParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::Request;
 use serde_json::Value;
 
@@ -68,7 +66,7 @@ impl Cluster {
                 Err(kube::Error::Api(status)) if is_quota_race(&status) && tries > 0 => tries -= 1,
                 Err(kube::Error::Api(status)) if status.code == 409 => {
                     return Err(Error::Conflict {
-                        object: id.clone(),
+                        object: Box::new(id.clone()),
                         message: status.message.clone(),
                     });
                 }
@@ -160,11 +158,15 @@ fn is_quota_race(status: &kube::core::Status) -> bool {
 pub(super) fn failed(verb: &'static str, id: &ObjectId, source: kube::Error) -> Error {
     Error::Request {
         verb,
-        object: id.clone(),
+        object: Box::new(id.clone()),
         source,
     }
 }
 
-pub(super) fn invalid(verb: &'static str, id: &ObjectId, error: kube::core::request::Error) -> Error {
+pub(super) fn invalid(
+    verb: &'static str,
+    id: &ObjectId,
+    error: kube::core::request::Error,
+) -> Error {
     failed(verb, id, kube::Error::BuildRequest(error))
 }

@@ -74,7 +74,9 @@ fn as_rendered(documents: &[Document], hooks: &[Hook]) -> Rendered {
     let documents = documents
         .iter()
         .map(|document| manifest(&document.source, &document.content));
-    let hooks = hooks.iter().map(|hook| manifest(&hook.path, &hook.manifest));
+    let hooks = hooks
+        .iter()
+        .map(|hook| manifest(&hook.path, &hook.manifest));
     Rendered {
         manifests: documents.chain(hooks).collect(),
         ..Rendered::default()
@@ -320,10 +322,7 @@ mod tests {
             ("nginx:1.27", "library/nginx:1.27"),
             ("docker.io/nginx:1.27", "library/nginx:1.27"),
             ("bitnami/redis:7", "bitnami/redis:7"),
-            (
-                "quay.io/a/b/c/d:v1@sha256:00",
-                "a/b/c/d:v1@sha256:00",
-            ),
+            ("quay.io/a/b/c/d:v1@sha256:00", "a/b/c/d:v1@sha256:00"),
             ("localhost/a:1", "a:1"),
             ("reg:5000/a/b", "a/b"),
         ];
@@ -359,10 +358,7 @@ mod tests {
         assert_eq!(container["args"][0], "--sidecar=r.local/x/y:2");
         assert_eq!(container["args"][1], "--other=1");
         assert_eq!(container["env"][0]["value"], "r.local/p/q:3");
-        assert_eq!(
-            spec["volumes"][0]["image"]["reference"],
-            "r.local/v/w:4"
-        );
+        assert_eq!(spec["volumes"][0]["image"]["reference"], "r.local/v/w:4");
     }
 
     #[test]
@@ -380,7 +376,10 @@ mod tests {
     #[test]
     fn an_object_without_images_keeps_its_very_text() {
         assert_eq!(
-            relocate_text("apiVersion: v1\nkind: ConfigMap\ndata: {image: a/b:1}\n", "r"),
+            relocate_text(
+                "apiVersion: v1\nkind: ConfigMap\ndata: {image: a/b:1}\n",
+                "r"
+            ),
             None
         );
     }

@@ -51,7 +51,11 @@ impl Records {
     }
 
     /// Marks the revision deployed, then those before it superseded: stopped in between, the newest counts.
-    pub(super) async fn succeed(mut self, context: &Context<'_>, plan: &Plan) -> Result<(), Failure> {
+    pub(super) async fn succeed(
+        mut self,
+        context: &Context<'_>,
+        plan: &Plan,
+    ) -> Result<(), Failure> {
         let default = match plan.action {
             Action::Upgrade => "Upgrade complete".to_owned(),
             Action::Rollback => self.current.info.description.clone(),
@@ -137,7 +141,11 @@ async fn give_up_attempts(context: &Context<'_>, attempts: &[Record]) {
                 .clone_into(&mut attempt.info.description);
             let now = (context.options.now)();
             let written = storage::update(context.cluster, &attempt, now).await;
-            warn(context, written, "an interrupted revision could not be marked");
+            warn(
+                context,
+                written,
+                "an interrupted revision could not be marked",
+            );
         }
     }
 }

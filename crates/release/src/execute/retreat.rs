@@ -6,7 +6,8 @@ use crate::failure::Failure;
 use crate::options::Options;
 use crate::plan::Plan;
 use crate::progress::Progress;
-use crate::{rollback, uninstall};
+use crate::rollback::rollback;
+use crate::uninstall::uninstall;
 
 /// Goes back if that is wanted, and gives the failure with what came of that.
 pub(super) async fn retreat(context: &Context<'_>, plan: &Plan, failure: Failure) -> Failure {
@@ -25,28 +26,24 @@ pub(super) async fn retreat(context: &Context<'_>, plan: &Plan, failure: Failure
     (context.progress)(Progress::RollingBack { to });
     let cluster = context.cluster;
     let id = &plan.release;
-    match to {
-        Some(to) => {
-            let back = rollback::rollback(cluster, id, Some(to), &options, context.progress);
-            match Box::pin(back).await {
-                Ok(outcome) => Failure::RolledBack {
-                    release,
-                    revision: outcome.revision,
-                    source: Box::new(failure),
-                },
-                Err(rollback) => stuck(failure, rollback),
-            }
-        }
-        None => {
-            let away = uninstall::uninstall(cluster, id, &[], &options, context.progress);
-            match Box::pin(away).await {
-                Ok(_) => Failure::Uninstalled {
-                    release,
-                    source: Box::new(failure),
-                },
-                Err(rollback) => stuck(failure, rollback),
-            }
-        }
+    if to.is_none() {
+        let away = uninstall(cluster, id, &[], &options, context.progress);
+        return match Box::pin(away).await {
+            Ok(_) => Failure::Uninstalled {
+                release,
+                source: Box::new(failure),
+            },
+            Err(way_back) => stuck(failure, way_back),
+        };
+    }
+    let back = rollback(cluster, id, to, &options, context.progress);
+    match Box::pin(back).await {
+        Ok(outcome) => Failure::RolledBack {
+            release,
+            revision: outcome.revision,
+            source: Box::new(failure),
+        },
+        Err(way_back) => stuck(failure, way_back),
     }
 }
 

@@ -62,7 +62,11 @@ fn quantity(value: &Value) -> Option<i128> {
         whole.parse().ok()?
     };
     let digits = u32::try_from(part.len()).ok().filter(|&n| n <= 6)?;
-    let part: i128 = if part.is_empty() { 0 } else { part.parse().ok()? };
+    let part: i128 = if part.is_empty() {
+        0
+    } else {
+        part.parse().ok()?
+    };
     let part = part.checked_mul(scale)? / 10_i128.pow(digits);
     whole.checked_mul(scale)?.checked_add(part)
 }

@@ -40,11 +40,9 @@ fn what_we_applied_and_nobody_touched_is_equal_whatever_defaults_were_added() {
             }},
         }}}}}),
     );
-    let wanted = wanted(
-        &json!({"replicas": 2, "template": {"spec": {"containers": [
-            {"name": "web", "image": "a:1", "ports": [{"containerPort": 80}]},
-        ]}}}),
-    );
+    let wanted = wanted(&json!({"replicas": 2, "template": {"spec": {"containers": [
+        {"name": "web", "image": "a:1", "ports": [{"containerPort": 80}]},
+    ]}}}));
     let comparison = compare(&wanted, &live);
     assert!(comparison.is_equal(), "{comparison:?}");
 }

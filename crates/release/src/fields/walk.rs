@@ -16,11 +16,10 @@ pub(super) fn guided(wanted: &Value, live: &Value, fields: &Value) -> Comparison
         path: String::new(),
         steps: Vec::new(),
     };
-    walk.map(
-        as_map(wanted).unwrap_or(&Map::new()),
-        live,
-        as_map(fields).unwrap_or(&Map::new()),
-    );
+    if let Some(wanted) = as_map(wanted) {
+        let nothing = Map::new();
+        walk.map(wanted, live, as_map(fields).unwrap_or(&nothing));
+    }
     walk.comparison
 }
 
@@ -74,7 +73,18 @@ impl Walk {
     }
 
     fn value(&mut self, wanted: &Value, live: &Value, field: Option<&Value>) {
+        // Much of the metadata is nobody's.
+        if let (".metadata", Some(map)) = (self.path.as_str(), as_map(wanted)) {
+            let nothing = Map::new();
+            let fields = field.and_then(as_map).unwrap_or(&nothing);
+            return self.map(map, live, fields);
+        }
         let Some(field) = field.and_then(as_map) else {
+            if let (Some(map), Value::Object(_)) = (as_map(wanted), live)
+                && !map.is_empty()
+            {
+                return self.map(map, live, &Map::new());
+            }
             let change = self.change(live, Some(wanted));
             self.comparison.not_ours.push(change);
             return;
@@ -103,15 +113,16 @@ impl Walk {
                 let Ok(Value::Object(key)) = serde_json::from_str(key) else {
                     continue;
                 };
-                let found = (0..wanted.len()).find(|&at| !is_taken[at] && may_be(&wanted[at], &key));
+                let found =
+                    (0..wanted.len()).find(|&at| !is_taken[at] && may_be(&wanted[at], &key));
                 let there = live.iter().find(|item| is_item(item, &key));
-                self.at(&key_text(&key), field, |walk| match found {
-                    Some(at) => {
+                let there = there.unwrap_or(&Value::Null);
+                self.at(&key_text(&key), field, |walk| {
+                    if let Some(at) = found {
                         is_taken[at] = true;
-                        walk.value(&wanted[at], there.unwrap_or(&Value::Null), Some(below));
-                    }
-                    None => {
-                        let change = walk.change(there.unwrap_or(&Value::Null), None);
+                        walk.value(&wanted[at], there, Some(below));
+                    } else {
+                        let change = walk.change(there, None);
                         walk.comparison.left_over.push(change);
                     }
                 });
@@ -153,7 +164,8 @@ fn may_be(item: &Value, key: &Map<String, Value>) -> bool {
 }
 
 fn is_item(item: &Value, key: &Map<String, Value>) -> bool {
-    key.iter().all(|(name, value)| item[name.as_str()] == *value)
+    key.iter()
+        .all(|(name, value)| item[name.as_str()] == *value)
 }
 
 fn key_text(key: &Map<String, Value>) -> String {
@@ -176,7 +188,12 @@ fn plain(wanted: &Value, live: &Value, path: &str, changes: &mut Vec<FieldChange
         (Value::Object(fields), Value::Object(_)) => {
             for (key, value) in fields {
                 if !value.is_null() && !is_untracked(path, key) {
-                    plain(value, &live[key.as_str()], &format!("{path}.{key}"), changes);
+                    plain(
+                        value,
+                        &live[key.as_str()],
+                        &format!("{path}.{key}"),
+                        changes,
+                    );
                 }
             }
         }

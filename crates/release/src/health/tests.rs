@@ -37,13 +37,29 @@ fn a_deployment_is_healthy_when_its_newest_pods_are_available() {
         "InProgress: Deployment generation is 2, but latest observed generation is 1",
     );
     check(&with("replicas", json!(1)), "InProgress: Replicas: 1/2");
-    check(&with("updatedReplicas", json!(0)), "InProgress: Updated: 0/2");
-    check(&with("replicas", json!(3)), "InProgress: Pending termination: 1");
-    check(&with("availableReplicas", json!(1)), "InProgress: Available: 1/2");
+    check(
+        &with("updatedReplicas", json!(0)),
+        "InProgress: Updated: 0/2",
+    );
+    check(
+        &with("replicas", json!(3)),
+        "InProgress: Pending termination: 1",
+    );
+    check(
+        &with("availableReplicas", json!(1)),
+        "InProgress: Available: 1/2",
+    );
     check(&with("readyReplicas", json!(1)), "InProgress: Ready: 1/2");
-    check(&with("conditions", json!([])), "InProgress: ReplicaSet not Available");
-    let late = json!([{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]);
-    check(&with("conditions", late), "Failed: Progress deadline exceeded");
+    check(
+        &with("conditions", json!([])),
+        "InProgress: ReplicaSet not Available",
+    );
+    let late =
+        json!([{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]);
+    check(
+        &with("conditions", late),
+        "Failed: Progress deadline exceeded",
+    );
     check(&deployment(&json!({"paused": true}), &json!({})), CURRENT);
     check(&deployment(&spec, &json!({})), "InProgress: Replicas: 0/2");
 }
@@ -90,7 +106,10 @@ fn pods_claims_services_and_jobs() {
     check(&pod(looping), "Failed: Containers in CrashLoop state: c");
     let claim = |phase: &str| json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": phase}});
     check(&claim("Bound"), CURRENT);
-    check(&claim("Pending"), "InProgress: PVC is not Bound. phase: Pending");
+    check(
+        &claim("Pending"),
+        "InProgress: PVC is not Bound. phase: Pending",
+    );
     let service = json!({"apiVersion": "v1", "kind": "Service", "spec": {"type": "LoadBalancer"}});
     check(
         &service,
@@ -105,7 +124,8 @@ fn pods_claims_services_and_jobs() {
 
 #[test]
 fn custom_resources_go_by_their_conditions() {
-    let boat = |status: Value| json!({"apiVersion": "example.com/v1", "kind": "Boat", "status": status});
+    let boat =
+        |status: Value| json!({"apiVersion": "example.com/v1", "kind": "Boat", "status": status});
     check(&boat(json!({})), CURRENT);
     let condition = |kind: &str, status: &str| json!({"conditions": [{"type": kind, "status": status, "message": "m"}]});
     check(&boat(condition("Ready", "True")), CURRENT);
@@ -118,9 +138,11 @@ fn custom_resources_go_by_their_conditions() {
 
 #[test]
 fn definitions_must_be_established() {
-    let definition = |conditions: Value| json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "status": {"conditions": conditions},
-    });
+    let definition = |conditions: Value| {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "status": {"conditions": conditions},
+        })
+    };
     check(&definition(json!([])), "InProgress: Install in progress");
     check(
         &definition(json!([{"type": "Established", "status": "True"}])),
@@ -134,9 +156,7 @@ fn definitions_must_be_established() {
 
 #[test]
 fn our_own_kinds_are_not_healthy_until_their_controller_says_so() {
-    let plugin = |spec: Value, status: Value| {
-        json!({"apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"generation": 1}, "spec": spec, "status": status})
-    };
+    let plugin = |spec: Value, status: Value| json!({"apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"generation": 1}, "spec": spec, "status": status});
     let observed = "InProgress: generation is 1, but latest observed generation is 0";
     check(&plugin(json!({}), json!({})), observed);
     let status = |phase: &str, ready: &str| {
@@ -144,7 +164,10 @@ fn our_own_kinds_are_not_healthy_until_their_controller_says_so() {
             "conditions": [{"type": "Ready", "status": ready, "message": "m"}]})
     };
     check(&plugin(json!({}), status("Ready", "True")), CURRENT);
-    check(&plugin(json!({}), status("Waiting", "False")), "InProgress: m");
+    check(
+        &plugin(json!({}), status("Waiting", "False")),
+        "InProgress: m",
+    );
     check(&plugin(json!({}), status("Failed", "False")), "Failed: m");
     check(
         &plugin(json!({"enabled": false}), status("Disabled", "False")),
@@ -181,10 +204,11 @@ fn rules_of_the_user_come_first() {
         kind: "Boat".to_owned(),
         healthy: healthy.to_owned(),
     };
-    let rules = Rules::new([rule("self.status.crew >= 2 && self.spec.name.startsWith('p')")]).unwrap();
-    let boat = |crew: Value| {
-        json!({"apiVersion": "example.com/v1", "kind": "Boat", "spec": {"name": "proa"}, "status": {"crew": crew}})
-    };
+    let rules = Rules::new([rule(
+        "self.status.crew >= 2 && self.spec.name.startsWith('p')",
+    )])
+    .unwrap();
+    let boat = |crew: Value| json!({"apiVersion": "example.com/v1", "kind": "Boat", "spec": {"name": "proa"}, "status": {"crew": crew}});
     assert!(assess(&boat(json!(2)), &rules).is_current());
     assert_eq!(assess(&boat(json!(1)), &rules).name(), "InProgress");
     // A field that is not there yet is no failure.

@@ -11,7 +11,7 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Create => "create",
-            Self::Change => "change",
+            Self::Update => "update",
             Self::Unchanged => "unchanged",
             Self::Adopt => "adopt",
             Self::Prune => "prune",

@@ -96,7 +96,7 @@ fn check_job(object: &Object, live: &Value) -> Result<(), Refusal> {
 
 fn refuse(object: &Object, pointer: &str, before: &Value, after: &Value) -> Refusal {
     Refusal::Immutable {
-        object: object.id().clone(),
+        object: Box::new(object.id().clone()),
         field: pointer.replace('/', "."),
         before: before.to_string(),
         after: after.to_string(),

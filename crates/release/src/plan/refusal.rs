@@ -14,7 +14,7 @@ pub enum Refusal {
     /// A field would change that cannot be changed.
     #[error("{object} cannot be changed: {field} is immutable ({before} now, {after} wanted)")]
     Immutable {
-        object: ObjectId,
+        object: Box<ObjectId>,
         field: String,
         before: String,
         after: String,

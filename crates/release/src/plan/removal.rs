@@ -11,11 +11,7 @@ use crate::observe::Observed;
 use crate::ownership;
 
 /// All objects that records name, that are there, and that are not wanted.
-pub(super) fn steps(
-    observed: &Observed,
-    wanted: &HashSet<Key>,
-    release: &ReleaseId,
-) -> Vec<Step> {
+pub(super) fn steps(observed: &Observed, wanted: &HashSet<Key>, release: &ReleaseId) -> Vec<Step> {
     let mut seen = BTreeSet::new();
     let mut steps = Vec::new();
     for object in observed.recorded.iter().flatten() {

@@ -129,7 +129,7 @@ fn an_upgrade_changes_creates_and_prunes() {
     let live = vec![applied(MAP_A), applied(MAP_B)];
     let plan = make(records, &[&changed, SECRET], live, &Options::default()).unwrap();
     assert_eq!((plan.action, plan.revision), (Action::Upgrade, 2));
-    assert_eq!(changes(&plan), ["change a", "create s", "prune b"]);
+    assert_eq!(changes(&plan), ["update a", "create s", "prune b"]);
     let field = &plan.objects[0].fields[0];
     assert_eq!(field.path, ".data.x");
     assert_eq!(field.before, Some(json!("1")));
@@ -144,7 +144,10 @@ fn the_values_of_a_secret_do_not_show_in_a_plan() {
     let plan = make(records, &[&wanted], live, &Options::default()).unwrap();
     let text = format!("{plan} {plan:?} {}", serde_json::to_string(&plan).unwrap());
     assert_eq!(plan.objects[0].fields[0].path, ".data.p");
-    assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"), "{text}");
+    assert!(
+        !text.contains("hunter2") && !text.contains("aHVudGVyMg"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -229,8 +232,14 @@ fn a_value_that_a_failed_attempt_changed_is_seen() {
     let changed = MAP_A.replace("'1'", "'2'");
     let failed = record(2, Status::Failed, &manifest(&[&changed]));
     let records = vec![deployed(&[MAP_A]), failed];
-    let plan = make(records, &[MAP_A], vec![applied(&changed)], &Options::default()).unwrap();
-    assert_eq!(changes(&plan), ["change a"]);
+    let plan = make(
+        records,
+        &[MAP_A],
+        vec![applied(&changed)],
+        &Options::default(),
+    )
+    .unwrap();
+    assert_eq!(changes(&plan), ["update a"]);
 }
 
 #[test]
@@ -242,7 +251,7 @@ fn a_field_that_somebody_took_is_put_right() {
     fields.as_object_mut().unwrap().remove("f:data");
     let plan = make(records, &[MAP_A], vec![live], &Options::default()).unwrap();
     assert_eq!(plan.action, Action::Repair);
-    assert_eq!(changes(&plan), ["change a"]);
+    assert_eq!(changes(&plan), ["update a"]);
 }
 
 #[test]
@@ -252,7 +261,7 @@ fn an_object_that_helm_wrote_from_the_clients_side_is_changed_once_more() {
     let mut live = applied(MAP_A);
     live["metadata"]["managedFields"][0]["operation"] = json!("Update");
     let plan = make(vec![record], &[MAP_A], vec![live], &Options::default()).unwrap();
-    assert_eq!(changes(&plan), ["change a"]);
+    assert_eq!(changes(&plan), ["update a"]);
     assert!(plan.objects[0].reason.is_some());
 }
 
@@ -277,7 +286,9 @@ fn a_field_that_cannot_change_is_refused_before_anything_does() {
     let live = vec![applied(&before)];
     let refusal = make(records, &[&deployment("two")], live, &Options::default()).unwrap_err();
     assert!(
-        refusal.to_string().contains(".spec.selector.matchLabels is immutable"),
+        refusal
+            .to_string()
+            .contains(".spec.selector.matchLabels is immutable"),
         "{refusal}"
     );
     assert!(refusal.hint().contains("Deployment/shop/d"));
@@ -292,7 +303,12 @@ fn the_image_of_a_job_cannot_change() {
     };
     let (before, after) = (job("a:1"), job("a:2"));
     let records = vec![deployed(&[&before])];
-    let refusal = make(records, &[&after], vec![applied(&before)], &Options::default());
+    let refusal = make(
+        records,
+        &[&after],
+        vec![applied(&before)],
+        &Options::default(),
+    );
     assert!(matches!(refusal, Err(Refusal::Immutable { .. })));
 }
 
@@ -327,7 +343,7 @@ fn a_plan_prints_as_a_table() {
     assert_eq!(
         plan.to_string(),
         "upgrade shop/web to revision 2 (web 1.0.0)\n\
-         \x20 change     ConfigMap/shop/a\n\
+         \x20 update     ConfigMap/shop/a\n\
          \x20            .data.x: \"1\" -> \"2\"\n\
          \x20 prune      ConfigMap/shop/b\n"
     );

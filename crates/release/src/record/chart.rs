@@ -162,7 +162,8 @@ fn chart_json(chart: &Chart) -> Value {
 }
 
 fn files_json(files: &[File]) -> Value {
-    let file = |file: &File| json!({"name": file.name, "data": STANDARD.encode(file.data.as_slice())});
+    let file =
+        |file: &File| json!({"name": file.name, "data": STANDARD.encode(file.data.as_slice())});
     files.iter().map(file).collect()
 }
 

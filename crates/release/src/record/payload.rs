@@ -56,6 +56,11 @@ struct Whole {
 
 /// The compressed JSON.
 pub(crate) fn compress(record: &Record) -> Vec<u8> {
+    join(&record.chart, &compress_rest(record))
+}
+
+/// The compressed JSON of all but the chart.
+pub(crate) fn compress_rest(record: &Record) -> Vec<u8> {
     let rest = Rest {
         name: &record.id.name,
         info: &record.info,
@@ -67,10 +72,13 @@ pub(crate) fn compress(record: &Record) -> Vec<u8> {
         apply_method: &record.apply_method,
     };
     let rest = serde_json::to_string(&rest).expect("all of it has a form in JSON");
-    let mut bytes = record.chart.compressed().to_vec();
     // The chart's member ends where the next field begins, in place of the brace.
-    bytes.extend(gzip(&[b",", &rest.as_bytes()[1..]]));
-    bytes
+    gzip(&[b",", &rest.as_bytes()[1..]])
+}
+
+/// Both parts of a record, one after the other.
+pub(crate) fn join(chart: &StoredChart, rest: &[u8]) -> Vec<u8> {
+    [chart.compressed(), rest].concat()
 }
 
 /// The same in base64, as Helm stores it.
@@ -95,7 +103,9 @@ pub(crate) fn decompress(bytes: &[u8]) -> Result<Record, String> {
         json.extend_from_slice(bytes);
     }
     let whole: Whole = serde_json::from_slice(&json).map_err(|error| error.to_string())?;
-    let chart = whole.chart.map(|chart| StoredChart::from_json(chart.get().to_owned()));
+    let chart = whole
+        .chart
+        .map(|chart| StoredChart::from_json(chart.get().to_owned()));
     Ok(Record {
         id: ReleaseId::new(whole.namespace, whole.name),
         revision: whole.version,

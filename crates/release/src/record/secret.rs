@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Record, payload, skeleton};
+use super::{Record, StoredChart, payload, skeleton};
 
 /// The type of Secrets with records.
 const TYPE: &str = "helm.sh/release.v1";
@@ -23,7 +23,14 @@ const PARTS: &str = "outrigger.dev/parts";
 /// What the data of a Secret may take, with some room.
 pub(crate) const MAX_BYTES: usize = (1 << 20) - (16 << 10);
 /// Labels that are not the user's.
-const SYSTEM_LABELS: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
+const SYSTEM_LABELS: [&str; 6] = [
+    "name",
+    "owner",
+    "status",
+    "version",
+    "createdAt",
+    "modifiedAt",
+];
 
 /// A record in the form in which it is stored.
 #[derive(Debug)]
@@ -62,25 +69,26 @@ pub(crate) fn store_within(
     now: Timestamp,
     max_bytes: usize,
 ) -> Stored {
-    let fits = |text: &String| text.len() <= max_bytes;
-    let whole = payload::encode(&payload::compress(record));
-    if fits(&whole) {
-        return Stored {
-            secret: secret(record, &whole, 0, writing, now),
-            parts: Vec::new(),
-        };
-    }
-    let mut smaller = record.clone();
-    smaller.chart = record.chart.without_files();
-    let bytes = payload::compress(&smaller);
-    let text = payload::encode(&bytes);
-    if fits(&text) {
-        return Stored {
+    let rest = payload::compress_rest(record);
+    let in_one = |chart: &StoredChart| {
+        let text = payload::encode(&payload::join(chart, &rest));
+        (text.len() <= max_bytes).then(|| Stored {
             secret: secret(record, &text, 0, writing, now),
             parts: Vec::new(),
-        };
+        })
+    };
+    if let Some(stored) = in_one(&record.chart) {
+        return stored;
+    }
+    let smaller = Record {
+        chart: record.chart.without_files(),
+        ..record.clone()
+    };
+    if let Some(stored) = in_one(&smaller.chart) {
+        return stored;
     }
     let first = skeleton::shrink(&smaller, max_bytes);
+    let bytes = payload::join(&smaller.chart, &rest);
     let parts: Vec<Vec<u8>> = bytes.chunks(max_bytes).map(<[u8]>::to_vec).collect();
     Stored {
         secret: secret(record, &first, parts.len(), writing, now),
@@ -141,7 +149,10 @@ pub(crate) fn part(record: &Record, number: usize, data: &[u8], owner: &Value) -
 /// How many parts belong to the Secret of a record.
 pub(crate) fn parts(secret: &Value) -> usize {
     let parts = &secret["metadata"]["annotations"][PARTS];
-    parts.as_str().and_then(|text| text.parse().ok()).unwrap_or(0)
+    parts
+        .as_str()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
 }
 
 /// The bytes of a part.

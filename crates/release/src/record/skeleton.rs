@@ -2,35 +2,52 @@
 
 use serde_json::{Value, json};
 
+use super::chart::gzip;
 use super::{Record, payload, push_document};
 
 /// The text of the record, with the largest objects reduced to their names until it fits. Values and hooks go last.
 pub(crate) fn shrink(record: &Record, max_bytes: usize) -> String {
     let documents: Vec<(&str, &str)> = record.documents();
+    let sizes: Vec<usize> = documents
+        .iter()
+        .map(|(_, content)| gzip(&[content.as_bytes()]).len())
+        .collect();
     let mut by_size: Vec<usize> = (0..documents.len()).collect();
-    by_size.sort_by_key(|&at| std::cmp::Reverse(documents[at].1.len()));
-    let mut reduced = vec![false; documents.len()];
-    let mut next = 0;
-    let mut step = (documents.len() / 8).max(1);
-    loop {
+    by_size.sort_by_key(|&at| std::cmp::Reverse(sizes[at]));
+    // What base64 makes of so many bytes; one document alone is never smaller than among others.
+    let mut room = max_bytes / 4 * 3;
+    while room > 0 {
+        let reduced = reduce(&sizes, &by_size, room);
         let text = text(record, &documents, &reduced);
         if text.len() <= max_bytes {
             return text;
         }
-        if next == by_size.len() {
+        room /= 2;
+    }
+    let smallest = Record {
+        config: serde_json::Map::new(),
+        hooks: Vec::new(),
+        info: super::Info {
+            notes: String::new(),
+            ..record.info.clone()
+        },
+        ..record.clone()
+    };
+    text(&smallest, &documents, &vec![true; documents.len()])
+}
+
+/// Which documents are reduced so that the others take no more than `room`.
+fn reduce(sizes: &[usize], by_size: &[usize], room: usize) -> Vec<bool> {
+    let mut left: usize = sizes.iter().sum();
+    let mut reduced = vec![false; sizes.len()];
+    for &at in by_size {
+        if left <= room {
             break;
         }
-        for &at in by_size.iter().skip(next).take(step) {
-            reduced[at] = true;
-        }
-        next = (next + step).min(by_size.len());
-        step = step.max(1);
+        reduced[at] = true;
+        left -= sizes[at];
     }
-    let mut smallest = record.clone();
-    smallest.config = serde_json::Map::new();
-    smallest.info.notes = String::new();
-    smallest.hooks = Vec::new();
-    text(&smallest, &documents, &reduced)
+    reduced
 }
 
 fn text(record: &Record, documents: &[(&str, &str)], reduced: &[bool]) -> String {

@@ -108,10 +108,7 @@ fn the_chart_has_all_that_helm_asks_for() {
     assert_eq!(json["metadata"]["keywords"], json!(["a"]));
     assert_eq!(json["values"], json!({"a": 1, "b": {"c": ["x"]}}));
     assert_eq!(json["templates"][0]["name"], "templates/x.yaml");
-    assert_eq!(
-        json["templates"][0]["data"],
-        STANDARD.encode("kind: X")
-    );
+    assert_eq!(json["templates"][0]["data"], STANDARD.encode("kind: X"));
     assert_eq!(json["files"][0]["name"], "README.md");
     assert_eq!(texts.of(&chart).json().as_ptr(), stored.json().as_ptr());
     drop(chart);
@@ -159,7 +156,11 @@ fn large_record() -> Record {
         );
         push_document(&mut manifest, "web/templates/a.yaml", &content);
     }
-    push_document(&mut manifest, "web/templates/b.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}");
+    push_document(
+        &mut manifest,
+        "web/templates/b.yaml",
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: s}",
+    );
     record(2, Status::PendingUpgrade, &manifest)
 }
 
@@ -208,7 +209,9 @@ fn statuses_have_helms_names() {
 #[test]
 fn nothing_secret_is_shown_in_debug_texts() {
     let mut record = record(1, Status::Deployed, "password: hunter2");
-    record.config.insert("password".to_owned(), json!("hunter2"));
+    record
+        .config
+        .insert("password".to_owned(), json!("hunter2"));
     record.hooks = vec![Hook {
         manifest: "hunter2".to_owned(),
         ..Hook::default()

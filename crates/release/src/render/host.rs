@@ -73,7 +73,7 @@ async fn find(cluster: &Cluster, wanted: &ObjectId) -> Result<Option<Value>, Err
     }
     let failed = |source| Error::Request {
         verb: "list",
-        object: wanted.clone(),
+        object: Box::new(wanted.clone()),
         source,
     };
     let request = Request::new(url).list(&ListParams::default());

@@ -39,7 +39,12 @@ async fn install_as_helm_3(stage: &Stage) {
         "stringData": {"release": base64(&record.to_string())},
     });
     stage
-        .send("POST", "/api/v1/namespaces/default/secrets", "application/json", &secret)
+        .send(
+            "POST",
+            "/api/v1/namespaces/default/secrets",
+            "application/json",
+            &secret,
+        )
         .await;
 }
 

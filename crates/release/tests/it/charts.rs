@@ -25,7 +25,7 @@ pub(crate) fn web() -> Arc<Chart> {
     ])
 }
 
-const WEB: &str = r#"
+const WEB: &str = r"
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: {{ .Release.Name }}-map}
@@ -72,7 +72,7 @@ spec:
       - name: web
         image: {{ .Values.image }}
         ports: [{containerPort: 80}]
-"#;
+";
 
 /// All objects of [`web`].
 pub(crate) const WEB_OBJECTS: [&str; 4] = [

@@ -37,13 +37,26 @@ async fn hooks_run_around_the_objects_in_their_order_and_tests_do_not() {
         });
     };
     let options = Options::default();
-    deploy(&stage.cluster, &stage.id, &chart, &json!({}), &options, &note)
-        .await
-        .unwrap();
+    deploy(
+        &stage.cluster,
+        &stage.id,
+        &chart,
+        &json!({}),
+        &options,
+        &note,
+    )
+    .await
+    .unwrap();
     assert_eq!(
         *seen.lock().unwrap(),
         [
-            "start early", "end early", "start late", "end late", "apply m", "start after", "end after",
+            "start early",
+            "end early",
+            "start late",
+            "end late",
+            "apply m",
+            "start after",
+            "end after",
         ]
     );
     let record = outrigger_release::release(&stage.cluster, &stage.id, None).await;
@@ -52,7 +65,10 @@ async fn hooks_run_around_the_objects_in_their_order_and_tests_do_not() {
         let hook = record.hooks.iter().find(|hook| hook.name == name);
         hook.unwrap().last_run.phase.clone()
     };
-    assert_eq!((phase("early"), phase("exam")), ("Succeeded".to_owned(), String::new()));
+    assert_eq!(
+        (phase("early"), phase("exam")),
+        ("Succeeded".to_owned(), String::new())
+    );
     stage.close().await;
 }
 
@@ -65,7 +81,10 @@ async fn hooks_are_deleted_when_their_policies_say_so() {
         hook("goes", "pre-install", &policy("hook-succeeded")),
         hook("stays", "pre-install", &policy("hook-failed")),
     ];
-    let chart = chart(&[("templates/h.yaml", &hooks.concat()), ("templates/m.yaml", MAP)]);
+    let chart = chart(&[
+        ("templates/h.yaml", &hooks.concat()),
+        ("templates/m.yaml", MAP),
+    ]);
     let options = Options::default();
     stage.deploy(&chart, &json!({}), &options).await.unwrap();
     let objects = stage.objects().await;
@@ -75,12 +94,17 @@ async fn hooks_are_deleted_when_their_policies_say_so() {
         .collect();
     assert_eq!(jobs, ["stays", "usual"]);
     let uid = || async {
-        let job = stage.get("/apis/batch/v1/namespaces/default/jobs/usual").await;
+        let job = stage
+            .get("/apis/batch/v1/namespaces/default/jobs/usual")
+            .await;
         job.unwrap()["metadata"]["uid"].clone()
     };
     let before = uid().await;
     // A hook without a policy is made anew each time.
-    stage.deploy(&chart, &json!({"x": 1}), &options).await.unwrap();
+    stage
+        .deploy(&chart, &json!({"x": 1}), &options)
+        .await
+        .unwrap();
     assert_ne!(uid().await, before);
     // Removal takes what hooks left.
     stage.uninstall(&options).await.unwrap();
@@ -91,7 +115,8 @@ async fn hooks_are_deleted_when_their_policies_say_so() {
 #[tokio::test]
 async fn a_hook_that_fails_fails_the_release_before_any_object() {
     let stage = Stage::open().await;
-    let fails = "    outrigger.dev/simulate: job-fails\n    helm.sh/hook-delete-policy: hook-failed\n";
+    let fails =
+        "    outrigger.dev/simulate: job-fails\n    helm.sh/hook-delete-policy: hook-failed\n";
     let hooks = [
         hook("first", "pre-install", "    helm.sh/hook-delete-policy: hook-succeeded\n"),
         hook("second", "pre-install", fails).replace(
@@ -99,10 +124,22 @@ async fn a_hook_that_fails_fails_the_release_before_any_object() {
             "  template:\n    metadata: {annotations: {outrigger.dev/simulate: job-fails}}\n    spec:",
         ),
     ];
-    let chart = chart(&[("templates/h.yaml", &hooks.concat()), ("templates/m.yaml", MAP)]);
+    let chart = chart(&[
+        ("templates/h.yaml", &hooks.concat()),
+        ("templates/m.yaml", MAP),
+    ]);
     let options = Options::default();
-    let failure = stage.deploy(&chart, &json!({}), &options).await.unwrap_err();
-    assert!(matches!(failure, Failure::Hook { event: "pre-install", .. }));
+    let failure = stage
+        .deploy(&chart, &json!({}), &options)
+        .await
+        .unwrap_err();
+    assert!(matches!(
+        failure,
+        Failure::Hook {
+            event: "pre-install",
+            ..
+        }
+    ));
     let text = failure.text();
     assert!(
         text.contains("failed pre-install: resource Job/default/second not ready. status: Failed, message: Job Failed"),
@@ -112,7 +149,10 @@ async fn a_hook_that_fails_fails_the_release_before_any_object() {
     assert_eq!(stage.statuses().await, ["1 failed"]);
     let record = outrigger_release::release(&stage.cluster, &stage.id, None).await;
     let description = record.unwrap().info.description;
-    assert!(description.starts_with("Release \"web\" failed: failed pre-install"), "{description}");
+    assert!(
+        description.starts_with("Release \"web\" failed: failed pre-install"),
+        "{description}"
+    );
     stage.close().await;
 }
 
@@ -124,7 +164,10 @@ async fn hooks_run_before_and_after_removal() {
         hook("before", "pre-delete", policy),
         hook("after", "post-delete", policy),
     ];
-    let chart = chart(&[("templates/h.yaml", &hooks.concat()), ("templates/m.yaml", MAP)]);
+    let chart = chart(&[
+        ("templates/h.yaml", &hooks.concat()),
+        ("templates/m.yaml", MAP),
+    ]);
     let options = Options::default();
     stage.deploy(&chart, &json!({}), &options).await.unwrap();
     let seen = Mutex::new(Vec::new());

@@ -6,7 +6,7 @@ use outrigger_release::{Action, Change, Options, Outcome, drift, from_manifests,
 use serde_json::{Value, json};
 
 use crate::charts::{WEB_OBJECTS, chart, web};
-use crate::stage::{Stage, plan_for};
+use crate::stage::{Stage, deploy, plan_for};
 
 fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|&name| name.to_owned()).collect()
@@ -62,19 +62,31 @@ async fn an_upgrade_writes_what_changed_and_takes_away_what_is_not_wanted() {
     let values = json!({"map": "two", "service": false});
     let plan = plan_for(&stage.cluster, &stage.id, &chart, &values, &options).await;
     let plan = plan.unwrap().unwrap();
-    assert_eq!(plan.count(Change::Change), 1);
+    assert_eq!(plan.count(Change::Update), 1);
     assert_eq!(plan.count(Change::Unchanged), 2);
     assert_eq!(plan.count(Change::Prune), 1);
-    let paths: Vec<&str> = plan.objects.iter().flat_map(|step| &step.fields).map(|f| f.path.as_str()).collect();
+    let paths: Vec<&str> = plan
+        .objects
+        .iter()
+        .flat_map(|step| &step.fields)
+        .map(|f| f.path.as_str())
+        .collect();
     assert_eq!(paths, [".data.text", ".data.extra"]);
     let outcome = stage.deploy(&chart, &values, &options).await.unwrap();
     assert_eq!((outcome.action, outcome.revision), (Action::Upgrade, 2));
     assert_eq!(
         stage.objects().await,
-        set(&["configmaps/web-map", "deployments/web", "secrets/web-secret"])
+        set(&[
+            "configmaps/web-map",
+            "deployments/web",
+            "secrets/web-secret"
+        ])
     );
     // The field that was removed from the chart is removed from the object.
-    assert_eq!(stage.get(MAP).await.unwrap()["data"], json!({"text": "two"}));
+    assert_eq!(
+        stage.get(MAP).await.unwrap()["data"],
+        json!({"text": "two"})
+    );
     assert_eq!(stage.statuses().await, ["1 superseded", "2 deployed"]);
     stage.close().await;
 }
@@ -168,24 +180,42 @@ async fn what_others_change_or_take_away_is_seen_and_put_right() {
     };
     let chart = web();
     stage.deploy(&chart, &json!({}), &options).await.unwrap();
-    assert!(drift::look(&stage.cluster, &stage.id).await.unwrap().is_empty());
+    assert!(
+        drift::look(&stage.cluster, &stage.id)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"text": "theirs"}});
     stage.apply_as("mallory", MAP, &theirs).await;
     let service = "/api/v1/namespaces/default/services/web";
-    stage.send("DELETE", service, "application/json", &json!({})).await;
+    stage
+        .send("DELETE", service, "application/json", &json!({}))
+        .await;
     let drifts = drift::look(&stage.cluster, &stage.id).await.unwrap();
     let seen: Vec<String> = drifts
         .iter()
         .map(|drift| format!("{} {}", drift.object, drift.is_missing()))
         .collect();
-    assert_eq!(seen, ["ConfigMap/default/web-map false", "Service/default/web true"]);
+    assert_eq!(
+        seen,
+        [
+            "ConfigMap/default/web-map false",
+            "Service/default/web true"
+        ]
+    );
     assert_eq!(drifts[0].fields[0].path, ".data.text");
     assert_eq!(drifts[0].fields[0].by.as_deref(), Some("mallory"));
     let outcome = stage.deploy(&chart, &json!({}), &options).await.unwrap();
     assert_eq!((outcome.action, outcome.changed), (Action::Repair, 2));
     assert_eq!(stage.get(MAP).await.unwrap()["data"]["text"], "one");
     assert_eq!(stage.statuses().await, ["1 deployed"]);
-    assert!(drift::look(&stage.cluster, &stage.id).await.unwrap().is_empty());
+    assert!(
+        drift::look(&stage.cluster, &stage.id)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     stage.close().await;
 }
 
@@ -211,7 +241,10 @@ async fn manifests_without_a_chart_are_a_release_too() {
     let plan = outrigger_release::plan(desired, observed.unwrap(), &options).unwrap();
     let done = outrigger_release::execute(&stage.cluster, plan, &options, &|_| {}).await;
     assert_eq!(done.unwrap().inventory.len(), 2);
-    assert_eq!(stage.objects().await, set(&["configmaps/a", "configmaps/b"]));
+    assert_eq!(
+        stage.objects().await,
+        set(&["configmaps/a", "configmaps/b"])
+    );
     assert_eq!(stage.statuses().await, ["1 deployed"]);
     stage.uninstall(&options).await.unwrap();
     assert_eq!(stage.objects().await, BTreeSet::new());
@@ -227,7 +260,9 @@ async fn a_template_sees_the_cluster() {
         "{{- $found := lookup \"v1\" \"Namespace\" \"\" \"default\" }}\n{{- $missing := lookup \"v1\" \"Secret\" \"default\" \"nothing\" }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: seen}\ndata:\n  found: {{ $found.metadata.name | quote }}\n  missing: {{ empty $missing | quote }}\n  apps: {{ .Capabilities.APIVersions.Has \"apps/v1/Deployment\" | quote }}\n  version: {{ .Capabilities.KubeVersion.Major | quote }}\n  install: {{ .Release.IsInstall | quote }}\n",
     )]);
     stage.deploy(&chart, &json!({}), &options).await.unwrap();
-    let seen = stage.get("/api/v1/namespaces/default/configmaps/seen").await;
+    let seen = stage
+        .get("/api/v1/namespaces/default/configmaps/seen")
+        .await;
     assert_eq!(
         seen.unwrap()["data"],
         json!({"found": "default", "missing": "true", "apps": "true", "version": "1", "install": "true"})
@@ -288,12 +323,17 @@ async fn the_namespace_of_a_release_is_made_if_asked_to() {
     let stage = Stage::open().await;
     let id = outrigger_release::ReleaseId::new("elsewhere", "web");
     let mut options = Options::default();
-    let failure = crate::stage::deploy(&stage.cluster, &id, &web(), &json!({}), &options, &|_| {});
-    let text = failure.await.unwrap_err().text();
-    assert!(text.contains("namespaces \"elsewhere\" not found"), "{text}");
+    let (chart, values) = (web(), json!({}));
+    let failure = deploy(&stage.cluster, &id, &chart, &values, &options, &|_| {}).await;
+    let text = failure.unwrap_err().text();
+    assert!(
+        text.contains("namespaces \"elsewhere\" not found"),
+        "{text}"
+    );
     options.create_namespace = true;
-    let done = crate::stage::deploy(&stage.cluster, &id, &web(), &json!({}), &options, &|_| {});
-    done.await.unwrap();
+    deploy(&stage.cluster, &id, &chart, &values, &options, &|_| {})
+        .await
+        .unwrap();
     let namespace = stage.get("/api/v1/namespaces/elsewhere").await.unwrap();
     assert_eq!(namespace["metadata"]["labels"]["name"], "elsewhere");
     stage.close().await;
@@ -308,10 +348,18 @@ async fn images_come_from_the_registry_that_was_named() {
     };
     let past = past(&stage.cluster, &stage.id).await.unwrap();
     let values = crate::stage::map(&json!({}));
-    let desired = outrigger_release::render(&stage.cluster, &past, &web(), &values, &rendering);
+    let chart = web();
+    let desired = outrigger_release::render(&stage.cluster, &past, &chart, &values, &rendering);
     let desired = desired.await.unwrap();
-    assert_eq!(desired.images()[0].image, "reg.local/mirror/library/nginx:1");
-    assert!(desired.manifest().contains("reg.local/mirror/library/nginx:1"));
+    assert_eq!(
+        desired.images()[0].image,
+        "reg.local/mirror/library/nginx:1"
+    );
+    assert!(
+        desired
+            .manifest()
+            .contains("reg.local/mirror/library/nginx:1")
+    );
     let deployment = desired.objects().last().unwrap().body();
     assert_eq!(
         deployment["spec"]["template"]["spec"]["containers"][0]["image"],

@@ -231,18 +231,20 @@ impl tower_service::Service<Request<Body>> for Dying {
         Box::pin(async move {
             let is_last = line
                 .left
-                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                    left.checked_sub(1)
+                })
                 .is_err();
             let entry = format!("{} {}", request.method(), request.uri());
             line.log.lock().unwrap().push(entry);
-            if is_last {
-                if line.at == Death::AfterTheServer {
-                    service.answer(request).await;
-                }
-                line.died.notify_one();
-                std::future::pending::<()>().await;
+            if !is_last {
+                return Ok(service.answer(request).await);
             }
-            Ok(service.answer(request).await)
+            if line.at == Death::AfterTheServer {
+                service.answer(request).await;
+            }
+            line.died.notify_one();
+            std::future::pending().await
         })
     }
 }

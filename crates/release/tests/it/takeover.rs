@@ -41,10 +41,12 @@ async fn an_installation_killed_at_any_request_is_taken_over() {
             let stage = Stage::open().await;
             let (cluster, line) = stage.dying(requests, death);
             let values = json!({});
-            let done = until_death(install(&cluster, &stage, &web(), &values), &line).await;
+            let done =
+                until_death(Box::pin(install(&cluster, &stage, &web(), &values)), &line).await;
             install(&stage.cluster, &stage, &web(), &values).await;
             let place = format!("{death:?} {requests}");
-            let expected: BTreeSet<String> = WEB_OBJECTS.iter().map(|&name| name.to_owned()).collect();
+            let expected: BTreeSet<String> =
+                WEB_OBJECTS.iter().map(|&name| name.to_owned()).collect();
             assert_eq!(stage.objects().await, expected, "{place}");
             // The interrupted revision was gone on with, not followed by another.
             assert_eq!(stage.statuses().await, ["1 deployed"], "{place}");
@@ -65,21 +67,34 @@ async fn an_upgrade_killed_at_any_request_is_taken_over_by_another_one() {
             install(&stage.cluster, &stage, &chart, &json!({})).await;
             let (cluster, line) = stage.dying(requests, death);
             let second = json!({"map": "two", "secret": false});
-            let done = until_death(install(&cluster, &stage, &chart, &second), &line).await;
+            let done =
+                until_death(Box::pin(install(&cluster, &stage, &chart, &second)), &line).await;
             // What is wanted changed in the meantime.
             let third = json!({"map": "three", "service": false});
             install(&stage.cluster, &stage, &chart, &third).await;
             let place = format!("{death:?} {requests}");
-            let expected = ["configmaps/web-map", "deployments/web", "secrets/web-secret"];
+            let expected = [
+                "configmaps/web-map",
+                "deployments/web",
+                "secrets/web-secret",
+            ];
             let expected: BTreeSet<String> = expected.iter().map(|&name| name.to_owned()).collect();
             assert_eq!(stage.objects().await, expected, "{place}");
-            let map = stage.get("/api/v1/namespaces/default/configmaps/web-map").await;
+            let map = stage
+                .get("/api/v1/namespaces/default/configmaps/web-map")
+                .await;
             assert_eq!(map.unwrap()["data"]["text"], "three", "{place}");
             let statuses = stage.statuses().await;
-            assert!(statuses.last().unwrap().ends_with("deployed"), "{place}: {statuses:?}");
+            assert!(
+                statuses.last().unwrap().ends_with("deployed"),
+                "{place}: {statuses:?}"
+            );
             let deployed = statuses.iter().filter(|status| status.contains("deployed"));
             assert_eq!(deployed.count(), 1, "{place}: {statuses:?}");
-            assert!(!statuses.iter().any(|status| status.contains("pending")), "{place}: {statuses:?}");
+            assert!(
+                !statuses.iter().any(|status| status.contains("pending")),
+                "{place}: {statuses:?}"
+            );
             stage.close().await;
             if done {
                 break;
@@ -91,10 +106,17 @@ async fn an_upgrade_killed_at_any_request_is_taken_over_by_another_one() {
 #[tokio::test]
 async fn a_removal_killed_at_any_request_is_taken_over() {
     let policy = "    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded\n";
-    let hooks = [hook("before", "pre-delete", policy), hook("after", "post-delete", policy)].concat();
+    let hooks = [
+        hook("before", "pre-delete", policy),
+        hook("after", "post-delete", policy),
+    ]
+    .concat();
     let chart = chart(&[
         ("templates/h.yaml", &hooks),
-        ("templates/m.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: b}}\n"),
+        (
+            "templates/m.yaml",
+            "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: b}}\n",
+        ),
     ]);
     for death in DEATHS {
         for requests in 0.. {
@@ -125,7 +147,11 @@ async fn an_installation_killed_at_any_request_can_be_removed() {
     for requests in 0.. {
         let stage = Stage::open().await;
         let (cluster, line) = stage.dying(requests, Death::AfterTheServer);
-        let done = until_death(install(&cluster, &stage, &web(), &json!({})), &line).await;
+        let done = until_death(
+            Box::pin(install(&cluster, &stage, &web(), &json!({}))),
+            &line,
+        )
+        .await;
         stage.uninstall(&options()).await.unwrap();
         assert_eq!(stage.objects().await, BTreeSet::new(), "{requests}");
         assert!(stage.statuses().await.is_empty(), "{requests}");

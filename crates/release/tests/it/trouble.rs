@@ -9,7 +9,7 @@ use outrigger_release::{Cluster, Error, Failure, Options, Refusal};
 use serde_json::json;
 
 use crate::charts::{WEB_OBJECTS, chart, web};
-use crate::stage::{Stage, deploy};
+use crate::stage::{Stage, deploy, plan_for};
 
 const MAP: &str = "/api/v1/namespaces/default/configmaps/web-map";
 
@@ -18,7 +18,7 @@ async fn a_field_of_another_manager_is_a_conflict_unless_it_is_taken() {
     let stage = Stage::open().await;
     let mut options = Options::default();
     stage.deploy(&web(), &json!({}), &options).await.unwrap();
-    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"text": "theirs"}});
+    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web-map"}, "data": {"text": "theirs"}});
     stage.apply_as("mallory", MAP, &theirs).await;
     let values = json!({"map": "two"});
     let failure = stage.deploy(&web(), &values, &options).await.unwrap_err();
@@ -41,13 +41,19 @@ async fn a_field_of_another_manager_is_a_conflict_unless_it_is_taken() {
 #[tokio::test]
 async fn nothing_is_changed_or_recorded_if_the_plan_is_refused() {
     let stage = Stage::open().await;
-    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"text": "theirs"}});
+    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web-map"}, "data": {"text": "theirs"}});
     stage.apply_as("mallory", MAP, &theirs).await;
     let mut options = Options::default();
     let failure = stage.deploy(&web(), &json!({}), &options).await;
-    assert!(matches!(failure, Err(Failure::Refused(Refusal::Foreign { .. }))));
+    assert!(matches!(
+        failure,
+        Err(Failure::Refused(Refusal::Foreign { .. }))
+    ));
     assert!(stage.statuses().await.is_empty());
-    assert_eq!(stage.objects().await, BTreeSet::from(["configmaps/web-map".to_owned()]));
+    assert_eq!(
+        stage.objects().await,
+        BTreeSet::from(["configmaps/web-map".to_owned()])
+    );
     options.take_ownership = true;
     stage.deploy(&web(), &json!({}), &options).await.unwrap();
     assert_eq!(stage.get(MAP).await.unwrap()["data"]["text"], "one");
@@ -62,7 +68,10 @@ async fn an_immutable_field_that_only_the_server_knows_has_a_hint() {
         "templates/a.yaml",
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nimmutable: true\ndata: {x: {{ .Values.x | quote }}}\n",
     )]);
-    stage.deploy(&chart, &json!({"x": "1"}), &options).await.unwrap();
+    stage
+        .deploy(&chart, &json!({"x": "1"}), &options)
+        .await
+        .unwrap();
     let failure = stage.deploy(&chart, &json!({"x": "2"}), &options).await;
     let failure = failure.unwrap_err();
     assert!(matches!(failure, Failure::Apply(_)), "{failure:?}");
@@ -83,9 +92,15 @@ async fn a_failed_upgrade_goes_back_to_the_last_good_revision() {
     stage.deploy(&web(), &json!({}), &options).await.unwrap();
     let values = json!({"map": "two", "image": "nginx:2", "simulate": "never-ready"});
     let failure = stage.deploy(&web(), &values, &options).await.unwrap_err();
-    assert!(matches!(failure, Failure::RolledBack { revision: 3, .. }), "{failure}");
+    assert!(
+        matches!(failure, Failure::RolledBack { revision: 3, .. }),
+        "{failure}"
+    );
     let text = failure.text();
-    assert!(text.contains("Deployment/default/web not ready. status: InProgress"), "{text}");
+    assert!(
+        text.contains("Deployment/default/web not ready. status: InProgress"),
+        "{text}"
+    );
     assert_eq!(stage.get(MAP).await.unwrap()["data"]["text"], "one");
     assert_eq!(
         stage.statuses().await,
@@ -147,7 +162,10 @@ async fn without_rights_it_is_said_what_may_not_be_done() {
     let error = failure.cluster_error().unwrap();
     assert!(error.is_forbidden() && !error.is_transient());
     let text = failure.text();
-    assert!(text.contains("nobody") && text.contains("cannot list resource \"secrets\""), "{text}");
+    assert!(
+        text.contains("nobody") && text.contains("cannot list resource \"secrets\""),
+        "{text}"
+    );
     assert!(failure.hint().unwrap().contains("role"));
     stage.close().await;
 }
@@ -155,7 +173,10 @@ async fn without_rights_it_is_said_what_may_not_be_done() {
 #[tokio::test]
 async fn an_unknown_kind_is_refused_in_helms_words() {
     let stage = Stage::open().await;
-    let chart = chart(&[("templates/a.yaml", "{apiVersion: example.com/v1, kind: Boat, metadata: {name: a}}")]);
+    let chart = chart(&[(
+        "templates/a.yaml",
+        "{apiVersion: example.com/v1, kind: Boat, metadata: {name: a}}",
+    )]);
     let failure = stage.deploy(&chart, &json!({}), &Options::default()).await;
     let Err(Failure::Cluster(Error::UnknownKind { kind, .. })) = failure else {
         panic!("{failure:?}");
@@ -181,8 +202,8 @@ async fn nothing_secret_is_in_debug_texts_of_a_run() {
     let stage = Stage::open().await;
     let options = Options::default();
     let values = json!({"password": "hunter3"});
-    let plan = crate::stage::plan_for(&stage.cluster, &stage.id, &web(), &values, &options);
-    let plan = plan.await.unwrap().unwrap();
+    let plan = plan_for(&stage.cluster, &stage.id, &web(), &values, &options).await;
+    let plan = plan.unwrap().unwrap();
     let text = format!("{plan} {plan:?} {}", serde_json::to_string(&plan).unwrap());
     assert!(!text.contains("hunter"), "{text}");
     stage.close().await;

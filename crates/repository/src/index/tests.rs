@@ -21,13 +21,18 @@ fn index() -> Index {
 }
 
 fn chosen(version: Option<&str>) -> Result<String, Error> {
-    index().choose("web", version, "repo").map(|entry| entry.version.clone())
+    index()
+        .choose("web", version, "repo")
+        .map(|entry| entry.version.clone())
 }
 
 #[test]
 fn versions_are_sorted_by_meaning_and_nonsense_is_left_out() {
     let index = index();
-    let versions: Vec<_> = index.charts["web"].iter().map(|entry| entry.version.as_str()).collect();
+    let versions: Vec<_> = index.charts["web"]
+        .iter()
+        .map(|entry| entry.version.as_str())
+        .collect();
     assert_eq!(versions, ["2.0.0-rc.1", "1.10.0", "1.2.0", "v0.9"]);
     assert_eq!(index.charts["web"][2].digest.as_deref(), Some("ab"));
     assert_eq!(index.charts["web"][1].app_version, "7");
@@ -61,9 +66,18 @@ fn what_is_missing_is_named_with_what_is_near() {
 #[test]
 fn a_bad_index_tells_its_line() {
     let error = Index::parse(b"apiVersion: v1\nentries:\n  a: b: c\n", "repo").unwrap_err();
-    assert!(matches!(error, Error::BadIndex { line: Some(3), .. }), "{error:?}");
-    for (text, reason) in [("entries: {}", "no API version specified"), ("[]", "it is no map"), ("<html>", "it is no map")] {
-        let error = Index::parse(text.as_bytes(), "repo").unwrap_err().to_string();
+    assert!(
+        matches!(error, Error::BadIndex { line: Some(3), .. }),
+        "{error:?}"
+    );
+    for (text, reason) in [
+        ("entries: {}", "no API version specified"),
+        ("[]", "it is no map"),
+        ("<html>", "it is no map"),
+    ] {
+        let error = Index::parse(text.as_bytes(), "repo")
+            .unwrap_err()
+            .to_string();
         assert!(error.ends_with(reason), "{error}");
     }
 }
@@ -72,9 +86,18 @@ fn a_bad_index_tells_its_line() {
 fn archives_are_found_below_the_repository_or_elsewhere() {
     let repository = Url::parse("https://a/charts?key=1").unwrap();
     let resolved = |reference: &str| resolve(&repository, reference).map(|url| url.to_string());
-    assert_eq!(resolved("web-1.tgz").unwrap(), "https://a/charts/web-1.tgz?key=1");
+    assert_eq!(
+        resolved("web-1.tgz").unwrap(),
+        "https://a/charts/web-1.tgz?key=1"
+    );
     assert_eq!(resolved("/web-1.tgz").unwrap(), "https://a/web-1.tgz?key=1");
-    assert_eq!(resolved("https://b/web-1.tgz?x=2").unwrap(), "https://b/web-1.tgz?x=2");
+    assert_eq!(
+        resolved("https://b/web-1.tgz?x=2").unwrap(),
+        "https://b/web-1.tgz?x=2"
+    );
     assert!(resolved("ftp://b/web-1.tgz").is_err());
-    assert_eq!(address(&repository).as_str(), "https://a/charts/index.yaml?key=1");
+    assert_eq!(
+        address(&repository).as_str(),
+        "https://a/charts/index.yaml?key=1"
+    );
 }

@@ -31,15 +31,34 @@ async fn a_folder_of_charts_has_folders_and_archives_beside_each_other() {
     write(root, "charts/web/Chart.yaml", chart_yaml("web", "1.5.0"));
     write(root, "charts/renamed/Chart.yaml", chart_yaml("db", "0.2.0"));
     write(root, "charts/web-1.2.0.tgz", archive("web", "1.2.0"));
-    write(root, "charts/web-extra-9.0.0.tgz", archive("web-extra", "9.0.0"));
+    write(
+        root,
+        "charts/web-extra-9.0.0.tgz",
+        archive("web-extra", "9.0.0"),
+    );
     write(root, "charts/notes.txt", "x");
-    assert_eq!(version(root, "file://./charts", "web", "").await.unwrap(), "1.5.0");
-    assert_eq!(version(root, "file://charts", "web", "~1.2").await.unwrap(), "1.2.0");
+    assert_eq!(
+        version(root, "file://./charts", "web", "").await.unwrap(),
+        "1.5.0"
+    );
+    assert_eq!(
+        version(root, "file://charts", "web", "~1.2").await.unwrap(),
+        "1.2.0"
+    );
     assert_eq!(version(root, "./charts", "db", "").await.unwrap(), "0.2.0");
-    let error = version(root, "./charts", "web", "^2").await.unwrap_err().to_string();
-    assert!(error.ends_with("of version \"^2\"; nearest: 1.5.0, 1.2.0"), "{error}");
+    let error = version(root, "./charts", "web", "^2")
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.ends_with("of version \"^2\"; nearest: 1.5.0, 1.2.0"),
+        "{error}"
+    );
     let error = version(root, "./charts", "wep", "").await.unwrap_err();
-    assert!(matches!(&error, Error::NotFound { nearest, .. } if *nearest == ["web"]), "{error:?}");
+    assert!(
+        matches!(&error, Error::NotFound { nearest, .. } if *nearest == ["web"]),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -49,11 +68,21 @@ async fn a_chart_folder_and_an_archive_are_found_whatever_the_plugin_is_called()
     write(root, "web/Chart.yaml", chart_yaml("web", "1.5.0"));
     write(root, "web.tgz", archive("web", "1.2.0"));
     let shown = root.display();
-    assert_eq!(version(root, "file://web", "any", "").await.unwrap(), "1.5.0");
-    assert_eq!(version(root, &format!("file://{shown}/web.tgz"), "any", "").await.unwrap(), "1.2.0");
+    assert_eq!(
+        version(root, "file://web", "any", "").await.unwrap(),
+        "1.5.0"
+    );
+    assert_eq!(
+        version(root, &format!("file://{shown}/web.tgz"), "any", "")
+            .await
+            .unwrap(),
+        "1.2.0"
+    );
     let error = version(root, "file://web", "any", "^2").await.unwrap_err();
     assert!(matches!(error, Error::NotFound { .. }), "{error:?}");
-    let error = version(root, "file://nowhere", "any", "").await.unwrap_err();
+    let error = version(root, "file://nowhere", "any", "")
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::NotFound { .. }), "{error:?}");
 }
 
@@ -95,17 +124,27 @@ async fn the_digest_of_a_folder_changes_with_any_file_and_with_nothing_else() {
 async fn a_path_leads_inside_and_not_outside() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    write(root, "source/deploy/web/Chart.yaml", chart_yaml("web", "1.0.0"));
+    write(
+        root,
+        "source/deploy/web/Chart.yaml",
+        chart_yaml("web", "1.0.0"),
+    );
     write(root, "secret/Chart.yaml", chart_yaml("secret", "1.0.0"));
     let at = |path: &str| Request {
         path: Some(path.to_owned()),
         ..request("./source", "web", "")
     };
     let fetcher = local(root);
-    assert_eq!(fetcher.fetch(&at("deploy/web")).await.unwrap().version, "1.0.0");
+    assert_eq!(
+        fetcher.fetch(&at("deploy/web")).await.unwrap().version,
+        "1.0.0"
+    );
     for outside in ["../secret", "/etc", "deploy/nowhere"] {
         let error = fetcher.fetch(&at(outside)).await.unwrap_err();
-        assert!(matches!(error, Error::NoPath { .. }), "{outside}: {error:?}");
+        assert!(
+            matches!(error, Error::NoPath { .. }),
+            "{outside}: {error:?}"
+        );
     }
 }
 
@@ -116,13 +155,19 @@ async fn manifests_come_from_folders_archives_and_single_files_in_the_order_of_t
     write(root, "m/b.yaml", "b: 1");
     write(root, "m/a/c.yml", "c: 1");
     write(root, "m/readme.md", "x");
-    let packed = pack("m", &[("b.yaml", "b: 1"), ("a/c.yml", "c: 1"), ("readme.md", "x")]);
+    let packed = pack(
+        "m",
+        &[("b.yaml", "b: 1"), ("a/c.yml", "c: 1"), ("readme.md", "x")],
+    );
     write(root, "m.tgz", &packed);
     let fetcher = local(root);
     let names = |repo: &'static str| {
         let fetcher = fetcher.clone();
         async move {
-            let found = fetcher.fetch_manifests(&request(repo, "", "")).await.unwrap();
+            let found = fetcher
+                .fetch_manifests(&request(repo, "", ""))
+                .await
+                .unwrap();
             let names: Vec<_> = found.files.iter().map(|file| file.name.clone()).collect();
             (names, found.digest)
         }

@@ -8,7 +8,12 @@ use crate::server::{Reply, Server};
 async fn shop() -> Server {
     Server::start(|seen, _| match seen.path.as_str() {
         "/index.yaml" => {
-            let lines = [Line::of("web", "1.2.0"), Line::of("web", "1.10.0"), Line::of("web", "2.0.0-rc.1"), Line::of("db", "0.1.0")];
+            let lines = [
+                Line::of("web", "1.2.0"),
+                Line::of("web", "1.10.0"),
+                Line::of("web", "2.0.0-rc.1"),
+                Line::of("db", "0.1.0"),
+            ];
             Reply::ok(index(&lines))
         }
         "/web-1.2.0.tgz" => Reply::ok(archive("web", "1.2.0")),
@@ -23,8 +28,16 @@ async fn shop() -> Server {
 async fn the_version_that_is_meant_is_fetched_with_its_digest() {
     let server = shop().await;
     let fetcher = fetcher(None);
-    for (asked, expected) in [("", "1.10.0"), ("1.2.0", "1.2.0"), ("~1.2", "1.2.0"), (">=1.0.0-0", "2.0.0-rc.1")] {
-        let fetched = fetcher.fetch(&request(&server.url, "web", asked)).await.unwrap();
+    for (asked, expected) in [
+        ("", "1.10.0"),
+        ("1.2.0", "1.2.0"),
+        ("~1.2", "1.2.0"),
+        (">=1.0.0-0", "2.0.0-rc.1"),
+    ] {
+        let fetched = fetcher
+            .fetch(&request(&server.url, "web", asked))
+            .await
+            .unwrap();
         assert_eq!(fetched.version, expected, "{asked}");
         assert_eq!(fetched.digest, sha256(&archive("web", expected)));
         assert_eq!(fetched.chart.name(), "web");
@@ -36,14 +49,35 @@ async fn the_version_that_is_meant_is_fetched_with_its_digest() {
 async fn what_is_missing_is_told_with_what_is_near() {
     let server = shop().await;
     let fetcher = fetcher(None);
-    let error = fetcher.fetch(&request(&server.url, "web", "^3")).await.unwrap_err();
-    assert!(matches!(&error, Error::NotFound { nearest, .. } if nearest.len() == 3), "{error:?}");
-    let error = fetcher.fetch(&request(&server.url, "wbe", "")).await.unwrap_err();
-    assert!(matches!(&error, Error::NotFound { nearest, .. } if *nearest == ["web"]), "{error:?}");
+    let error = fetcher
+        .fetch(&request(&server.url, "web", "^3"))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, Error::NotFound { nearest, .. } if nearest.len() == 3),
+        "{error:?}"
+    );
+    let error = fetcher
+        .fetch(&request(&server.url, "wbe", ""))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, Error::NotFound { nearest, .. } if *nearest == ["web"]),
+        "{error:?}"
+    );
     // It is in the index, but its archive is not there.
-    let error = fetcher.fetch(&request(&server.url, "db", "")).await.unwrap_err();
-    assert!(matches!(error, Error::Status { status: 404, .. }), "{error:?}");
-    let error = fetcher.fetch(&request(&server.url, "web", "one")).await.unwrap_err();
+    let error = fetcher
+        .fetch(&request(&server.url, "db", ""))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, Error::Status { status: 404, .. }),
+        "{error:?}"
+    );
+    let error = fetcher
+        .fetch(&request(&server.url, "web", "one"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::BadRange { .. }), "{error:?}");
 }
 
@@ -60,12 +94,25 @@ async fn an_archive_is_fetched_once_and_an_index_only_if_it_changed() {
         // Another one each time, as after a restart.
         let fetcher = fetcher(Some(folder.path()));
         for _ in 0..2 {
-            fetcher.fetch(&request(&server.url, "web", "")).await.unwrap();
+            fetcher
+                .fetch(&request(&server.url, "web", ""))
+                .await
+                .unwrap();
         }
     }
-    let expected = ["/index.yaml", "/web-1.2.0.tgz", "/index.yaml", "/index.yaml", "/index.yaml"];
+    let expected = [
+        "/index.yaml",
+        "/web-1.2.0.tgz",
+        "/index.yaml",
+        "/index.yaml",
+        "/index.yaml",
+    ];
     assert_eq!(server.paths(), expected);
-    let asked: Vec<_> = server.seen().into_iter().map(|seen| seen.if_none_match.is_some()).collect();
+    let asked: Vec<_> = server
+        .seen()
+        .into_iter()
+        .map(|seen| seen.if_none_match.is_some())
+        .collect();
     assert_eq!(asked, [false, false, true, true, true]);
 }
 
@@ -73,15 +120,27 @@ async fn an_archive_is_fetched_once_and_an_index_only_if_it_changed() {
 async fn an_index_that_is_young_enough_is_not_asked_for_again_by_anybody() {
     let server = shop().await;
     let options = outrigger_repository::Options {
-        index_age: std::time::Duration::from_secs(3600),
+        index_age: std::time::Duration::from_hours(1),
         ..options(None)
     };
     let fetcher = outrigger_repository::Fetcher::new(options);
     let wanted = request(&server.url, "web", "1.2.0");
-    let (one, two, three) = tokio::join!(fetcher.fetch(&wanted), fetcher.fetch(&wanted), fetcher.fetch(&wanted));
-    let digests: Vec<_> = [one, two, three].map(|fetched| fetched.unwrap().digest).to_vec();
+    let (one, two, three) = tokio::join!(
+        fetcher.fetch(&wanted),
+        fetcher.fetch(&wanted),
+        fetcher.fetch(&wanted)
+    );
+    let digests: Vec<_> = [one, two, three]
+        .map(|fetched| fetched.unwrap().digest)
+        .to_vec();
     assert!(digests.iter().all(|digest| *digest == digests[0]));
-    let asked = |server: &Server| server.paths().iter().filter(|path| *path == "/index.yaml").count();
+    let asked = |server: &Server| {
+        server
+            .paths()
+            .iter()
+            .filter(|path| *path == "/index.yaml")
+            .count()
+    };
     assert_eq!(asked(&server), 1);
     fetcher.refresh();
     fetcher.fetch(&wanted).await.unwrap();
@@ -93,12 +152,18 @@ async fn charts_come_from_the_cache_when_the_server_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     let server = shop().await;
     let url = server.url.clone();
-    fetcher(Some(folder.path())).fetch(&request(&url, "web", "1.2.0")).await.unwrap();
+    fetcher(Some(folder.path()))
+        .fetch(&request(&url, "web", "1.2.0"))
+        .await
+        .unwrap();
     drop(server);
     let fetcher = fetcher(Some(folder.path()));
     let fetched = fetcher.fetch(&request(&url, "web", "1.2.0")).await.unwrap();
     assert!(fetched.offline);
-    let error = fetcher.fetch(&request(&url, "web", "1.10.0")).await.unwrap_err();
+    let error = fetcher
+        .fetch(&request(&url, "web", "1.10.0"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
 }
 
@@ -147,11 +212,23 @@ async fn credentials_open_what_is_closed_to_others() {
     fetcher.fetch(&with(credentials, &basic.url)).await.unwrap();
     let bearer = guarded("Bearer hunter2").await;
     let token = |token| Credentials::Bearer(Secret::new(token));
-    fetcher.fetch(&with(token("hunter2"), &bearer.url)).await.unwrap();
-    for wrong in [with(token("hunter3"), &bearer.url), request(&bearer.url, "web", "")] {
+    fetcher
+        .fetch(&with(token("hunter2"), &bearer.url))
+        .await
+        .unwrap();
+    for wrong in [
+        with(token("hunter3"), &bearer.url),
+        request(&bearer.url, "web", ""),
+    ] {
         let error = fetcher.fetch(&wrong).await.unwrap_err();
-        assert!(matches!(error, Error::Unauthorized { status: 401, .. }), "{error:?}");
-        assert!(!format!("{error} {error:?}").contains("hunter"), "{error:?}");
+        assert!(
+            matches!(error, Error::Unauthorized { status: 401, .. }),
+            "{error:?}"
+        );
+        assert!(
+            !format!("{error} {error:?}").contains("hunter"),
+            "{error:?}"
+        );
     }
 }
 
@@ -172,7 +249,10 @@ async fn what_one_fetched_with_credentials_another_does_not_get_offline() {
 #[tokio::test]
 async fn an_archive_has_an_address_of_its_own_and_a_chart_may_lie_deeper_in_it() {
     let chart = chart_yaml("deep", "0.3.0");
-    let packed = pack("repo-main", &[("README.md", "x"), ("deploy/chart/Chart.yaml", &chart)]);
+    let packed = pack(
+        "repo-main",
+        &[("README.md", "x"), ("deploy/chart/Chart.yaml", &chart)],
+    );
     let server = Server::start(move |_, _| Reply::ok(packed.clone())).await;
     let mut wanted = request(&format!("{}/main.tar.gz", server.url), "any", "");
     wanted.path = Some("deploy/chart".to_owned());
@@ -189,7 +269,10 @@ async fn an_archive_has_an_address_of_its_own_and_a_chart_may_lie_deeper_in_it()
 #[tokio::test]
 async fn the_charts_of_a_repository_can_be_listed() {
     let server = shop().await;
-    let (index, digest) = fetcher(None).index(&server.url, &Access::default()).await.unwrap();
+    let (index, digest) = fetcher(None)
+        .index(&server.url, &Access::default())
+        .await
+        .unwrap();
     assert_eq!(index.charts.keys().collect::<Vec<_>>(), ["db", "web"]);
     assert_eq!(digest.len(), 64);
 }
@@ -197,8 +280,17 @@ async fn the_charts_of_a_repository_can_be_listed() {
 #[tokio::test]
 async fn registries_are_refused_with_words_and_names_must_be_looked_up() {
     let fetcher = fetcher(None);
-    let error = fetcher.fetch(&request("oci://registry.example.com/x", "web", "")).await.unwrap_err();
-    assert!(matches!(error, Error::Oci { .. }) && error.hint().is_some(), "{error:?}");
-    let error = fetcher.fetch(&request("stable", "web", "")).await.unwrap_err();
+    let error = fetcher
+        .fetch(&request("oci://registry.example.com/x", "web", ""))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, Error::Oci { .. }) && error.hint().is_some(),
+        "{error:?}"
+    );
+    let error = fetcher
+        .fetch(&request("stable", "web", ""))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Named { .. }), "{error:?}");
 }

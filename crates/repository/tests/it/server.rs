@@ -73,7 +73,9 @@ impl Drop for Server {
 
 impl Server {
     /// `answer` gets what is asked for and how often that was asked for before.
-    pub(crate) async fn start(answer: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        answer: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         Self::start_with(answer, None).await
     }
 

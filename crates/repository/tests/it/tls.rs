@@ -51,7 +51,9 @@ impl Authority {
             builder.with_no_client_auth()
         };
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let config = builder.with_single_cert(vec![certificate.der().clone()], key).unwrap();
+        let config = builder
+            .with_single_cert(vec![certificate.der().clone()], key)
+            .unwrap();
         TlsAcceptor::from(Arc::new(config))
     }
 }
@@ -82,15 +84,24 @@ async fn a_server_is_trusted_by_its_authority_and_never_otherwise() {
         ca: Some(authority.certificate.pem().into_bytes()),
         client: None,
     };
-    fetcher(None).fetch(&with(ca(&authority), &server.url)).await.unwrap();
+    fetcher(None)
+        .fetch(&with(ca(&authority), &server.url))
+        .await
+        .unwrap();
     for wrong in [Tls::default(), ca(&other)] {
-        let error = fetcher(None).fetch(&with(wrong, &server.url)).await.unwrap_err();
+        let error = fetcher(None)
+            .fetch(&with(wrong, &server.url))
+            .await
+            .unwrap_err();
         assert!(matches!(error, Error::Untrusted { .. }), "{error:?}");
         assert!(!error.is_transient());
     }
     // The certificate is for another name.
     let address = server.url.replace("localhost", "127.0.0.1");
-    let error = fetcher(None).fetch(&with(ca(&authority), &address)).await.unwrap_err();
+    let error = fetcher(None)
+        .fetch(&with(ca(&authority), &address))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Untrusted { .. }), "{error:?}");
 }
 
@@ -100,14 +111,25 @@ async fn a_client_certificate_opens_what_asks_for_one() {
     let server = shop(&authority, true).await;
     let (certificate, key) = authority.certify("client");
     let ca = Some(authority.certificate.pem().into_bytes());
-    let client = Some((certificate.pem().into_bytes(), Secret::new(key.serialize_pem())));
+    let client = Some((
+        certificate.pem().into_bytes(),
+        Secret::new(key.serialize_pem()),
+    ));
     let known = Tls {
         ca: ca.clone(),
         client,
     };
-    fetcher(None).fetch(&with(known, &server.url)).await.unwrap();
+    fetcher(None)
+        .fetch(&with(known, &server.url))
+        .await
+        .unwrap();
     let unknown = Tls { ca, client: None };
-    assert!(fetcher(None).fetch(&with(unknown, &server.url)).await.is_err());
+    assert!(
+        fetcher(None)
+            .fetch(&with(unknown, &server.url))
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test]
@@ -116,6 +138,9 @@ async fn certificates_that_cannot_be_read_are_told() {
         ca: Some(b"-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n".to_vec()),
         client: None,
     };
-    let error = fetcher(None).fetch(&with(tls, "https://localhost:1")).await.unwrap_err();
+    let error = fetcher(None)
+        .fetch(&with(tls, "https://localhost:1"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Tls { .. }), "{error:?}");
 }

@@ -9,7 +9,7 @@ use crate::arguments::{Output, OutputFlag};
 use crate::printer::Printer;
 
 /// The flags of verbs that change something.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct ChangeFlags {
     /// Only say what would be; the API server checks it, nothing is kept
     #[arg(long)]
@@ -57,6 +57,9 @@ pub(super) fn ensure_good(plugin: &Plugin) -> anyhow::Result<()> {
         return Ok(());
     }
     let name = plugin.name();
-    let told: String = problems.iter().map(|problem| format!("\n  {problem}")).collect();
+    let told: String = problems
+        .iter()
+        .map(|problem| format!("\n  {problem}"))
+        .collect();
     anyhow::bail!("plugin {name} is not right:{told}")
 }

@@ -11,7 +11,7 @@ use outrigger_api::plugin::Plugin;
 use crate::report::HintExt as _;
 
 /// The flags that say which cluster and namespace, as kubectl and Helm have them.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterFlags {
     /// The kubeconfig; $KUBECONFIG or ~/.kube/config if not given

@@ -43,7 +43,9 @@ fn is_on(plugin: &Plugin) -> bool {
 
 /// `namespace/name` of each, for people.
 pub(super) fn names(plugins: &[&Plugin]) -> String {
-    let names = plugins.iter().map(|plugin| format!("{}/{}", plugin.namespace(), plugin.name()));
+    let names = plugins
+        .iter()
+        .map(|plugin| format!("{}/{}", plugin.namespace(), plugin.name()));
     names.collect::<Vec<_>>().join(", ")
 }
 
@@ -72,8 +74,14 @@ mod tests {
             plugin("top", &["left", "right"], true),
             plugin("off", &["base"], false),
         ];
-        assert_eq!(names(&direct(&all, "default", "base")), "default/left, default/right");
-        assert_eq!(names(&in_order(&all, "default", "base")), "default/top, default/left, default/right");
+        assert_eq!(
+            names(&direct(&all, "default", "base")),
+            "default/left, default/right"
+        );
+        assert_eq!(
+            names(&in_order(&all, "default", "base")),
+            "default/top, default/left, default/right"
+        );
         assert_eq!(names(&in_order(&all, "default", "top")), "");
     }
 

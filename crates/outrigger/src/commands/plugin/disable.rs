@@ -45,7 +45,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     let plugins = disable(&connection, &args.name, args.reach, args.change.dry_run).await?;
     let change = &args.change;
-    change.finish(&connection, &plugins, "disabled", Goal::Disabled, printer).await
+    change
+        .finish(&connection, &plugins, "disabled", Goal::Disabled, printer)
+        .await
 }
 
 /// Switches it off, after those that need it.
@@ -101,7 +103,11 @@ pub(super) async fn affected(
     let all = connection.all().await?;
     let needed_by = direct(&all, &connection.namespace, name);
     if !reach.cascade && !needed_by.is_empty() {
-        let message = format!("plugin {}/{name} is needed by {}", connection.namespace, names(&needed_by));
+        let message = format!(
+            "plugin {}/{name} is needed by {}",
+            connection.namespace,
+            names(&needed_by)
+        );
         return Err(anyhow!(message))
             .hint("--cascade takes them along, before it; --force leaves them without it");
     }
@@ -115,6 +121,8 @@ pub(super) fn refuse_required(plugin: &Plugin, fate: &str) -> anyhow::Result<()>
         return Ok(());
     }
     let (namespace, name) = (plugin.namespace(), plugin.name());
-    Err(anyhow!("plugin {namespace}/{name} is required and cannot be {fate}"))
-        .hint("if you mean it, set spec.required to false first")
+    Err(anyhow!(
+        "plugin {namespace}/{name} is required and cannot be {fate}"
+    ))
+    .hint("if you mean it, set spec.required to false first")
 }

@@ -29,7 +29,10 @@ pub(super) async fn edit(
     let mut tried = 0;
     loop {
         tried += 1;
-        let before = api.get(name).await.map_err(|error| explain(error, Some(name)))?;
+        let before = api
+            .get(name)
+            .await
+            .map_err(|error| explain(error, Some(name)))?;
         let mut plugin = before.clone();
         change(&mut plugin)?;
         if plugin == before {

@@ -1,11 +1,12 @@
 //! `outrigger plugin enable`: switched on.
 
+use outrigger_api::plugin::Plugin;
+
 use super::change::ChangeFlags;
 use super::connect::{ClusterFlags, Connection};
 use super::edit::edit;
 use super::verdict::Goal;
 use crate::printer::Printer;
-use outrigger_api::plugin::Plugin;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +28,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     let plugins = enable(&connection, &args.names, args.change.dry_run).await?;
     let change = &args.change;
-    change.finish(&connection, &plugins, "enabled", Goal::Ready, printer).await
+    change
+        .finish(&connection, &plugins, "enabled", Goal::Ready, printer)
+        .await
 }
 
 pub(super) async fn enable(
@@ -35,9 +38,10 @@ pub(super) async fn enable(
     names: &[String],
     dry_run: bool,
 ) -> anyhow::Result<Vec<Plugin>> {
+    let api = connection.plugins();
     let mut plugins = Vec::new();
     for name in names {
-        let switched = edit(&connection.plugins(), name, dry_run, |plugin| {
+        let switched = edit(&api, name, dry_run, |plugin| {
             plugin.spec.enabled = true;
             Ok(())
         });

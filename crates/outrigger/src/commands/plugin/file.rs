@@ -16,7 +16,9 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
     for path in paths {
         if path == Path::new("-") {
             let mut text = Vec::new();
-            std::io::stdin().read_to_end(&mut text).context("failed to read stdin")?;
+            std::io::stdin()
+                .read_to_end(&mut text)
+                .context("failed to read stdin")?;
             plugins.extend(parse("stdin", &text)?);
             continue;
         }
@@ -37,7 +39,10 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     for entry in fs_err::read_dir(path)? {
         let file = entry?.path();
         let extension = file.extension().unwrap_or_default();
-        if ["yaml", "yml", "json"].iter().any(|known| extension == *known) {
+        if ["yaml", "yml", "json"]
+            .iter()
+            .any(|known| extension == *known)
+        {
             files.push(file);
         }
     }
@@ -61,7 +66,10 @@ pub(super) fn parse(name: &str, text: &[u8]) -> anyhow::Result<Vec<Plugin>> {
 }
 
 fn convert(object: Value) -> anyhow::Result<Plugin> {
-    let kind = object["kind"].as_str().unwrap_or("object without a kind").to_owned();
+    let kind = object["kind"]
+        .as_str()
+        .unwrap_or("object without a kind")
+        .to_owned();
     match compat::read(object) {
         Ok(Some(plugin)) => Ok(plugin),
         Ok(None) => Err(anyhow!("a {kind} is no plugin"))
@@ -102,6 +110,9 @@ spec: {enabled: true, kind: helm, repo: https://charts.example.com, name: two, v
         let chain: Vec<_> = error.chain().map(ToString::to_string).collect();
         assert_eq!(chain, ["x.yaml, document 1", "spec.verison: unknown field"]);
         let error = parse("x.yaml", b"kind: Deployment").unwrap_err();
-        assert_eq!(error.chain().nth(1).unwrap().to_string(), "a Deployment is no plugin");
+        assert_eq!(
+            error.chain().nth(1).unwrap().to_string(),
+            "a Deployment is no plugin"
+        );
     }
 }

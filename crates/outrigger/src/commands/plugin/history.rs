@@ -30,8 +30,14 @@ pub(crate) struct Args {
 struct Line(Revision);
 
 impl Row for Line {
-    const HEADERS: &'static [&'static str] =
-        &["REVISION", "UPDATED", "STATUS", "CHART", "APP VERSION", "DESCRIPTION"];
+    const HEADERS: &'static [&'static str] = &[
+        "REVISION",
+        "UPDATED",
+        "STATUS",
+        "CHART",
+        "APP VERSION",
+        "DESCRIPTION",
+    ];
 
     fn cells(&self) -> Vec<String> {
         let revision = &self.0;

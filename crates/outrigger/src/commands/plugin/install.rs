@@ -103,7 +103,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let is_new = args.files.is_empty();
     let installed = install(&connection, plugins, is_new, args.change.dry_run).await?;
     let change = &args.change;
-    change.finish(&connection, &installed, "installed", Goal::Ready, printer).await
+    change
+        .finish(&connection, &installed, "installed", Goal::Ready, printer)
+        .await
 }
 
 fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
@@ -111,8 +113,10 @@ fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
     let (chart, repo) = match (&args.chart, &args.repo) {
         (Some(chart), None) if is_source(chart) => (None, Some(chart.clone())),
         (Some(chart), Some(_)) if is_source(chart) => {
-            return Err(anyhow!("{chart} says where the chart is, and so does --repo"))
-                .hint("give one of them");
+            return Err(anyhow!(
+                "{chart} says where the chart is, and so does --repo"
+            ))
+            .hint("give one of them");
         }
         (chart, repo) => (chart.clone(), repo.clone()),
     };
@@ -145,8 +149,14 @@ pub(super) async fn install(
     dry_run: bool,
 ) -> anyhow::Result<Vec<Plugin>> {
     for plugin in &mut plugins {
-        let namespace = plugin.metadata.namespace.get_or_insert_with(|| connection.namespace.clone());
-        tracing::debug!("plugin {} goes to namespace {namespace}", plugin.metadata.name.as_deref().unwrap_or_default());
+        let namespace = plugin
+            .metadata
+            .namespace
+            .get_or_insert_with(|| connection.namespace.clone());
+        tracing::debug!(
+            "plugin {} goes to namespace {namespace}",
+            plugin.metadata.name.as_deref().unwrap_or_default()
+        );
         ensure_good(plugin)?;
     }
     let mut installed = Vec::new();

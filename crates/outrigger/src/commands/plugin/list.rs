@@ -44,7 +44,9 @@ impl Row for Line {
             plugin.namespace().to_owned(),
             plugin.name().to_owned(),
             format!("{:?}", plugin.phase()),
-            status.and_then(|status| status.version.clone()).unwrap_or_else(|| "-".to_owned()),
+            status
+                .and_then(|status| status.version.clone())
+                .unwrap_or_else(|| "-".to_owned()),
             ready.map(|ready| short(&ready.message)).unwrap_or_default(),
         ]
     }
@@ -71,7 +73,10 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         label_selector: args.selector.clone(),
         ..ListParams::default()
     };
-    let list = api.list(&parameters).await.map_err(|error| explain(error, None))?;
+    let list = api
+        .list(&parameters)
+        .await
+        .map_err(|error| explain(error, None))?;
     let mut lines: Vec<Line> = list.items.into_iter().map(Line).collect();
     lines.sort_by_key(|line| super::progress::key(&line.0));
     printer.list(args.output.output, &lines)

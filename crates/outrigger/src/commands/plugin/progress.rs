@@ -15,7 +15,7 @@ use super::verdict::{Goal, Verdict, describe, judge};
 use crate::report::{HintExt as _, note};
 
 /// The flags of verbs that can wait.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct WaitFlags {
     /// Wait until it is done and healthy
     #[arg(long)]
@@ -45,16 +45,14 @@ pub(super) async fn wait(
 ) -> anyhow::Result<()> {
     let mut waiting: BTreeMap<Key, String> = BTreeMap::new();
     let watched = watch(client, keys, goal, &mut waiting);
-    match tokio::time::timeout(timeout, watched).await {
-        Ok(result) => result,
-        Err(_) => {
-            let left = waiting.iter();
-            let left = left.map(|((namespace, name), state)| format!("{namespace}/{name} is {state}"));
-            let left = left.collect::<Vec<_>>().join("; ");
-            Err(anyhow!("not done after {timeout:?}: {left}"))
-                .hint("outrigger plugin show NAME tells more; --timeout gives it longer")
-        }
+    if let Ok(result) = tokio::time::timeout(timeout, watched).await {
+        return result;
     }
+    let left = waiting.iter();
+    let left = left.map(|((namespace, name), state)| format!("{namespace}/{name} is {state}"));
+    let left = left.collect::<Vec<_>>().join("; ");
+    Err(anyhow!("not done after {timeout:?}: {left}"))
+        .hint("outrigger plugin show NAME tells more; --timeout gives it longer")
 }
 
 async fn watch(
@@ -65,7 +63,10 @@ async fn watch(
 ) -> anyhow::Result<()> {
     let mut known: BTreeMap<Key, Option<Plugin>> =
         keys.iter().map(|key| (key.clone(), None)).collect();
-    waiting.extend(keys.iter().map(|key| (key.clone(), "not there yet".to_owned())));
+    waiting.extend(
+        keys.iter()
+            .map(|key| (key.clone(), "not there yet".to_owned())),
+    );
     let mut events = watcher(scope(client, keys), Config::default()).boxed();
     let mut listed = false;
     while !waiting.is_empty() {
@@ -113,7 +114,10 @@ fn look(
         let name = format!("{}/{}", key.0, key.1);
         match judge(plugin.as_ref(), goal) {
             Verdict::Reached => {
-                tell(&name, &plugin.as_ref().map_or_else(|| "gone".to_owned(), describe));
+                tell(
+                    &name,
+                    &plugin.as_ref().map_or_else(|| "gone".to_owned(), describe),
+                );
                 waiting.remove(key);
             }
             Verdict::Waiting(reason) => {

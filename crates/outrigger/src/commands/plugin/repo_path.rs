@@ -42,9 +42,15 @@ mod tests {
         assert_eq!(absolute("./charts"), "file:///work/shop/charts");
         assert_eq!(absolute("../charts"), "file:///work/charts");
         assert_eq!(absolute("/srv/charts"), "file:///srv/charts");
-        assert_eq!(absolute("file://./examples/charts"), "file:///work/shop/examples/charts");
+        assert_eq!(
+            absolute("file://./examples/charts"),
+            "file:///work/shop/examples/charts"
+        );
         assert_eq!(absolute("file:///srv/charts"), "file:///srv/charts");
-        assert_eq!(absolute("https://charts.example.com"), "https://charts.example.com");
+        assert_eq!(
+            absolute("https://charts.example.com"),
+            "https://charts.example.com"
+        );
         assert_eq!(absolute("stable"), "stable");
     }
 }

@@ -39,7 +39,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         roll_back(&connection, &args.name, args.revision, args.change.dry_run).await?;
     let done = format!("goes back to revision {revision}");
     let plugins = [plugin];
-    args.change.finish(&connection, &plugins, &done, Goal::Ready, printer).await
+    args.change
+        .finish(&connection, &plugins, &done, Goal::Ready, printer)
+        .await
 }
 
 /// Gives the plugin the version and values that a revision had.
@@ -60,7 +62,8 @@ pub(super) async fn roll_back(
         Some(revision) => revision,
         None => {
             let history = outrigger_release::history(&cluster, &id).await?;
-            last_good(&history).ok_or_else(|| anyhow!("plugin {name} has no earlier good revision"))?
+            last_good(&history)
+                .ok_or_else(|| anyhow!("plugin {name} has no earlier good revision"))?
         }
     };
     let record = outrigger_release::release(&cluster, &id, Some(revision)).await;
@@ -68,7 +71,8 @@ pub(super) async fn roll_back(
     if !plugin.spec.values_from.is_empty() {
         note("what comes from ConfigMaps and Secrets stays as it is there now");
     }
-    let plugin = edit(&connection.plugins(), name, dry_run, |plugin| {
+    let api = connection.plugins();
+    let plugin = edit(&api, name, dry_run, |plugin| {
         restore(plugin, &record);
         ensure_good(plugin)
     });
@@ -78,8 +82,13 @@ pub(super) async fn roll_back(
 /// The last revision before the present one that was good once.
 fn last_good(history: &[Revision]) -> Option<u32> {
     let (_, before) = history.split_last()?;
-    let good = |revision: &&Revision| matches!(revision.status, Status::Superseded | Status::Deployed);
-    before.iter().rev().find(good).map(|revision| revision.revision)
+    let good =
+        |revision: &&Revision| matches!(revision.status, Status::Superseded | Status::Deployed);
+    before
+        .iter()
+        .rev()
+        .find(good)
+        .map(|revision| revision.revision)
 }
 
 /// A record has all values in one, also those of Secrets. With sources besides, only what the plugin sets itself now

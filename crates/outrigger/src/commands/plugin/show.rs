@@ -45,7 +45,11 @@ pub(super) fn text(plugin: &Plugin, needed_by: &str) -> String {
     }
     text.push_str(&conditions(plugin));
     text.push_str(&objects(plugin));
-    if let Some(notes) = plugin.status.as_ref().and_then(|status| status.notes.as_deref()) {
+    if let Some(notes) = plugin
+        .status
+        .as_ref()
+        .and_then(|status| status.notes.as_deref())
+    {
         text.push_str(&format!("\nNotes:\n{}\n", notes.trim_end()));
     }
     text
@@ -73,14 +77,20 @@ fn facts(plugin: &Plugin, needed_by: &str) -> Vec<(&'static str, String)> {
         ("Version", status.version.unwrap_or_default()),
         ("App version", status.app_version.unwrap_or_default()),
         ("Release", release),
-        ("Revision", status.revision.map(|n| n.to_string()).unwrap_or_default()),
+        (
+            "Revision",
+            status.revision.map(|n| n.to_string()).unwrap_or_default(),
+        ),
         ("Needs", needs.collect::<Vec<_>>().join(", ")),
         ("Needed by", needed_by.to_owned()),
     ]
 }
 
 fn conditions(plugin: &Plugin) -> String {
-    let conditions = plugin.status.as_ref().map(|status| status.conditions.as_slice());
+    let conditions = plugin
+        .status
+        .as_ref()
+        .map(|status| status.conditions.as_slice());
     let conditions = conditions.unwrap_or_default();
     if conditions.is_empty() {
         return String::new();
@@ -103,7 +113,10 @@ fn conditions(plugin: &Plugin) -> String {
 }
 
 fn objects(plugin: &Plugin) -> String {
-    let inventory = plugin.status.as_ref().map(|status| status.inventory.as_slice());
+    let inventory = plugin
+        .status
+        .as_ref()
+        .map(|status| status.inventory.as_slice());
     let inventory = inventory.unwrap_or_default();
     if inventory.is_empty() {
         return String::new();

@@ -27,7 +27,10 @@ impl Cluster {
         let client = Client::new(server.service(), "default");
         let definitions = Api::all(client.clone());
         for definition in outrigger_api::definitions() {
-            definitions.create(&PostParams::default(), &definition).await.unwrap();
+            definitions
+                .create(&PostParams::default(), &definition)
+                .await
+                .unwrap();
         }
         let connection = Connection {
             client,
@@ -39,9 +42,15 @@ impl Cluster {
     /// One in which `storage` is needed by `database`, and that by `shop`.
     async fn with_a_shop() -> Self {
         let cluster = Self::start().await;
-        let plugins = [("storage", None), ("database", Some("storage")), ("shop", Some("database"))];
+        let plugins = [
+            ("storage", None),
+            ("database", Some("storage")),
+            ("shop", Some("database")),
+        ];
         let plugins = plugins.map(|(name, needs)| plugin(name, needs)).to_vec();
-        install(&cluster.connection, plugins, true, false).await.unwrap();
+        install(&cluster.connection, plugins, true, false)
+            .await
+            .unwrap();
         cluster
     }
 
@@ -66,7 +75,11 @@ fn plugin(name: &str, needs: Option<&str>) -> Plugin {
 }
 
 fn text(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    error
+        .chain()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 #[tokio::test]
@@ -75,8 +88,17 @@ async fn what_is_installed_has_its_defaults_and_is_not_installed_twice() {
     let storage = cluster.get("storage").await;
     assert!(storage.spec.enabled);
     assert_eq!(storage.metadata.generation, Some(1));
-    let again = install(&cluster.connection, vec![plugin("storage", None)], true, false).await;
-    assert_eq!(text(&again.unwrap_err()), "there is a plugin default/storage already");
+    let again = install(
+        &cluster.connection,
+        vec![plugin("storage", None)],
+        true,
+        false,
+    )
+    .await;
+    assert_eq!(
+        text(&again.unwrap_err()),
+        "there is a plugin default/storage already"
+    );
     cluster.server.close().await;
 }
 
@@ -85,9 +107,18 @@ async fn a_plugin_that_is_not_right_is_refused_before_any_is_sent() {
     let cluster = Cluster::start().await;
     let mut wrong = plugin("wrong", None);
     wrong.spec.version = Some("one".to_owned());
-    let result = install(&cluster.connection, vec![plugin("right", None), wrong], true, false).await;
+    let result = install(
+        &cluster.connection,
+        vec![plugin("right", None), wrong],
+        true,
+        false,
+    )
+    .await;
     let message = text(&result.unwrap_err());
-    assert!(message.contains("plugin wrong is not right:\n  spec.version: \"one\" is no version"), "{message}");
+    assert!(
+        message.contains("plugin wrong is not right:\n  spec.version: \"one\" is no version"),
+        "{message}"
+    );
     assert_eq!(cluster.names().await, Vec::<String>::new());
     cluster.server.close().await;
 }
@@ -101,13 +132,20 @@ async fn the_api_server_minds_the_rules_of_the_schema() {
         Ok(())
     });
     let message = text(&moved.await.unwrap_err());
-    assert!(message.contains("installNamespace cannot be changed"), "{message}");
+    assert!(
+        message.contains("installNamespace cannot be changed"),
+        "{message}"
+    );
     let inline = edit(&api, "shop", false, |plugin| {
-        plugin.spec.resources = vec![json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})];
+        plugin.spec.resources =
+            vec![json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})];
         Ok(())
     });
     let message = text(&inline.await.unwrap_err());
-    assert!(message.contains("resources are for plugins of kind manifests only"), "{message}");
+    assert!(
+        message.contains("resources are for plugins of kind manifests only"),
+        "{message}"
+    );
     let late = edit(&api, "shop", false, |plugin| {
         plugin.spec.timeout = Some("5 minutes".to_owned());
         Ok(())
@@ -125,8 +163,12 @@ async fn files_of_the_seed_are_applied_and_applied_again() {
         );
         file::parse("seed.yaml", text.as_bytes()).unwrap()
     };
-    install(&cluster.connection, seed("v1.0.0"), false, false).await.unwrap();
-    install(&cluster.connection, seed("v1.1.0"), false, false).await.unwrap();
+    install(&cluster.connection, seed("v1.0.0"), false, false)
+        .await
+        .unwrap();
+    install(&cluster.connection, seed("v1.1.0"), false, false)
+        .await
+        .unwrap();
     let plugin = cluster.get("component-a").await;
     assert_eq!(plugin.spec.version.as_deref(), Some("v1.1.0"));
     assert_eq!(plugin.metadata.generation, Some(2));
@@ -136,10 +178,16 @@ async fn files_of_the_seed_are_applied_and_applied_again() {
 #[tokio::test]
 async fn a_dry_run_keeps_nothing() {
     let cluster = Cluster::with_a_shop().await;
-    let made = install(&cluster.connection, vec![plugin("extra", None)], true, true).await.unwrap();
+    let made = install(&cluster.connection, vec![plugin("extra", None)], true, true)
+        .await
+        .unwrap();
     assert!(made[0].spec.enabled);
-    disable(&cluster.connection, "shop", ReachFlags::default(), true).await.unwrap();
-    uninstall(&cluster.connection, "shop", ReachFlags::default(), true).await.unwrap();
+    disable(&cluster.connection, "shop", ReachFlags::default(), true)
+        .await
+        .unwrap();
+    uninstall(&cluster.connection, "shop", ReachFlags::default(), true)
+        .await
+        .unwrap();
     assert_eq!(cluster.names().await, ["database", "shop", "storage"]);
     assert!(cluster.get("shop").await.spec.enabled);
     cluster.server.close().await;
@@ -150,14 +198,21 @@ async fn what_others_need_is_not_switched_off_unless_they_go_first() {
     let cluster = Cluster::with_a_shop().await;
     let connection = &cluster.connection;
     let alone = ReachFlags::default();
-    let refused = disable(connection, "storage", alone, false).await.unwrap_err();
-    assert_eq!(text(&refused), "plugin default/storage is needed by default/database");
+    let refused = disable(connection, "storage", alone, false)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        text(&refused),
+        "plugin default/storage is needed by default/database"
+    );
     assert!(cluster.get("storage").await.spec.enabled);
     let cascade = ReachFlags {
         cascade: true,
         ..alone
     };
-    let switched = disable(connection, "storage", cascade, false).await.unwrap();
+    let switched = disable(connection, "storage", cascade, false)
+        .await
+        .unwrap();
     let order: Vec<_> = switched.iter().map(Plugin::name).collect();
     assert_eq!(order, ["shop", "database", "storage"]);
     assert!(!cluster.get("shop").await.spec.enabled);
@@ -174,7 +229,9 @@ async fn force_leaves_others_alone_and_tells_the_controller() {
         force: true,
         ..ReachFlags::default()
     };
-    disable(&cluster.connection, "storage", force, false).await.unwrap();
+    disable(&cluster.connection, "storage", force, false)
+        .await
+        .unwrap();
     assert!(cluster.get("storage").await.is_marked(FORCE));
     assert!(cluster.get("database").await.spec.enabled);
     cluster.server.close().await;
@@ -189,11 +246,34 @@ async fn what_is_required_stays() {
         Ok(())
     });
     required.await.unwrap();
-    for reach in [ReachFlags::default(), ReachFlags { cascade: true, ..ReachFlags::default() }] {
-        let error = disable(&cluster.connection, "shop", reach, false).await.unwrap_err();
-        assert_eq!(text(&error), "plugin default/shop is required and cannot be switched off");
-        let error = uninstall(&cluster.connection, "database", ReachFlags { cascade: true, ..reach }, false).await;
-        assert_eq!(text(&error.unwrap_err()), "plugin default/shop is required and cannot be removed");
+    for reach in [
+        ReachFlags::default(),
+        ReachFlags {
+            cascade: true,
+            ..ReachFlags::default()
+        },
+    ] {
+        let error = disable(&cluster.connection, "shop", reach, false)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            text(&error),
+            "plugin default/shop is required and cannot be switched off"
+        );
+        let error = uninstall(
+            &cluster.connection,
+            "database",
+            ReachFlags {
+                cascade: true,
+                ..reach
+            },
+            false,
+        )
+        .await;
+        assert_eq!(
+            text(&error.unwrap_err()),
+            "plugin default/shop is required and cannot be removed"
+        );
     }
     let error = edit(&api, "shop", false, |plugin| {
         plugin.spec.enabled = false;
@@ -215,13 +295,20 @@ async fn uninstalling_takes_those_along_that_need_it_only_if_asked() {
         Ok(())
     });
     held.await.unwrap();
-    let refused = uninstall(connection, "storage", ReachFlags::default(), false).await.unwrap_err();
-    assert_eq!(text(&refused), "plugin default/storage is needed by default/database");
+    let refused = uninstall(connection, "storage", ReachFlags::default(), false)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        text(&refused),
+        "plugin default/storage is needed by default/database"
+    );
     let cascade = ReachFlags {
         cascade: true,
         force: false,
     };
-    uninstall(connection, "storage", cascade, false).await.unwrap();
+    uninstall(connection, "storage", cascade, false)
+        .await
+        .unwrap();
     assert_eq!(cluster.names().await, ["storage"]);
     let storage = cluster.get("storage").await;
     assert!(storage.metadata.deletion_timestamp.is_some());
@@ -240,7 +327,10 @@ async fn a_plugin_or_a_kind_that_is_not_there_is_told_apart() {
         client: Client::new(bare.service(), "default"),
         namespace: "default".to_owned(),
     };
-    for error in [connection.get("nobody").await.unwrap_err(), connection.all().await.unwrap_err()] {
+    for error in [
+        connection.get("nobody").await.unwrap_err(),
+        connection.all().await.unwrap_err(),
+    ] {
         assert_eq!(text(&error), "the cluster does not know plugins");
     }
     bare.close().await;
@@ -253,8 +343,13 @@ async fn waiting_ends_by_the_event_by_a_failure_or_by_the_clock() {
     let key = vec![("default".to_owned(), "shop".to_owned())];
     let soon = std::time::Duration::from_millis(50);
     let late = std::time::Duration::from_secs(30);
-    let error = progress::wait(client, &key, verdict::Goal::Ready, soon).await.unwrap_err();
-    assert!(text(&error).contains("default/shop is the controller has not seen it yet"), "{error:#}");
+    let error = progress::wait(client, &key, verdict::Goal::Ready, soon)
+        .await
+        .unwrap_err();
+    assert!(
+        text(&error).contains("default/shop is the controller has not seen it yet"),
+        "{error:#}"
+    );
     let report = |phase: &'static str| {
         let api = cluster.connection.plugins();
         async move {
@@ -262,16 +357,22 @@ async fn waiting_ends_by_the_event_by_a_failure_or_by_the_clock() {
                 "type": "Ready", "status": "False", "reason": "X", "message": "no such chart",
                 "lastTransitionTime": "2026-01-01T00:00:00Z",
             }]}});
-            api.patch_status("shop", &kube::api::PatchParams::default(), &kube::api::Patch::Merge(status))
-                .await
-                .unwrap();
+            api.patch_status(
+                "shop",
+                &kube::api::PatchParams::default(),
+                &kube::api::Patch::Merge(status),
+            )
+            .await
+            .unwrap();
         }
     };
     let waiting = progress::wait(client, &key, verdict::Goal::Ready, late);
     let (waited, ()) = tokio::join!(waiting, report("Ready"));
     waited.unwrap();
     report("Failed").await;
-    let error = progress::wait(client, &key, verdict::Goal::Ready, late).await.unwrap_err();
+    let error = progress::wait(client, &key, verdict::Goal::Ready, late)
+        .await
+        .unwrap_err();
     assert_eq!(text(&error), "plugin default/shop is Failed: no such chart");
     let gone = progress::wait(client, &key, verdict::Goal::Gone, late);
     let remove = uninstall(&cluster.connection, "shop", ReachFlags::default(), false);

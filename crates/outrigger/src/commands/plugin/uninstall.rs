@@ -33,7 +33,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     let plugins = uninstall(&connection, &args.name, args.reach, args.change.dry_run).await?;
     let change = &args.change;
-    change.finish(&connection, &plugins, "uninstalled", Goal::Gone, printer).await
+    change
+        .finish(&connection, &plugins, "uninstalled", Goal::Gone, printer)
+        .await
 }
 
 /// Removes it, after those that need it.

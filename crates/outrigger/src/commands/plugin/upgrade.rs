@@ -64,5 +64,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let api = connection.plugins();
     let plugin = edit(&api, &args.name, args.change.dry_run, change).await?;
     let plugins = [plugin];
-    args.change.finish(&connection, &plugins, "changed", Goal::Ready, printer).await
+    args.change
+        .finish(&connection, &plugins, "changed", Goal::Ready, printer)
+        .await
 }

@@ -55,6 +55,9 @@ mod tests {
             ..ValuesFlags::default()
         };
         let values = Value::Object(from_flags(&flags).unwrap());
-        assert_eq!(values, json!({"a": {"b": 1}, "c": true, "d": "x", "e": "1"}));
+        assert_eq!(
+            values,
+            json!({"a": {"b": 1}, "c": true, "d": "x", "e": "1"})
+        );
     }
 }

@@ -47,7 +47,10 @@ pub(super) fn judge(plugin: Option<&Plugin>, goal: Goal) -> Verdict {
 /// Its phase, and what it says of it.
 pub(super) fn describe(plugin: &Plugin) -> String {
     let phase = format!("{:?}", plugin.phase());
-    match plugin.condition("Ready").map(|ready| ready.message.as_str()) {
+    match plugin
+        .condition("Ready")
+        .map(|ready| ready.message.as_str())
+    {
         None | Some("") => phase,
         Some(message) => format!("{phase}: {message}"),
     }
@@ -74,20 +77,39 @@ mod tests {
 
     #[test]
     fn only_what_was_seen_as_it_is_now_counts() {
-        let judge = |phase, enabled, observed, goal| judge(Some(&plugin(phase, enabled, observed)), goal);
+        let judge =
+            |phase, enabled, observed, goal| judge(Some(&plugin(phase, enabled, observed)), goal);
         assert_eq!(judge("Ready", true, 2, Goal::Ready), Verdict::Reached);
-        assert!(matches!(judge("Ready", true, 1, Goal::Ready), Verdict::Waiting(_)));
+        assert!(matches!(
+            judge("Ready", true, 1, Goal::Ready),
+            Verdict::Waiting(_)
+        ));
         assert_eq!(judge("Disabled", false, 2, Goal::Ready), Verdict::Reached);
-        assert_eq!(judge("Disabled", false, 2, Goal::Disabled), Verdict::Reached);
-        assert!(matches!(judge("Ready", true, 2, Goal::Disabled), Verdict::Waiting(_)));
-        assert_eq!(judge("Failed", true, 2, Goal::Ready), Verdict::Failed("Failed: no chart".to_owned()));
-        assert!(matches!(judge("Failed", true, 1, Goal::Ready), Verdict::Waiting(_)));
+        assert_eq!(
+            judge("Disabled", false, 2, Goal::Disabled),
+            Verdict::Reached
+        );
+        assert!(matches!(
+            judge("Ready", true, 2, Goal::Disabled),
+            Verdict::Waiting(_)
+        ));
+        assert_eq!(
+            judge("Failed", true, 2, Goal::Ready),
+            Verdict::Failed("Failed: no chart".to_owned())
+        );
+        assert!(matches!(
+            judge("Failed", true, 1, Goal::Ready),
+            Verdict::Waiting(_)
+        ));
     }
 
     #[test]
     fn what_is_gone_is_gone() {
         assert_eq!(judge(None, Goal::Gone), Verdict::Reached);
         assert!(matches!(judge(None, Goal::Ready), Verdict::Failed(_)));
-        assert!(matches!(judge(Some(&plugin("Removing", true, 2)), Goal::Gone), Verdict::Waiting(_)));
+        assert!(matches!(
+            judge(Some(&plugin("Removing", true, 2)), Goal::Gone),
+            Verdict::Waiting(_)
+        ));
     }
 }

@@ -40,7 +40,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         connection.all().await?.iter().map(progress::key).collect()
     } else {
         let names = args.names.iter();
-        names.map(|name| (connection.namespace.clone(), name.clone())).collect()
+        names
+            .map(|name| (connection.namespace.clone(), name.clone()))
+            .collect()
     };
     ensure!(!keys.is_empty(), "there are no plugins to wait for");
     if args.goal != Goal::Gone && !args.all {
