@@ -24,6 +24,8 @@
 //! Futures may be dropped at any point: what was begun stands in a record and is taken over by the next run.
 
 mod action;
+#[cfg(test)]
+mod any_thread;
 mod cluster;
 mod desired;
 pub mod drift;

@@ -49,7 +49,7 @@ pub struct Revision {
 /// Reads the records that count: one list of names, and one read for each of them.
 pub async fn past(cluster: &Cluster, id: &ReleaseId) -> Result<Past, Error> {
     let marks = storage::marks(cluster, id).await?;
-    let reads = relevant(&marks).iter().map(|mark| mark.revision);
+    let reads: Vec<u32> = relevant(&marks).iter().map(|mark| mark.revision).collect();
     let records = stream::iter(reads).map(|revision| storage::read(cluster, id, revision));
     let records: Vec<Option<Record>> = records.buffered(4).try_collect().await?;
     Ok(Past {

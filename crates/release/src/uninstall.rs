@@ -159,11 +159,14 @@ async fn remove(context: &Context<'_>, mut targets: Vec<Target>) -> Result<Remov
     let mut errors = Vec::new();
     let mut going = Vec::new();
     for group in targets.chunk_by(|a, b| a.id.kind == b.id.kind) {
-        let work = group.iter().filter(|target| target.kept.is_none());
-        let work = work.map(|target| async move {
-            let uid = target.live["metadata"]["uid"].as_str();
-            (target, apply::delete(context, &target.id, uid).await)
-        });
+        // In a list, not in a closure with borrowed arguments: those make futures that cannot change threads.
+        let mut work = Vec::new();
+        for target in group.iter().filter(|target| target.kept.is_none()) {
+            work.push(async move {
+                let uid = target.live["metadata"]["uid"].as_str();
+                (target, apply::delete(context, &target.id, uid).await)
+            });
+        }
         let mut results = stream::iter(work).buffer_unordered(AT_ONCE);
         while let Some((target, result)) = results.next().await {
             match result {

@@ -26,12 +26,16 @@ pub(crate) async fn objects(context: &Context<'_>, plan: &Plan) -> Result<Vec<St
     // The first steps are those of the wanted objects, in their order.
     let pairs: Vec<(&Object, &Step)> = objects.iter().zip(&plan.objects).collect();
     for group in pairs.chunk_by(|(a, _), (b, _)| a.id().kind == b.id().kind) {
-        let work = group.iter().map(|&(object, step)| async move {
-            let live = plan.observed().live(object.id());
-            one(context, object, step.change, live)
-                .await
-                .map(|state| (object.id().clone(), state))
-        });
+        // In a list, not in a closure with borrowed arguments: those make futures that cannot change threads.
+        let mut work = Vec::new();
+        for &(object, step) in group {
+            work.push(async move {
+                let live = plan.observed().live(object.id());
+                one(context, object, step.change, live)
+                    .await
+                    .map(|state| (object.id().clone(), state))
+            });
+        }
         let mut results = stream::iter(work).buffer_unordered(AT_ONCE);
         let mut errors = Vec::new();
         while let Some(result) = results.next().await {
@@ -128,11 +132,14 @@ pub(crate) async fn prune(context: &Context<'_>, plan: &Plan) -> Result<(), Fail
     let steps = plan.objects.iter();
     let steps: Vec<&Step> = steps.filter(|step| step.change == Change::Prune).collect();
     for group in steps.chunk_by(|a, b| a.object.kind == b.object.kind) {
-        let work = group.iter().map(|step| async move {
-            let live = plan.observed().live(&step.object);
-            let uid = live.and_then(|live| live["metadata"]["uid"].as_str());
-            delete(context, &step.object, uid).await
-        });
+        let mut work = Vec::new();
+        for step in group {
+            work.push(async move {
+                let live = plan.observed().live(&step.object);
+                let uid = live.and_then(|live| live["metadata"]["uid"].as_str());
+                delete(context, &step.object, uid).await
+            });
+        }
         let mut results = stream::iter(work).buffer_unordered(AT_ONCE);
         let mut errors = Vec::new();
         while let Some(result) = results.next().await {
