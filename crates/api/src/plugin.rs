@@ -8,6 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::condition::Condition;
+use crate::pattern::{DNS_LABEL, DNS_NAME, DURATION};
+
+mod check;
+mod effective;
+pub(crate) mod rules;
+
+pub use check::{Problem, check};
 
 /// The finalizer that keeps a Plugin until what it added is gone.
 pub const FINALIZER: &str = "outrigger.dev/plugin";
@@ -21,6 +28,7 @@ pub const FINALIZER: &str = "outrigger.dev/plugin";
     group = "outrigger.dev",
     version = "v1beta1",
     kind = "Plugin",
+    doc = "One component of a cluster, switched on and off.",
     plural = "plugins",
     shortname = "plg",
     category = "outrigger",
@@ -48,6 +56,7 @@ pub struct PluginSpec {
     pub repo: Option<String>,
     /// The name of the chart; that of this object if empty
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 250))]
     pub chart: Option<String>,
     /// An exact version or a range such as ">=1.2, <2"; the newest if empty
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,12 +66,15 @@ pub struct PluginSpec {
     pub path: Option<String>,
     /// The name of the release; that of this object if empty. Cannot be changed
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 53), regex(pattern = DNS_NAME))]
     pub release_name: Option<String>,
     /// The namespace of the release; that of this object if empty. Cannot be changed
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63), regex(pattern = DNS_LABEL))]
     pub install_namespace: Option<String>,
     /// Plugins that must be Ready before this one is installed or changed
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
     pub dependencies: Vec<Dependency>,
     /// Values for the chart
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -70,6 +82,7 @@ pub struct PluginSpec {
     pub values: Map<String, Value>,
     /// More values, merged before `values`, in this order
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
     pub values_from: Vec<ValuesFrom>,
     /// Files that are put into the chart before it is rendered, in place of its own of the same name
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -89,6 +102,7 @@ pub struct PluginSpec {
     pub service_account_name: Option<String>,
     /// How long installing may take until healthy, such as "5m"
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = DURATION))]
     pub timeout: Option<String>,
     /// How often a failure is tried again; for ever if empty, with growing pauses
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,6 +112,7 @@ pub struct PluginSpec {
     pub rollback: bool,
     /// How many revisions are kept; 10 if empty
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub history: Option<u32>,
     /// What to do when somebody else changes or removes what this plugin added
     #[serde(default)]
@@ -114,9 +129,7 @@ pub struct PluginSpec {
 }
 
 /// How a plugin is made into objects.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PluginKind {
     /// A chart, installed as a Helm release with hooks and history
@@ -135,6 +148,7 @@ pub enum PluginKind {
 #[serde(rename_all = "camelCase")]
 pub struct Dependency {
     /// Its name
+    #[schemars(length(min = 1, max = 253))]
     pub name: String,
     /// Its namespace; the same if empty
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,13 +164,20 @@ pub struct Dependency {
 pub struct ValuesFrom {
     pub kind: ValuesKind,
     /// Its name, in the namespace of the plugin
+    #[schemars(length(min = 1, max = 253))]
     pub name: String,
     /// The key whose value is a YAML document; every key if empty, in the order of their names
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
     pub key: Option<String>,
     /// Where the value goes, such as "image.tag". The value is then taken as a text, not as YAML
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub target_path: Option<String>,
+    /// With this, each key is a path such as "prometheus.address" behind this text, and its value is YAML. "global."
+    /// puts key `storageClass` to `global.storageClass`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
     /// Whether it may be missing
     #[serde(default)]
     pub optional: bool,
@@ -172,6 +193,7 @@ pub enum ValuesKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileOverride {
     /// Its path in the chart
+    #[schemars(length(min = 1))]
     pub name: String,
     pub content: String,
 }
@@ -181,6 +203,7 @@ pub struct FileOverride {
 #[serde(rename_all = "camelCase")]
 pub struct ClusterReference {
     /// The name of the Secret, in the namespace of the plugin
+    #[schemars(length(min = 1, max = 253))]
     pub secret_name: String,
     /// Its key; `kubeconfig` if empty
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -217,9 +240,12 @@ pub enum CrdPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthRule {
+    #[schemars(length(min = 1))]
     pub api_version: String,
+    #[schemars(length(min = 1))]
     pub kind: String,
     /// A CEL expression over `self`, true when it is healthy
+    #[schemars(length(min = 1))]
     pub healthy: String,
 }
 
@@ -253,6 +279,7 @@ pub struct PluginStatus {
     #[serde(default)]
     pub phase: Phase,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
     /// The version of the chart that is installed
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -291,7 +318,9 @@ pub struct PluginStatus {
 }
 
 /// One object that a plugin added.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub struct InventoryEntry {
     pub api_version: String,
@@ -302,6 +331,9 @@ pub struct InventoryEntry {
     /// Whether it stays when the plugin goes
     #[serde(default, skip_serializing_if = "is_false")]
     pub keep: bool,
+    /// The digest of the names of the fields that are the plugin's, as they were when it was applied last
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<String>,
 }
 
 fn yes() -> bool {

@@ -5,13 +5,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::condition::Condition;
+use crate::pattern::REPOSITORY_URL;
 
 /// A place with charts. Of two that have the same chart, the one with the lower priority wins.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, CustomResource)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, CustomResource,
+)]
 #[kube(
     group = "outrigger.dev",
     version = "v1beta1",
     kind = "Repository",
+    doc = "A place with charts.",
     plural = "repositories",
     category = "outrigger",
     status = "RepositoryStatus",
@@ -25,6 +29,7 @@ use crate::condition::Condition;
 #[serde(rename_all = "camelCase")]
 pub struct RepositorySpec {
     /// https:// or http:// of a Helm repository, file:// of a folder with charts, oci://
+    #[schemars(regex(pattern = REPOSITORY_URL))]
     pub url: String,
     /// The lower one wins
     #[serde(default)]
@@ -40,7 +45,9 @@ pub struct RepositorySpec {
 /// A Secret by name and namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct SecretReference {
+    #[schemars(length(min = 1, max = 253))]
     pub name: String,
+    #[schemars(length(min = 1, max = 63))]
     pub namespace: String,
 }
 
@@ -51,6 +58,7 @@ pub struct RepositoryStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
     /// How many charts it has
     #[serde(default)]

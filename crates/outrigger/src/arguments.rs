@@ -9,6 +9,7 @@ Examples:
   outrigger chart template web ./chart -f site.yaml   What a Helm chart would install
   outrigger chart images ./chart -o json              The images that it would run
   outrigger apiserver --data ./data                   A Kubernetes API on this machine
+  outrigger plugin list -A                            The components of a cluster
   source <(outrigger completion bash)                 Completion for your shell
 
 Results go to stdout, everything else to stderr.
@@ -42,6 +43,9 @@ pub(crate) enum Command {
     Chart(Box<commands::chart::Chart>),
     /// Print a completion script for a shell
     Completion(commands::completion::Args),
+    /// Switch components of a cluster on and off, and configure them
+    #[command(subcommand, visible_alias = "plugins")]
+    Plugin(commands::plugin::Verb),
     /// Print the version of this build
     Version(commands::version::Args),
 }

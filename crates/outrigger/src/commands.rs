@@ -8,6 +8,7 @@ use crate::printer::Printer;
 pub(crate) mod apiserver;
 pub(crate) mod chart;
 pub(crate) mod completion;
+pub(crate) mod plugin;
 pub(crate) mod version;
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -16,6 +17,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Apiserver(args) => apiserver::run(&args, &printer),
         Command::Chart(chart) => chart::run(&chart, &printer),
         Command::Completion(args) => completion::run(&args, &printer),
+        Command::Plugin(verb) => plugin::run(&verb, &printer),
         Command::Version(args) => version::run(&args, &printer),
     }
 }

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::arguments::Output;
 
-
 /// What a table shows of a thing.
 pub(crate) trait Row {
     const HEADERS: &'static [&'static str];

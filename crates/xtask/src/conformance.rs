@@ -7,11 +7,11 @@ use std::path::Path;
 
 use outrigger_testing::peers::{self, Peer};
 
-use crate::process::{command, run};
-use crate::{binary, peers as install, tidy};
+use crate::proof::{self, Rest};
+use crate::{binary, peers as install};
 
 /// What a real Kubernetes API is made of.
-const SERVERS: &[Peer] = &[
+pub(crate) const SERVERS: &[Peer] = &[
     peers::ETCD,
     peers::KUBE_APISERVER,
     peers::KUBE_CONTROLLER_MANAGER,
@@ -38,13 +38,6 @@ pub(crate) struct ApiArgs {
     /// Prints the answers of the real server
     #[arg(long)]
     show: bool,
-}
-
-/// Arguments that are passed on.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Rest {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<OsString>,
 }
 
 /// All cases and client scripts, on the binary that the tests have built already.
@@ -93,21 +86,11 @@ pub(crate) fn faults(rest: &Rest) -> anyhow::Result<()> {
     prove("faults", Some(&binary::release()?), "dev", &rest.args)
 }
 
-/// Runs one proof.
 fn prove(
     name: &str,
     binary: Option<&Path>,
     profile: &str,
     args: &[OsString],
 ) -> anyhow::Result<()> {
-    let mut cargo = command(env!("CARGO"), &tidy::root());
-    let package = ["--package", "outrigger-conformance"];
-    cargo
-        .args(["run", "--quiet", "--profile", profile])
-        .args(package)
-        .args(["--", name]);
-    if let Some(binary) = binary {
-        cargo.arg("--binary").arg(binary);
-    }
-    run(cargo.args(args))
+    proof::run("outrigger-conformance", name, binary, profile, args)
 }

@@ -13,7 +13,9 @@ mod fuzz;
 mod generate;
 mod peers;
 mod process;
+mod proof;
 mod tidy;
+mod trials;
 
 /// Tasks of developers and of continuous integration.
 #[derive(Debug, clap::Parser)]
@@ -35,21 +37,30 @@ enum Task {
     Conformance(conformance::Conformance),
     /// Kill a program under load, again and again, and look for what it lost
     #[command(subcommand)]
-    Crash(Target),
+    Crash(Crash),
     /// Put a program into trouble and see how it takes it
     #[command(subcommand)]
-    Faults(Target),
+    Faults(Faults),
     #[command(subcommand)]
     Bench(bench::Bench),
     #[command(subcommand, name = "gen")]
     Generate(generate::Generate),
 }
 
-/// What to put to the test.
+/// What to kill.
 #[derive(Debug, clap::Subcommand)]
-enum Target {
+enum Crash {
     /// The embedded Kubernetes API
-    Apiserver(conformance::Rest),
+    Apiserver(proof::Rest),
+    /// The controller of plugins
+    Plugins(proof::Rest),
+}
+
+/// What to put into trouble.
+#[derive(Debug, clap::Subcommand)]
+enum Faults {
+    /// The embedded Kubernetes API
+    Apiserver(proof::Rest),
 }
 
 #[expect(clippy::print_stderr, reason = "tasks talk to the developer on stderr")]
@@ -72,8 +83,9 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Differential(args) => differential::run(&args),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Conformance(task) => conformance::conformance(&task),
-        Task::Crash(Target::Apiserver(rest)) => conformance::crash(&rest),
-        Task::Faults(Target::Apiserver(rest)) => conformance::faults(&rest),
+        Task::Crash(Crash::Apiserver(rest)) => conformance::crash(&rest),
+        Task::Crash(Crash::Plugins(rest)) => trials::crash(&rest),
+        Task::Faults(Faults::Apiserver(rest)) => conformance::faults(&rest),
         Task::Bench(bench) => bench::run(&bench),
         Task::Generate(generate) => generate::run(&generate),
     }

@@ -2,4 +2,5 @@
 
 mod boats;
 mod e2e_embedded;
+mod e2e_examples;
 mod e2e_kubernetes;

@@ -12,7 +12,7 @@ mod package;
 mod show;
 mod source;
 mod template;
-mod values;
+pub(crate) mod values;
 
 /// Render, check, package and inspect Helm charts
 #[derive(Debug, clap::Subcommand)]

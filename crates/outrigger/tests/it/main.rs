@@ -4,3 +4,5 @@
 
 mod chart;
 mod command_line;
+mod examples;
+mod plugin;

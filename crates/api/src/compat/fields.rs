@@ -1,0 +1,138 @@
+//! Takes the fields of an object one by one and minds what is left over.
+
+use serde_json::{Map, Value};
+
+use super::Error;
+use crate::nearest::nearest;
+
+/// An object of which fields are taken. [`Fields::finish`] refuses what nobody took.
+#[derive(Debug)]
+pub(super) struct Fields {
+    path: String,
+    entries: Map<String, Value>,
+    known: Vec<&'static str>,
+}
+
+impl Fields {
+    /// Null and nothing are an object without fields.
+    pub(super) fn new(path: &str, value: Value) -> Result<Self, Error> {
+        let entries = match value {
+            Value::Null => Map::new(),
+            Value::Object(entries) => entries,
+            other => return Err(mismatch(path, "an object", &other)),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            entries,
+            known: Vec::new(),
+        })
+    }
+
+    /// The path of one of its fields.
+    pub(super) fn path_of(&self, name: &str) -> String {
+        if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.path)
+        }
+    }
+
+    fn take(&mut self, name: &'static str) -> Value {
+        self.known.push(name);
+        self.entries.remove(name).unwrap_or_default()
+    }
+
+    /// Text; empty text is the same as none.
+    pub(super) fn text(&mut self, name: &'static str) -> Result<Option<String>, Error> {
+        match self.take(name) {
+            Value::Null => Ok(None),
+            Value::String(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+            other => Err(mismatch(&self.path_of(name), "text", &other)),
+        }
+    }
+
+    pub(super) fn flag(&mut self, name: &'static str) -> Result<Option<bool>, Error> {
+        match self.take(name) {
+            Value::Null => Ok(None),
+            Value::Bool(flag) => Ok(Some(flag)),
+            other => Err(mismatch(&self.path_of(name), "true or false", &other)),
+        }
+    }
+
+    pub(super) fn whole_number(&mut self, name: &'static str) -> Result<Option<u64>, Error> {
+        match self.take(name) {
+            Value::Null => Ok(None),
+            other => match other.as_u64() {
+                Some(number) => Ok(Some(number)),
+                None => Err(mismatch(&self.path_of(name), "a whole number", &other)),
+            },
+        }
+    }
+
+    /// An object with fields of its own.
+    pub(super) fn object(&mut self, name: &'static str) -> Result<Self, Error> {
+        let value = self.take(name);
+        Self::new(&self.path_of(name), value)
+    }
+
+    /// An object that may hold anything.
+    pub(super) fn map(&mut self, name: &'static str) -> Result<Map<String, Value>, Error> {
+        match self.take(name) {
+            Value::Null => Ok(Map::new()),
+            Value::Object(map) => Ok(map),
+            other => Err(mismatch(&self.path_of(name), "an object", &other)),
+        }
+    }
+
+    /// A list, each item with its path.
+    pub(super) fn list(&mut self, name: &'static str) -> Result<Vec<(String, Value)>, Error> {
+        let path = self.path_of(name);
+        match self.take(name) {
+            Value::Null => Ok(Vec::new()),
+            Value::Array(items) => {
+                let items = items.into_iter().enumerate();
+                Ok(items
+                    .map(|(at, item)| (format!("{path}[{at}]"), item))
+                    .collect())
+            }
+            other => Err(mismatch(&path, "a list", &other)),
+        }
+    }
+
+    /// A list of objects.
+    pub(super) fn objects(&mut self, name: &'static str) -> Result<Vec<Self>, Error> {
+        let items = self.list(name)?.into_iter();
+        items.map(|(path, item)| Self::new(&path, item)).collect()
+    }
+
+    /// A field that is known and means nothing here.
+    pub(super) fn ignore(&mut self, name: &'static str) {
+        self.take(name);
+    }
+
+    /// Refuses fields that nobody took.
+    pub(super) fn finish(self) -> Result<(), Error> {
+        match self.entries.keys().next() {
+            None => Ok(()),
+            Some(name) => Err(Error::Unknown {
+                path: self.path_of(name),
+                nearest: nearest(name, &self.known),
+            }),
+        }
+    }
+}
+
+fn mismatch(path: &str, expected: &'static str, found: &Value) -> Error {
+    Error::Type {
+        path: path.to_owned(),
+        expected,
+        found: match found {
+            Value::Null => "nothing",
+            Value::Bool(_) => "true or false",
+            Value::Number(_) => "a number",
+            Value::String(_) => "text",
+            Value::Array(_) => "a list",
+            Value::Object(_) => "an object",
+        },
+    }
+}

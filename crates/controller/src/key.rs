@@ -1,0 +1,49 @@
+//! Which plugin? Its namespace and name.
+
+use std::fmt;
+
+use outrigger_api::plugin::{Dependency, Plugin};
+
+/// A plugin by namespace and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub namespace: String,
+    pub name: String,
+}
+
+impl Key {
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
+    pub fn of(plugin: &Plugin) -> Self {
+        Self::new(plugin.namespace(), plugin.name())
+    }
+
+    /// The plugin that a dependency names; without a namespace it is that of the one who depends.
+    pub fn of_dependency(dependency: &Dependency, dependant: &Self) -> Self {
+        let namespace = dependency.namespace.as_ref();
+        Self::new(
+            namespace.unwrap_or(&dependant.namespace).clone(),
+            dependency.name.clone(),
+        )
+    }
+
+    /// The name alone where the namespace goes without saying.
+    pub fn seen_from(&self, namespace: &str) -> String {
+        if self.namespace == namespace {
+            self.name.clone()
+        } else {
+            self.to_string()
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}

@@ -1,0 +1,51 @@
+//! `outrigger plugin enable`: switched on.
+
+use outrigger_api::plugin::Plugin;
+
+use super::change::ChangeFlags;
+use super::connect::{ClusterFlags, Connection};
+use super::edit::edit;
+use super::verdict::Goal;
+use crate::printer::Printer;
+
+const EXAMPLES: &str = "\
+Examples:
+  outrigger plugin enable tracing --wait";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The plugins
+    #[arg(required = true)]
+    names: Vec<String>,
+    #[command(flatten)]
+    cluster: ClusterFlags,
+    #[command(flatten)]
+    change: ChangeFlags,
+}
+
+pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
+    let connection = args.cluster.connect().await?;
+    let plugins = enable(&connection, &args.names, args.change.dry_run).await?;
+    let change = &args.change;
+    change
+        .finish(&connection, &plugins, "enabled", Goal::Ready, printer)
+        .await
+}
+
+pub(super) async fn enable(
+    connection: &Connection,
+    names: &[String],
+    dry_run: bool,
+) -> anyhow::Result<Vec<Plugin>> {
+    let api = connection.plugins();
+    let mut plugins = Vec::new();
+    for name in names {
+        let switched = edit(&api, name, dry_run, |plugin| {
+            plugin.spec.enabled = true;
+            Ok(())
+        });
+        plugins.push(switched.await?);
+    }
+    Ok(plugins)
+}

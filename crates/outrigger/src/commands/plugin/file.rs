@@ -1,0 +1,118 @@
+//! Plugins in files: ours, and those of KubeGems and TKEStack.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, ensure};
+use outrigger_api::compat;
+use outrigger_api::plugin::Plugin;
+use serde_json::Value;
+
+use crate::report::HintExt as _;
+
+/// All plugins of files, of the files in folders, and of stdin if a path is `-`.
+pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
+    let mut plugins = Vec::new();
+    for path in paths {
+        if path == Path::new("-") {
+            let mut text = Vec::new();
+            std::io::stdin()
+                .read_to_end(&mut text)
+                .context("failed to read stdin")?;
+            plugins.extend(parse("stdin", &text)?);
+            continue;
+        }
+        for file in files(path)? {
+            let text = fs_err::read(&file)?;
+            plugins.extend(parse(&file.display().to_string(), &text)?);
+        }
+    }
+    ensure!(!plugins.is_empty(), "there is no plugin in these files");
+    Ok(plugins)
+}
+
+fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in fs_err::read_dir(path)? {
+        let file = entry?.path();
+        let extension = file.extension().unwrap_or_default();
+        if ["yaml", "yml", "json"]
+            .iter()
+            .any(|known| extension == *known)
+        {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The plugins of one file, which may have many documents.
+pub(super) fn parse(name: &str, text: &[u8]) -> anyhow::Result<Vec<Plugin>> {
+    let mut plugins = Vec::new();
+    for (at, document) in outrigger_goyaml::documents(text).enumerate() {
+        let place = || format!("{name}, document {}", at + 1);
+        let document = document.map_err(|error| anyhow!("{}: {}", place(), error.rest))?;
+        let object = outrigger_goyaml::parse_json(&document).with_context(place)?;
+        if object.is_null() {
+            continue;
+        }
+        plugins.push(convert(object).with_context(place)?);
+    }
+    Ok(plugins)
+}
+
+fn convert(object: Value) -> anyhow::Result<Plugin> {
+    let kind = object["kind"]
+        .as_str()
+        .unwrap_or("object without a kind")
+        .to_owned();
+    match compat::read(object) {
+        Ok(Some(plugin)) => Ok(plugin),
+        Ok(None) => Err(anyhow!("a {kind} is no plugin"))
+            .hint("plugins of KubeGems, Bundles and Apps of TKEStack are understood too"),
+        Err(error) => match error.hint() {
+            Some(hint) => Err(error).hint(hint),
+            None => Err(error.into()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_have_plugins_of_several_forms() {
+        let text = b"apiVersion: outrigger.dev/v1beta1
+kind: Plugin
+metadata: {name: one}
+spec: {}
+---
+# nothing here
+---
+apiVersion: plugins.kubegems.io/v1beta1
+kind: Plugin
+spec: {enabled: true, kind: helm, repo: https://charts.example.com, name: two, version: v1.0.0}
+";
+        let plugins = parse("x.yaml", text).unwrap();
+        let names: Vec<_> = plugins.iter().map(Plugin::name).collect();
+        assert_eq!(names, ["one", "two"]);
+    }
+
+    #[test]
+    fn a_mistake_tells_file_document_and_field() {
+        let text = b"apiVersion: plugins.kubegems.io/v1beta1\nkind: Plugin\nspec: {name: a, verison: v1}\n";
+        let error = parse("x.yaml", text).unwrap_err();
+        let chain: Vec<_> = error.chain().map(ToString::to_string).collect();
+        assert_eq!(chain, ["x.yaml, document 1", "spec.verison: unknown field"]);
+        let error = parse("x.yaml", b"kind: Deployment").unwrap_err();
+        assert_eq!(
+            error.chain().nth(1).unwrap().to_string(),
+            "a Deployment is no plugin"
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! `outrigger plugin history`: what was installed when.
+
+use outrigger_release::Revision;
+use serde::Serialize;
+
+use super::connect::ClusterFlags;
+use super::release;
+use crate::arguments::OutputFlag;
+use crate::printer::{Printer, Row};
+use crate::report::HintExt as _;
+
+const EXAMPLES: &str = "\
+Examples:
+  outrigger plugin history monitoring";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The plugin
+    name: String,
+    #[command(flatten)]
+    cluster: ClusterFlags,
+    #[command(flatten)]
+    output: OutputFlag,
+}
+
+/// A line of the history.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct Line(Revision);
+
+impl Row for Line {
+    const HEADERS: &'static [&'static str] = &[
+        "REVISION",
+        "UPDATED",
+        "STATUS",
+        "CHART",
+        "APP VERSION",
+        "DESCRIPTION",
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        let revision = &self.0;
+        vec![
+            revision.revision.to_string(),
+            revision.updated.clone().unwrap_or_else(|| "-".to_owned()),
+            revision.status.to_string(),
+            format!("{}-{}", revision.chart.name, revision.chart.version),
+            revision.chart.app_version.clone(),
+            revision.description.clone(),
+        ]
+    }
+}
+
+pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
+    let connection = args.cluster.connect().await?;
+    let plugin = connection.get(&args.name).await?;
+    let cluster = release::cluster(&connection, &plugin).await?;
+    let id = release::id(&plugin);
+    let revisions = outrigger_release::history(&cluster, &id).await?;
+    if revisions.is_empty() {
+        return Err(anyhow::anyhow!("plugin {} was never installed", args.name))
+            .hint("outrigger plugin show tells what it waits for");
+    }
+    let lines: Vec<Line> = revisions.into_iter().map(Line).collect();
+    printer.list(args.output.output, &lines)
+}

@@ -1,0 +1,134 @@
+//! `outrigger plugin show`: all about one plugin.
+
+use outrigger_api::condition::Truth;
+use outrigger_api::plugin::Plugin;
+
+use super::connect::ClusterFlags;
+use super::dependants;
+use crate::arguments::{Output, OutputFlag};
+use crate::printer::Printer;
+
+const EXAMPLES: &str = "\
+Examples:
+  outrigger plugin show monitoring
+  outrigger plugin show monitoring -o yaml";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The plugin
+    name: String,
+    #[command(flatten)]
+    cluster: ClusterFlags,
+    #[command(flatten)]
+    output: OutputFlag,
+}
+
+pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
+    let connection = args.cluster.connect().await?;
+    let plugin = connection.get(&args.name).await?;
+    if args.output.output != Output::Table {
+        return printer.value(args.output.output, &plugin);
+    }
+    let all = connection.all().await?;
+    let needed_by = dependants::direct(&all, plugin.namespace(), plugin.name());
+    printer.bytes(text(&plugin, &dependants::names(&needed_by)).as_bytes())
+}
+
+/// Everything that people ask about, one thing a line.
+pub(super) fn text(plugin: &Plugin, needed_by: &str) -> String {
+    let mut text = String::new();
+    for (label, value) in facts(plugin, needed_by) {
+        if !value.is_empty() {
+            text.push_str(&format!("{label:<14}{value}\n"));
+        }
+    }
+    text.push_str(&conditions(plugin));
+    text.push_str(&objects(plugin));
+    if let Some(notes) = plugin
+        .status
+        .as_ref()
+        .and_then(|status| status.notes.as_deref())
+    {
+        text.push_str(&format!("\nNotes:\n{}\n", notes.trim_end()));
+    }
+    text
+}
+
+fn facts(plugin: &Plugin, needed_by: &str) -> Vec<(&'static str, String)> {
+    let spec = &plugin.spec;
+    let status = plugin.status.clone().unwrap_or_default();
+    let release = format!("{}/{}", plugin.release_namespace(), plugin.release_name());
+    let needs = spec.dependencies.iter().map(|dependency| {
+        let (namespace, name) = plugin.locate(dependency);
+        let range = dependency.version.as_deref().unwrap_or_default();
+        format!("{namespace}/{name} {range}").trim_end().to_owned()
+    });
+    let wanted = spec.version.clone().unwrap_or_else(|| "newest".to_owned());
+    let kind = serde_json::to_value(spec.kind).unwrap_or_default();
+    vec![
+        ("Name", format!("{}/{}", plugin.namespace(), plugin.name())),
+        ("Phase", format!("{:?}", plugin.phase())),
+        ("Enabled", spec.enabled.to_string()),
+        ("Kind", kind.as_str().unwrap_or_default().to_owned()),
+        ("Repository", spec.repo.clone().unwrap_or_default()),
+        ("Chart", plugin.chart_name().to_owned()),
+        ("Wanted", wanted),
+        ("Version", status.version.unwrap_or_default()),
+        ("App version", status.app_version.unwrap_or_default()),
+        ("Release", release),
+        (
+            "Revision",
+            status.revision.map(|n| n.to_string()).unwrap_or_default(),
+        ),
+        ("Needs", needs.collect::<Vec<_>>().join(", ")),
+        ("Needed by", needed_by.to_owned()),
+    ]
+}
+
+fn conditions(plugin: &Plugin) -> String {
+    let conditions = plugin
+        .status
+        .as_ref()
+        .map(|status| status.conditions.as_slice());
+    let conditions = conditions.unwrap_or_default();
+    if conditions.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nConditions:\n".to_owned();
+    for condition in conditions {
+        let mark = match condition.status {
+            Truth::True => "yes",
+            Truth::False => "no",
+            Truth::Unknown => "?",
+        };
+        let line = format!(
+            "  {:<18}{mark:<5}{:<20}{}",
+            condition.kind, condition.reason, condition.message
+        );
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn objects(plugin: &Plugin) -> String {
+    let inventory = plugin
+        .status
+        .as_ref()
+        .map(|status| status.inventory.as_slice());
+    let inventory = inventory.unwrap_or_default();
+    if inventory.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nObjects:\n".to_owned();
+    for entry in inventory {
+        let place = match &entry.namespace {
+            Some(namespace) => format!("{namespace}/{}", entry.name),
+            None => entry.name.clone(),
+        };
+        let kept = if entry.keep { " (stays)" } else { "" };
+        text.push_str(&format!("  {} {place}{kept}\n", entry.kind));
+    }
+    text
+}

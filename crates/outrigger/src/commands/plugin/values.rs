@@ -1,0 +1,63 @@
+//! Values of a plugin: what the flags say, as JSON, and where it differs.
+
+use outrigger_chart::Profile;
+use outrigger_gotmpl::json;
+use outrigger_gotmpl::value::Value as GoValue;
+use serde_json::{Map, Value};
+
+use crate::commands::chart::values::ValuesFlags;
+
+/// What the flags say.
+pub(super) fn from_flags(flags: &ValuesFlags) -> anyhow::Result<Map<String, Value>> {
+    let merged = flags.merge(Profile::Helm4)?;
+    let text = json::encode(&GoValue::Map(merged), false).map_err(anyhow::Error::msg)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// Takes a value out by its dotted path. Maps that are left empty go too. False if there is no such value.
+pub(super) fn remove(values: &mut Map<String, Value>, path: &str) -> bool {
+    match path.split_once('.') {
+        None => values.remove(path).is_some(),
+        Some((first, rest)) => {
+            let Some(Value::Object(inner)) = values.get_mut(first) else {
+                return false;
+            };
+            let removed = remove(inner, rest);
+            if removed && inner.is_empty() {
+                values.remove(first);
+            }
+            removed
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_goes_with_the_maps_that_it_leaves_empty() {
+        let mut values = json!({"a": {"b": {"c": 1}}, "d": {"e": 1, "f": 2}});
+        let map = values.as_object_mut().unwrap();
+        assert!(remove(map, "a.b.c"));
+        assert!(remove(map, "d.e"));
+        assert!(!remove(map, "d.x") && !remove(map, "d.f.g"));
+        assert_eq!(values, json!({"d": {"f": 2}}));
+    }
+
+    #[test]
+    fn flags_keep_their_types() {
+        let flags = ValuesFlags {
+            set: vec!["a.b=1,c=true,d=x".to_owned()],
+            set_string: vec!["e=1".to_owned()],
+            ..ValuesFlags::default()
+        };
+        let values = Value::Object(from_flags(&flags).unwrap());
+        assert_eq!(
+            values,
+            json!({"a": {"b": 1}, "c": true, "d": "x", "e": "1"})
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! A cluster: a client, and what the server serves, remembered for a while.
+
+mod follow;
+mod kinds;
+mod requests;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kube::Client;
+use outrigger_chart::Capabilities;
+use outrigger_gotmpl::ParseCache;
+use tokio::time::Instant;
+
+use crate::error::Error;
+use crate::id::ObjectId;
+use crate::record::chart::ChartTexts;
+
+pub(crate) use follow::{Verdict, follow};
+pub(crate) use kinds::Kinds;
+pub(crate) use requests::{Apply, Deleted};
+
+/// How long it is believed what the server serves, if nothing that we do changes it.
+const BELIEVED_FOR: Duration = Duration::from_secs(10);
+
+/// Parsed templates that one render may keep for the next.
+const PARSED_BYTES: usize = 8 << 20;
+
+/// A cluster. Cheap to clone; clones share what they know.
+#[derive(Clone)]
+pub struct Cluster {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: Client,
+    known: Mutex<Option<Known>>,
+    /// Held by the one that asks the server.
+    asking: tokio::sync::Mutex<()>,
+    /// Templates that were parsed, for whoever renders next.
+    parsed: Mutex<Vec<ParseCache>>,
+    charts: ChartTexts,
+}
+
+#[derive(Clone)]
+struct Known {
+    since: Instant,
+    kinds: Arc<Kinds>,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    pub fn new(client: Client) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                client,
+                known: Mutex::new(None),
+                asking: tokio::sync::Mutex::new(()),
+                parsed: Mutex::new(Vec::new()),
+                charts: ChartTexts::default(),
+            }),
+        }
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.inner.client
+    }
+
+    /// What charts see as `.Capabilities`.
+    pub async fn capabilities(&self) -> Result<Capabilities, Error> {
+        Ok(self.kinds().await?.capabilities().clone())
+    }
+
+    /// Forgets what the server serves, because that may have changed.
+    pub fn forget(&self) {
+        *lock(&self.inner.known) = None;
+    }
+
+    /// The full name of an object as it stands in a manifest: objects of namespaced kinds get the namespace of the
+    /// release if they name none.
+    pub async fn resolve(&self, object: &ObjectId, namespace: &str) -> Result<ObjectId, Error> {
+        let kinds = self.kinds_with(&object.api_version, &object.kind).await?;
+        kinds
+            .resolve(object, namespace)
+            .ok_or_else(|| unknown(object))
+    }
+
+    pub(crate) fn charts(&self) -> &ChartTexts {
+        &self.inner.charts
+    }
+
+    /// Runs something with a cache of parsed templates.
+    pub(crate) fn with_parsed<T>(&self, run: impl FnOnce(&mut ParseCache) -> T) -> T {
+        let cache = lock(&self.inner.parsed).pop();
+        let mut cache = cache.unwrap_or_else(|| ParseCache::new(PARSED_BYTES));
+        let result = run(&mut cache);
+        lock(&self.inner.parsed).push(cache);
+        result
+    }
+
+    /// What the server serves.
+    pub(crate) async fn kinds(&self) -> Result<Arc<Kinds>, Error> {
+        self.kinds_since(Instant::now().checked_sub(BELIEVED_FOR))
+            .await
+    }
+
+    /// The same, asked again if this kind is not among it.
+    pub(crate) async fn kinds_with(
+        &self,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<Arc<Kinds>, Error> {
+        let begin = Instant::now();
+        let kinds = self.kinds().await?;
+        if kinds.find(api_version, kind).is_some() {
+            return Ok(kinds);
+        }
+        self.kinds_since(Some(begin)).await
+    }
+
+    async fn kinds_since(&self, since: Option<Instant>) -> Result<Arc<Kinds>, Error> {
+        let known = || {
+            let known = lock(&self.inner.known).clone();
+            known.filter(|known| since.is_none_or(|since| known.since >= since))
+        };
+        if let Some(known) = known() {
+            return Ok(known.kinds);
+        }
+        let _asking = self.inner.asking.lock().await;
+        if let Some(known) = known() {
+            return Ok(known.kinds);
+        }
+        let begin = Instant::now();
+        let kinds = Arc::new(kinds::discover(&self.inner.client).await?);
+        *lock(&self.inner.known) = Some(Known {
+            since: begin,
+            kinds: Arc::clone(&kinds),
+        });
+        Ok(kinds)
+    }
+}
+
+pub(crate) fn unknown(object: &ObjectId) -> Error {
+    Error::UnknownKind {
+        api_version: object.api_version.clone(),
+        kind: object.kind.clone(),
+        namespace: object.namespace.clone().unwrap_or_default(),
+        name: object.name.clone(),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+pub(crate) use kinds::tests::usual as kinds_for_tests;

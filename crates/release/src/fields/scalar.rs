@@ -1,0 +1,96 @@
+//! Whether two values mean the same to the server, which rewrites some of them.
+
+use serde_json::Value;
+
+/// Fields below these hold quantities, which have many spellings.
+const QUANTITIES: [&str; 9] = [
+    ".limits.",
+    ".requests.",
+    ".capacity.",
+    ".hard.",
+    ".sizeLimit",
+    ".default.",
+    ".defaultRequest.",
+    ".max.",
+    ".min.",
+];
+
+pub(super) fn is_same(wanted: &Value, live: &Value, path: &str) -> bool {
+    if wanted == live {
+        return true;
+    }
+    match (wanted, live) {
+        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
+        (Value::Number(_) | Value::String(_), Value::String(_)) => {
+            QUANTITIES.iter().any(|part| path.contains(part))
+                && matches!((quantity(wanted), quantity(live)), (Some(a), Some(b)) if a == b)
+        }
+        // An empty map or list that is not there is one.
+        (Value::Object(map), Value::Null) => map.is_empty(),
+        (Value::Array(items), Value::Null) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// A quantity in thousandths of a thousandth.
+fn quantity(value: &Value) -> Option<i128> {
+    let text = match value {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        _ => return None,
+    };
+    let end = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c));
+    let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
+    let scale: i128 = match suffix {
+        "u" => 1,
+        "m" => 1_000,
+        "" => 1_000_000,
+        "k" => 1_000_000_000,
+        "M" => 1_000_000_000_000,
+        "G" => 1_000_000_000_000_000,
+        "T" => 1_000_000_000_000_000_000,
+        "Ki" => 1_000_000 << 10,
+        "Mi" => 1_000_000 << 20,
+        "Gi" => 1_000_000 << 30,
+        "Ti" => 1_000_000 << 40,
+        _ => return None,
+    };
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let whole: i128 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().ok()?
+    };
+    let digits = u32::try_from(part.len()).ok().filter(|&n| n <= 6)?;
+    let part: i128 = if part.is_empty() {
+        0
+    } else {
+        part.parse().ok()?
+    };
+    let part = part.checked_mul(scale)? / 10_i128.pow(digits);
+    whole.checked_mul(scale)?.checked_add(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn quantities_are_compared_by_what_they_mean_and_only_where_they_stand() {
+        let cpu = ".spec.containers[0].resources.limits.cpu";
+        assert!(is_same(&json!("0.5"), &json!("500m"), cpu));
+        assert!(is_same(&json!(1), &json!("1"), cpu));
+        assert!(is_same(&json!("1024Mi"), &json!("1Gi"), cpu));
+        assert!(!is_same(&json!("1"), &json!("2"), cpu));
+        let variable = ".spec.containers[0].env[0].value";
+        assert!(!is_same(&json!("1000m"), &json!("1"), variable));
+    }
+
+    #[test]
+    fn empty_is_the_same_as_absent() {
+        assert!(is_same(&json!({}), &Value::Null, ".spec.podSelector"));
+        assert!(!is_same(&json!({"a": 1}), &Value::Null, ".spec"));
+    }
+}

@@ -1,0 +1,309 @@
+//! The rules of kstatus for the kinds of Kubernetes, and for all others by their conditions.
+
+use serde_json::Value;
+
+use super::{Health, conditions, in_progress};
+
+/// How an object is that is not being deleted.
+pub(super) fn assess(object: &Value) -> Health {
+    if let Some(health) = common(object) {
+        return health;
+    }
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    match (group, object["kind"].as_str().unwrap_or_default()) {
+        ("", "Service") => service(object),
+        ("", "Pod") => pod(object),
+        ("", "PersistentVolumeClaim") => claim(object),
+        ("", "Secret" | "ConfigMap") | ("batch", "CronJob") | ("policy", "PodDisruptionBudget") => {
+            Health::Current
+        }
+        ("apps" | "extensions", "Deployment") => deployment(object),
+        ("apps", "StatefulSet") => stateful_set(object),
+        ("apps" | "extensions", "DaemonSet") => daemon_set(object),
+        ("apps" | "extensions", "ReplicaSet") => replica_set(object),
+        ("batch", "Job") => job(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
+        _ => by_ready_condition(object),
+    }
+}
+
+/// What holds for all kinds: the newest generation must be seen, and two conditions decide.
+fn common(object: &Value) -> Option<Health> {
+    let generation = object["metadata"]["generation"].as_i64();
+    let observed = object["status"]["observedGeneration"].as_i64();
+    if let (Some(generation), Some(observed)) = (generation, observed)
+        && generation != observed
+    {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        return Some(in_progress(format!(
+            "{kind} generation is {generation}, but latest observed generation is {observed}"
+        )));
+    }
+    conditions(object).find_map(|condition| match condition.kind {
+        "Reconciling" if condition.is_true() => Some(in_progress(condition.words())),
+        "Stalled" if condition.is_true() => Some(Health::Failed(condition.words())),
+        _ => None,
+    })
+}
+
+fn by_ready_condition(object: &Value) -> Health {
+    match conditions(object).find(|condition| condition.kind == "Ready") {
+        Some(ready) if matches!(ready.status, "False" | "Unknown") => in_progress(ready.words()),
+        _ => Health::Current,
+    }
+}
+
+fn number(object: &Value, pointer: &str) -> Option<i64> {
+    object.pointer(pointer).and_then(Value::as_i64)
+}
+
+fn count(object: &Value, pointer: &str) -> i64 {
+    number(object, pointer).unwrap_or(0)
+}
+
+fn service(object: &Value) -> Health {
+    let is_balancer = object["spec"]["type"] == "LoadBalancer";
+    let address = object["spec"]["clusterIP"].as_str().unwrap_or_default();
+    if is_balancer && address.is_empty() {
+        return in_progress("ClusterIP not set. Service type: LoadBalancer");
+    }
+    Health::Current
+}
+
+fn claim(object: &Value) -> Health {
+    match object["status"]["phase"].as_str().unwrap_or("unknown") {
+        "Bound" => Health::Current,
+        phase => in_progress(format!("PVC is not Bound. phase: {phase}")),
+    }
+}
+
+fn pod(object: &Value) -> Health {
+    match object["status"]["phase"].as_str().unwrap_or_default() {
+        "Succeeded" | "Failed" => Health::Current,
+        "Running" => running_pod(object),
+        "Pending" => {
+            let unschedulable = conditions(object).any(|condition| {
+                condition.kind == "PodScheduled"
+                    && condition.status == "False"
+                    && condition.reason == "Unschedulable"
+            });
+            in_progress(if unschedulable {
+                "Pod has not been scheduled"
+            } else {
+                "Pod is in the Pending phase"
+            })
+        }
+        "" => in_progress("Pod phase not available"),
+        phase => in_progress(format!("unknown phase {phase}")),
+    }
+}
+
+fn running_pod(object: &Value) -> Health {
+    if conditions(object).any(|condition| condition.kind == "Ready" && condition.is_true()) {
+        return Health::Current;
+    }
+    let statuses = object["status"]["containerStatuses"].as_array();
+    let looping: Vec<&str> = statuses
+        .into_iter()
+        .flatten()
+        .filter(|status| status["state"]["waiting"]["reason"] == "CrashLoopBackOff")
+        .filter_map(|status| status["name"].as_str())
+        .collect();
+    if looping.is_empty() {
+        return in_progress("Pod is running but is not Ready");
+    }
+    Health::Failed(format!(
+        "Containers in CrashLoop state: {}",
+        looping.join(",")
+    ))
+}
+
+fn deployment(object: &Value) -> Health {
+    // Somebody holds it on purpose.
+    if object["spec"]["paused"] == true {
+        return Health::Current;
+    }
+    let deadline = number(object, "/spec/progressDeadlineSeconds");
+    let mut progressing = deadline.is_none_or(|deadline| deadline == i64::from(i32::MAX));
+    let mut available = false;
+    for condition in conditions(object) {
+        match condition.kind {
+            "Progressing" if condition.reason == "ProgressDeadlineExceeded" => {
+                return Health::Failed("Progress deadline exceeded".to_owned());
+            }
+            "Progressing" if condition.reason == "NewReplicaSetAvailable" => {
+                progressing |= condition.is_true();
+            }
+            "Available" => available |= condition.is_true(),
+            _ => {}
+        }
+    }
+    let wanted = number(object, "/spec/replicas").unwrap_or(1);
+    let replicas = count(object, "/status/replicas");
+    let updated = count(object, "/status/updatedReplicas");
+    let ready = count(object, "/status/readyReplicas");
+    let at_hand = count(object, "/status/availableReplicas");
+    if wanted > replicas {
+        return in_progress(format!("Replicas: {replicas}/{wanted}"));
+    }
+    if wanted > updated {
+        return in_progress(format!("Updated: {updated}/{wanted}"));
+    }
+    if replicas > wanted {
+        return in_progress(format!("Pending termination: {}", replicas - wanted));
+    }
+    if updated > at_hand {
+        return in_progress(format!("Available: {at_hand}/{updated}"));
+    }
+    if wanted > ready {
+        return in_progress(format!("Ready: {ready}/{wanted}"));
+    }
+    if !progressing {
+        return in_progress("ReplicaSet not Available");
+    }
+    if !available {
+        return in_progress("Deployment not Available");
+    }
+    Health::Current
+}
+
+fn stateful_set(object: &Value) -> Health {
+    if object["spec"]["updateStrategy"]["type"] == "OnDelete" {
+        return Health::Current;
+    }
+    let wanted = number(object, "/spec/replicas").unwrap_or(1);
+    let replicas = count(object, "/status/replicas");
+    let ready = count(object, "/status/readyReplicas");
+    let current = count(object, "/status/currentReplicas");
+    let updated = count(object, "/status/updatedReplicas");
+    if wanted > replicas {
+        return in_progress(format!("Replicas: {replicas}/{wanted}"));
+    }
+    if wanted > ready {
+        return in_progress(format!("Ready: {ready}/{wanted}"));
+    }
+    if replicas > wanted {
+        return in_progress(format!("Pending termination: {}", replicas - wanted));
+    }
+    if let Some(partition) = number(object, "/spec/updateStrategy/rollingUpdate/partition") {
+        let due = wanted - partition;
+        return if updated < due {
+            in_progress(format!("updated: {updated}/{due}"))
+        } else {
+            Health::Current
+        };
+    }
+    if wanted > current {
+        return in_progress(format!("current: {current}/{wanted}"));
+    }
+    if object["status"]["currentRevision"] != object["status"]["updateRevision"] {
+        return in_progress("Waiting for updated revision to match current");
+    }
+    Health::Current
+}
+
+fn daemon_set(object: &Value) -> Health {
+    for (field, name) in [
+        ("/metadata/generation", "metadata.generation"),
+        ("/status/observedGeneration", "status.observedGeneration"),
+    ] {
+        if number(object, field).is_none() {
+            return in_progress(format!("DaemonSet {name} not found"));
+        }
+    }
+    let Some(wanted) = number(object, "/status/desiredNumberScheduled") else {
+        return in_progress("Missing .status.desiredNumberScheduled");
+    };
+    for (field, name) in [
+        ("/status/currentNumberScheduled", "Current"),
+        ("/status/updatedNumberScheduled", "Updated"),
+        ("/status/numberAvailable", "Available"),
+        ("/status/numberReady", "Ready"),
+    ] {
+        let there = count(object, field);
+        if wanted > there {
+            return in_progress(format!("{name}: {there}/{wanted}"));
+        }
+    }
+    Health::Current
+}
+
+fn replica_set(object: &Value) -> Health {
+    if conditions(object).any(|condition| condition.kind == "ReplicaFailure" && condition.is_true())
+    {
+        return in_progress("Replica Failure condition. Check Pods");
+    }
+    let wanted = number(object, "/spec/replicas").unwrap_or(1);
+    for (field, name) in [
+        ("/status/fullyLabeledReplicas", "Labelled"),
+        ("/status/availableReplicas", "Available"),
+        ("/status/readyReplicas", "Ready"),
+    ] {
+        let there = count(object, field);
+        if wanted > there {
+            return in_progress(format!("{name}: {there}/{wanted}"));
+        }
+    }
+    let replicas = count(object, "/status/replicas");
+    if replicas > wanted {
+        return in_progress(format!("Pending termination: {}", replicas - wanted));
+    }
+    Health::Current
+}
+
+/// A Job is well once it runs; whether it completes matters for hooks only.
+fn job(object: &Value) -> Health {
+    if let Some(health) = ended_job(object) {
+        return health;
+    }
+    match object["status"]["startTime"].as_str() {
+        None | Some("") => in_progress("Job not started"),
+        Some(_) => Health::Current,
+    }
+}
+
+fn ended_job(object: &Value) -> Option<Health> {
+    let wanted = number(object, "/spec/completions")
+        .or_else(|| number(object, "/spec/parallelism"))
+        .unwrap_or(1);
+    conditions(object).find_map(|condition| match condition.kind {
+        "Complete" if condition.is_true() => Some(Health::Current),
+        "Failed" if condition.is_true() => Some(Health::Failed(format!(
+            "Job Failed. failed: {}/{wanted}",
+            count(object, "/status/failed")
+        ))),
+        _ => None,
+    })
+}
+
+/// How a hook is: Jobs and Pods must come to a good end, all else is well at once.
+pub(super) fn assess_hook(object: &Value) -> Health {
+    let group = object["apiVersion"].as_str().unwrap_or_default();
+    match (group, object["kind"].as_str().unwrap_or_default()) {
+        ("batch/v1", "Job") => ended_job(object).unwrap_or_else(|| in_progress("Job in progress")),
+        ("v1", "Pod") => match object["status"]["phase"].as_str().unwrap_or_default() {
+            "Succeeded" => Health::Current,
+            "Failed" => Health::Failed(match conditions(object).find(|c| c.kind == "Ready") {
+                Some(ready) => format!("Pod failed: {}", ready.words()),
+                None => "Pod failed".to_owned(),
+            }),
+            _ => in_progress("Pod in progress"),
+        },
+        _ => Health::Current,
+    }
+}
+
+fn definition(object: &Value) -> Health {
+    for condition in conditions(object) {
+        match (condition.kind, condition.status) {
+            ("NamesAccepted", "False") => return Health::Failed(condition.words()),
+            ("Established", "True") => return Health::Current,
+            ("Established", "False") if condition.reason != "Installing" => {
+                return Health::Failed(condition.words());
+            }
+            _ => {}
+        }
+    }
+    in_progress("Install in progress")
+}

@@ -1,0 +1,219 @@
+//! Tests of what counts as healthy.
+
+use serde_json::{Value, json};
+
+use super::builtin::assess_hook;
+use super::*;
+
+#[track_caller]
+fn check(object: &Value, expected: &str) {
+    assert_eq!(assess(object, &Rules::default()).to_string(), expected);
+}
+
+const CURRENT: &str = "Current: Resource is current";
+
+fn deployment(spec: &Value, status: &Value) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"generation": 2}, "spec": spec, "status": status})
+}
+
+#[test]
+fn a_deployment_is_healthy_when_its_newest_pods_are_available() {
+    let done = json!({
+        "observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
+        "conditions": [
+            {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+            {"type": "Available", "status": "True"},
+        ],
+    });
+    let spec = json!({"replicas": 2, "progressDeadlineSeconds": 600});
+    check(&deployment(&spec, &done), CURRENT);
+    let with = |field: &str, value: Value| {
+        let mut status = done.clone();
+        status[field] = value;
+        deployment(&spec, &status)
+    };
+    check(
+        &with("observedGeneration", json!(1)),
+        "InProgress: Deployment generation is 2, but latest observed generation is 1",
+    );
+    check(&with("replicas", json!(1)), "InProgress: Replicas: 1/2");
+    check(
+        &with("updatedReplicas", json!(0)),
+        "InProgress: Updated: 0/2",
+    );
+    check(
+        &with("replicas", json!(3)),
+        "InProgress: Pending termination: 1",
+    );
+    check(
+        &with("availableReplicas", json!(1)),
+        "InProgress: Available: 1/2",
+    );
+    check(&with("readyReplicas", json!(1)), "InProgress: Ready: 1/2");
+    check(
+        &with("conditions", json!([])),
+        "InProgress: ReplicaSet not Available",
+    );
+    let late =
+        json!([{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]);
+    check(
+        &with("conditions", late),
+        "Failed: Progress deadline exceeded",
+    );
+    check(&deployment(&json!({"paused": true}), &json!({})), CURRENT);
+    check(&deployment(&spec, &json!({})), "InProgress: Replicas: 0/2");
+}
+
+#[test]
+fn stateful_and_daemon_sets_wait_for_all_their_pods() {
+    let set = |status: Value| json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {"replicas": 1}, "status": status});
+    check(&set(json!({})), "InProgress: Replicas: 0/1");
+    let mut status = json!({
+        "replicas": 1, "readyReplicas": 1, "currentReplicas": 1, "currentRevision": "a", "updateRevision": "b",
+    });
+    check(
+        &set(status.clone()),
+        "InProgress: Waiting for updated revision to match current",
+    );
+    status["updateRevision"] = json!("a");
+    check(&set(status), CURRENT);
+    let daemon = |status: Value| json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"generation": 1}, "status": status});
+    check(
+        &daemon(json!({})),
+        "InProgress: DaemonSet status.observedGeneration not found",
+    );
+    let mut status = json!({
+        "observedGeneration": 1, "desiredNumberScheduled": 1, "currentNumberScheduled": 1,
+        "updatedNumberScheduled": 1, "numberAvailable": 0,
+    });
+    check(&daemon(status.clone()), "InProgress: Available: 0/1");
+    status["numberAvailable"] = json!(1);
+    status["numberReady"] = json!(1);
+    check(&daemon(status), CURRENT);
+}
+
+#[test]
+fn pods_claims_services_and_jobs() {
+    let pod = |status: Value| json!({"apiVersion": "v1", "kind": "Pod", "status": status});
+    check(&pod(json!({"phase": "Succeeded"})), CURRENT);
+    check(
+        &pod(json!({"phase": "Running"})),
+        "InProgress: Pod is running but is not Ready",
+    );
+    let looping = json!({"phase": "Running", "containerStatuses": [
+        {"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
+    ]});
+    check(&pod(looping), "Failed: Containers in CrashLoop state: c");
+    let claim = |phase: &str| json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": phase}});
+    check(&claim("Bound"), CURRENT);
+    check(
+        &claim("Pending"),
+        "InProgress: PVC is not Bound. phase: Pending",
+    );
+    let service = json!({"apiVersion": "v1", "kind": "Service", "spec": {"type": "LoadBalancer"}});
+    check(
+        &service,
+        "InProgress: ClusterIP not set. Service type: LoadBalancer",
+    );
+    let job = |status: Value| json!({"apiVersion": "batch/v1", "kind": "Job", "spec": {}, "status": status});
+    check(&job(json!({})), "InProgress: Job not started");
+    check(&job(json!({"startTime": "t"})), CURRENT);
+    let failed = json!({"failed": 1, "conditions": [{"type": "Failed", "status": "True"}]});
+    check(&job(failed), "Failed: Job Failed. failed: 1/1");
+}
+
+#[test]
+fn custom_resources_go_by_their_conditions() {
+    let boat =
+        |status: Value| json!({"apiVersion": "example.com/v1", "kind": "Boat", "status": status});
+    check(&boat(json!({})), CURRENT);
+    let condition = |kind: &str, status: &str| json!({"conditions": [{"type": kind, "status": status, "message": "m"}]});
+    check(&boat(condition("Ready", "True")), CURRENT);
+    check(&boat(condition("Ready", "False")), "InProgress: m");
+    check(&boat(condition("Reconciling", "True")), "InProgress: m");
+    check(&boat(condition("Stalled", "True")), "Failed: m");
+    let going = json!({"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"deletionTimestamp": "t"}});
+    check(&going, "Terminating: Resource scheduled for deletion");
+}
+
+#[test]
+fn definitions_must_be_established() {
+    let definition = |conditions: Value| {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "status": {"conditions": conditions},
+        })
+    };
+    check(&definition(json!([])), "InProgress: Install in progress");
+    check(
+        &definition(json!([{"type": "Established", "status": "True"}])),
+        CURRENT,
+    );
+    check(
+        &definition(json!([{"type": "NamesAccepted", "status": "False", "message": "taken"}])),
+        "Failed: taken",
+    );
+}
+
+#[test]
+fn our_own_kinds_are_not_healthy_until_their_controller_says_so() {
+    let plugin = |spec: Value, status: Value| json!({"apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"generation": 1}, "spec": spec, "status": status});
+    let observed = "InProgress: generation is 1, but latest observed generation is 0";
+    check(&plugin(json!({}), json!({})), observed);
+    let status = |phase: &str, ready: &str| {
+        json!({"observedGeneration": 1, "phase": phase,
+            "conditions": [{"type": "Ready", "status": ready, "message": "m"}]})
+    };
+    check(&plugin(json!({}), status("Ready", "True")), CURRENT);
+    check(
+        &plugin(json!({}), status("Waiting", "False")),
+        "InProgress: m",
+    );
+    check(&plugin(json!({}), status("Failed", "False")), "Failed: m");
+    check(
+        &plugin(json!({"enabled": false}), status("Disabled", "False")),
+        CURRENT,
+    );
+    check(
+        &plugin(json!({}), json!({"observedGeneration": 1})),
+        "InProgress: no Ready condition yet",
+    );
+    let theirs = |phase: &str| json!({"apiVersion": "plugins.kubegems.io/v1beta1", "kind": "Plugin", "status": {"phase": phase, "message": "m"}});
+    check(&theirs(""), "InProgress: no phase yet");
+    check(&theirs("Installed"), CURRENT);
+    check(&theirs("Failed"), "Failed: m");
+}
+
+#[test]
+fn hooks_are_awaited_to_their_end() {
+    let job = |conditions: Value| json!({"apiVersion": "batch/v1", "kind": "Job", "status": {"startTime": "t", "conditions": conditions}});
+    assert_eq!(assess_hook(&job(json!([]))).name(), "InProgress");
+    let ended = |kind: &str| json!([{"type": kind, "status": "True"}]);
+    assert!(assess_hook(&job(ended("Complete"))).is_current());
+    assert_eq!(assess_hook(&job(ended("Failed"))).name(), "Failed");
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+    assert!(assess_hook(&map).is_current());
+    let pod = |phase: &str| json!({"apiVersion": "v1", "kind": "Pod", "status": {"phase": phase}});
+    assert_eq!(assess_hook(&pod("Running")).name(), "InProgress");
+    assert_eq!(assess_hook(&pod("Failed")).name(), "Failed");
+}
+
+#[test]
+fn rules_of_the_user_come_first() {
+    let rule = |healthy: &str| Rule {
+        api_version: "example.com/v1".to_owned(),
+        kind: "Boat".to_owned(),
+        healthy: healthy.to_owned(),
+    };
+    let rules = Rules::new([rule(
+        "self.status.crew >= 2 && self.spec.name.startsWith('p')",
+    )])
+    .unwrap();
+    let boat = |crew: Value| json!({"apiVersion": "example.com/v1", "kind": "Boat", "spec": {"name": "proa"}, "status": {"crew": crew}});
+    assert!(assess(&boat(json!(2)), &rules).is_current());
+    assert_eq!(assess(&boat(json!(1)), &rules).name(), "InProgress");
+    // A field that is not there yet is no failure.
+    let new = json!({"apiVersion": "example.com/v1", "kind": "Boat", "spec": {"name": "proa"}});
+    assert_eq!(assess(&new, &rules).name(), "InProgress");
+    let invalid = Rules::new([rule("self.status.")]).unwrap_err();
+    assert!(invalid.to_string().starts_with("the health rule of Boat"));
+}

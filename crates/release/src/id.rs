@@ -1,0 +1,125 @@
+//! What releases and objects are called.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A release: its namespace and its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ReleaseId {
+    pub namespace: String,
+    pub name: String,
+}
+
+impl ReleaseId {
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+}
+
+impl fmt::Display for ReleaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// An object of a cluster. The namespace is empty for objects that have none.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectId {
+    pub api_version: String,
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    pub name: String,
+}
+
+impl ObjectId {
+    /// The group of the API version; empty for the core group.
+    pub fn group(&self) -> &str {
+        self.api_version
+            .split_once('/')
+            .map_or("", |(group, _)| group)
+    }
+
+    /// Whether both name one object, be it in different versions of its kind.
+    pub fn is_same_object(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+
+    /// What names the object whatever version of its kind is used.
+    pub(crate) fn key(&self) -> Key {
+        Key {
+            group: self.group().to_owned(),
+            kind: self.kind.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
+
+    /// The text that Helm puts into its errors.
+    pub(crate) fn helm_text(&self) -> String {
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        format!("{} {:?} in namespace {:?}", self.kind, self.name, namespace)
+    }
+
+    /// What an object says of itself; the namespace as it stands there.
+    pub(crate) fn of(object: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let metadata = &object["metadata"];
+        Self {
+            api_version: text(&object["apiVersion"]),
+            kind: text(&object["kind"]),
+            namespace: metadata["namespace"]
+                .as_str()
+                .filter(|namespace| !namespace.is_empty())
+                .map(str::to_owned),
+            name: text(&metadata["name"]),
+        }
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{}/{}/{}", self.kind, namespace, self.name),
+            None => write!(f, "{}/{}", self.kind, self.name),
+        }
+    }
+}
+
+/// An object whatever version of its kind is used.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key {
+    group: String,
+    kind: String,
+    namespace: Option<String>,
+    name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn one_object_in_two_versions_of_its_kind_is_one_object() {
+        let object = |version: &str| {
+            ObjectId::of(&json!({
+                "apiVersion": version, "kind": "HorizontalPodAutoscaler",
+                "metadata": {"name": "web", "namespace": "shop"},
+            }))
+        };
+        assert!(object("autoscaling/v1").is_same_object(&object("autoscaling/v2")));
+        assert!(!object("autoscaling/v1").is_same_object(&object("example.com/v1")));
+        assert_eq!(
+            object("autoscaling/v2").to_string(),
+            "HorizontalPodAutoscaler/shop/web"
+        );
+    }
+}

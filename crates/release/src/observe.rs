@@ -1,0 +1,97 @@
+//! What is in the cluster of all that a release wants and of all that its records name. One read for each object.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde_json::Value;
+
+use crate::cluster::{Cluster, Kinds};
+use crate::desired::{Desired, Object, parse_objects};
+use crate::error::Error;
+use crate::id::{Key, ObjectId};
+use crate::past::Past;
+use crate::record::Record;
+
+/// Reads at a time.
+const AT_ONCE: usize = 16;
+
+/// What is there.
+#[derive(Clone)]
+pub struct Observed {
+    pub(crate) past: Past,
+    pub(crate) live: HashMap<Key, Value>,
+    /// The objects of the records that count, in the order of the records.
+    pub(crate) recorded: Vec<Vec<Object>>,
+}
+
+/// Objects may be secret, so they are not shown.
+impl fmt::Debug for Observed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observed")
+            .field("past", &self.past)
+            .field("live", &self.live.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads every object that is wanted, or that a record names which counts.
+pub async fn observe(cluster: &Cluster, past: Past, desired: &Desired) -> Result<Observed, Error> {
+    let kinds = cluster.kinds().await?;
+    let recorded: Vec<Vec<Object>> = past
+        .records()
+        .iter()
+        .map(|record| objects_of(record, &kinds))
+        .collect();
+    let mut wanted: HashMap<Key, ObjectId> = HashMap::new();
+    let recorded_ids = recorded.iter().flatten().map(Object::id);
+    let definitions = desired.definitions().iter().map(Object::id);
+    let desired_ids = desired.objects().iter().map(Object::id);
+    for id in recorded_ids.chain(definitions).chain(desired_ids) {
+        wanted.insert(id.key(), id.clone());
+    }
+    let reads = stream::iter(wanted).map(|(key, id)| async move {
+        let object = cluster.get(&id).await?;
+        Ok::<_, Error>(object.map(|object| (key, object)))
+    });
+    let live: Vec<Option<(Key, Value)>> = reads.buffer_unordered(AT_ONCE).try_collect().await?;
+    Ok(Observed {
+        past,
+        live: live.into_iter().flatten().collect(),
+        recorded,
+    })
+}
+
+/// The objects of a record. What cannot be read, or is of a kind that is gone, is not there either.
+pub(crate) fn objects_of(record: &Record, kinds: &Kinds) -> Vec<Object> {
+    let documents = record.documents().into_iter();
+    let bodies = documents
+        .filter_map(|(source, content)| parse_objects(source, content).ok())
+        .flatten();
+    bodies
+        .filter_map(|body| {
+            let id = kinds.resolve(&ObjectId::of(&body), &record.id.namespace)?;
+            (!id.name.is_empty()).then(|| Object::new(id, body))
+        })
+        .collect()
+}
+
+impl Observed {
+    pub fn past(&self) -> &Past {
+        &self.past
+    }
+
+    /// The object as it is, if it is there. May hold secrets.
+    pub fn live(&self, id: &ObjectId) -> Option<&Value> {
+        self.live.get(&id.key())
+    }
+
+    /// Whether the deployed revision has the object.
+    pub(crate) fn is_deployed(&self, key: &Key) -> bool {
+        self.past.deployed().is_some()
+            && self
+                .recorded
+                .first()
+                .is_some_and(|objects| objects.iter().any(|object| object.id().key() == *key))
+    }
+}

@@ -1,0 +1,350 @@
+//! Tests of plans: from what is wanted and what is there to what is done.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::cluster::kinds_for_tests;
+use crate::observe::objects_of;
+use crate::record::tests::record;
+use crate::record::{Hook, Record, Status};
+
+const MAP_A: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: '1'}}";
+const MAP_B: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}";
+const SECRET: &str = "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {p: new}}";
+
+fn release() -> ReleaseId {
+    ReleaseId::new("shop", "web")
+}
+
+fn manifest(documents: &[&str]) -> String {
+    let mut manifest = String::new();
+    for document in documents {
+        crate::record::push_document(&mut manifest, "web/templates/a.yaml", document);
+    }
+    manifest
+}
+
+fn past(records: Vec<Record>) -> Past {
+    Past::of_records(release(), records)
+}
+
+fn deployed(documents: &[&str]) -> Record {
+    record(1, Status::Deployed, &manifest(documents))
+}
+
+/// What the server keeps of an object that we applied.
+fn applied(document: &str) -> Value {
+    let desired = Desired::for_tests(&Past::none(release()), &[document], Vec::new());
+    let mut object = desired.objects()[0].body().clone();
+    object["metadata"]["uid"] = json!("u");
+    let mut fields = json!({});
+    for field in ["data", "stringData", "spec"] {
+        if let Some(map) = object[field].as_object() {
+            let below = map.keys().map(|key| (format!("f:{key}"), json!({})));
+            fields[format!("f:{field}")] = below.collect();
+        }
+    }
+    fields["f:metadata"] = json!({
+        "f:labels": {"f:app.kubernetes.io/managed-by": {}},
+        "f:annotations": {"f:meta.helm.sh/release-name": {}, "f:meta.helm.sh/release-namespace": {}},
+    });
+    object["metadata"]["managedFields"] = json!([{
+        "manager": "helm", "operation": "Apply", "apiVersion": object["apiVersion"], "fieldsV1": fields,
+    }]);
+    object
+}
+
+/// The same as somebody else made it.
+fn foreign(document: &str) -> Value {
+    outrigger_goyaml::parse_json(document.as_bytes()).unwrap()
+}
+
+fn observed(past: Past, live: Vec<Value>) -> Observed {
+    let kinds = kinds_for_tests();
+    let recorded = past.records().iter();
+    let recorded = recorded.map(|record| objects_of(record, &kinds)).collect();
+    let live: HashMap<Key, Value> = live
+        .into_iter()
+        .map(|object| {
+            let id = kinds.resolve(&ObjectId::of(&object), "shop").unwrap();
+            (id.key(), object)
+        })
+        .collect();
+    Observed {
+        past,
+        live,
+        recorded,
+    }
+}
+
+fn make(
+    records: Vec<Record>,
+    wanted: &[&str],
+    live: Vec<Value>,
+    options: &Options,
+) -> Result<Plan, Refusal> {
+    let past = past(records);
+    let desired = Desired::for_tests(&past, wanted, Vec::new());
+    plan(desired, observed(past, live), options)
+}
+
+fn changes(plan: &Plan) -> Vec<String> {
+    let steps = plan.objects.iter();
+    steps
+        .map(|step| format!("{} {}", step.change, step.object.name))
+        .collect()
+}
+
+#[test]
+fn a_first_installation_creates_everything() {
+    let plan = make(vec![], &[MAP_A, MAP_B], vec![], &Options::default()).unwrap();
+    assert_eq!((plan.action, plan.revision), (Action::Install, 1));
+    assert_eq!(changes(&plan), ["create a", "create b"]);
+}
+
+#[test]
+fn what_is_deployed_as_wanted_needs_nothing() {
+    let live = vec![applied(MAP_A), applied(MAP_B)];
+    let records = vec![deployed(&[MAP_A, MAP_B])];
+    let plan = make(records, &[MAP_A, MAP_B], live, &Options::default()).unwrap();
+    assert_eq!((plan.action, plan.revision), (Action::Nothing, 1));
+    assert!(plan.is_empty());
+}
+
+#[test]
+fn what_is_missing_of_a_deployed_revision_is_repaired_without_a_new_one() {
+    let records = vec![deployed(&[MAP_A, MAP_B])];
+    let live = vec![applied(MAP_A)];
+    let plan = make(records, &[MAP_A, MAP_B], live, &Options::default()).unwrap();
+    assert_eq!((plan.action, plan.revision), (Action::Repair, 1));
+    assert_eq!(changes(&plan), ["unchanged a", "create b"]);
+}
+
+#[test]
+fn an_upgrade_changes_creates_and_prunes() {
+    let records = vec![deployed(&[MAP_A, MAP_B])];
+    let changed = MAP_A.replace("'1'", "'2'");
+    let live = vec![applied(MAP_A), applied(MAP_B)];
+    let plan = make(records, &[&changed, SECRET], live, &Options::default()).unwrap();
+    assert_eq!((plan.action, plan.revision), (Action::Upgrade, 2));
+    assert_eq!(changes(&plan), ["update a", "create s", "prune b"]);
+    let field = &plan.objects[0].fields[0];
+    assert_eq!(field.path, ".data.x");
+    assert_eq!(field.before, Some(json!("1")));
+    assert_eq!(field.after, Some(json!("2")));
+}
+
+#[test]
+fn the_values_of_a_secret_do_not_show_in_a_plan() {
+    let records = vec![deployed(&[SECRET])];
+    let live = vec![applied(SECRET)];
+    let wanted = SECRET.replace("new", "hunter2");
+    let plan = make(records, &[&wanted], live, &Options::default()).unwrap();
+    let text = format!("{plan} {plan:?} {}", serde_json::to_string(&plan).unwrap());
+    assert_eq!(plan.objects[0].fields[0].path, ".data.p");
+    assert!(
+        !text.contains("hunter2") && !text.contains("aHVudGVyMg"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_object_of_somebody_else_is_refused_in_helms_words_and_adopted_if_asked_to() {
+    let live = || vec![foreign(MAP_A)];
+    let refusal = make(vec![], &[MAP_A], live(), &Options::default()).unwrap_err();
+    let text = refusal.to_string();
+    assert!(
+        text.starts_with(
+            "unable to continue with install: ConfigMap \"a\" in namespace \"shop\" exists and cannot be imported \
+             into the current release: invalid ownership metadata; "
+        ),
+        "{text}"
+    );
+    let options = Options {
+        take_ownership: true,
+        ..Options::default()
+    };
+    let plan = make(vec![], &[MAP_A], live(), &options).unwrap();
+    assert_eq!(changes(&plan), ["adopt a"]);
+}
+
+#[test]
+fn all_objects_of_somebody_else_are_told_at_once() {
+    let live = vec![foreign(MAP_A), foreign(MAP_B)];
+    let refusal = make(vec![], &[MAP_A, MAP_B], live, &Options::default()).unwrap_err();
+    assert_eq!(refusal.to_string().matches("exists and cannot").count(), 2);
+}
+
+#[test]
+fn kept_objects_and_those_of_other_releases_are_not_pruned() {
+    let records = vec![deployed(&[MAP_A, MAP_B, SECRET])];
+    let mut kept = applied(MAP_A);
+    kept["metadata"]["annotations"]["helm.sh/resource-policy"] = json!("keep");
+    let mut moved = applied(MAP_B);
+    moved["metadata"]["annotations"]["meta.helm.sh/release-name"] = json!("other");
+    let live = vec![kept, moved, applied(SECRET)];
+    let other = "{apiVersion: v1, kind: Service, metadata: {name: z}}";
+    let plan = make(records, &[other], live, &Options::default()).unwrap();
+    assert_eq!(changes(&plan), ["create z", "keep a", "keep b", "prune s"]);
+}
+
+#[test]
+fn an_interrupted_installation_is_gone_on_with_at_its_revision() {
+    let pending = record(1, Status::PendingInstall, &manifest(&[MAP_A, MAP_B]));
+    let past = past(vec![pending]);
+    let mut desired = Desired::for_tests(&past, &[MAP_A, MAP_B], Vec::new());
+    desired.revision = 1;
+    let plan = plan(
+        desired,
+        observed(past, vec![applied(MAP_A)]),
+        &Options::default(),
+    )
+    .unwrap();
+    assert_eq!((plan.action, plan.revision), (Action::Install, 1));
+    assert!(plan.work.resumes);
+    assert_eq!(changes(&plan), ["unchanged a", "create b"]);
+}
+
+#[test]
+fn what_an_interrupted_attempt_left_is_pruned_if_the_next_one_differs() {
+    let pending = record(1, Status::PendingInstall, &manifest(&[MAP_A, MAP_B]));
+    let live = vec![applied(MAP_A), applied(MAP_B)];
+    let plan = make(vec![pending], &[MAP_A], live, &Options::default()).unwrap();
+    assert_eq!((plan.action, plan.revision), (Action::Install, 2));
+    assert_eq!(changes(&plan), ["unchanged a", "prune b"]);
+}
+
+#[test]
+fn an_object_that_an_attempt_only_named_and_somebody_else_made_is_left_alone() {
+    let failed = record(2, Status::Failed, &manifest(&[MAP_A, MAP_B]));
+    let records = vec![deployed(&[MAP_A]), failed];
+    let live = vec![applied(MAP_A), foreign(MAP_B)];
+    let plan = make(records, &[MAP_A], live, &Options::default()).unwrap();
+    assert_eq!(changes(&plan), ["unchanged a"]);
+    // The deployed revision is wanted again, but a failed one came after it.
+    assert_eq!((plan.action, plan.revision), (Action::Upgrade, 3));
+}
+
+#[test]
+fn a_value_that_a_failed_attempt_changed_is_seen() {
+    let changed = MAP_A.replace("'1'", "'2'");
+    let failed = record(2, Status::Failed, &manifest(&[&changed]));
+    let records = vec![deployed(&[MAP_A]), failed];
+    let plan = make(
+        records,
+        &[MAP_A],
+        vec![applied(&changed)],
+        &Options::default(),
+    )
+    .unwrap();
+    assert_eq!(changes(&plan), ["update a"]);
+}
+
+#[test]
+fn a_field_that_somebody_took_is_put_right() {
+    let records = vec![deployed(&[MAP_A])];
+    let mut live = applied(MAP_A);
+    live["data"]["x"] = json!("theirs");
+    let fields = &mut live["metadata"]["managedFields"][0]["fieldsV1"];
+    fields.as_object_mut().unwrap().remove("f:data");
+    let plan = make(records, &[MAP_A], vec![live], &Options::default()).unwrap();
+    assert_eq!(plan.action, Action::Repair);
+    assert_eq!(changes(&plan), ["update a"]);
+}
+
+#[test]
+fn an_object_that_helm_wrote_from_the_clients_side_is_changed_once_more() {
+    let mut record = deployed(&[MAP_A]);
+    record.apply_method = String::new();
+    let mut live = applied(MAP_A);
+    live["metadata"]["managedFields"][0]["operation"] = json!("Update");
+    let plan = make(vec![record], &[MAP_A], vec![live], &Options::default()).unwrap();
+    assert_eq!(changes(&plan), ["update a"]);
+    assert!(plan.objects[0].reason.is_some());
+}
+
+#[test]
+fn an_object_that_is_being_deleted_is_made_anew() {
+    let records = vec![deployed(&[MAP_A])];
+    let mut live = applied(MAP_A);
+    live["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let plan = make(records, &[MAP_A], vec![live], &Options::default()).unwrap();
+    assert_eq!(changes(&plan), ["create a"]);
+}
+
+#[test]
+fn a_field_that_cannot_change_is_refused_before_anything_does() {
+    let deployment = |label: &str| {
+        format!(
+            "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: d}}, spec: {{selector: {{matchLabels: {{app: {label}}}}}}}}}"
+        )
+    };
+    let before = deployment("one");
+    let records = vec![deployed(&[&before])];
+    let live = vec![applied(&before)];
+    let refusal = make(records, &[&deployment("two")], live, &Options::default()).unwrap_err();
+    assert!(
+        refusal
+            .to_string()
+            .contains(".spec.selector.matchLabels is immutable"),
+        "{refusal}"
+    );
+    assert!(refusal.hint().contains("Deployment/shop/d"));
+}
+
+#[test]
+fn the_image_of_a_job_cannot_change() {
+    let job = |image: &str| {
+        format!(
+            "{{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {{template: {{spec: {{containers: [{{name: c, image: {image}}}]}}}}}}}}"
+        )
+    };
+    let (before, after) = (job("a:1"), job("a:2"));
+    let records = vec![deployed(&[&before])];
+    let refusal = make(
+        records,
+        &[&after],
+        vec![applied(&before)],
+        &Options::default(),
+    );
+    assert!(matches!(refusal, Err(Refusal::Immutable { .. })));
+}
+
+#[test]
+fn hooks_are_in_the_plan_in_their_order() {
+    let hook = |name: &str, weight, event: &str| Hook {
+        name: name.to_owned(),
+        kind: "Job".to_owned(),
+        weight,
+        events: vec![event.to_owned()],
+        ..Hook::default()
+    };
+    let hooks = vec![
+        hook("late", 2, "pre-install"),
+        hook("after", 0, "post-install"),
+        hook("early", 1, "pre-install"),
+        hook("other", 0, "pre-upgrade"),
+    ];
+    let past = Past::none(release());
+    let desired = Desired::for_tests(&past, &[MAP_A], hooks);
+    let plan = plan(desired, observed(past, vec![]), &Options::default()).unwrap();
+    let names: Vec<&str> = plan.hooks.iter().map(|hook| hook.name.as_str()).collect();
+    assert_eq!(names, ["early", "late", "after"]);
+}
+
+#[test]
+fn a_plan_prints_as_a_table() {
+    let records = vec![deployed(&[MAP_A, MAP_B])];
+    let changed = MAP_A.replace("'1'", "'2'");
+    let live = vec![applied(MAP_A), applied(MAP_B)];
+    let plan = make(records, &[&changed], live, &Options::default()).unwrap();
+    assert_eq!(
+        plan.to_string(),
+        "upgrade shop/web to revision 2 (web 1.0.0)\n\
+         \x20 update     ConfigMap/shop/a\n\
+         \x20            .data.x: \"1\" -> \"2\"\n\
+         \x20 prune      ConfigMap/shop/b\n"
+    );
+}

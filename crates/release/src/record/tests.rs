@@ -1,0 +1,220 @@
+//! Tests of records: what Helm reads is what was written, whatever its size.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use outrigger_chart::{Chart, File};
+use serde_json::json;
+
+use super::chart::ChartTexts;
+use super::secret::{self, Writing};
+use super::*;
+
+/// A record of release `web` in namespace `shop`.
+pub(crate) fn record(revision: u32, status: Status, manifest: &str) -> Record {
+    Record {
+        id: ReleaseId::new("shop", "web"),
+        revision,
+        info: Info {
+            status,
+            first_deployed: Some(Timestamp::UNIX_EPOCH),
+            ..Info::default()
+        },
+        chart: StoredChart::named(Title {
+            name: "web".to_owned(),
+            version: "1.0.0".to_owned(),
+            app_version: "2".to_owned(),
+        }),
+        config: Map::new(),
+        manifest: manifest.to_owned(),
+        hooks: Vec::new(),
+        apply_method: SERVER_SIDE.to_owned(),
+        labels: BTreeMap::new(),
+        is_skeleton: false,
+    }
+}
+
+fn now() -> Timestamp {
+    Timestamp::UNIX_EPOCH
+}
+
+#[test]
+fn a_record_is_read_as_it_was_written() {
+    let mut record = record(3, Status::PendingUpgrade, "---\n# Source: a\nb: 1\n");
+    record.config = json!({"a": {"b": [1, 2.5, "x", null]}})
+        .as_object()
+        .unwrap()
+        .clone();
+    record.hooks = vec![Hook {
+        name: "h".to_owned(),
+        events: vec!["pre-install".to_owned()],
+        ..Hook::default()
+    }];
+    record.labels.insert("team".to_owned(), "red".to_owned());
+    let stored = secret::store(&record, Writing::Create, now());
+    assert!(stored.parts.is_empty());
+    let labels = &stored.secret["metadata"]["labels"];
+    assert_eq!(labels["status"], "pending-upgrade");
+    assert_eq!(labels["version"], "3");
+    assert_eq!(labels["createdAt"], "0");
+    assert_eq!(
+        stored.secret["metadata"]["name"],
+        "sh.helm.release.v1.web.v3"
+    );
+    let read = secret::read(&stored.secret).unwrap();
+    assert_eq!(read.info, record.info);
+    assert_eq!(read.config, record.config);
+    assert_eq!(read.hooks, record.hooks);
+    assert_eq!(read.labels, record.labels);
+    assert_eq!(read.manifest, record.manifest);
+    assert_eq!(read.chart.title(), record.chart.title());
+    assert_eq!(read.apply_method, "ssa");
+    assert!(read.has_same_contents(&record));
+}
+
+#[test]
+fn records_of_helm_3_without_compression_are_read() {
+    let json = json!({
+        "name": "web", "namespace": "shop", "version": 1, "manifest": "a: 1",
+        "info": {"first_deployed": "2026-01-01T00:00:00Z", "deleted": "", "status": "deployed"},
+        "chart": {"metadata": {"name": "c", "version": "1.2.3", "appVersion": "4"}, "values": {"a": 1}},
+        "hooks": null,
+    });
+    let record = payload::decode(STANDARD.encode(json.to_string()).as_bytes()).unwrap();
+    assert_eq!(record.info.status, Status::Deployed);
+    assert_eq!(record.info.deleted, None);
+    assert_eq!(record.apply_method, "");
+    assert_eq!(record.chart.title().version, "1.2.3");
+}
+
+#[test]
+fn the_chart_has_all_that_helm_asks_for() {
+    let files = vec![
+        File::new(
+            "Chart.yaml",
+            "apiVersion: v2\nname: web\nversion: 1.0.0\nappVersion: '7'\nkeywords: [a]\n",
+        ),
+        File::new("values.yaml", "a: 1\nb: {c: [x]}\n"),
+        File::new("templates/x.yaml", "kind: X"),
+        File::new("README.md", "words"),
+    ];
+    let chart = outrigger_chart::from_files(files, Profile::Helm4, &mut |_| {}).unwrap();
+    let chart = Arc::new(chart);
+    let texts = ChartTexts::default();
+    let stored = texts.of(&chart);
+    let json: Value = serde_json::from_str(stored.json()).unwrap();
+    assert_eq!(json["metadata"]["apiVersion"], "v2");
+    assert_eq!(json["metadata"]["keywords"], json!(["a"]));
+    assert_eq!(json["values"], json!({"a": 1, "b": {"c": ["x"]}}));
+    assert_eq!(json["templates"][0]["name"], "templates/x.yaml");
+    assert_eq!(json["templates"][0]["data"], STANDARD.encode("kind: X"));
+    assert_eq!(json["files"][0]["name"], "README.md");
+    assert_eq!(texts.of(&chart).json().as_ptr(), stored.json().as_ptr());
+    drop(chart);
+    let other = Arc::new(Chart::default());
+    assert_eq!(texts.of(&other).title().name, "");
+}
+
+/// Text that does not shrink.
+fn noise(bytes: usize, seed: u64) -> String {
+    let mut state = seed;
+    let mut text = String::new();
+    while text.len() < bytes {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        text.push_str(&format!("{:016x}", state ^ (state >> 29)));
+    }
+    text
+}
+
+#[test]
+fn a_record_that_is_too_large_first_loses_the_files_of_its_chart() {
+    let mut record = record(1, Status::Deployed, "---\n# Source: a\nkind: A\n");
+    let chart = json!({
+        "metadata": {"name": "web", "version": "1.0.0"}, "values": {"a": 1},
+        "templates": [{"name": "t", "data": noise(60_000, 1)}], "files": [{"name": "f", "data": noise(60_000, 2)}],
+    });
+    record.chart = StoredChart::from_json(chart.to_string());
+    let stored = secret::store_within(&record, Writing::Update, now(), 10_000);
+    assert!(stored.parts.is_empty());
+    assert_eq!(stored.secret["metadata"]["labels"]["modifiedAt"], "0");
+    let read = secret::read(&stored.secret).unwrap();
+    let chart: Value = serde_json::from_str(read.chart.json()).unwrap();
+    assert_eq!(chart["values"], json!({"a": 1}));
+    assert_eq!(chart["templates"], json!([]));
+    assert_eq!(read.manifest, record.manifest);
+}
+
+fn large_record() -> Record {
+    let mut manifest = String::new();
+    for number in 0..20 {
+        let content = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: m{number}, namespace: other}}\ndata: {{a: \"{}\"}}",
+            noise(5_000, number)
+        );
+        push_document(&mut manifest, "web/templates/a.yaml", &content);
+    }
+    push_document(
+        &mut manifest,
+        "web/templates/b.yaml",
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: s}",
+    );
+    record(2, Status::PendingUpgrade, &manifest)
+}
+
+#[test]
+fn a_record_that_is_still_too_large_names_all_objects_and_keeps_the_rest_in_parts() {
+    let record = large_record();
+    let stored = secret::store_within(&record, Writing::Create, now(), 20_000);
+    assert!(stored.parts.len() > 1);
+    let first = secret::read(&stored.secret).unwrap();
+    assert!(first.is_skeleton);
+    let names = |record: &Record| -> Vec<String> {
+        let documents = record.documents();
+        let ids = documents.iter().map(|(source, content)| {
+            let object = outrigger_goyaml::parse_json(content.as_bytes()).unwrap();
+            format!("{source} {}", crate::id::ObjectId::of(&object))
+        });
+        ids.collect()
+    };
+    assert_eq!(names(&first), names(&record));
+    assert_eq!(secret::parts(&stored.secret), stored.parts.len());
+    let whole = secret::complete(first, &stored.parts).unwrap();
+    assert_eq!(whole.manifest, record.manifest);
+    assert!(!whole.is_skeleton);
+}
+
+#[test]
+fn parts_belong_to_the_record_and_helm_does_not_see_them() {
+    let record = large_record();
+    let owner = json!({"metadata": {"name": "sh.helm.release.v1.web.v2", "uid": "u"}});
+    let part = secret::part(&record, 1, b"data", &owner);
+    assert_ne!(part["metadata"]["labels"]["owner"], "helm");
+    assert_eq!(part["metadata"]["ownerReferences"][0]["uid"], "u");
+    assert_eq!(secret::part_data(&part).unwrap(), b"data");
+}
+
+#[test]
+fn statuses_have_helms_names() {
+    assert_eq!(Status::parse("pending-rollback"), Status::PendingRollback);
+    assert_eq!(Status::parse("strange"), Status::Unknown);
+    assert_eq!(
+        serde_json::to_value(Status::PendingInstall).unwrap(),
+        "pending-install"
+    );
+}
+
+#[test]
+fn nothing_secret_is_shown_in_debug_texts() {
+    let mut record = record(1, Status::Deployed, "password: hunter2");
+    record
+        .config
+        .insert("password".to_owned(), json!("hunter2"));
+    record.hooks = vec![Hook {
+        manifest: "hunter2".to_owned(),
+        ..Hook::default()
+    }];
+    assert!(!format!("{record:?} {:?}", record.hooks).contains("hunter2"));
+}

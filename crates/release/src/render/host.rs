@@ -1,0 +1,106 @@
+//! What templates get from outside: the time, randomness, keys, and `lookup` in the cluster.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jiff::Timestamp;
+use kube::api::ListParams;
+use kube::core::Request;
+use outrigger_gotmpl::function::{CallError, Host};
+use outrigger_gotmpl::functions::rsa_key;
+use outrigger_gotmpl::value::{Str, Value as GoValue};
+use serde_json::Value;
+use tokio::runtime::Handle;
+
+use crate::cluster::Cluster;
+use crate::error::{Error, chain};
+use crate::id::ObjectId;
+
+#[derive(Debug)]
+pub(super) struct ClusterHost {
+    pub(super) cluster: Cluster,
+    pub(super) runtime: Handle,
+    pub(super) now: fn() -> Timestamp,
+    /// Nobody waits for the result any more.
+    pub(super) unwanted: Arc<AtomicBool>,
+}
+
+impl Host for ClusterHost {
+    fn now(&self) -> i128 {
+        (self.now)().as_nanosecond()
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        getrandom::fill(bytes).expect("the system has randomness");
+    }
+
+    fn lookup(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<GoValue, CallError> {
+        let wanted = ObjectId {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            namespace: Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
+            name: name.to_owned(),
+        };
+        let found = self.runtime.block_on(find(&self.cluster, &wanted));
+        let found = found.map_err(|error| CallError::returned(chain(&error)))?;
+        Ok(found.map_or_else(|| GoValue::map(Vec::new()), |object| go_value(&object)))
+    }
+
+    fn host_by_name(&self, _: &str) -> String {
+        String::new()
+    }
+
+    fn rsa_key(&self, bits: usize) -> Result<Vec<u8>, CallError> {
+        rsa_key(bits)
+    }
+
+    fn interrupted(&self) -> bool {
+        self.unwanted.load(Ordering::Relaxed)
+    }
+}
+
+/// One object, or the list of all if no name is given.
+async fn find(cluster: &Cluster, wanted: &ObjectId) -> Result<Option<Value>, Error> {
+    let url = cluster.url(wanted).await?;
+    if !wanted.name.is_empty() {
+        return cluster.get(wanted).await;
+    }
+    let failed = |source| Error::Request {
+        verb: "list",
+        object: Box::new(wanted.clone()),
+        source,
+    };
+    let request = Request::new(url).list(&ListParams::default());
+    let request = request.map_err(|error| failed(kube::Error::BuildRequest(error)))?;
+    match cluster.client().request(request).await {
+        Ok(list) => Ok(Some(list)),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(source) => Err(failed(source)),
+    }
+}
+
+/// JSON as Helm's client reads objects: whole numbers stay whole.
+fn go_value(value: &Value) -> GoValue {
+    match value {
+        Value::Null => GoValue::Nil,
+        Value::Bool(flag) => GoValue::Bool(*flag),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => GoValue::Int64(whole),
+            None => GoValue::Float(number.as_f64().unwrap_or_default()),
+        },
+        Value::String(text) => GoValue::str(text.as_str()),
+        Value::Array(items) => GoValue::list(items.iter().map(go_value).collect()),
+        Value::Object(fields) => GoValue::map(
+            fields
+                .iter()
+                .map(|(key, value)| (Str::from(key.as_str()), go_value(value)))
+                .collect(),
+        ),
+    }
+}

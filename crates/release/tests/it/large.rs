@@ -1,0 +1,71 @@
+//! Releases whose record is larger than a Secret.
+
+use outrigger_release::{Options, release};
+use serde_json::json;
+
+use crate::charts::chart;
+use crate::stage::Stage;
+
+/// Text that does not shrink.
+fn noise(bytes: usize, seed: u64) -> String {
+    let mut state = seed;
+    let mut text = String::new();
+    while text.len() < bytes {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        text.push_str(&format!("{:016x}", state ^ (state >> 29)));
+    }
+    text
+}
+
+#[tokio::test]
+async fn a_release_over_one_mebibyte_is_installed_upgraded_rolled_back_and_removed() {
+    let stage = Stage::open().await;
+    let options = Options::default();
+    let maps: String = (0..3)
+        .map(|number| {
+            format!(
+                "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: m{number}}}\ndata: {{text: {:?}, version: {{{{ .Values.v | quote }}}}}}\n",
+                noise(600_000, number)
+            )
+        })
+        .collect();
+    let chart = chart(&[("templates/maps.yaml", &maps)]);
+    stage
+        .deploy(&chart, &json!({"v": "1"}), &options)
+        .await
+        .unwrap();
+    let record = release(&stage.cluster, &stage.id, None).await.unwrap();
+    assert!(!record.is_skeleton);
+    assert!(record.manifest.len() > 1_700_000);
+    let part = "/api/v1/namespaces/default/secrets/sh.helm.release.v1.web.v1.part0";
+    assert!(stage.get(part).await.is_some());
+    stage
+        .deploy(&chart, &json!({"v": "2"}), &options)
+        .await
+        .unwrap();
+    outrigger_release::rollback(&stage.cluster, &stage.id, Some(1), &options, &|_| {})
+        .await
+        .unwrap();
+    let map = stage
+        .get("/api/v1/namespaces/default/configmaps/m2")
+        .await
+        .unwrap();
+    assert_eq!(map["data"]["version"], "1");
+    assert_eq!(stage.objects().await.len(), 3);
+    // Without its parts the record still names all objects.
+    stage
+        .send(
+            "DELETE",
+            &part.replace(".v1.part0", ".v3.part0"),
+            "application/json",
+            &json!({}),
+        )
+        .await;
+    let record = release(&stage.cluster, &stage.id, None).await.unwrap();
+    assert!(record.is_skeleton);
+    stage.uninstall(&options).await.unwrap();
+    assert!(stage.objects().await.is_empty());
+    stage.close().await;
+}

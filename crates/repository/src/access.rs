@@ -1,0 +1,134 @@
+//! Who we are to a repository: credentials and certificates. None of it can be printed.
+
+use std::fmt;
+
+/// Text that never shows: `Debug` says that there is something, not what.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text, for the one place that sends it.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+/// What a repository asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credentials {
+    Basic { username: String, password: Secret },
+    Bearer(Secret),
+}
+
+/// Certificates, in PEM.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// Authorities to trust besides those of the system
+    pub ca: Option<Vec<u8>>,
+    /// A certificate of our own and its key
+    pub client: Option<(Vec<u8>, Secret)>,
+}
+
+/// How to get into a repository. The default is: as anybody.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Access {
+    pub credentials: Option<Credentials>,
+    pub tls: Tls,
+}
+
+impl Access {
+    /// From the data of a Secret: `username` and `password` or `token`, and for TLS `ca.crt`, `tls.crt`, `tls.key`.
+    pub fn from_data<'a>(get: impl Fn(&str) -> Option<&'a [u8]>) -> Self {
+        let text = |key: &str| get(key).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let credentials = match (text("token"), text("username"), text("password")) {
+            (Some(token), _, _) => Some(Credentials::Bearer(Secret::new(token.trim()))),
+            (None, Some(username), password) => Some(Credentials::Basic {
+                username: username.to_owned(),
+                password: Secret::new(password.unwrap_or_default()),
+            }),
+            (None, None, _) => None,
+        };
+        let client = get("tls.crt").zip(text("tls.key"));
+        Self {
+            credentials,
+            tls: Tls {
+                ca: get("ca.crt").map(<[u8]>::to_vec),
+                client: client.map(|(cert, key)| (cert.to_vec(), Secret::new(key))),
+            },
+        }
+    }
+
+    /// A text that differs for those who differ, to keep what they fetched apart.
+    pub(crate) fn fingerprint(&self) -> String {
+        let mut parts: Vec<&[u8]> = Vec::new();
+        match &self.credentials {
+            None => {}
+            Some(Credentials::Basic { username, password }) => {
+                parts.extend([
+                    b"basic".as_slice(),
+                    username.as_bytes(),
+                    password.reveal().as_bytes(),
+                ]);
+            }
+            Some(Credentials::Bearer(token)) => {
+                parts.extend([b"bearer".as_slice(), token.reveal().as_bytes()]);
+            }
+        }
+        if let Some(ca) = &self.tls.ca {
+            parts.extend([b"ca".as_slice(), ca]);
+        }
+        if let Some((cert, _)) = &self.tls.client {
+            parts.extend([b"client".as_slice(), cert]);
+        }
+        crate::digest::of_parts(&parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_secret_can_be_printed() {
+        let access = Access::from_data(|key| match key {
+            "username" => Some(b"ann"),
+            "password" => Some(b"hunter2"),
+            "tls.crt" => Some(b"certificate"),
+            "tls.key" => Some(b"hunter2 key"),
+            _ => None,
+        });
+        assert!(matches!(
+            access.credentials,
+            Some(Credentials::Basic { .. })
+        ));
+        let shown = format!("{access:?} {}", Secret::new("hunter2"));
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+
+    #[test]
+    fn those_who_differ_are_told_apart() {
+        let bearer = |token: &str| Access {
+            credentials: Some(Credentials::Bearer(Secret::new(token))),
+            ..Access::default()
+        };
+        assert_ne!(bearer("a").fingerprint(), bearer("b").fingerprint());
+        assert_ne!(bearer("a").fingerprint(), Access::default().fingerprint());
+        assert_eq!(bearer("a").fingerprint(), bearer("a").fingerprint());
+    }
+}

@@ -1,0 +1,103 @@
+//! The index as Helm reads it.
+
+use super::*;
+
+const INDEX: &str = "
+apiVersion: v1
+entries:
+  web:
+    - {name: web, version: 1.2.0, urls: [web-1.2.0.tgz], digest: 'sha256:AB'}
+    - {name: web, version: 2.0.0-rc.1, urls: [web-2.0.0-rc.1.tgz]}
+    - {name: web, version: 1.10.0, urls: ['https://cdn.example.com/web-1.10.0.tgz'], appVersion: 7}
+    - {name: web, version: nonsense, urls: [x]}
+    - null
+    - {name: web, version: v0.9, urls: [web-0.9.tgz]}
+  broken: null
+generated: '2026-01-01T00:00:00Z'
+";
+
+fn index() -> Index {
+    Index::parse(INDEX.as_bytes(), "repo").unwrap()
+}
+
+fn chosen(version: Option<&str>) -> Result<String, Error> {
+    index()
+        .choose("web", version, "repo")
+        .map(|entry| entry.version.clone())
+}
+
+#[test]
+fn versions_are_sorted_by_meaning_and_nonsense_is_left_out() {
+    let index = index();
+    let versions: Vec<_> = index.charts["web"]
+        .iter()
+        .map(|entry| entry.version.as_str())
+        .collect();
+    assert_eq!(versions, ["2.0.0-rc.1", "1.10.0", "1.2.0", "v0.9"]);
+    assert_eq!(index.charts["web"][2].digest.as_deref(), Some("ab"));
+    assert_eq!(index.charts["web"][1].app_version, "7");
+}
+
+#[test]
+fn a_version_is_chosen_as_helm_chooses() {
+    assert_eq!(chosen(None).unwrap(), "1.10.0");
+    assert_eq!(chosen(Some("")).unwrap(), "1.10.0");
+    assert_eq!(chosen(Some("1.2.0")).unwrap(), "1.2.0");
+    assert_eq!(chosen(Some("v1.2.0")).unwrap(), "1.2.0");
+    assert_eq!(chosen(Some("~1.2")).unwrap(), "1.2.0");
+    assert_eq!(chosen(Some("<1.10")).unwrap(), "1.2.0");
+    assert_eq!(chosen(Some("0.9")).unwrap(), "v0.9");
+    assert_eq!(chosen(Some("2.0.0-rc.1")).unwrap(), "2.0.0-rc.1");
+    assert_eq!(chosen(Some(">0.0.0-0")).unwrap(), "2.0.0-rc.1");
+}
+
+#[test]
+fn what_is_missing_is_named_with_what_is_near() {
+    let message = chosen(Some("^3")).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "repo has no chart web of version \"^3\"; nearest: 2.0.0-rc.1, 1.10.0, 1.2.0, v0.9"
+    );
+    let missing = index().choose("wbe", None, "repo").unwrap_err().to_string();
+    assert_eq!(missing, "repo has no chart wbe; nearest: web");
+    assert!(matches!(chosen(Some("one")), Err(Error::BadRange { .. })));
+}
+
+#[test]
+fn a_bad_index_tells_its_line() {
+    let error = Index::parse(b"apiVersion: v1\nentries:\n  a: b: c\n", "repo").unwrap_err();
+    assert!(
+        matches!(error, Error::BadIndex { line: Some(3), .. }),
+        "{error:?}"
+    );
+    for (text, reason) in [
+        ("entries: {}", "no API version specified"),
+        ("[]", "it is no map"),
+        ("<html>", "it is no map"),
+    ] {
+        let error = Index::parse(text.as_bytes(), "repo")
+            .unwrap_err()
+            .to_string();
+        assert!(error.ends_with(reason), "{error}");
+    }
+}
+
+#[test]
+fn archives_are_found_below_the_repository_or_elsewhere() {
+    let repository = Url::parse("https://a/charts?key=1").unwrap();
+    let resolved = |reference: &str| resolve(&repository, reference).map(|url| url.to_string());
+    assert_eq!(
+        resolved("web-1.tgz").unwrap(),
+        "https://a/charts/web-1.tgz?key=1"
+    );
+    assert_eq!(resolved("/web-1.tgz").unwrap(), "https://a/web-1.tgz?key=1");
+    assert_eq!(
+        resolved("https://b/web-1.tgz?x=2").unwrap(),
+        "https://b/web-1.tgz?x=2"
+    );
+    assert!(resolved("ftp://b/web-1.tgz").is_err());
+    assert_eq!(
+        address(&repository).as_str(),
+        "https://a/charts/index.yaml?key=1"
+    );
+}
