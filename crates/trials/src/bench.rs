@@ -8,14 +8,14 @@ use anyhow::{Context as _, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::ListParams;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, ResourceExt};
 use outrigger_testing::kubernetes::{Options, RealKubernetes};
 use outrigger_testing::peers::{self, Peer};
 use serde_json::json;
 
 use crate::fleet::Fleet;
 use crate::process::{self, Embedded, command};
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, tell};
 use crate::{chart, usage};
 
 /// Plugins that are installed at once.
@@ -68,7 +68,12 @@ async fn on_the_embedded(
     warm_up(&fleet).await?;
 
     let time = install(&fleet, "plugin").await?;
-    verdict.at_most("100 plugins to Ready, embedded", time.as_secs_f64(), 3.0, "s");
+    verdict.at_most(
+        "100 plugins to Ready, embedded",
+        time.as_secs_f64(),
+        3.0,
+        "s",
+    );
     remove(&fleet).await?;
 
     let single = chain(&fleet, 1).await?;
@@ -83,22 +88,35 @@ async fn on_the_embedded(
     let begin = Instant::now();
     fleet.create(plugins).await?;
     fleet.settled(IDLE, WITHIN).await?;
-    verdict.tell("1,000 plugins to Ready, embedded", begin.elapsed().as_secs_f64(), "s");
+    tell(
+        "1,000 plugins to Ready, embedded",
+        begin.elapsed().as_secs_f64(),
+        "s",
+    );
     let id = controller.id().context("the controller runs")?;
     let peak = usage::peak_memory(id)?;
-    verdict.tell("controller's memory with 1,000 plugins", mib(peak), "MiB");
+    tell("controller's memory with 1,000 plugins", mib(peak), "MiB");
     controller.kill().await?;
 
     let before = versions(&client).await?;
     let mut controller = process::serve(&args.binary, &server.kubeconfig, &log)?;
     let id = controller.id().context("the controller runs")?;
     let used = when_quiet(id).await?;
-    verdict.at_most("CPU to look at 1,000 Ready plugins", used.as_secs_f64(), 2.0, "s");
+    verdict.at_most(
+        "CPU to look at 1,000 Ready plugins",
+        used.as_secs_f64(),
+        2.0,
+        "s",
+    );
     let after = versions(&client).await?;
     ensure!(
         before == after,
         "the controller wrote though nothing had changed: {:?}",
-        after.iter().filter(|one| !before.contains(one)).take(5).collect::<Vec<_>>()
+        after
+            .iter()
+            .filter(|one| !before.contains(one))
+            .take(5)
+            .collect::<Vec<_>>()
     );
     verdict.at_most("writes for 1,000 Ready plugins", 0.0, 0.0, "");
     controller.kill().await?;
@@ -132,14 +150,18 @@ async fn beside_helm(
     for (peer, name) in [(peers::HELM3, "helm3"), (peers::HELM4, "helm4")] {
         let time = helm(peer, real.kubeconfig(), scratch, repository, name).await?;
         check(&real.client(), name).await?;
-        verdict.tell(
+        tell(
             &format!("100 installations by {name}, 4 at a time"),
             time.as_secs_f64(),
             "s",
         );
         fastest = fastest.min(time);
     }
-    verdict.tell("100 plugins to Ready, real Kubernetes", ours.as_secs_f64(), "s");
+    tell(
+        "100 plugins to Ready, real Kubernetes",
+        ours.as_secs_f64(),
+        "s",
+    );
     let ratio = fastest.as_secs_f64() / ours.as_secs_f64();
     verdict.at_least("faster than the faster Helm", ratio, 8.0, "x");
     verdict.at_most("controller's memory", mib(peak), 64.0, "MiB");
@@ -159,8 +181,7 @@ async fn install(fleet: &Fleet, prefix: &str) -> anyhow::Result<Duration> {
         .map(|number| fleet.plugin(&format!("{prefix}-{number}"), json!({})))
         .collect::<anyhow::Result<Vec<_>>>()?;
     let begin = Instant::now();
-    let (created, settled) =
-        tokio::join!(fleet.create(plugins), fleet.settled(PLUGINS, WITHIN));
+    let (created, settled) = tokio::join!(fleet.create(plugins), fleet.settled(PLUGINS, WITHIN));
     created.and(settled)?;
     Ok(begin.elapsed())
 }
@@ -168,7 +189,7 @@ async fn install(fleet: &Fleet, prefix: &str) -> anyhow::Result<Duration> {
 /// Takes all plugins away and waits until they are gone.
 async fn remove(fleet: &Fleet) -> anyhow::Result<()> {
     let plugins = fleet.plugins.list_metadata(&ListParams::default()).await?;
-    let names = plugins.iter().map(|plugin| plugin.name_any()).collect();
+    let names = plugins.iter().map(ResourceExt::name_any).collect();
     fleet.delete(names).await?;
     fleet.settled(0, WITHIN).await
 }
@@ -176,11 +197,19 @@ async fn remove(fleet: &Fleet) -> anyhow::Result<()> {
 /// The time until a chain of so many is Ready. The last comes first, so that all have to wait.
 async fn chain(fleet: &Fleet, length: usize) -> anyhow::Result<Duration> {
     let link = |number: usize| {
-        let before = number.checked_sub(1).map(|before| json!({"name": format!("link-{before}")}));
+        let before = number
+            .checked_sub(1)
+            .map(|before| json!({"name": format!("link-{before}")}));
         let dependencies: Vec<_> = before.into_iter().collect();
-        fleet.plugin(&format!("link-{number}"), json!({"dependencies": dependencies}))
+        fleet.plugin(
+            &format!("link-{number}"),
+            json!({"dependencies": dependencies}),
+        )
     };
-    let rest = (1..length).rev().map(link).collect::<anyhow::Result<Vec<_>>>()?;
+    let rest = (1..length)
+        .rev()
+        .map(link)
+        .collect::<anyhow::Result<Vec<_>>>()?;
     fleet.create(rest).await?;
     let begin = Instant::now();
     let first = vec![link(0)?];
@@ -232,17 +261,29 @@ async fn helm(
 async fn check(client: &Client, prefix: &str) -> anyhow::Result<()> {
     let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let maps = maps.list_metadata(&ListParams::default()).await?;
-    let found = maps.iter().filter(|map| map.name_any().starts_with(prefix)).count();
+    let found = maps
+        .iter()
+        .filter(|map| map.name_any().starts_with(prefix))
+        .count();
     let expected = PLUGINS * (chart::OBJECTS - 8);
-    ensure!(found == expected, "{prefix}: {found} config maps, not {expected}");
+    ensure!(
+        found == expected,
+        "{prefix}: {found} config maps, not {expected}"
+    );
     let secrets: Api<Secret> = Api::default_namespaced(client.clone());
-    let records = secrets.list_metadata(&ListParams::default().labels("owner=helm,status=deployed"));
-    let records = records.await?;
+    let deployed = ListParams::default().labels("owner=helm,status=deployed");
+    let records = secrets.list_metadata(&deployed).await?;
     let name = |record: &kube::core::PartialObjectMeta<Secret>| {
-        record.labels().get("name").is_some_and(|name| name.starts_with(prefix))
+        record
+            .labels()
+            .get("name")
+            .is_some_and(|name| name.starts_with(prefix))
     };
     let found = records.iter().filter(|record| name(record)).count();
-    ensure!(found == PLUGINS, "{prefix}: {found} releases, not {PLUGINS}");
+    ensure!(
+        found == PLUGINS,
+        "{prefix}: {found} releases, not {PLUGINS}"
+    );
     Ok(())
 }
 
@@ -254,7 +295,8 @@ async fn versions(client: &Client) -> anyhow::Result<Vec<(String, Option<String>
     let events: Api<k8s_openapi::api::core::v1::Event> = Api::default_namespaced(client.clone());
     let params = ListParams::default();
     let mut versions = Vec::new();
-    let mut add = |kind: &str, name: String, version| versions.push((format!("{kind} {name}"), version));
+    let mut add =
+        |kind: &str, name: String, version| versions.push((format!("{kind} {name}"), version));
     for one in plugins.list_metadata(&params).await? {
         add("plugin", one.name_any(), one.resource_version());
     }
@@ -288,7 +330,10 @@ async fn when_quiet(id: u32) -> anyhow::Result<Duration> {
     Ok(used)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "memory in bytes is far below 2^52")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "memory in bytes is far below 2^52"
+)]
 fn mib(bytes: u64) -> f64 {
     bytes as f64 / MIB
 }

@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
 use crate::chart;
@@ -134,7 +134,10 @@ async fn change(fleet: &Fleet, plan: &mut Plan) -> anyhow::Result<usize> {
         };
         let plugin = fleet.plugin(&name, spec)?;
         let params = PatchParams::apply("trial").force();
-        fleet.plugins.patch(&name, &params, &Patch::Apply(&plugin)).await?;
+        fleet
+            .plugins
+            .patch(&name, &params, &Patch::Apply(&plugin))
+            .await?;
         plan.insert(name, wanted);
     }
     Ok(changes)
@@ -156,7 +159,15 @@ async fn check(client: &Client, plan: &Plan) -> anyhow::Result<()> {
         .list(&ours)
         .await?
         .into_iter()
-        .map(|map| (map.name_any(), map.data.unwrap_or_default().remove("word").unwrap_or_default()))
+        .map(|map| {
+            (
+                map.name_any(),
+                map.data
+                    .unwrap_or_default()
+                    .remove("word")
+                    .unwrap_or_default(),
+            )
+        })
         .collect();
     let expected: BTreeMap<String, String> = installed
         .iter()
@@ -164,14 +175,17 @@ async fn check(client: &Client, plan: &Plan) -> anyhow::Result<()> {
             (0..*maps).map(move |number| (format!("{name}-{number}"), word.to_string()))
         })
         .collect();
-    ensure!(found == expected, "config maps are {found:?}, not {expected:?}");
+    ensure!(
+        found == expected,
+        "config maps are {found:?}, not {expected:?}"
+    );
 
     let expected: BTreeSet<String> = installed.keys().map(|name| (*name).to_owned()).collect();
     for (group, version, kind) in SINGLE {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
         let objects: Api<DynamicObject> = Api::default_namespaced_with(client.clone(), &resource);
         let objects = objects.list_metadata(&ours).await?;
-        let found: BTreeSet<String> = objects.iter().map(|object| object.name_any()).collect();
+        let found: BTreeSet<String> = objects.iter().map(ResourceExt::name_any).collect();
         ensure!(found == expected, "{kind}: {found:?}, not {expected:?}");
     }
     check_records(client, &expected).await
@@ -180,13 +194,19 @@ async fn check(client: &Client, plan: &Plan) -> anyhow::Result<()> {
 /// Each installed plugin has one record that says so, none is half done, and nothing else has records.
 async fn check_records(client: &Client, expected: &BTreeSet<String>) -> anyhow::Result<()> {
     let secrets: Api<Secret> = Api::default_namespaced(client.clone());
-    let records = secrets.list_metadata(&ListParams::default().labels("owner=helm")).await?;
+    let records = secrets
+        .list_metadata(&ListParams::default().labels("owner=helm"))
+        .await?;
     let mut deployed = BTreeSet::new();
     for record in &records {
         let labels = record.labels();
         let label = |name: &str| labels.get(name).map_or("", String::as_str);
         let name = label("name").to_owned();
-        ensure!(expected.contains(&name), "{} is left behind", record.name_any());
+        ensure!(
+            expected.contains(&name),
+            "{} is left behind",
+            record.name_any()
+        );
         let status = label("status");
         ensure!(
             matches!(status, "deployed" | "superseded" | "failed"),
@@ -194,10 +214,17 @@ async fn check_records(client: &Client, expected: &BTreeSet<String>) -> anyhow::
             record.name_any()
         );
         if status == "deployed" {
-            ensure!(deployed.insert(name), "two records of {} are deployed", label("name"));
+            ensure!(
+                deployed.insert(name),
+                "two records of {} are deployed",
+                label("name")
+            );
         }
     }
-    ensure!(deployed == *expected, "deployed are {deployed:?}, not {expected:?}");
+    ensure!(
+        deployed == *expected,
+        "deployed are {deployed:?}, not {expected:?}"
+    );
     Ok(())
 }
 

@@ -57,7 +57,9 @@ impl Fleet {
             let params = PostParams::default();
             let name = plugin.name_any();
             let created = self.plugins.create(&params, &plugin).await;
-            created.map(|_| ()).with_context(|| format!("failed to create {name}"))
+            created
+                .map(|_| ())
+                .with_context(|| format!("failed to create {name}"))
         });
         let created = futures::stream::iter(created).buffer_unordered(AT_ONCE);
         created.try_collect::<()>().await
@@ -66,7 +68,9 @@ impl Fleet {
     pub(crate) async fn delete(&self, names: Vec<String>) -> anyhow::Result<()> {
         let deleted = names.into_iter().map(|name| async move {
             let deleted = self.plugins.delete(&name, &DeleteParams::default()).await;
-            deleted.map(|_| ()).with_context(|| format!("failed to delete {name}"))
+            deleted
+                .map(|_| ())
+                .with_context(|| format!("failed to delete {name}"))
         });
         let deleted = futures::stream::iter(deleted).buffer_unordered(AT_ONCE);
         deleted.try_collect::<()>().await

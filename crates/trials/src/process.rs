@@ -58,9 +58,17 @@ impl Embedded {
 
 /// `outrigger serve` on a cluster.
 pub(crate) fn serve(binary: &Path, kubeconfig: &Path, log: &Path) -> anyhow::Result<Child> {
-    let log = fs_err::OpenOptions::new().create(true).append(true).open(log)?;
+    let log = fs_err::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(log)?;
     command(binary)
-        .args(["serve", "--install-crds", "--no-leader-election", "--kubeconfig"])
+        .args([
+            "serve",
+            "--install-crds",
+            "--no-leader-election",
+            "--kubeconfig",
+        ])
         .arg(kubeconfig)
         .stdout(Stdio::null())
         .stderr(Stdio::from(log.into_parts().0))
@@ -71,7 +79,6 @@ pub(crate) fn serve(binary: &Path, kubeconfig: &Path, log: &Path) -> anyhow::Res
 /// A client of the cluster that a kubeconfig names.
 pub(crate) async fn client(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
     let file = Kubeconfig::read_from(kubeconfig)?;
-    let config =
-        kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+    let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
     Ok(kube::Client::try_from(config)?)
 }

@@ -13,9 +13,8 @@ pub(crate) fn cpu(id: u32) -> anyhow::Result<Duration> {
     // The name, in brackets, may have spaces.
     let (_, rest) = line.rsplit_once(')').context("the line has a name")?;
     let mut fields = rest.split_whitespace().skip(11);
-    let mut field = || -> anyhow::Result<u64> {
-        Ok(fields.next().context("the line is too short")?.parse()?)
-    };
+    let mut field =
+        || -> anyhow::Result<u64> { Ok(fields.next().context("the line is too short")?.parse()?) };
     let ticks = field()? + field()?;
     Ok(Duration::from_millis(ticks * 1000 / TICKS))
 }
