@@ -15,7 +15,7 @@ mod dependants;
 mod disable;
 mod edit;
 mod enable;
-mod file;
+pub(crate) mod file;
 mod history;
 mod install;
 mod list;
