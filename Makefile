@@ -3,7 +3,7 @@
 .PHONY: run test lint e2e bench
 
 run:
-	cargo run --quiet --bin outrigger -- chart template demo examples/charts/lighthouse
+	cargo run --quiet --bin outrigger -- up --plugins examples/plugins
 
 test:
 	cargo test

@@ -6,6 +6,7 @@ use crate::commands;
 
 const EXAMPLES: &str = "\
 Examples:
+  outrigger up --plugins examples/plugins             A cluster to try things on
   outrigger chart template web ./chart -f site.yaml   What a Helm chart would install
   outrigger chart images ./chart -o json              The images that it would run
   outrigger apiserver --data ./data                   A Kubernetes API on this machine
@@ -46,6 +47,10 @@ pub(crate) enum Command {
     /// Switch components of a cluster on and off, and configure them
     #[command(subcommand, visible_alias = "plugins")]
     Plugin(commands::plugin::Verb),
+    /// Keep the plugins of a cluster installed, healthy and in order
+    Serve(Box<commands::serve::Args>),
+    /// Start a cluster to try things on: API, simulated workloads and plugins in one process
+    Up(Box<commands::up::Args>),
     /// Print the version of this build
     Version(commands::version::Args),
 }

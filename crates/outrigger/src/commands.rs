@@ -9,6 +9,8 @@ pub(crate) mod apiserver;
 pub(crate) mod chart;
 pub(crate) mod completion;
 pub(crate) mod plugin;
+pub(crate) mod serve;
+pub(crate) mod up;
 pub(crate) mod version;
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -18,6 +20,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Chart(chart) => chart::run(&chart, &printer),
         Command::Completion(args) => completion::run(&args, &printer),
         Command::Plugin(verb) => plugin::run(&verb, &printer),
+        Command::Serve(args) => serve::run(&args),
+        Command::Up(args) => up::run(&args, &printer),
         Command::Version(args) => version::run(&args, &printer),
     }
 }

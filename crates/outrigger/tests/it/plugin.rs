@@ -27,6 +27,7 @@ fn each_verb_has_help_with_an_example() {
         "disable",
         "set",
         "upgrade",
+        "diff",
         "history",
         "rollback",
         "uninstall",

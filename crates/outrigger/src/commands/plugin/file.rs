@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::report::HintExt as _;
 
 /// All plugins of files, of the files in folders, and of stdin if a path is `-`.
-pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
+pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
     let mut plugins = Vec::new();
     for path in paths {
         if path == Path::new("-") {
