@@ -130,7 +130,7 @@ impl Known {
         let key = key(&plugin);
         let before = self.plugins.get(&key).and_then(|(_, ready)| *ready);
         let ready = before.or_else(|| (is_done(&plugin)).then_some(after));
-        let is_passing = !plugin.is_observed() || !is_at_rest(plugin.phase());
+        let is_passing = !plugin.is_observed() || !is_at_rest(plugin.phase()) || plugin.phase() == Phase::Waiting;
         lines.set(&name(&key), line(&name(&key), &plugin, ready), is_passing);
         self.plugins.insert(key, (plugin, ready));
     }
