@@ -52,6 +52,12 @@ pub struct Entry {
     pub object: ObjectId,
     /// Whether it stays when the release goes.
     pub keep: bool,
+    /// Its version after it was applied, or as it was found if nothing had to be done.
+    #[serde(skip)]
+    pub resource_version: Option<String>,
+    /// The names of the fields that were ours then.
+    #[serde(skip)]
+    pub fields: Option<Value>,
 }
 
 /// What all steps of a run share.
@@ -83,8 +89,10 @@ pub async fn execute(
 ) -> Result<Outcome, Failure> {
     let context = Context::new(cluster, options, progress);
     if !plan.action.is_recorded() {
-        fenced(&context, Box::pin(perform(&context, &plan, &mut None))).await?;
-        return Ok(outcome(&plan));
+        let mut none = None;
+        let work = Box::pin(perform(&context, &plan, &mut none));
+        let states = fenced(&context, work).await?;
+        return Ok(outcome(&plan, &states));
     }
     let records = Records::begin(&context, &plan).await?;
     let mut record = Some(records.current.clone());
@@ -92,9 +100,9 @@ pub async fn execute(
     let result = fenced(&context, work).await;
     let records = records.with(record);
     match result {
-        Ok(()) => {
+        Ok(states) => {
             records.succeed(&context, &plan).await?;
-            Ok(outcome(&plan))
+            Ok(outcome(&plan, &states))
         }
         Err(failure) => {
             records.fail(&context, plan.action, &failure).await;
@@ -104,10 +112,10 @@ pub async fn execute(
 }
 
 /// Ends work that outlives its deadline because the server does not answer.
-async fn fenced(
+async fn fenced<T>(
     context: &Context<'_>,
-    work: impl Future<Output = Result<(), Failure>>,
-) -> Result<(), Failure> {
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     let result = tokio::time::timeout_at(context.deadline + GRACE, work).await;
     result.unwrap_or(Err(Failure::TimedOut))
 }
@@ -116,13 +124,14 @@ async fn perform(
     context: &Context<'_>,
     plan: &Plan,
     record: &mut Option<Record>,
-) -> Result<(), Failure> {
+) -> Result<Vec<Entry>, Failure> {
     definitions::install(context, plan).await?;
     let events = plan.action.hooks().filter(|_| context.options.hooks);
     if let (Some((before, _)), Some(record)) = (events, record.as_mut()) {
         hooks::run(context, &plan.release, &mut record.hooks, before).await?;
     }
     let states = apply::objects(context, plan).await?;
+    let entries = states.iter().map(entry).collect();
     apply::prune(context, plan).await?;
     if context.options.wait {
         let awaited = states
@@ -142,13 +151,29 @@ async fn perform(
     if let (Some((_, after)), Some(record)) = (events, record.as_mut()) {
         hooks::run(context, &plan.release, &mut record.hooks, after).await?;
     }
-    Ok(())
+    Ok(entries)
 }
 
-fn outcome(plan: &Plan) -> Outcome {
-    let entry = |object: &Object| Entry {
-        object: object.id().clone(),
-        keep: object.is_kept(),
+/// What is told of an object that was applied.
+fn entry((id, state): &State) -> Entry {
+    let version = &state["metadata"]["resourceVersion"];
+    Entry {
+        object: id.clone(),
+        keep: false,
+        resource_version: version.as_str().map(str::to_owned),
+        fields: crate::fields::applied(state).cloned(),
+    }
+}
+
+fn outcome(plan: &Plan, applied: &[Entry]) -> Outcome {
+    let entry = |object: &Object| {
+        let applied = applied.iter().find(|entry| entry.object == *object.id());
+        Entry {
+            object: object.id().clone(),
+            keep: object.is_kept(),
+            resource_version: applied.and_then(|entry| entry.resource_version.clone()),
+            fields: applied.and_then(|entry| entry.fields.clone()),
+        }
     };
     let desired = plan.desired();
     let still = [Change::Unchanged, Change::Keep];

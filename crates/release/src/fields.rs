@@ -74,6 +74,11 @@ pub(crate) fn compare(wanted: &Value, live: &Value) -> Comparison {
     }
 }
 
+/// The names of the fields that we own by applying.
+pub(crate) fn applied(live: &Value) -> Option<&Value> {
+    owned(live).map(|entry| &entry["fieldsV1"])
+}
+
 /// Our entry in the list of managers.
 fn owned(live: &Value) -> Option<&Value> {
     managers(live).iter().find(|entry| {
