@@ -53,7 +53,7 @@ fn put_one(chart: &mut Chart, name: &str, whole: &str, content: &str) -> Result<
     match name {
         "Chart.yaml" | "Chart.lock" => return Err(Error::NotThis(whole.to_owned())),
         VALUES => return put_values(chart, whole, content),
-        SCHEMA => chart.schema = Some(Arc::new(content.as_bytes().to_vec())),
+        SCHEMA => chart.schema = Some(content.into()),
         _ if name.starts_with("templates/") => replace(&mut chart.templates, name, content),
         _ => replace(&mut chart.files, name, content),
     }
