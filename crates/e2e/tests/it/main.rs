@@ -4,3 +4,4 @@ mod boats;
 mod e2e_embedded;
 mod e2e_examples;
 mod e2e_kubernetes;
+mod e2e_plugins;
