@@ -33,7 +33,10 @@ metadata: {name: {{ .Release.Name }}}
 fn write_chart(folder: &Path) -> anyhow::Result<()> {
     let chart = folder.join("config");
     fs_err::create_dir_all(chart.join("templates"))?;
-    fs_err::write(chart.join("Chart.yaml"), "apiVersion: v2\nname: config\nversion: 1.0.0\n")?;
+    fs_err::write(
+        chart.join("Chart.yaml"),
+        "apiVersion: v2\nname: config\nversion: 1.0.0\n",
+    )?;
     fs_err::write(chart.join("values.yaml"), "text: hello\n")?;
     fs_err::write(chart.join("templates/config.yaml"), CONFIG)?;
     Ok(())
@@ -67,7 +70,7 @@ async fn text(client: &Client, name: &str) -> anyhow::Result<Option<String>> {
     Ok(map.and_then(|map| map.data?.get("text").cloned()))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn plugins_are_installed_changed_corrected_and_removed() -> anyhow::Result<()> {
     let kubernetes = RealKubernetes::start(kubernetes::Options::default()).await?;
     let client = kubernetes.client();
@@ -87,7 +90,12 @@ async fn plugins_are_installed_changed_corrected_and_removed() -> anyhow::Result
     let controller = tokio::spawn(outrigger_controller::run(client.clone(), options, shutdown));
 
     let spec = |dependencies: Value| json!({"repo": repo, "chart": "config", "dependencies": dependencies});
-    create(&client, "app", spec(json!([{"name": "base", "version": ">=1"}]))).await?;
+    create(
+        &client,
+        "app",
+        spec(json!([{"name": "base", "version": ">=1"}])),
+    )
+    .await?;
     let began = Instant::now();
     create(&client, "base", spec(json!([]))).await?;
     until_phase(&client, "app", Phase::Ready).await?;
@@ -133,7 +141,8 @@ async fn mirror(client: &Client, repo: &str) -> anyhow::Result<()> {
         "apiVersion": "plugins.kubegems.io/v1beta1", "kind": "Plugin", "metadata": {"name": "component-a"},
         "spec": {"enabled": true, "kind": "helm", "repo": repo, "name": "config", "version": "v1.0.0"},
     });
-    api.create(&PostParams::default(), &serde_json::from_value(object)?).await?;
+    api.create(&PostParams::default(), &serde_json::from_value(object)?)
+        .await?;
     until_phase(client, "component-a", Phase::Ready).await?;
     let is_installed = |object: Option<&DynamicObject>| {
         object.is_some_and(|object| object.data["status"]["phase"] == "Installed")
@@ -142,7 +151,9 @@ async fn mirror(client: &Client, repo: &str) -> anyhow::Result<()> {
     tokio::time::timeout(WITHIN, waited).await??;
     api.delete("component-a", &DeleteParams::default()).await?;
     let plugins: Api<Plugin> = Api::default_namespaced(client.clone());
-    let gone = await_condition(plugins, "component-a", |plugin: Option<&Plugin>| plugin.is_none());
+    let gone = await_condition(plugins, "component-a", |plugin: Option<&Plugin>| {
+        plugin.is_none()
+    });
     tokio::time::timeout(WITHIN, gone).await??;
     assert_eq!(text(client, "component-a").await?, None);
     Ok(())
