@@ -356,7 +356,7 @@ async fn waiting_ends_by_the_event_by_a_failure_or_by_the_clock() {
         .await
         .unwrap_err();
     assert!(
-        text(&error).contains("default/shop is the controller has not seen it yet"),
+        text(&error).contains("default/shop is not seen by the controller yet"),
         "{error:#}"
     );
     let report = |phase: &'static str| {
