@@ -50,10 +50,9 @@ async fn try_definitions(client: &Client) -> anyhow::Result<()> {
 /// Each with the words that the server must have for it.
 async fn try_rules(client: &Client) -> anyhow::Result<()> {
     let plugins: Api<Plugin> = Api::default_namespaced(client.clone());
-    let good = plugin(
-        "good",
-        json!({"repo": "https://charts.example.com", "valuesFrom": [{"kind": "Secret", "name": "s", "key": "k", "targetPath": "a"}]}),
-    );
+    let values = json!([{"kind": "Secret", "name": "s", "key": "k", "targetPath": "a"}]);
+    let spec = json!({"repo": "https://charts.example.com", "valuesFrom": values});
+    let good = plugin("good", &spec)?;
     let made = plugins.create(&PostParams::default(), &good).await?;
     assert!(made.spec.enabled);
     let wrong = [
@@ -83,7 +82,7 @@ async fn try_rules(client: &Client) -> anyhow::Result<()> {
     ];
     for (spec, words) in wrong {
         let created = plugins
-            .create(&PostParams::default(), &plugin("wrong", spec))
+            .create(&PostParams::default(), &plugin("wrong", &spec)?)
             .await;
         ensure_told(created.err(), words)?;
     }
@@ -99,12 +98,12 @@ async fn try_rules(client: &Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn plugin(name: &str, spec: Value) -> Plugin {
+fn plugin(name: &str, spec: &Value) -> anyhow::Result<Plugin> {
     let object = json!({
         "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin",
         "metadata": {"name": name}, "spec": spec,
     });
-    serde_json::from_value(object).unwrap_or_else(|error| panic!("{error}"))
+    Ok(serde_json::from_value(object)?)
 }
 
 fn ensure_told(error: Option<kube::Error>, words: &str) -> anyhow::Result<()> {
