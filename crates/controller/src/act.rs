@@ -2,6 +2,7 @@
 
 mod inventory;
 mod material;
+mod preview;
 mod removal;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +27,7 @@ use crate::observe::Wanted;
 use crate::pass::Pass;
 use crate::trouble::{self, Trouble};
 
+pub(crate) use preview::plan;
 pub(crate) use removal::{cascade, remove};
 
 /// Longest notes that are kept in the status.

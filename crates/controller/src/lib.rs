@@ -29,6 +29,7 @@ mod news;
 mod objects;
 mod observe;
 mod pass;
+mod preview;
 mod queue;
 mod references;
 mod sources;
@@ -49,6 +50,7 @@ use tokio::sync::mpsc;
 
 pub use backoff::Backoff;
 pub use key::Key;
+pub use preview::{Problem, preview};
 
 use crate::context::Context;
 use crate::engine::Engine;

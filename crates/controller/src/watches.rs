@@ -233,7 +233,7 @@ pub(crate) fn defaults(client: Client, news: Sender<News>) -> Watch {
     ))
 }
 
-fn registry(map: &ConfigMap) -> Option<String> {
+pub(crate) fn registry(map: &ConfigMap) -> Option<String> {
     let registry = map.data.as_ref()?.get(DEFAULTS_REGISTRY)?.trim();
     (!registry.is_empty()).then(|| registry.to_owned())
 }

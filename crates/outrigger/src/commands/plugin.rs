@@ -12,6 +12,7 @@ use crate::printer::Printer;
 mod change;
 mod connect;
 mod dependants;
+mod diff;
 mod disable;
 mod edit;
 mod enable;
@@ -30,6 +31,7 @@ mod upgrade;
 mod values;
 mod verdict;
 mod wait;
+mod wish;
 
 #[cfg(test)]
 mod tests;
@@ -60,6 +62,8 @@ pub(crate) enum Verb {
     Set(Box<set::Args>),
     /// Change the version of a plugin
     Upgrade(Box<upgrade::Args>),
+    /// Show what a change of a plugin would do to the cluster
+    Diff(Box<diff::Args>),
     /// List the revisions of a plugin
     History(history::Args),
     /// Go back to the version and values of an earlier revision
@@ -89,6 +93,7 @@ async fn perform(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
         Verb::Disable(args) => disable::run(args, printer).await,
         Verb::Set(args) => set::run(args, printer).await,
         Verb::Upgrade(args) => upgrade::run(args, printer).await,
+        Verb::Diff(args) => diff::run(args, printer).await,
         Verb::History(args) => history::run(args, printer).await,
         Verb::Rollback(args) => rollback::run(args, printer).await,
         Verb::Uninstall(args) => uninstall::run(args, printer).await,

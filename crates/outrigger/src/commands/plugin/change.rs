@@ -10,6 +10,7 @@ use crate::printer::Printer;
 
 /// The flags of verbs that change something.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Outcome")]
 pub(crate) struct ChangeFlags {
     /// Only say what would be; the API server checks it, nothing is kept
     #[arg(long)]
@@ -36,7 +37,11 @@ impl ChangeFlags {
         }
         let form = self.output.output;
         if form != Output::Table {
-            return match plugins {
+            let mut shown = plugins.to_vec();
+            for plugin in &mut shown {
+                plugin.metadata.managed_fields = None;
+            }
+            return match shown.as_slice() {
                 [plugin] => printer.value(form, plugin),
                 plugins => printer.value(form, &plugins),
             };

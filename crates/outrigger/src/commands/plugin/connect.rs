@@ -52,14 +52,19 @@ impl ClusterFlags {
         };
         match &self.kubeconfig {
             Some(path) => {
-                let kubeconfig = Kubeconfig::read_from(path)
-                    .with_context(|| format!("failed to read {}", path.display()))?;
-                Ok(Config::from_custom_kubeconfig(kubeconfig, &options).await?)
+                let kubeconfig = Kubeconfig::read_from(path).map_err(once)?;
+                let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+                config.map_err(once)
             }
-            None if self.context.is_some() => Ok(Config::from_kubeconfig(&options).await?),
-            None => Ok(Config::infer().await?),
+            None if self.context.is_some() => Config::from_kubeconfig(&options).await.map_err(once),
+            None => Config::infer().await.map_err(once),
         }
     }
+}
+
+/// These errors tell their causes themselves.
+fn once(error: impl std::error::Error) -> anyhow::Error {
+    anyhow!("{error}")
 }
 
 impl Connection {

@@ -28,13 +28,21 @@ Files may hold plugins of KubeGems, its Bundles, and Apps of TKEStack too.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// What to call it
-    #[arg(required_unless_present = "files")]
+    #[arg(required_unless_present = "plugin_files")]
     name: Option<String>,
     /// The chart: its name in the repository if that is another one, or a folder, an archive, or a URL
     chart: Option<String>,
     /// Plugins in files or folders instead of flags, `-` for stdin; those that exist are changed
-    #[arg(short = 'F', long = "file", value_name = "FILE", conflicts_with_all = ["name", "chart", "repo", "version", "path", "kind", "depends_on", "install_namespace", "image_registry"])]
-    files: Vec<PathBuf>,
+    #[arg(
+        short = 'F',
+        long = "file",
+        value_name = "FILE",
+        conflicts_with_all = [
+            "name", "chart", "repo", "version", "path", "kind", "depends_on", "install_namespace", "image_registry",
+            "files", "set", "set_string", "set_json", "set_file", "set_literal",
+        ]
+    )]
+    plugin_files: Vec<PathBuf>,
     /// Where the chart is: https://, file://, a folder, or the name of a Repository
     #[arg(long, value_name = "URL")]
     repo: Option<String>,
@@ -90,17 +98,17 @@ fn parse_dependency(text: &str) -> Result<Dependency, String> {
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let folder = std::env::current_dir()?;
-    let mut plugins = if args.files.is_empty() {
+    let mut plugins = if args.plugin_files.is_empty() {
         vec![from_flags(args, &folder)?]
     } else {
-        file::read(&args.files)?
+        file::read(&args.plugin_files)?
     };
     for plugin in &mut plugins {
         let repo = plugin.spec.repo.as_deref();
         plugin.spec.repo = repo.map(|repo| repo_path::absolute(repo, &folder));
     }
     let connection = args.cluster.connect().await?;
-    let is_new = args.files.is_empty();
+    let is_new = args.plugin_files.is_empty();
     let installed = install(&connection, plugins, is_new, args.change.dry_run).await?;
     let change = &args.change;
     change

@@ -58,13 +58,11 @@ pub(super) async fn roll_back(
     );
     let cluster = release::cluster(connection, &plugin).await?;
     let id = release::id(&plugin);
-    let revision = match revision {
-        Some(revision) => revision,
-        None => {
-            let history = outrigger_release::history(&cluster, &id).await?;
-            last_good(&history)
-                .ok_or_else(|| anyhow!("plugin {name} has no earlier good revision"))?
-        }
+    let revision = if let Some(revision) = revision {
+        revision
+    } else {
+        let history = outrigger_release::history(&cluster, &id).await?;
+        last_good(&history).ok_or_else(|| anyhow!("plugin {name} has no earlier good revision"))?
     };
     let record = outrigger_release::release(&cluster, &id, Some(revision)).await;
     let record = record.hint("outrigger plugin history NAME lists the revisions")?;

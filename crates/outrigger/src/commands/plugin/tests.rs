@@ -1,19 +1,28 @@
-//! The verbs on an embedded API server, in this process. There is no controller: what is tested is what they write.
+//! The verbs on an embedded API server, in this process. Without a controller what is tested is what they write; with
+//! one, what comes of it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use kube::Client;
 use kube::api::{Api, PostParams};
 use outrigger_api::annotation::{CASCADE, FORCE};
-use outrigger_api::plugin::Plugin;
+use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_apiserver::server::{Options, Server};
-use serde_json::json;
+use outrigger_apiserver::simulate;
+use outrigger_release::Change;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::connect::Connection;
 use super::disable::{ReachFlags, disable};
 use super::edit::edit;
 use super::enable::enable;
 use super::install::install;
+use super::rollback::roll_back;
 use super::uninstall::uninstall;
-use super::{file, progress, verdict};
+use super::{diff, file, progress, release, repo_path, verdict};
 
 struct Cluster {
     server: Server,
@@ -341,13 +350,13 @@ async fn waiting_ends_by_the_event_by_a_failure_or_by_the_clock() {
     let cluster = Cluster::with_a_shop().await;
     let client = &cluster.connection.client;
     let key = vec![("default".to_owned(), "shop".to_owned())];
-    let soon = std::time::Duration::from_millis(50);
-    let late = std::time::Duration::from_secs(30);
+    let soon = Duration::from_millis(50);
+    let late = Duration::from_secs(30);
     let error = progress::wait(client, &key, verdict::Goal::Ready, soon)
         .await
         .unwrap_err();
     assert!(
-        text(&error).contains("default/shop is the controller has not seen it yet"),
+        text(&error).contains("default/shop is not seen by the controller yet"),
         "{error:#}"
     );
     let report = |phase: &'static str| {
@@ -380,4 +389,210 @@ async fn waiting_ends_by_the_event_by_a_failure_or_by_the_clock() {
     waited.unwrap();
     removed.unwrap();
     cluster.server.close().await;
+}
+
+/// How long anything may take before a test gives up.
+const WITHIN: Duration = Duration::from_mins(1);
+
+async fn settle(cluster: &Cluster, name: &str, goal: verdict::Goal) {
+    let key = [("default".to_owned(), name.to_owned())];
+    progress::wait(&cluster.connection.client, &key, goal, WITHIN)
+        .await
+        .unwrap();
+}
+
+/// A cluster with a controller at work.
+struct Manned {
+    cluster: Cluster,
+    end: Arc<Notify>,
+    controller: tokio::task::JoinHandle<()>,
+}
+
+impl Manned {
+    async fn start() -> Self {
+        let cluster = Cluster::start().await;
+        cluster.server.run_controllers();
+        cluster.server.simulate_workloads(simulate::Options {
+            delay: Duration::from_millis(1),
+            ..simulate::Options::default()
+        });
+        let end = Arc::new(Notify::new());
+        let stop = Arc::clone(&end);
+        let client = cluster.connection.client.clone();
+        let options = outrigger_controller::Options::default();
+        let controller = outrigger_controller::run(client, options, async move {
+            stop.notified().await;
+        });
+        Self {
+            cluster,
+            end,
+            controller: tokio::spawn(controller),
+        }
+    }
+
+    /// Installs plugins of the examples, and waits until they are ready.
+    async fn install_examples(&self, path: &str) -> Vec<Plugin> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let folder = folder.canonicalize().unwrap();
+        let mut plugins = file::read(&[folder.join("examples").join(path)]).unwrap();
+        for plugin in &mut plugins {
+            let repo = plugin.spec.repo.as_deref();
+            plugin.spec.repo = repo.map(|repo| repo_path::absolute(repo, &folder));
+            if plugin.spec.kind == PluginKind::Template {
+                let repo = plugin.spec.repo.clone();
+                plugin.spec.values.insert("repo".to_owned(), json!(repo));
+            }
+        }
+        let connection = &self.cluster.connection;
+        let installed = install(connection, plugins, false, false).await.unwrap();
+        let keys: Vec<_> = installed.iter().map(progress::key).collect();
+        progress::wait(&connection.client, &keys, verdict::Goal::Ready, WITHIN)
+            .await
+            .unwrap();
+        installed
+    }
+
+    async fn stop(self) {
+        self.end.notify_one();
+        self.controller.await.unwrap();
+        self.cluster.server.close().await;
+    }
+}
+
+/// One with the example plugin `lighthouse`, ready.
+async fn with_a_lighthouse() -> Manned {
+    let manned = Manned::start().await;
+    manned.install_examples("plugins/lighthouse.yaml").await;
+    manned
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_example_becomes_ready() {
+    let manned = Manned::start().await;
+    let installed = manned.install_examples("plugins").await;
+    assert!(installed.len() >= 15);
+    let connection = &manned.cluster.connection;
+    let needed = disable(connection, "tracing", ReachFlags::default(), false).await;
+    assert_eq!(
+        text(&needed.unwrap_err()),
+        "plugin default/tracing is needed by default/demo-shop"
+    );
+    manned.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_all_in_one_example_becomes_ready_with_its_children() {
+    let manned = Manned::start().await;
+    manned.install_examples("all-in-one.yaml").await;
+    let names = manned.cluster.names().await;
+    let expected = [
+        "platform",
+        "platform-alerts",
+        "platform-metrics",
+        "platform-monitoring",
+        "platform-storage",
+    ];
+    assert_eq!(names, expected);
+    for name in names {
+        assert!(manned.cluster.get(&name).await.is_ready(), "{name}");
+    }
+    manned.stop().await;
+}
+
+async fn set(cluster: &Cluster, values: &Value) {
+    let api = cluster.connection.plugins();
+    let changed = edit(&api, "lighthouse", false, |plugin| {
+        plugin.spec.values = values.as_object().unwrap().clone();
+        Ok(())
+    });
+    changed.await.unwrap();
+    settle(cluster, "lighthouse", verdict::Goal::Ready).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_foreseen_made_recorded_taken_back_and_switched_off() {
+    let manned = with_a_lighthouse().await;
+    let cluster = &manned.cluster;
+    let connection = &cluster.connection;
+    let folder = Path::new("/");
+    // Nothing to do as it is.
+    let plugin = cluster.get("lighthouse").await;
+    let plan = diff::plan(connection, plugin.clone(), folder)
+        .await
+        .unwrap();
+    assert!(plan.is_empty(), "{plan}");
+    // What a change would do is told, and not done.
+    let mut wanted = plugin.clone();
+    wanted.spec.values.insert("replicas".to_owned(), json!(3));
+    let plan = diff::plan(connection, wanted, folder).await.unwrap();
+    assert_eq!(plan.count(Change::Update), 1, "{plan}");
+    assert!(plan.to_string().contains("spec.replicas: 2 -> 3"), "{plan}");
+    assert_eq!(cluster.get("lighthouse").await, plugin);
+    // Done, it is a new revision.
+    let before = Value::Object(plugin.spec.values.clone());
+    let mut values = before.clone();
+    values["replicas"] = json!(3);
+    set(cluster, &values).await;
+    let cluster_of_release = release::cluster(connection, &plugin).await.unwrap();
+    let id = release::id(&plugin);
+    let history = outrigger_release::history(&cluster_of_release, &id)
+        .await
+        .unwrap();
+    assert_eq!(history.len(), 2);
+    // Taken back, the plugin has its old values and the exact version.
+    let (plugin, revision) = roll_back(connection, "lighthouse", None, false)
+        .await
+        .unwrap();
+    assert_eq!(revision, 1);
+    assert_eq!(Value::Object(plugin.spec.values.clone()), before);
+    assert_eq!(plugin.spec.version.as_deref(), Some("0.1.0"));
+    settle(cluster, "lighthouse", verdict::Goal::Ready).await;
+    let status = cluster.get("lighthouse").await.status.unwrap();
+    assert_eq!(status.revision, Some(3));
+    // Switched off, nothing of it is left.
+    disable(connection, "lighthouse", ReachFlags::default(), false)
+        .await
+        .unwrap();
+    settle(cluster, "lighthouse", verdict::Goal::Disabled).await;
+    let deployments: Api<k8s_openapi::api::apps::v1::Deployment> =
+        Api::all(connection.client.clone());
+    assert_eq!(
+        deployments
+            .list(&kube::api::ListParams::default())
+            .await
+            .unwrap()
+            .items
+            .len(),
+        0
+    );
+    uninstall(connection, "lighthouse", ReachFlags::default(), false)
+        .await
+        .unwrap();
+    settle(cluster, "lighthouse", verdict::Goal::Gone).await;
+    manned.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_diff_of_what_cannot_be_says_what_the_conditions_would_say() {
+    let manned = with_a_lighthouse().await;
+    let cluster = &manned.cluster;
+    let mut plugin = cluster.get("lighthouse").await;
+    plugin.spec.version = Some("^9".to_owned());
+    let error = diff::plan(&cluster.connection, plugin.clone(), Path::new("/"))
+        .await
+        .unwrap_err();
+    assert!(
+        text(&error).contains("has no chart lighthouse of version \"^9\"; nearest: 0.1.0"),
+        "{error:#}"
+    );
+    plugin.spec.version = None;
+    plugin
+        .spec
+        .values
+        .insert("replicas".to_owned(), json!("many"));
+    let error = diff::plan(&cluster.connection, plugin, Path::new("/"))
+        .await
+        .unwrap_err();
+    assert!(text(&error).contains("replicas"), "{error:#}");
+    manned.stop().await;
 }
