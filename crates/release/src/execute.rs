@@ -89,7 +89,9 @@ pub async fn execute(
 ) -> Result<Outcome, Failure> {
     let context = Context::new(cluster, options, progress);
     if !plan.action.is_recorded() {
-        let states = fenced(&context, Box::pin(perform(&context, &plan, &mut None))).await?;
+        let mut none = None;
+        let work = Box::pin(perform(&context, &plan, &mut none));
+        let states = fenced(&context, work).await?;
         return Ok(outcome(&plan, &states));
     }
     let records = Records::begin(&context, &plan).await?;

@@ -6,3 +6,4 @@ mod e2e_embedded;
 mod e2e_examples;
 mod e2e_kubernetes;
 mod e2e_plugins;
+mod releases;

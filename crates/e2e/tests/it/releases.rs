@@ -1,0 +1,477 @@
+//! Releases on a real API server, worked on by both Helms and by us in turn.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail, ensure};
+use outrigger_chart::{Chart, Profile, load_path};
+use outrigger_release::{
+    Action, Cluster, Options, Outcome, ReleaseId, Rendering, execute, observe, past, plan, render,
+    uninstall,
+};
+use outrigger_testing::kubernetes::{self, RealKubernetes};
+use outrigger_testing::peers::{HELM3, HELM4, Peer};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The folder of the chart.
+const CHART: &str = "chart";
+
+const FILES: &[(&str, &str)] = &[
+    (
+        "Chart.yaml",
+        "apiVersion: v2\nname: web\nversion: 1.0.0\nappVersion: '7'\ndescription: A chart for tests\n",
+    ),
+    (
+        "values.yaml",
+        "v: '0'\nextra: ''\nnested: {list: [a, b], number: 5}\n",
+    ),
+    (
+        "templates/NOTES.txt",
+        "Version {{ .Values.v }} at revision {{ .Release.Revision }}",
+    ),
+    ("templates/objects.yaml", OBJECTS),
+    ("templates/hooks.yaml", HOOKS),
+];
+
+const OBJECTS: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: {{ .Release.Name }}-map}
+data:
+  v: {{ .Values.v | quote }}
+{{- if .Values.extra }}
+  extra: {{ .Values.extra | quote }}
+{{- end }}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: {{ .Release.Name }}-secret}
+stringData: {password: hunter2}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: {{ .Release.Name }}}
+spec:
+  selector: {app: web}
+  ports: [{port: 80, name: http}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: {{ .Release.Name }}}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: nginx:1
+        resources: {limits: {cpu: 0.5, memory: 1024Mi}}
+        ports: [{containerPort: 80}]
+        env: [{name: A, value: b}]
+";
+
+const HOOKS: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}-before
+  annotations: {helm.sh/hook: 'pre-install,pre-upgrade', helm.sh/hook-delete-policy: 'before-hook-creation,hook-succeeded'}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}-exam
+  annotations: {helm.sh/hook: test, helm.sh/hook-delete-policy: 'before-hook-creation,hook-succeeded'}
+";
+
+/// A real server, one Helm, a chart in a folder.
+struct Stage {
+    kubernetes: RealKubernetes,
+    cluster: Cluster,
+    helm: PathBuf,
+    folder: TempDir,
+    chart: Arc<Chart>,
+}
+
+impl Stage {
+    async fn open(helm: Peer) -> anyhow::Result<Self> {
+        let kubernetes = RealKubernetes::start(kubernetes::Options::default()).await?;
+        let folder = tempfile::tempdir()?;
+        for (name, text) in FILES {
+            let path = folder.path().join(CHART).join(name);
+            fs_err::create_dir_all(path.parent().context("the file is in a folder")?)?;
+            fs_err::write(path, text)?;
+        }
+        let chart = load_path(&folder.path().join(CHART), Profile::Helm4, &mut |_| {})?;
+        Ok(Self {
+            cluster: Cluster::new(kubernetes.client()),
+            kubernetes,
+            helm: helm.installed()?,
+            folder,
+            chart: Arc::new(chart),
+        })
+    }
+
+    /// Runs Helm and gives back what it printed.
+    #[expect(clippy::disallowed_methods, reason = "this test starts a peer")]
+    fn helm(&self, args: &[&str]) -> anyhow::Result<String> {
+        let output = Command::new(&self.helm)
+            .args(args)
+            .arg("--kubeconfig")
+            .arg(self.kubernetes.kubeconfig())
+            .current_dir(self.folder.path())
+            .env("HOME", self.folder.path())
+            .output()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !output.status.success() {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            bail!("helm {}: {errors}\n{text}", args.join(" "));
+        }
+        Ok(text)
+    }
+
+    fn helm_json(&self, args: &[&str]) -> anyhow::Result<Value> {
+        let text = self.helm(args)?;
+        serde_json::from_str(&text).with_context(|| format!("helm {}: {text}", args.join(" ")))
+    }
+
+    async fn deploy(&self, id: &ReleaseId, values: &Value) -> anyhow::Result<Outcome> {
+        let options = Options {
+            create_namespace: true,
+            ..Options::default()
+        };
+        let values = values.as_object().context("values are a map")?;
+        let past = past(&self.cluster, id).await?;
+        let rendering = Rendering::default();
+        let desired = render(&self.cluster, &past, &self.chart, values, &rendering).await?;
+        let observed = observe(&self.cluster, past, &desired).await?;
+        let plan = plan(desired, observed, &options)?;
+        Ok(execute(&self.cluster, plan, &options, &|_| {}).await?)
+    }
+
+    async fn get(&self, path: &str) -> anyhow::Result<Option<Value>> {
+        let request = kube::core::Request::new(
+            Path::new(path)
+                .parent()
+                .and_then(Path::to_str)
+                .context("a path")?,
+        );
+        let name = path.rsplit('/').next().context("a path has a name")?;
+        let request = request.get(name, &kube::api::GetParams::default())?;
+        match self.kubernetes.client().request(request).await {
+            Ok(object) => Ok(Some(object)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn data(&self, name: &str) -> anyhow::Result<Value> {
+        let path = format!("/api/v1/namespaces/default/configmaps/{name}");
+        let map = self.get(&path).await?.context("the map is there")?;
+        Ok(map["data"].clone())
+    }
+
+    /// Status and revision of a release as Helm lists it.
+    fn listed(&self, name: &str) -> anyhow::Result<Option<(String, String)>> {
+        let list = self.helm_json(&["list", "-o", "json"])?;
+        let list = list.as_array().cloned().unwrap_or_default();
+        let release = list.into_iter().find(|release| release["name"] == name);
+        Ok(release.map(|release| {
+            let text = |key: &str| release[key].as_str().unwrap_or_default().to_owned();
+            (text("status"), text("revision"))
+        }))
+    }
+}
+
+fn state(status: &str, revision: &str) -> (String, String) {
+    (status.to_owned(), revision.to_owned())
+}
+
+/// Every verb of Helm on a release that we made.
+async fn helm_goes_on_with_ours(helm: Peer) -> anyhow::Result<()> {
+    let stage = Stage::open(helm).await?;
+    let id = ReleaseId::new("default", "ours");
+    stage.deploy(&id, &json!({"v": "1", "extra": "x"})).await?;
+    assert_eq!(stage.listed("ours")?, Some(state("deployed", "1")));
+    let status = stage.helm_json(&["status", "ours", "-o", "json"])?;
+    assert_eq!(status["info"]["status"], "deployed");
+    assert_eq!(status["info"]["description"], "Install complete");
+    assert!(
+        stage
+            .helm(&["get", "notes", "ours"])?
+            .contains("Version 1 at revision 1")
+    );
+    assert!(stage.helm(&["get", "hooks", "ours"])?.contains("ours-exam"));
+    let values = stage.helm_json(&["get", "values", "ours", "--all", "-o", "json"])?;
+    assert_eq!(
+        values,
+        json!({"v": "1", "extra": "x", "nested": {"list": ["a", "b"], "number": 5}})
+    );
+    let manifest = stage.helm(&["get", "manifest", "ours"])?;
+    assert!(
+        manifest.contains("# Source: web/templates/objects.yaml"),
+        "{manifest}"
+    );
+    assert!(stage.helm(&["get", "all", "ours"])?.contains("CHART: web"));
+    assert!(
+        stage
+            .helm(&["get", "metadata", "ours"])?
+            .contains("APP_VERSION: 7")
+    );
+    stage.helm(&["test", "ours"])?;
+
+    stage.deploy(&id, &json!({"v": "2"})).await?;
+    assert_eq!(stage.data("ours-map").await?, json!({"v": "2"}));
+    let history = stage.helm_json(&["history", "ours", "-o", "json"])?;
+    let states: Vec<&str> = history
+        .as_array()
+        .context("a list")?
+        .iter()
+        .filter_map(|revision| revision["status"].as_str())
+        .collect();
+    assert_eq!(states, ["superseded", "deployed"]);
+    stage.helm(&["rollback", "ours", "1"])?;
+    assert_eq!(stage.listed("ours")?, Some(state("deployed", "3")));
+    assert_eq!(
+        stage.data("ours-map").await?,
+        json!({"v": "1", "extra": "x"})
+    );
+
+    let outcome = stage.deploy(&id, &json!({"v": "4"})).await?;
+    assert_eq!((outcome.action, outcome.revision), (Action::Upgrade, 4));
+    assert_eq!(stage.data("ours-map").await?, json!({"v": "4"}));
+    stage.helm(&[
+        "upgrade",
+        "ours",
+        CHART,
+        "--reuse-values",
+        "--set",
+        "extra=y",
+    ])?;
+    assert_eq!(
+        stage.data("ours-map").await?,
+        json!({"v": "4", "extra": "y"})
+    );
+    // Helm 3 changed the map from the client's side, so its fields are taken once more.
+    let values = json!({"v": "4", "extra": "y"});
+    let outcome = stage.deploy(&id, &values).await?;
+    ensure!(outcome.changed <= 1, "{outcome:?}");
+    let outcome = stage.deploy(&id, &values).await?;
+    assert_eq!(outcome.action, Action::Nothing, "{outcome:?}");
+    stage.helm(&["uninstall", "ours"])?;
+    assert_eq!(stage.listed("ours")?, None);
+    let map = stage
+        .get("/api/v1/namespaces/default/configmaps/ours-map")
+        .await?;
+    ensure!(map.is_none(), "the map is still there");
+    ensure!(past(&stage.cluster, &id).await?.is_empty());
+    Ok(())
+}
+
+/// A release that Helm made is upgraded, rolled back and removed by us.
+async fn we_go_on_with_helms(helm: Peer) -> anyhow::Result<()> {
+    let stage = Stage::open(helm).await?;
+    let id = ReleaseId::new("default", "theirs");
+    stage.helm(&[
+        "install",
+        "theirs",
+        CHART,
+        "--set",
+        "extra=x",
+        "--set-string",
+        "v=1",
+    ])?;
+    assert_eq!(
+        stage.data("theirs-map").await?,
+        json!({"v": "1", "extra": "x"})
+    );
+    let outcome = stage.deploy(&id, &json!({"v": "2"})).await?;
+    assert_eq!((outcome.action, outcome.revision), (Action::Upgrade, 2));
+    // The field that is not wanted any more is gone, though Helm 3 set it from the client's side.
+    assert_eq!(stage.data("theirs-map").await?, json!({"v": "2"}));
+    assert_eq!(stage.listed("theirs")?, Some(state("deployed", "2")));
+    let again = stage.deploy(&id, &json!({"v": "2"})).await?;
+    assert_eq!(again.action, Action::Nothing, "{again:?}");
+    let options = Options::default();
+    let back = outrigger_release::rollback(&stage.cluster, &id, None, &options, &|_| {}).await?;
+    assert_eq!(back.revision, 3);
+    assert_eq!(
+        stage.data("theirs-map").await?,
+        json!({"v": "1", "extra": "x"})
+    );
+    assert_eq!(stage.listed("theirs")?, Some(state("deployed", "3")));
+    uninstall(&stage.cluster, &id, &[], &options, &|_| {}).await?;
+    assert_eq!(stage.listed("theirs")?, None);
+    let secret = stage
+        .get("/api/v1/namespaces/default/secrets/theirs-secret")
+        .await?;
+    ensure!(secret.is_none(), "the Secret is still there");
+    Ok(())
+}
+
+/// An object without what no two can have in common.
+fn masked(mut object: Value) -> Value {
+    let Some(metadata) = object["metadata"].as_object_mut() else {
+        return object;
+    };
+    for key in [
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+        "generation",
+        "namespace",
+    ] {
+        metadata.remove(key);
+    }
+    if let Some(annotations) = metadata
+        .get_mut("annotations")
+        .and_then(Value::as_object_mut)
+    {
+        annotations.remove("meta.helm.sh/release-namespace");
+    }
+    let managers = metadata
+        .get_mut("managedFields")
+        .and_then(Value::as_array_mut);
+    for manager in managers.into_iter().flatten() {
+        if let Some(manager) = manager.as_object_mut() {
+            manager.remove("time");
+        }
+    }
+    if let Some(object) = object.as_object_mut() {
+        object.remove("status");
+    }
+    for key in ["clusterIP", "clusterIPs"] {
+        if object["spec"].get(key).is_some() {
+            object["spec"][key] = Value::Null;
+        }
+    }
+    object
+}
+
+#[tokio::test]
+async fn helm_3_goes_on_with_our_releases() -> anyhow::Result<()> {
+    helm_goes_on_with_ours(HELM3).await
+}
+
+#[tokio::test]
+async fn helm_4_goes_on_with_our_releases() -> anyhow::Result<()> {
+    helm_goes_on_with_ours(HELM4).await
+}
+
+#[tokio::test]
+async fn we_go_on_with_releases_of_helm_3() -> anyhow::Result<()> {
+    we_go_on_with_helms(HELM3).await
+}
+
+#[tokio::test]
+async fn we_go_on_with_releases_of_helm_4() -> anyhow::Result<()> {
+    we_go_on_with_helms(HELM4).await
+}
+
+#[tokio::test]
+async fn our_objects_are_those_that_helm_4_makes_down_to_the_owners_of_fields() -> anyhow::Result<()>
+{
+    let stage = Stage::open(HELM4).await?;
+    stage
+        .deploy(&ReleaseId::new("one", "web"), &json!({"v": "1"}))
+        .await?;
+    stage.helm(&[
+        "install",
+        "web",
+        CHART,
+        "-n",
+        "two",
+        "--create-namespace",
+        "--set-string",
+        "v=1",
+    ])?;
+    for path in [
+        "api/v1/namespaces/NS/configmaps/web-map",
+        "api/v1/namespaces/NS/secrets/web-secret",
+        "api/v1/namespaces/NS/services/web",
+        "apis/apps/v1/namespaces/NS/deployments/web",
+    ] {
+        let read = async |namespace: &str| -> anyhow::Result<Value> {
+            let path = format!("/{}", path.replace("NS", namespace));
+            let mut object = masked(stage.get(&path).await?.context("it is there")?);
+            // The controller writes its part at its own time.
+            if let Some(managers) = object["metadata"]["managedFields"].as_array_mut() {
+                managers.retain(|manager| manager["manager"] == "helm");
+            }
+            if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+                annotations.remove("deployment.kubernetes.io/revision");
+            }
+            Ok(object)
+        };
+        assert_eq!(read("one").await?, read("two").await?, "{path}");
+    }
+    let namespace = async |name: &str| -> anyhow::Result<Value> {
+        let namespace = stage.get(&format!("/api/v1/namespaces/{name}")).await?;
+        Ok(namespace.context("it is there")?["metadata"]["labels"]["name"].clone())
+    };
+    assert_eq!(namespace("one").await?, "one");
+    assert_eq!(namespace("two").await?, "two");
+    Ok(())
+}
+
+/// Text that hardly shrinks.
+fn noise(characters: usize) -> String {
+    let mut state = 7_u64;
+    let letters = (0..characters).map(|_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'!' + u8::try_from(state >> 58).unwrap_or_default())
+    });
+    letters.collect()
+}
+
+/// The record of such a release does not fit into a Secret; Helm could not have made it.
+async fn helm_takes_a_large_release_away(helm: Peer) -> anyhow::Result<()> {
+    let mut stage = Stage::open(helm).await?;
+    let chart = Arc::get_mut(&mut stage.chart).context("nobody else has it")?;
+    for name in ["one", "two"] {
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("large-{name}")},
+            "data": {"text": noise(640_000).replace(['{', '}'], "-")},
+        });
+        let file = format!("templates/{name}.yaml");
+        chart
+            .templates
+            .push(outrigger_chart::File::new(file, map.to_string()));
+    }
+    let id = ReleaseId::new("default", "large");
+    stage.deploy(&id, &json!({"v": "1"})).await?;
+    let parts = "/api/v1/namespaces/default/secrets/sh.helm.release.v1.large.v1.part0";
+    ensure!(stage.get(parts).await?.is_some(), "the record has parts");
+    assert_eq!(stage.listed("large")?, Some(state("deployed", "1")));
+    stage.helm(&["status", "large"])?;
+    stage.helm(&["get", "values", "large"])?;
+    stage.helm(&["uninstall", "large"])?;
+    for map in ["large-map", "large-one", "large-two"] {
+        let path = format!("/api/v1/namespaces/default/configmaps/{map}");
+        ensure!(stage.get(&path).await?.is_none(), "{map} is still there");
+    }
+    let gone = async {
+        while stage.get(parts).await?.is_some() {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), gone).await??;
+    Ok(())
+}
+
+#[tokio::test]
+async fn helm_3_lists_and_removes_a_release_over_one_mebibyte() -> anyhow::Result<()> {
+    helm_takes_a_large_release_away(HELM3).await
+}
+
+#[tokio::test]
+async fn helm_4_lists_and_removes_a_release_over_one_mebibyte() -> anyhow::Result<()> {
+    helm_takes_a_large_release_away(HELM4).await
+}
