@@ -291,6 +291,9 @@ pub struct PluginStatus {
     pub namespace: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_name: Option<String>,
+    /// The cluster that it is installed in, if that is not the one where the controller runs
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterReference>,
     /// The kind that is installed
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<PluginKind>,

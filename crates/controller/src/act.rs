@@ -246,6 +246,7 @@ fn note_outcome(pass: &mut Pass, wanted: &Wanted, outcome: Outcome) -> i64 {
     status.namespace = Some(plugin.release_namespace().to_owned());
     status.release_name = Some(plugin.release_name().to_owned());
     status.kind = Some(plugin.spec.kind);
+    status.cluster.clone_from(&plugin.spec.cluster);
     status.version = some_text(outcome.chart.version);
     status.app_version = some_text(outcome.chart.app_version);
     status.chart_digest = wanted.material.digest().map(str::to_owned);

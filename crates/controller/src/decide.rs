@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use kube::ResourceExt as _;
 use outrigger_api::annotation::{CASCADE, FORCE};
-use outrigger_api::plugin::{self, Drift, FINALIZER, Phase, Plugin, PluginKind};
+use outrigger_api::plugin::{self, ClusterReference, Drift, FINALIZER, Phase, Plugin, PluginKind};
 
 use crate::backoff::Backoff;
 use crate::conditions::{HEALTHY, READY, Saying};
@@ -201,6 +201,10 @@ fn refusal(facts: &Facts) -> Option<Obstacle> {
 fn forbidden_change(facts: &Facts) -> Option<Obstacle> {
     let (plugin, status) = (&facts.plugin, &facts.status);
     let kind_text = |kind: PluginKind| format!("{kind:?}").to_lowercase();
+    let cluster_text = |cluster: Option<&ClusterReference>| {
+        cluster.map_or_else(|| "here".to_owned(), |cluster| cluster.secret_name.clone())
+    };
+    let installed_cluster = status.kind.map(|_| cluster_text(status.cluster.as_ref()));
     let changes = [
         (
             "kind",
@@ -216,6 +220,11 @@ fn forbidden_change(facts: &Facts) -> Option<Obstacle> {
             "releaseName",
             status.release_name.clone(),
             plugin.release_name().to_owned(),
+        ),
+        (
+            "cluster",
+            installed_cluster,
+            cluster_text(plugin.spec.cluster.as_ref()),
         ),
     ];
     changes.into_iter().find_map(|(field, installed, wanted)| {

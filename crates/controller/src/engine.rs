@@ -1,5 +1,7 @@
 //! The one who keeps the queue: takes in news, wakes those whom it concerns, and sends workers to look at them.
 
+mod watching;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -252,6 +254,9 @@ impl Engine {
     fn apply(&mut self, plugin: Plugin) {
         let key = Key::of(&plugin);
         let before = self.world.plugin(&key).cloned();
+        let has_new_rules = before
+            .as_ref()
+            .is_some_and(|before| before.spec.health != plugin.spec.health);
         let woken = self.world.apply(plugin);
         if let (Some(before), Some(after)) = (before, self.world.plugin(&key))
             && is_another_order(&before, after)
@@ -262,6 +267,9 @@ impl Engine {
         self.wake(woken);
         if self.is_oriented() {
             self.watch_sources();
+        }
+        if has_new_rules {
+            self.judge_anew(&key);
         }
     }
 
@@ -302,6 +310,7 @@ impl Engine {
                     .collect()
             }
         };
+        self.renew_watches(&woken);
         self.wake(woken);
     }
 
@@ -360,70 +369,6 @@ impl Engine {
     fn wake_all(&mut self) {
         let all: Woken = self.world.keys().cloned().collect();
         self.wake(all);
-    }
-
-    fn watch_objects(&mut self, key: &Key) {
-        let Some((place, inventory)) = self.world.inventory(key) else {
-            return;
-        };
-        let new: BTreeSet<(Place, Kind)> = inventory
-            .iter()
-            .map(|entry| (place.clone(), Kind::of(entry)))
-            .filter(|watched| !self.object_watches.contains_key(watched))
-            .collect();
-        self.start_object_watches(new);
-    }
-
-    fn watch_all_objects(&mut self) {
-        let new = self.used_kinds();
-        self.start_object_watches(new);
-    }
-
-    fn used_kinds(&self) -> BTreeSet<(Place, Kind)> {
-        let inventories = self.world.inventories();
-        inventories
-            .flat_map(|(place, inventory)| {
-                let kinds: BTreeSet<Kind> = inventory.iter().map(Kind::of).collect();
-                kinds.into_iter().map(move |kind| (place.clone(), kind))
-            })
-            .collect()
-    }
-
-    fn start_object_watches(&mut self, kinds: BTreeSet<(Place, Kind)>) {
-        for (place, kind) in kinds {
-            let slot = (place.clone(), kind.clone());
-            let (ctx, where_) = (Arc::clone(&self.ctx), place.clone());
-            self.object_watches.entry(slot).or_insert_with(|| {
-                let news = ctx.news.clone();
-                let client = async move { act::watching_client(&ctx, &where_).await };
-                watches::objects(client, place, kind, news)
-            });
-        }
-    }
-
-    fn watch_sources(&mut self) {
-        for (source, namespace) in self.world.references.places() {
-            let slot = (source, namespace.clone());
-            let ctx = &self.ctx;
-            self.source_watches.entry(slot).or_insert_with(|| {
-                watches::references(ctx.client.clone(), source, namespace, ctx.news.clone())
-            });
-        }
-    }
-
-    /// Ends watches that nobody needs.
-    fn tidy_watches(&mut self) {
-        let used = self.used_kinds();
-        let objects = &mut self.world.objects;
-        self.object_watches.retain(|slot, _| {
-            let is_used = used.contains(slot);
-            if !is_used {
-                objects.forget(&slot.0, &slot.1);
-            }
-            is_used
-        });
-        let places = self.world.references.places();
-        self.source_watches.retain(|slot, _| places.contains(slot));
     }
 
     /// Lets the workers finish; those who take too long are dropped, which their work survives.

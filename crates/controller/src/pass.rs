@@ -51,6 +51,8 @@ pub(crate) struct Pass {
     read: Option<Read>,
     /// The inputs of the attempt, once they are known.
     inputs: Option<String>,
+    /// Whether the status is worth a write though the phase passes.
+    is_urgent: bool,
     /// Turns true when the plugin changes meanwhile.
     superseded: watch::Receiver<bool>,
 }
@@ -66,6 +68,7 @@ pub(crate) async fn run(ctx: Arc<Context>, facts: Facts, superseded: watch::Rece
         again: None,
         read: None,
         inputs: None,
+        is_urgent: false,
         superseded,
         ctx,
         facts,
@@ -352,6 +355,11 @@ impl Pass {
 
     pub(crate) fn tell(&self, story: Story) {
         self.ctx.teller.tell(&self.saved, story);
+    }
+
+    /// The status is to be written at once.
+    pub(crate) fn hurry(&mut self) {
+        self.is_urgent = true;
     }
 
     /// Looks again at a time, unless an earlier one is set.

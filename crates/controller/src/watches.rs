@@ -143,11 +143,12 @@ where
     }))
 }
 
-/// Watches objects of a kind that belong to releases.
+/// Watches objects of a kind that belong to releases. With rules of users, even plain kinds are looked at as a whole.
 pub(crate) fn objects(
     client: impl Future<Output = Option<Client>> + Send + 'static,
     place: Place,
     kind: Kind,
+    has_rules: bool,
     news: Sender<News>,
 ) -> Watch {
     spawn(async move {
@@ -155,6 +156,7 @@ pub(crate) fn objects(
         let resource = resource(&client, &kind).await;
         let config = Config::default().labels(MANAGED);
         let is_plain = PLAIN.contains(&(kind.api_version.as_str(), kind.kind.as_str()));
+        let is_plain = is_plain && !has_rules;
         let name = kind.kind.clone();
         if is_plain {
             let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource);

@@ -12,7 +12,7 @@ use crate::decide::{has_finalizer, is_deleted, is_going};
 use crate::facts::{Dependant, DependencyFact, Facts, Tries};
 use crate::graph;
 use crate::key::Key;
-use crate::objects::{Child, Objects, Place, Release, Seen, Verdict};
+use crate::objects::{Child, Kind, Objects, Place, Release, Seen, Verdict};
 use crate::references::{self, References};
 
 /// One plugin and what is remembered of it.
@@ -125,6 +125,13 @@ impl World {
             entry.unsaved = unsaved;
             entry.tries = tries;
         }
+    }
+
+    /// Whether a plugin has rules of its own for the health of a kind.
+    pub(crate) fn has_rules_for(&self, kind: &Kind) -> bool {
+        let plugins = self.plugins.values();
+        let mut rules = plugins.flat_map(|entry| &entry.plugin.spec.health);
+        rules.any(|rule| rule.kind == kind.kind && rule.api_version == kind.api_version)
     }
 
     /// Charts may come from elsewhere now: the next look is a close one.

@@ -53,7 +53,7 @@ pub fn find(object: &Object, live: Option<&Value>) -> Option<Drift> {
     let Some(live) = live else {
         return Some(drift(Vec::new()));
     };
-    let comparison = fields::compare(object.body(), live);
+    let comparison = fields::compare(object.body(), live, Some(object.body()));
     let taken = comparison
         .not_ours
         .iter()

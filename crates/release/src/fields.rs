@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::ownership::MANAGER;
 
 pub(crate) use migrate::{migration, needs_migration};
+pub(crate) use scalar::is_void;
 
 /// A field that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -59,13 +60,15 @@ impl Comparison {
     }
 }
 
-/// Compares by the fields that we own by applying; without such, field by field.
-pub(crate) fn compare(wanted: &Value, live: &Value) -> Comparison {
+/// Compares by the fields that we own by applying; without such, field by field. `applied` is what we applied last, if
+/// that is known.
+pub(crate) fn compare(wanted: &Value, live: &Value, applied: Option<&Value>) -> Comparison {
     let wanted = normalize(wanted);
     match owned(live) {
         Some(entry) if entry["apiVersion"] == wanted["apiVersion"] => {
             let fields = normalize_fields(&wanted, entry["fieldsV1"].clone());
-            walk::guided(&wanted, live, &fields)
+            let applied = applied.map_or(Value::Null, normalize);
+            walk::guided(&wanted, live, &fields, &applied)
         }
         _ => Comparison {
             not_ours: walk::unguided(&wanted, live),

@@ -204,15 +204,10 @@ fn step(object: &Object, observed: &Observed, options: &Options) -> Result<Step,
         }
         change = Change::Adopt;
     }
-    let comparison = fields::compare(object.body(), live);
+    let applied = last_applied(object, &key, observed);
+    let comparison = fields::compare(object.body(), live, applied.as_ref());
     let migrates = fields::needs_migration(live);
-    let is_equal = if is_recorded(object, &key, observed) {
-        // What we applied last is wanted still: only what others took matters.
-        comparison.not_ours.is_empty()
-    } else {
-        comparison.is_equal()
-    };
-    if is_equal && !migrates && change == Change::Update {
+    if comparison.is_equal() && !migrates && change == Change::Update {
         return Ok(simple(Change::Unchanged));
     }
     let mut fields = comparison.changes();
@@ -227,28 +222,29 @@ fn step(object: &Object, observed: &Observed, options: &Options) -> Result<Step,
     })
 }
 
-/// Whether all records that count agree that the object is just like this. Records do not have the marks of the
-/// release on objects, so those are left out.
-fn is_recorded(object: &Object, key: &Key, observed: &Observed) -> bool {
-    let Some(deployed) = observed.past.deployed() else {
-        return false;
-    };
-    let is_applied = deployed.apply_method == crate::record::SERVER_SIDE && !deployed.is_skeleton;
-    let mut found = observed
-        .recorded
-        .iter()
-        .map(|objects| objects.iter().find(|known| known.id().key() == *key));
-    is_applied
-        && found.all(|known| {
-            known.is_some_and(|known| {
-                let mut body = known.body().clone();
-                ownership::stamp(&mut body, observed.past.id());
-                if let Some(namespace) = &object.id().namespace {
-                    body["metadata"]["namespace"] = Value::from(namespace.as_str());
-                }
-                body == *object.body()
-            })
-        })
+/// What was applied last, if all records that count agree on it: an attempt that failed may have got to apply it, or
+/// not.
+fn last_applied(object: &Object, key: &Key, observed: &Observed) -> Option<Value> {
+    let deployed = observed.past.deployed()?;
+    if deployed.apply_method != crate::record::SERVER_SIDE || deployed.is_skeleton {
+        return None;
+    }
+    let recorded = observed.recorded.iter();
+    let mut bodies = recorded.map(|objects| {
+        let found = objects.iter().find(|known| known.id().key() == *key);
+        found.map(Object::body)
+    });
+    let body = bodies.next()??;
+    if !bodies.all(|other| other == Some(body)) {
+        return None;
+    }
+    // Records do not have the marks of the release on objects.
+    let mut body = body.clone();
+    ownership::stamp(&mut body, observed.past.id());
+    if let Some(namespace) = &object.id().namespace {
+        body["metadata"]["namespace"] = Value::from(namespace.as_str());
+    }
+    Some(body)
 }
 
 pub(crate) fn is_going(live: &Value) -> bool {
@@ -263,7 +259,7 @@ fn definitions(desired: &Desired, observed: &Observed, policy: Crds) -> Vec<Step
             (Crds::Skip, _) | (Crds::Create, Some(_)) => return None,
             (_, None) => (Change::Create, Vec::new()),
             (Crds::Replace, Some(live)) => {
-                let comparison = fields::compare(definition.body(), live);
+                let comparison = fields::compare(definition.body(), live, None);
                 if comparison.is_equal() {
                     return None;
                 }

@@ -129,7 +129,9 @@ impl Error {
             Self::Unauthorized { .. } => {
                 "make a Repository whose secretRef has username and password, or token"
             }
-            Self::Unreachable { .. } => "charts that were fetched before are taken from the cache",
+            Self::Unreachable { .. } => {
+                "is the address right, and is a proxy or a firewall in between?"
+            }
             Self::Untrusted { .. } => {
                 "if its authority is your own, put it as ca.crt into the Secret of the Repository"
             }

@@ -1,6 +1,6 @@
 //! What a text says about where charts are.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use url::Url;
 
@@ -32,10 +32,10 @@ impl Source {
             if path.is_empty() {
                 return Err(bad("a path is missing"));
             }
-            return Ok(Self::Local(base.join(path)));
+            return Ok(Self::Local(plain(&base.join(path))));
         }
         if text.starts_with(['/', '.']) {
-            return Ok(Self::Local(base.join(text)));
+            return Ok(Self::Local(plain(&base.join(text))));
         }
         if text.starts_with("oci://") {
             return Err(Error::Oci {
@@ -71,6 +71,16 @@ impl Source {
     }
 }
 
+/// The path without parts that mean nothing.
+fn plain(path: &Path) -> PathBuf {
+    let parts = path.components();
+    let plain: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
+    if plain.as_os_str().is_empty() {
+        return PathBuf::from(".");
+    }
+    plain
+}
+
 /// Whether a path is that of a chart archive.
 pub(crate) fn is_archive(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
@@ -96,9 +106,9 @@ mod tests {
     fn each_form_is_told_from_the_others() {
         let local = |path: &str| Source::Local(PathBuf::from(path));
         assert_eq!(parse("file:///charts").unwrap(), local("/charts"));
-        assert_eq!(parse("file://./charts").unwrap(), local("/base/./charts"));
+        assert_eq!(parse("file://./charts").unwrap(), local("/base/charts"));
         assert_eq!(parse("file://charts").unwrap(), local("/base/charts"));
-        assert_eq!(parse("./charts").unwrap(), local("/base/./charts"));
+        assert_eq!(parse("./charts").unwrap(), local("/base/charts"));
         assert!(matches!(
             parse("https://x/a").unwrap(),
             Source::Repository(_)

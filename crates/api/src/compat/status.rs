@@ -44,6 +44,7 @@ pub(super) fn kubegems(object: &Value, plugin: &Plugin) -> Value {
     put_text(&mut told, "version", status.version.as_deref());
     put_text(&mut told, "appVersion", status.app_version.as_deref());
     put_text(&mut told, "namespace", status.namespace.as_deref());
+    put_text(&mut told, "upgradeTimestamp", applied_at(plugin));
     if !resources.is_empty() {
         told.insert("resources".to_owned(), resources.into());
     }
@@ -134,6 +135,12 @@ fn conditions(object: &Value, plugin: &Plugin) -> Value {
         condition.observed_generation = observed(object, plugin);
     }
     json!(conditions)
+}
+
+/// When it was applied last, as far as the conditions tell.
+fn applied_at(plugin: &Plugin) -> Option<&str> {
+    let applied = plugin.condition("Applied")?;
+    (applied.status == Truth::True).then_some(applied.last_transition_time.as_str())
 }
 
 fn ready_message(plugin: &Plugin) -> String {

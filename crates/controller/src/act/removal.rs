@@ -78,8 +78,7 @@ fn later(pass: &mut Pass, trouble: &Trouble) {
     let text =
         format!("{words}; it is tried again, and goes at once with the annotation {FORCE}=true");
     pass.draft.removing(&text);
-    // Worth telling at once.
-    pass.tries.unsaved_since = Instant::now().checked_sub(pass.ctx.options.tell_after);
+    pass.hurry();
 }
 
 fn words(trouble: &Trouble) -> String {

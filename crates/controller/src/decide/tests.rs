@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outrigger_api::condition::{Condition, Truth};
-use outrigger_api::plugin::{Dependency, PluginSpec, PluginStatus};
+use outrigger_api::plugin::{ClusterReference, Dependency, PluginSpec, PluginStatus};
 
 use super::*;
 use crate::facts::{Dependant, Tries, Unhealthy};
@@ -220,7 +220,13 @@ fn kustomize_is_refused_for_now() {
 #[test]
 fn what_would_strand_the_release_is_refused_with_a_way_out() {
     type Change = fn(&mut PluginSpec);
-    let cases: [(&str, Change); 3] = [
+    let cases: [(&str, Change); 4] = [
+        ("cluster cannot be changed from here to far", |spec| {
+            spec.cluster = Some(ClusterReference {
+                secret_name: "far".to_owned(),
+                key: None,
+            });
+        }),
         ("kind cannot be changed from helm to template", |spec| {
             spec.kind = PluginKind::Template;
         }),

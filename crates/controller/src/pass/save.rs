@@ -93,7 +93,7 @@ impl Pass {
 
     /// When a passing phase, or a new word on it, is worth a write.
     fn worth_waiting(&mut self) -> Option<Instant> {
-        if !status::can_wait(self.draft.status.phase) {
+        if self.is_urgent || !status::can_wait(self.draft.status.phase) {
             return None;
         }
         if self.saved.status.as_ref() == Some(&self.draft.status) {

@@ -140,6 +140,25 @@ async fn long_work_is_told_and_short_work_is_not() {
 }
 
 #[tokio::test]
+async fn rules_of_the_user_decide_what_is_healthy_and_may_change() {
+    let stage = Stage::new().await;
+    let rule = |expression: &str| json!({"health": [{"apiVersion": "v1", "kind": "ConfigMap", "healthy": expression}]});
+    stage
+        .create("config", "config", rule("self.data.text == 'go'"))
+        .await;
+    let plugin = stage.until_phase("config", Phase::Installing).await;
+    let message = plugin.condition("Ready").unwrap().message.clone();
+    assert!(message.contains("ConfigMap default/config"), "{message}");
+    stage
+        .patch("config", json!({"spec": rule("self.data.text == 'hello'")}))
+        .await;
+    stage.until_ready("config").await;
+    stage.create("bad", "config", rule("self.data.")).await;
+    stage.until_reason("bad", "BadHealthRule").await;
+    stage.close().await;
+}
+
+#[tokio::test]
 async fn files_are_put_into_the_chart() {
     let stage = Stage::new().await;
     let spec = json!({"fileOverrides": [{"name": "values.yaml", "content": "text: mine\n"}]});

@@ -22,16 +22,25 @@ async fn until_all_ready(stage: &Stage, names: &[String]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thirty_plugins_of_ten_objects_are_installed_with_few_writes() {
+async fn plugins_of_ten_objects_are_installed_with_few_writes() {
     let stage = Stage::new().await;
     charts::write(stage.charts.path(), "ten", "1.0.0", &[("ten.yaml", &ten())]);
-    let names: Vec<String> = (0..30).map(|number| format!("p{number}")).collect();
+    let count = std::env::var("OUTRIGGER_SCALE")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let names: Vec<String> = (0..count.unwrap_or(30))
+        .map(|number: u32| format!("p{number}"))
+        .collect();
     let began = Instant::now();
     for name in &names {
         stage.create(name, "ten", json!({})).await;
     }
     until_all_ready(&stage, &names).await;
-    println!("30 plugins of 10 objects: {:?}", began.elapsed());
+    println!(
+        "{} plugins of 10 objects: {:?}",
+        names.len(),
+        began.elapsed()
+    );
     let requests = stage.wire.take();
     let statuses = requests
         .iter()

@@ -15,6 +15,9 @@ use outrigger_testing::peers::{HELM3, HELM4, Peer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+/// The folder of the chart.
+const CHART: &str = "chart";
+
 const FILES: &[(&str, &str)] = &[
     (
         "Chart.yaml",
@@ -99,11 +102,11 @@ impl Stage {
         let kubernetes = RealKubernetes::start(kubernetes::Options::default()).await?;
         let folder = tempfile::tempdir()?;
         for (name, text) in FILES {
-            let path = folder.path().join("chart").join(name);
+            let path = folder.path().join(CHART).join(name);
             fs_err::create_dir_all(path.parent().context("the file is in a folder")?)?;
             fs_err::write(path, text)?;
         }
-        let chart = load_path(&folder.path().join("chart"), Profile::Helm4, &mut |_| {})?;
+        let chart = load_path(&folder.path().join(CHART), Profile::Helm4, &mut |_| {})?;
         Ok(Self {
             cluster: Cluster::new(kubernetes.client()),
             kubernetes,
@@ -111,10 +114,6 @@ impl Stage {
             folder,
             chart: Arc::new(chart),
         })
-    }
-
-    fn chart_folder(&self) -> &str {
-        "chart"
     }
 
     /// Runs Helm and gives back what it printed.
@@ -188,8 +187,8 @@ impl Stage {
     }
 }
 
-fn is(status: &str, revision: &str) -> Option<(String, String)> {
-    Some((status.to_owned(), revision.to_owned()))
+fn state(status: &str, revision: &str) -> (String, String) {
+    (status.to_owned(), revision.to_owned())
 }
 
 /// Every verb of Helm on a release that we made.
@@ -197,7 +196,7 @@ async fn helm_goes_on_with_ours(helm: Peer) -> anyhow::Result<()> {
     let stage = Stage::open(helm).await?;
     let id = ReleaseId::new("default", "ours");
     stage.deploy(&id, &json!({"v": "1", "extra": "x"})).await?;
-    assert_eq!(stage.listed("ours")?, is("deployed", "1"));
+    assert_eq!(stage.listed("ours")?, Some(state("deployed", "1")));
     let status = stage.helm_json(&["status", "ours", "-o", "json"])?;
     assert_eq!(status["info"]["status"], "deployed");
     assert_eq!(status["info"]["description"], "Install complete");
@@ -236,7 +235,7 @@ async fn helm_goes_on_with_ours(helm: Peer) -> anyhow::Result<()> {
         .collect();
     assert_eq!(states, ["superseded", "deployed"]);
     stage.helm(&["rollback", "ours", "1"])?;
-    assert_eq!(stage.listed("ours")?, is("deployed", "3"));
+    assert_eq!(stage.listed("ours")?, Some(state("deployed", "3")));
     assert_eq!(
         stage.data("ours-map").await?,
         json!({"v": "1", "extra": "x"})
@@ -245,11 +244,10 @@ async fn helm_goes_on_with_ours(helm: Peer) -> anyhow::Result<()> {
     let outcome = stage.deploy(&id, &json!({"v": "4"})).await?;
     assert_eq!((outcome.action, outcome.revision), (Action::Upgrade, 4));
     assert_eq!(stage.data("ours-map").await?, json!({"v": "4"}));
-    let chart = stage.chart_folder();
     stage.helm(&[
         "upgrade",
         "ours",
-        chart,
+        CHART,
         "--reuse-values",
         "--set",
         "extra=y",
@@ -278,11 +276,10 @@ async fn helm_goes_on_with_ours(helm: Peer) -> anyhow::Result<()> {
 async fn we_go_on_with_helms(helm: Peer) -> anyhow::Result<()> {
     let stage = Stage::open(helm).await?;
     let id = ReleaseId::new("default", "theirs");
-    let chart = stage.chart_folder();
     stage.helm(&[
         "install",
         "theirs",
-        chart,
+        CHART,
         "--set",
         "extra=x",
         "--set-string",
@@ -296,7 +293,7 @@ async fn we_go_on_with_helms(helm: Peer) -> anyhow::Result<()> {
     assert_eq!((outcome.action, outcome.revision), (Action::Upgrade, 2));
     // The field that is not wanted any more is gone, though Helm 3 set it from the client's side.
     assert_eq!(stage.data("theirs-map").await?, json!({"v": "2"}));
-    assert_eq!(stage.listed("theirs")?, is("deployed", "2"));
+    assert_eq!(stage.listed("theirs")?, Some(state("deployed", "2")));
     let again = stage.deploy(&id, &json!({"v": "2"})).await?;
     assert_eq!(again.action, Action::Nothing, "{again:?}");
     let options = Options::default();
@@ -306,7 +303,7 @@ async fn we_go_on_with_helms(helm: Peer) -> anyhow::Result<()> {
         stage.data("theirs-map").await?,
         json!({"v": "1", "extra": "x"})
     );
-    assert_eq!(stage.listed("theirs")?, is("deployed", "3"));
+    assert_eq!(stage.listed("theirs")?, Some(state("deployed", "3")));
     uninstall(&stage.cluster, &id, &[], &options, &|_| {}).await?;
     assert_eq!(stage.listed("theirs")?, None);
     let secret = stage
@@ -385,7 +382,7 @@ async fn our_objects_are_those_that_helm_4_makes_down_to_the_owners_of_fields() 
     stage.helm(&[
         "install",
         "web",
-        stage.chart_folder(),
+        CHART,
         "-n",
         "two",
         "--create-namespace",
@@ -419,4 +416,62 @@ async fn our_objects_are_those_that_helm_4_makes_down_to_the_owners_of_fields() 
     assert_eq!(namespace("one").await?, "one");
     assert_eq!(namespace("two").await?, "two");
     Ok(())
+}
+
+/// Text that hardly shrinks.
+fn noise(characters: usize) -> String {
+    let mut state = 7_u64;
+    let letters = (0..characters).map(|_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'!' + u8::try_from(state >> 58).unwrap_or_default())
+    });
+    letters.collect()
+}
+
+/// The record of such a release does not fit into a Secret; Helm could not have made it.
+async fn helm_takes_a_large_release_away(helm: Peer) -> anyhow::Result<()> {
+    let mut stage = Stage::open(helm).await?;
+    let chart = Arc::get_mut(&mut stage.chart).context("nobody else has it")?;
+    for name in ["one", "two"] {
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("large-{name}")},
+            "data": {"text": noise(640_000).replace(['{', '}'], "-")},
+        });
+        let file = format!("templates/{name}.yaml");
+        chart
+            .templates
+            .push(outrigger_chart::File::new(file, map.to_string()));
+    }
+    let id = ReleaseId::new("default", "large");
+    stage.deploy(&id, &json!({"v": "1"})).await?;
+    let parts = "/api/v1/namespaces/default/secrets/sh.helm.release.v1.large.v1.part0";
+    ensure!(stage.get(parts).await?.is_some(), "the record has parts");
+    assert_eq!(stage.listed("large")?, Some(state("deployed", "1")));
+    stage.helm(&["status", "large"])?;
+    stage.helm(&["get", "values", "large"])?;
+    stage.helm(&["uninstall", "large"])?;
+    for map in ["large-map", "large-one", "large-two"] {
+        let path = format!("/api/v1/namespaces/default/configmaps/{map}");
+        ensure!(stage.get(&path).await?.is_none(), "{map} is still there");
+    }
+    let gone = async {
+        while stage.get(parts).await?.is_some() {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), gone).await??;
+    Ok(())
+}
+
+#[tokio::test]
+async fn helm_3_lists_and_removes_a_release_over_one_mebibyte() -> anyhow::Result<()> {
+    helm_takes_a_large_release_away(HELM3).await
+}
+
+#[tokio::test]
+async fn helm_4_lists_and_removes_a_release_over_one_mebibyte() -> anyhow::Result<()> {
+    helm_takes_a_large_release_away(HELM4).await
 }

@@ -25,9 +25,18 @@ pub(super) fn is_same(wanted: &Value, live: &Value, path: &str) -> bool {
             QUANTITIES.iter().any(|part| path.contains(part))
                 && matches!((quantity(wanted), quantity(live)), (Some(a), Some(b)) if a == b)
         }
-        // An empty map or list that is not there is one.
-        (Value::Object(map), Value::Null) => map.is_empty(),
-        (Value::Array(items), Value::Null) => items.is_empty(),
+        (wanted, Value::Null) => is_void(wanted),
+        _ => false,
+    }
+}
+
+/// Whether a value says nothing: the server leaves it out.
+pub(crate) fn is_void(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.values().all(is_void),
         _ => false,
     }
 }
@@ -91,6 +100,11 @@ mod tests {
     #[test]
     fn empty_is_the_same_as_absent() {
         assert!(is_same(&json!({}), &Value::Null, ".spec.podSelector"));
+        assert!(is_same(
+            &json!({"a": [], "b": {"c": ""}}),
+            &Value::Null,
+            ".spec"
+        ));
         assert!(!is_same(&json!({"a": 1}), &Value::Null, ".spec"));
     }
 }

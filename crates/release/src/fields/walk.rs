@@ -2,15 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use super::scalar::is_same;
+use super::scalar::{is_same, is_void};
 use super::{Comparison, FieldChange, as_map};
 
 /// Fields that no manager has.
 const UNTRACKED: [&str; 2] = ["apiVersion", "kind"];
 const UNTRACKED_METADATA: [&str; 4] = ["name", "namespace", "creationTimestamp", "generateName"];
 
-/// Compares along the fields of our entry.
-pub(super) fn guided(wanted: &Value, live: &Value, fields: &Value) -> Comparison {
+/// Compares along the fields of our entry. A field of ours that we last applied as it is wanted is as it should be,
+/// however the server wrote it down.
+pub(super) fn guided(wanted: &Value, live: &Value, fields: &Value, applied: &Value) -> Comparison {
     let mut walk = Walk {
         comparison: Comparison::default(),
         path: String::new(),
@@ -18,9 +19,26 @@ pub(super) fn guided(wanted: &Value, live: &Value, fields: &Value) -> Comparison
     };
     if let Some(wanted) = as_map(wanted) {
         let nothing = Map::new();
-        walk.map(wanted, live, as_map(fields).unwrap_or(&nothing));
+        let fields = as_map(fields).unwrap_or(&nothing);
+        walk.map(wanted, Seen { live, applied }, fields);
     }
     walk.comparison
+}
+
+/// What is there, and what we applied last, if that is known.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    live: &'a Value,
+    applied: &'a Value,
+}
+
+impl Seen<'_> {
+    fn at(self, key: &str) -> Self {
+        Self {
+            live: &self.live[key],
+            applied: &self.applied[key],
+        }
+    }
 }
 
 struct Walk {
@@ -48,7 +66,7 @@ impl Walk {
         }
     }
 
-    fn map(&mut self, wanted: &Map<String, Value>, live: &Value, fields: &Map<String, Value>) {
+    fn map(&mut self, wanted: &Map<String, Value>, seen: Seen<'_>, fields: &Map<String, Value>) {
         for (key, value) in wanted {
             if value.is_null() || is_untracked(&self.path, key) {
                 continue;
@@ -56,7 +74,7 @@ impl Walk {
             let name = format!("f:{key}");
             let field = fields.get(&name);
             self.at(&format!(".{key}"), &name, |walk| {
-                walk.value(value, &live[key.as_str()], field);
+                walk.value(value, seen.at(key), field);
             });
         }
         for field in fields.keys() {
@@ -65,39 +83,42 @@ impl Walk {
             };
             if wanted.get(key).is_none_or(Value::is_null) && !is_untracked(&self.path, key) {
                 self.at(&format!(".{key}"), field, |walk| {
-                    let change = walk.change(&live[key], None);
+                    let change = walk.change(&seen.live[key], None);
                     walk.comparison.left_over.push(change);
                 });
             }
         }
     }
 
-    fn value(&mut self, wanted: &Value, live: &Value, field: Option<&Value>) {
+    fn value(&mut self, wanted: &Value, seen: Seen<'_>, field: Option<&Value>) {
         // Much of the metadata is nobody's.
         if let (".metadata", Some(map)) = (self.path.as_str(), as_map(wanted)) {
             let nothing = Map::new();
             let fields = field.and_then(as_map).unwrap_or(&nothing);
-            return self.map(map, live, fields);
+            return self.map(map, seen, fields);
         }
         let Some(field) = field.and_then(as_map) else {
-            if let (Some(map), Value::Object(_)) = (as_map(wanted), live)
+            if let (Some(map), Value::Object(_)) = (as_map(wanted), seen.live)
                 && !map.is_empty()
             {
-                return self.map(map, live, &Map::new());
+                return self.map(map, seen, &Map::new());
             }
-            let change = self.change(live, Some(wanted));
-            self.comparison.not_ours.push(change);
+            // What says nothing is nobody's.
+            if !(seen.live.is_null() && is_void(wanted)) {
+                let change = self.change(seen.live, Some(wanted));
+                self.comparison.not_ours.push(change);
+            }
             return;
         };
         // A dot alone says that the map or list itself is ours, and none of its fields.
         let is_leaf = field.keys().all(|key| key == ".");
         match wanted {
-            Value::Object(map) if !is_leaf => self.map(map, live, field),
-            Value::Array(items) if !is_leaf => self.list(items, live, field),
-            Value::Object(map) if field.contains_key(".") => self.map(map, live, field),
+            Value::Object(map) if !is_leaf => self.map(map, seen, field),
+            Value::Array(items) if !is_leaf => self.list(items, seen, field),
+            Value::Object(map) if field.contains_key(".") => self.map(map, seen, field),
             wanted => {
-                if !is_same(wanted, live, &self.path) {
-                    let change = self.change(live, Some(wanted));
+                if wanted != seen.applied && !is_same(wanted, seen.live, &self.path) {
+                    let change = self.change(seen.live, Some(wanted));
                     self.comparison.differing.push(change);
                 }
             }
@@ -105,8 +126,7 @@ impl Walk {
     }
 
     /// A list whose items have keys, or a set.
-    fn list(&mut self, wanted: &[Value], live: &Value, fields: &Map<String, Value>) {
-        let live = live.as_array().map(Vec::as_slice).unwrap_or_default();
+    fn list(&mut self, wanted: &[Value], seen: Seen<'_>, fields: &Map<String, Value>) {
         let mut is_taken = vec![false; wanted.len()];
         for (field, below) in fields {
             if let Some(key) = field.strip_prefix("k:") {
@@ -115,14 +135,18 @@ impl Walk {
                 };
                 let found =
                     (0..wanted.len()).find(|&at| !is_taken[at] && may_be(&wanted[at], &key));
-                let there = live.iter().find(|item| is_item(item, &key));
-                let there = there.unwrap_or(&Value::Null);
+                let there = items(seen.live).iter().find(|item| is_item(item, &key));
+                let applied = items(seen.applied).iter().find(|item| may_be(item, &key));
+                let seen = Seen {
+                    live: there.unwrap_or(&Value::Null),
+                    applied: applied.unwrap_or(&Value::Null),
+                };
                 self.at(&key_text(&key), field, |walk| {
                     if let Some(at) = found {
                         is_taken[at] = true;
-                        walk.value(&wanted[at], there, Some(below));
+                        walk.value(&wanted[at], seen, Some(below));
                     } else {
-                        let change = walk.change(there, None);
+                        let change = walk.change(seen.live, None);
                         walk.comparison.left_over.push(change);
                     }
                 });
@@ -161,6 +185,10 @@ fn may_be(item: &Value, key: &Map<String, Value>) -> bool {
     key.iter()
         .all(|(name, value)| item[name.as_str()].is_null() || item[name.as_str()] == *value)
         && key.keys().any(|name| !item[name.as_str()].is_null())
+}
+
+fn items(list: &Value) -> &[Value] {
+    list.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 fn is_item(item: &Value, key: &Map<String, Value>) -> bool {

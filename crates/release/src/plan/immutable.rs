@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Refusal, is_going};
 use crate::desired::{Desired, Object};
+use crate::fields::is_void;
 use crate::observe::Observed;
 
 /// Fields that cannot be changed once they are set, by API group and kind.
@@ -64,7 +65,7 @@ fn check_object(object: &Object, live: &Value) -> Result<(), Refusal> {
         else {
             continue;
         };
-        if wanted != there && !wanted.is_null() && !there.is_null() {
+        if wanted != there && !is_void(wanted) && !is_void(there) {
             return Err(refuse(object, pointer, there, wanted));
         }
     }

@@ -37,7 +37,11 @@ impl ChangeFlags {
         }
         let form = self.output.output;
         if form != Output::Table {
-            return match plugins {
+            let mut shown = plugins.to_vec();
+            for plugin in &mut shown {
+                plugin.metadata.managed_fields = None;
+            }
+            return match shown.as_slice() {
                 [plugin] => printer.value(form, plugin),
                 plugins => printer.value(form, &plugins),
             };

@@ -78,6 +78,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         .await
         .map_err(|error| explain(error, None))?;
     let mut lines: Vec<Line> = list.items.into_iter().map(Line).collect();
+    for line in &mut lines {
+        line.0.metadata.managed_fields = None;
+    }
     lines.sort_by_key(|line| super::progress::key(&line.0));
     printer.list(args.output.output, &lines)
 }

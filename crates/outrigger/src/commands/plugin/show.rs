@@ -26,7 +26,8 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
-    let plugin = connection.get(&args.name).await?;
+    let mut plugin = connection.get(&args.name).await?;
+    plugin.metadata.managed_fields = None;
     if args.output.output != Output::Table {
         return printer.value(args.output.output, &plugin);
     }
@@ -103,7 +104,7 @@ fn conditions(plugin: &Plugin) -> String {
             Truth::Unknown => "?",
         };
         let line = format!(
-            "  {:<18}{mark:<5}{:<20}{}",
+            "  {:<20}{mark:<5}{:<20}{}",
             condition.kind, condition.reason, condition.message
         );
         text.push_str(line.trim_end());

@@ -34,7 +34,15 @@ pub(super) fn judge(plugin: Option<&Plugin>, goal: Goal) -> Verdict {
         return Verdict::Waiting(describe(plugin));
     }
     if !plugin.is_observed() {
-        return Verdict::Waiting("the controller has not seen it yet".to_owned());
+        // Before it is done with it, the controller may have something to say.
+        let ready = plugin.condition("Ready");
+        let is_new =
+            ready.is_some_and(|ready| ready.observed_generation == plugin.metadata.generation);
+        return Verdict::Waiting(if is_new {
+            describe(plugin)
+        } else {
+            "not seen by the controller yet".to_owned()
+        });
     }
     match plugin.phase() {
         Phase::Disabled if goal == Goal::Disabled || !plugin.spec.enabled => Verdict::Reached,
