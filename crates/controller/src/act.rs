@@ -106,9 +106,8 @@ fn options(
     controller: &crate::Options,
     plugin: &Plugin,
 ) -> Result<outrigger_release::Options, Trouble> {
-    let health = read_rules(plugin).map_err(|error| {
-        Trouble::Refuse(Obstacle::new("BadHealthRule", error.to_string()))
-    })?;
+    let health = read_rules(plugin)
+        .map_err(|error| Trouble::Refuse(Obstacle::new("BadHealthRule", error.to_string())))?;
     let defaults = outrigger_release::Options::default();
     let timeout = plugin.spec.timeout.as_deref().and_then(duration::parse);
     Ok(outrigger_release::Options {
@@ -139,9 +138,10 @@ async fn perform(
     *lock(&listener.rendered) = Some(desired.objects().len());
     *lock(planned) = inventory::planned(desired.objects());
     // Health is followed by the watches of the controller, unless something is to be done when it is reached.
-    let has_later_hooks = desired.hooks().iter().any(|hook| {
-        hook.runs_at(HookEvent::PostInstall) || hook.runs_at(HookEvent::PostUpgrade)
-    });
+    let has_later_hooks = desired
+        .hooks()
+        .iter()
+        .any(|hook| hook.runs_at(HookEvent::PostInstall) || hook.runs_at(HookEvent::PostUpgrade));
     options.wait = has_later_hooks || plugin.spec.rollback;
     let observed = outrigger_release::observe(cluster, past, &desired).await;
     let observed = observed.map_err(|error| trouble::release(APPLIED, "ApplyFailed", &error))?;
@@ -293,7 +293,9 @@ impl Listener {
                 self.rest();
                 format!("{event} hook {object} runs")
             }
-            Progress::Applied { done, total, .. } => format!("{done} of {total} objects are applied"),
+            Progress::Applied { done, total, .. } => {
+                format!("{done} of {total} objects are applied")
+            }
             Progress::RollingBack { .. } => "goes back to what was there before".to_owned(),
             _ => return,
         };

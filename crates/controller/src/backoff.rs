@@ -22,9 +22,7 @@ impl Backoff {
     /// The pause after so many failed attempts in a row.
     pub fn pause(&self, attempts: u32) -> Duration {
         let doublings = attempts.saturating_sub(1).min(30);
-        self.first
-            .saturating_mul(1 << doublings)
-            .min(self.longest)
+        self.first.saturating_mul(1 << doublings).min(self.longest)
     }
 }
 

@@ -25,7 +25,11 @@ pub(crate) struct Saying {
 }
 
 impl Saying {
-    pub(crate) fn yes(kind: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn yes(
+        kind: &'static str,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             kind,
             status: Truth::True,
@@ -125,7 +129,12 @@ mod tests {
     fn endless_messages_are_cut() {
         let mut conditions = Vec::new();
         let endless = "ü".repeat(5000);
-        set(&mut conditions, Saying::no(READY, "A", endless), None, at(0));
+        set(
+            &mut conditions,
+            Saying::no(READY, "A", endless),
+            None,
+            at(0),
+        );
         assert_eq!(conditions[0].message.chars().count(), LONGEST + 2);
     }
 }

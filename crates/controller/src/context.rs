@@ -24,7 +24,12 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(client: Client, options: Options, sources: Sources, news: Sender<News>) -> Self {
+    pub(crate) fn new(
+        client: Client,
+        options: Options,
+        sources: Sources,
+        news: Sender<News>,
+    ) -> Self {
         Self {
             targets: Targets::new(client.clone()),
             teller: Teller::start(client.clone()),

@@ -64,7 +64,9 @@ pub(crate) enum Work {
     Correct,
     Wait(Obstacle),
     /// Failed before with the same inputs: not again, or not before a time.
-    Hold { until: Option<Instant> },
+    Hold {
+        until: Option<Instant>,
+    },
 }
 
 pub(crate) fn next(facts: &Facts) -> Next {
@@ -117,7 +119,9 @@ fn removal(facts: &Facts) -> Next {
     if plugin.spec.required {
         let obstacle = Obstacle::new(
             "Required",
-            format!("stays because it is required; set spec.required to false, or annotate it with {FORCE}=true"),
+            format!(
+                "stays because it is required; set spec.required to false, or annotate it with {FORCE}=true"
+            ),
         );
         return protect(obstacle, Vec::new());
     }
@@ -198,7 +202,11 @@ fn forbidden_change(facts: &Facts) -> Option<Obstacle> {
     let (plugin, status) = (&facts.plugin, &facts.status);
     let kind_text = |kind: PluginKind| format!("{kind:?}").to_lowercase();
     let changes = [
-        ("kind", status.kind.map(kind_text), kind_text(plugin.spec.kind)),
+        (
+            "kind",
+            status.kind.map(kind_text),
+            kind_text(plugin.spec.kind),
+        ),
         (
             "installNamespace",
             status.namespace.clone(),
@@ -255,18 +263,22 @@ fn lack(fact: &DependencyFact, home: &str) -> Result<Option<Obstacle>, version_r
         return not_ready("is switched off");
     }
     if !plugin.is_ready() || plugin.phase() != Phase::Ready {
-        let phase = if plugin.is_observed() {
-            plugin.phase()
-        } else {
-            Phase::Pending
+        // How far it is would be told again at each of its steps, and helps nobody.
+        return match plugin.phase() {
+            phase @ (Phase::Failed | Phase::Degraded) if plugin.is_observed() => {
+                not_ready(&format!("is {phase:?}"))
+            }
+            _ => not_ready("is not ready yet"),
         };
-        return not_ready(&format!("is {phase:?}"));
     }
     let range = fact.dependency.version.as_deref();
     let Some(range) = range.filter(|range| !range.is_empty()) else {
         return Ok(None);
     };
-    let version = plugin.status.as_ref().and_then(|status| status.version.as_deref());
+    let version = plugin
+        .status
+        .as_ref()
+        .and_then(|status| status.version.as_deref());
     let version = version.unwrap_or("none");
     Ok((!version_range::satisfies(version, range)?).then(|| {
         Obstacle::new(
@@ -277,7 +289,12 @@ fn lack(fact: &DependencyFact, home: &str) -> Result<Option<Obstacle>, version_r
 }
 
 /// Whether there is work, once the digest of all inputs is known.
-pub(crate) fn work(facts: &Facts, inputs: &str, blocked: Option<&Obstacle>, backoff: &Backoff) -> Work {
+pub(crate) fn work(
+    facts: &Facts,
+    inputs: &str,
+    blocked: Option<&Obstacle>,
+    backoff: &Backoff,
+) -> Work {
     let status = &facts.status;
     if is_installed(facts) && status.input_digest.as_deref() == Some(inputs) {
         return correction(facts, backoff);
@@ -353,7 +370,11 @@ impl Facts {
 }
 
 /// Where a plugin is whose objects are installed as wanted, by their health.
-pub(crate) fn settle(before: Phase, objects: &ObjectFacts, is_overdue: bool) -> (Phase, Vec<Saying>) {
+pub(crate) fn settle(
+    before: Phase,
+    objects: &ObjectFacts,
+    is_overdue: bool,
+) -> (Phase, Vec<Saying>) {
     let was_ready = matches!(before, Phase::Ready | Phase::Degraded);
     if objects.are_unknown {
         return if was_ready {

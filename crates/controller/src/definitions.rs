@@ -41,7 +41,9 @@ pub async fn install(client: &Client, compat: bool) -> Result<(), Error> {
     let parameters = PatchParams::apply(MANAGER).force();
     for definition in &all {
         let name = definition.name_any();
-        let applied = api.patch(&name, &parameters, &Patch::Apply(definition)).await;
+        let applied = api
+            .patch(&name, &parameters, &Patch::Apply(definition))
+            .await;
         applied.map_err(|source| Error::Apply { name, source })?;
     }
     for definition in &all {

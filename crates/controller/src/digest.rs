@@ -99,7 +99,9 @@ impl Sum {
             Value::Array(list) => {
                 self.text("list");
                 self.number(list.len());
-                list.iter().for_each(|part| self.value(part));
+                for part in list {
+                    self.value(part);
+                }
             }
             Value::String(text) => {
                 self.text("text");
@@ -148,7 +150,7 @@ mod tests {
         assert_eq!(first, digest(&spec, json!({"b": 2, "a": 1}), Some("x")));
         assert_ne!(first, digest(&spec, json!({"a": 1, "b": "2"}), Some("x")));
         assert_ne!(first, digest(&spec, json!({"a": 1, "b": 2}), Some("y")));
-        let mut other = spec.clone();
+        let mut other = spec;
         other.retries = Some(3);
         other.timeout = Some("1m".to_owned());
         other.version = Some(">=1".to_owned());

@@ -163,7 +163,10 @@ impl Draft {
         }
         let message = if last {
             let attempts = self.status.attempts;
-            format!("{}; given up after {attempts} attempts, until something changes", obstacle.message)
+            format!(
+                "{}; given up after {attempts} attempts, until something changes",
+                obstacle.message
+            )
         } else {
             obstacle.message.clone()
         };
@@ -173,7 +176,11 @@ impl Draft {
     /// The cluster or the repository did not answer: nothing is known to be worse than before.
     pub(crate) fn unanswered(&mut self, condition: &'static str, obstacle: &Obstacle) {
         if condition != READY {
-            self.say(Saying::unknown(condition, obstacle.reason, &*obstacle.message));
+            self.say(Saying::unknown(
+                condition,
+                obstacle.reason,
+                &*obstacle.message,
+            ));
         }
         if !conditions::is_true(&self.status.conditions, READY) {
             self.say(Saying::no(READY, obstacle.reason, &*obstacle.message));

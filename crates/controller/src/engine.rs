@@ -67,7 +67,11 @@ impl Engine {
             .collect();
         watches.push(watches::defaults(ctx.client.clone(), sender()));
         let repositories = ctx.sources.repositories.clone();
-        watches.push(watches::repositories(ctx.client.clone(), repositories, sender()));
+        watches.push(watches::repositories(
+            ctx.client.clone(),
+            repositories,
+            sender(),
+        ));
         Self {
             world: World::default(),
             queue: Queue::new(ctx.options.parallel),
@@ -162,12 +166,11 @@ impl Engine {
             return;
         };
         self.stops.remove(&key);
-        match end {
-            Some(end) => self.learn(&key, end),
-            None => {
-                let pause = self.ctx.options.backoff.pause(3);
-                self.queue.add_at(key.clone(), Instant::now() + pause);
-            }
+        if let Some(end) = end {
+            self.learn(&key, end);
+        } else {
+            let pause = self.ctx.options.backoff.pause(3);
+            self.queue.add_at(key.clone(), Instant::now() + pause);
         }
         self.queue.finish(&key);
     }
@@ -195,9 +198,9 @@ impl Engine {
         match news {
             News::Plugin(namespace, event) => self.take_plugin(namespace, event),
             News::Reference(source, namespace, event) => {
-                self.take_reference(source, namespace, event);
+                self.take_reference(source, &namespace, event);
             }
-            News::Object(place, kind, event) => self.take_object(&place, &kind, event),
+            News::Object(place, kind, event) => self.take_object(&place, &kind, *event),
             News::Defaults(registry) => {
                 self.are_defaults_known = true;
                 if self.ctx.set_cluster_registry(registry) {
@@ -223,7 +226,7 @@ impl Engine {
                 self.listing.entry(namespace).or_default().insert(key);
                 self.apply(*plugin);
             }
-            Event::InitDone => self.end_listing(namespace),
+            Event::InitDone => self.end_listing(namespace.as_ref()),
             Event::Apply(plugin) => self.apply(*plugin),
             Event::Delete(plugin) => {
                 let woken = self.world.delete(&Key::of(&plugin));
@@ -232,15 +235,16 @@ impl Engine {
         }
     }
 
-    fn end_listing(&mut self, namespace: Option<String>) {
-        let mut keys = self.listing.remove(&namespace).unwrap_or_default();
-        if let Some(namespace) = &namespace {
+    fn end_listing(&mut self, namespace: Option<&String>) {
+        let slot = namespace.cloned();
+        let mut keys = self.listing.remove(&slot).unwrap_or_default();
+        if let Some(namespace) = namespace {
             let others = self.world.keys();
             keys.extend(others.filter(|key| key.namespace != *namespace).cloned());
         }
         let woken = self.world.keep_only(&keys);
         self.wake(woken);
-        self.unlisted.remove(&namespace);
+        self.unlisted.remove(&slot);
         self.watch_all_objects();
         self.watch_sources();
     }
@@ -261,16 +265,11 @@ impl Engine {
         }
     }
 
-    fn take_reference(
-        &mut self,
-        source: Source,
-        namespace: String,
-        event: Event<(String, String)>,
-    ) {
-        let place = (source, namespace.clone());
+    fn take_reference(&mut self, source: Source, namespace: &str, event: Event<(String, String)>) {
+        let place = (source, namespace.to_owned());
         let reference = |name: String| crate::references::Reference {
             source,
-            namespace: namespace.clone(),
+            namespace: namespace.to_owned(),
             name,
         };
         let woken: Woken = match event {
@@ -286,15 +285,21 @@ impl Engine {
             Event::InitDone => {
                 let found = self.source_listings.remove(&place).unwrap_or_default();
                 let references = &mut self.world.references;
-                references.listed(source, &namespace, &found)
+                references.listed(source, namespace, &found)
             }
             Event::Apply((name, version)) => {
                 let references = &mut self.world.references;
-                references.told(&reference(name), Some(version)).into_iter().collect()
+                references
+                    .told(&reference(name), Some(&version))
+                    .into_iter()
+                    .collect()
             }
             Event::Delete((name, _)) => {
                 let references = &mut self.world.references;
-                references.told(&reference(name), None).into_iter().collect()
+                references
+                    .told(&reference(name), None)
+                    .into_iter()
+                    .collect()
             }
         };
         self.wake(woken);
@@ -318,7 +323,7 @@ impl Engine {
             }
             Event::Delete(sight) => self.world.objects.deleted(place, kind, &sight.name),
         };
-        let woken = self.world.owners(releases);
+        let woken = self.world.owners(&releases);
         self.wake(woken);
     }
 
@@ -423,9 +428,7 @@ impl Engine {
 
     /// Lets the workers finish; those who take too long are dropped, which their work survives.
     async fn stop(&mut self) {
-        let finish = async {
-            while self.workers.join_next().await.is_some() {}
-        };
+        let finish = async { while self.workers.join_next().await.is_some() {} };
         if tokio::time::timeout(GRACE, finish).await.is_err() {
             tracing::info!("workers were stopped half-way; the next start goes on");
         }

@@ -51,6 +51,8 @@ pub(crate) struct Tries {
     pub(crate) next: Option<Instant>,
     /// When the present installation or change began.
     pub(crate) began: Option<Instant>,
+    /// Since when there is something that was not worth a write yet.
+    pub(crate) unsaved_since: Option<Instant>,
     /// Failures in a row that do not count as attempts: the cluster did not answer.
     pub(crate) unanswered: u32,
     /// Corrections of drift in a row.

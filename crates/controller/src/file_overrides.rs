@@ -40,7 +40,10 @@ fn put_one(chart: &mut Chart, name: &str, whole: &str, content: &str) -> Result<
     if let Some(rest) = name.strip_prefix("charts/")
         && let Some((subchart, rest)) = rest.split_once('/')
     {
-        let found = chart.subcharts.iter_mut().find(|chart| chart.name() == subchart);
+        let found = chart
+            .subcharts
+            .iter_mut()
+            .find(|chart| chart.name() == subchart);
         let found = found.ok_or_else(|| Error::NoSubchart {
             subchart: subchart.to_owned(),
             name: whole.to_owned(),
@@ -68,7 +71,10 @@ fn replace(files: &mut Vec<File>, name: &str, content: &str) {
 /// Values are read as those of a chart that has nothing else.
 fn put_values(chart: &mut Chart, name: &str, content: &str) -> Result<(), Error> {
     let files = vec![
-        File::new("Chart.yaml", "apiVersion: v2\nname: values\nversion: 0.0.0\n".as_bytes()),
+        File::new(
+            "Chart.yaml",
+            "apiVersion: v2\nname: values\nversion: 0.0.0\n".as_bytes(),
+        ),
         File::new(VALUES, content.as_bytes()),
     ];
     let read = from_files(files, Profile::Helm4, &mut |_| {});
@@ -87,7 +93,10 @@ mod tests {
 
     fn chart() -> Arc<Chart> {
         let files = vec![
-            File::new("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n".as_bytes()),
+            File::new(
+                "Chart.yaml",
+                "apiVersion: v2\nname: web\nversion: 1.0.0\n".as_bytes(),
+            ),
             File::new(VALUES, "a: 1\n".as_bytes()),
             File::new("templates/a.yaml", "old".as_bytes()),
         ];
@@ -120,7 +129,10 @@ mod tests {
     #[test]
     fn what_makes_a_chart_another_chart_is_refused() {
         let error = put(&chart(), &[file("Chart.yaml", "")]).unwrap_err();
-        assert_eq!(error.to_string(), "spec.fileOverrides: Chart.yaml cannot be replaced");
+        assert_eq!(
+            error.to_string(),
+            "spec.fileOverrides: Chart.yaml cannot be replaced"
+        );
         let error = put(&chart(), &[file("charts/db/values.yaml", "")]).unwrap_err();
         assert!(error.to_string().contains("no subchart db"));
     }

@@ -6,7 +6,7 @@ use crate::key::Key;
 
 /// The way from a plugin through its dependencies back to itself, if there is one: it begins and ends with `start`.
 /// Of several the one found first, in the order of the dependencies, is told.
-pub(crate) fn cycle<'a, F, I>(start: &'a Key, dependencies: F) -> Option<Vec<Key>>
+pub(crate) fn cycle<F, I>(start: &Key, dependencies: F) -> Option<Vec<Key>>
 where
     F: Fn(&Key) -> I,
     I: IntoIterator<Item = Key>,
@@ -89,11 +89,7 @@ mod tests {
 
     #[test]
     fn other_namespaces_are_told() {
-        let way = [
-            Key::new("x", "a"),
-            Key::new("y", "b"),
-            Key::new("x", "a"),
-        ];
+        let way = [Key::new("x", "a"), Key::new("y", "b"), Key::new("x", "a")];
         assert_eq!(cycle_text(&way), "a -> y/b -> a");
     }
 }

@@ -68,7 +68,9 @@ fn judge(lease: Option<&Lease>, seen: &Sighting, identity: &str, now: Instant) -
     let Some(holder) = holder.filter(|holder| !holder.is_empty() && *holder != identity) else {
         return Verdict::Take;
     };
-    let seconds = spec.and_then(|spec| spec.lease_duration_seconds).unwrap_or(15);
+    let seconds = spec
+        .and_then(|spec| spec.lease_duration_seconds)
+        .unwrap_or(15);
     let lasts = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
     match seen.since {
         Some(since) if now.duration_since(since) > lasts => {
@@ -128,7 +130,7 @@ impl Hold {
     }
 
     /// Lets others take over at once.
-    pub(crate) async fn release(&mut self) {
+    pub(crate) async fn release(&self) {
         let Ok(Some(mut lease)) = self.api.get_opt(&self.options.name).await else {
             return;
         };
@@ -170,7 +172,9 @@ impl Hold {
             }
             Some(lease) => {
                 let lease = self.renewed(lease);
-                self.api.replace(&self.options.name, &parameters, &lease).await
+                self.api
+                    .replace(&self.options.name, &parameters, &lease)
+                    .await
             }
         };
         match result {
@@ -222,7 +226,10 @@ mod tests {
         let start = Instant::now();
         let mut seen = Sighting::default();
         assert_eq!(judge(None, &seen, "me", start), Verdict::Take);
-        assert_eq!(judge(Some(&lease(Some("me"))), &seen, "me", start), Verdict::Take);
+        assert_eq!(
+            judge(Some(&lease(Some("me"))), &seen, "me", start),
+            Verdict::Take
+        );
         assert_eq!(judge(Some(&lease(None)), &seen, "me", start), Verdict::Take);
         let other = lease(Some("other"));
         seen.see(Some(&other), start);

@@ -35,7 +35,9 @@ const AWAY: Backoff = Backoff {
 
 /// Mirrors all kinds, for as long as it is polled.
 pub(crate) async fn run(client: Client, now: fn() -> Timestamp) {
-    let mirrors = Foreign::ALL.iter().map(|kind| follow_definition(client.clone(), *kind, now));
+    let mirrors = Foreign::ALL
+        .iter()
+        .map(|kind| follow_definition(client.clone(), *kind, now));
     futures::future::join_all(mirrors).await;
 }
 
@@ -144,7 +146,9 @@ impl Mirror {
             Event::Apply(object) | Event::InitApply(object) => {
                 let key = key(&object.metadata);
                 let before = self.objects.insert(key.clone(), object);
-                let generation = before.as_ref().and_then(|before| before.metadata.generation);
+                let generation = before
+                    .as_ref()
+                    .and_then(|before| before.metadata.generation);
                 let object = &self.objects[&key];
                 let is_new = before.is_none() || generation != object.metadata.generation;
                 if is_new && object.metadata.deletion_timestamp.is_none() {
@@ -209,7 +213,9 @@ impl Mirror {
             return self.write(key, object, status).await;
         }
         let parameters = PatchParams::apply(MANAGER).force();
-        let applied = api.patch(&key.name, &parameters, &Patch::Apply(&plugin)).await;
+        let applied = api
+            .patch(&key.name, &parameters, &Patch::Apply(&plugin))
+            .await;
         match applied {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(reply)) if reply.code == 422 || reply.code == 400 => {

@@ -16,10 +16,10 @@ use crate::world::{RELEASE_NAME, RELEASE_NAMESPACE};
 pub(crate) enum News {
     /// A watch of plugins, of one namespace or all, tells.
     Plugin(Option<String>, Event<Box<Plugin>>),
-    /// A watch of ConfigMaps or Secrets of a namespace tells names and versions.
+    /// A watch of sources of values of a namespace tells names and versions.
     Reference(Source, String, Event<(String, String)>),
     /// A watch of a kind of objects tells.
-    Object(Place, Kind, Event<Sight>),
+    Object(Place, Kind, Box<Event<Sight>>),
     /// The registry that the cluster-wide defaults name.
     Defaults(Option<String>),
     /// Repositories changed.
@@ -73,7 +73,9 @@ pub(crate) fn own_fields(metadata: &ObjectMeta) -> Option<String> {
             && entry.operation.as_deref() == Some("Apply")
             && entry.subresource.is_none()
     })?;
-    own.fields_v1.as_ref().map(|fields| digest::short(&fields.0))
+    own.fields_v1
+        .as_ref()
+        .map(|fields| digest::short(&fields.0))
 }
 
 /// Maps the object of an event.
@@ -93,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    fn metadata(manager: &str, operation: &str, fields: Value) -> ObjectMeta {
+    fn metadata(manager: &str, operation: &str, fields: &Value) -> ObjectMeta {
         serde_json::from_value(json!({"name": "a", "managedFields": [
             {"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": fields},
         ]}))
@@ -102,13 +104,13 @@ mod tests {
 
     #[test]
     fn only_the_fields_that_releases_applied_are_ours() {
-        let ours = |fields| own_fields(&metadata("helm", "Apply", fields));
+        let ours = |fields: Value| own_fields(&metadata("helm", "Apply", &fields));
         assert!(ours(json!({"f:data": {"f:a": {}}})).is_some());
         assert_ne!(
             ours(json!({"f:data": {"f:a": {}}})),
             ours(json!({"f:data": {}}))
         );
-        assert_eq!(own_fields(&metadata("helm", "Update", json!({}))), None);
-        assert_eq!(own_fields(&metadata("kubectl", "Apply", json!({}))), None);
+        assert_eq!(own_fields(&metadata("helm", "Update", &json!({}))), None);
+        assert_eq!(own_fields(&metadata("kubectl", "Apply", &json!({}))), None);
     }
 }

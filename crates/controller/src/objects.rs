@@ -58,7 +58,6 @@ pub(crate) struct Seen {
     pub(crate) version: u64,
 }
 
-
 /// One kind in one cluster.
 #[derive(Debug, Default)]
 struct Table {
@@ -85,16 +84,24 @@ impl Objects {
         seen: Seen,
     ) -> Vec<Release> {
         let table = self.table(place, kind);
-        let before = table.seen.insert(name, seen.clone());
-        if before.as_ref() == Some(&seen) {
+        let release = seen.release.clone();
+        let is_known = table.seen.get(&name) == Some(&seen);
+        if is_known {
             return Vec::new();
         }
-        owners(place, [before.as_ref(), Some(&seen)])
+        let before = table
+            .seen
+            .insert(name, seen)
+            .and_then(|before| before.release);
+        owners(place, [before.as_ref(), release.as_ref()])
     }
 
     pub(crate) fn deleted(&mut self, place: &Place, kind: &Kind, name: &Name) -> Vec<Release> {
         let before = self.table(place, kind).seen.remove(name);
-        owners(place, [before.as_ref()])
+        owners(
+            place,
+            [before.as_ref().and_then(|before| before.release.as_ref())],
+        )
     }
 
     /// A new listing begins.
@@ -113,7 +120,9 @@ impl Objects {
         let before = std::mem::replace(&mut table.seen, listing);
         table.is_complete = true;
         let all = before.values().chain(table.seen.values());
-        let releases: HashSet<Release> = owners(place, all.map(Some)).into_iter().collect();
+        let releases: HashSet<Release> = owners(place, all.map(|seen| seen.release.as_ref()))
+            .into_iter()
+            .collect();
         releases.into_iter().collect()
     }
 
@@ -144,25 +153,25 @@ impl Objects {
         }
     }
 
-    /// What is known of the objects of an inventory. Plugins among them are judged by `plugin`, which knows them better.
+    /// What is known of the objects of an inventory. Plugins among them are judged by `child`, which knows them better.
     /// What was seen of an object before it was applied says nothing.
     pub(crate) fn facts(
         &self,
         place: &Place,
         inventory: &[InventoryEntry],
         applied: &HashMap<InventoryEntry, u64>,
-        plugin: impl Fn(&InventoryEntry) -> Option<Option<Seen>>,
+        child: impl Fn(&InventoryEntry) -> Child,
     ) -> ObjectFacts {
         let mut facts = ObjectFacts {
             total: inventory.len(),
             ..ObjectFacts::default()
         };
         for entry in inventory {
-            let own = plugin(entry);
-            let known = match &own {
-                Some(Some(seen)) => Known::Seen(seen),
-                Some(None) => Known::Missing,
-                None => self.find(place, entry),
+            let child = child(entry);
+            let known = match &child {
+                Child::Seen(seen) => Known::Seen(seen),
+                Child::Missing => Known::Missing,
+                Child::None => self.find(place, entry),
             };
             let known = match (applied.get(entry), known) {
                 (Some(_), Known::Missing) => Known::Nothing,
@@ -173,6 +182,15 @@ impl Objects {
         }
         facts
     }
+}
+
+/// What a plugin is that another one made.
+#[derive(Debug)]
+pub(crate) enum Child {
+    /// It is no plugin, or not one of this cluster.
+    None,
+    Missing,
+    Seen(Seen),
 }
 
 /// What is known of one object.
@@ -223,11 +241,13 @@ fn add_fact(facts: &mut ObjectFacts, entry: &InventoryEntry, known: &Known<'_>) 
     }
 }
 
-fn owners<'a>(place: &Place, seen: impl IntoIterator<Item = Option<&'a Seen>>) -> Vec<Release> {
-    let mut releases: Vec<Release> = seen
+fn owners<'a>(
+    place: &Place,
+    releases: impl IntoIterator<Item = Option<&'a (String, String)>>,
+) -> Vec<Release> {
+    let mut releases: Vec<Release> = releases
         .into_iter()
         .flatten()
-        .filter_map(|seen| seen.release.as_ref())
         .map(|(namespace, name)| Release {
             place: place.clone(),
             namespace: namespace.clone(),
@@ -274,7 +294,7 @@ mod tests {
     }
 
     fn facts(objects: &Objects, inventory: &[InventoryEntry]) -> ObjectFacts {
-        objects.facts(&Place::Here, inventory, &HashMap::new(), |_| None)
+        objects.facts(&Place::Here, inventory, &HashMap::new(), |_| Child::None)
     }
 
     #[test]
@@ -282,7 +302,12 @@ mod tests {
         let mut objects = Objects::default();
         assert!(facts(&objects, &[entry("a", None)]).are_unknown);
         objects.begin(&Place::Here, &kind());
-        objects.listed(&Place::Here, &kind(), name("a"), seen(Verdict::Healthy, "1"));
+        objects.listed(
+            &Place::Here,
+            &kind(),
+            name("a"),
+            seen(Verdict::Healthy, "1"),
+        );
         assert!(facts(&objects, &[entry("a", None)]).are_unknown);
         assert_eq!(objects.end(&Place::Here, &kind()).len(), 1);
         let facts = facts(&objects, &[entry("a", Some("1")), entry("b", None)]);
@@ -313,7 +338,8 @@ mod tests {
         let applied = HashMap::from([(entry.clone(), 7)]);
         let inventory = [entry];
         objects.end(&Place::Here, &kind());
-        let look = |objects: &Objects| objects.facts(&Place::Here, &inventory, &applied, |_| None);
+        let look =
+            |objects: &Objects| objects.facts(&Place::Here, &inventory, &applied, |_| Child::None);
         assert!(look(&objects).are_unknown);
         let mut old = seen(Verdict::Healthy, "1");
         objects.applied(&Place::Here, &kind(), name("a"), old.clone());
@@ -328,7 +354,12 @@ mod tests {
     #[test]
     fn an_object_without_a_recorded_digest_has_no_drift() {
         let mut objects = Objects::default();
-        objects.applied(&Place::Here, &kind(), name("a"), seen(Verdict::Healthy, "2"));
+        objects.applied(
+            &Place::Here,
+            &kind(),
+            name("a"),
+            seen(Verdict::Healthy, "2"),
+        );
         assert!(facts(&objects, &[entry("a", None)]).drifted.is_empty());
     }
 }

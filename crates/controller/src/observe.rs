@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
 use outrigger_api::plugin::{Plugin, ValuesFrom, ValuesKind};
 
+use crate::conditions::READY;
 use crate::context::Context;
 use crate::digest;
 use crate::references::{Read, Reference};
@@ -13,7 +14,6 @@ use crate::sources::Material;
 use crate::target::Target;
 use crate::trouble::{Trouble, unanswered};
 use crate::values::{self, Referenced, Values};
-use crate::conditions::READY;
 
 /// All that an installation needs.
 #[derive(Debug)]
@@ -85,7 +85,9 @@ async fn values_of(
             namespace: namespace.to_owned(),
             name: from.name.clone(),
         };
-        let version = object.as_ref().map(|object| object.resource_version.clone());
+        let version = object
+            .as_ref()
+            .map(|object| object.resource_version.clone());
         looked.read.push((reference, version));
         if from.kind == ValuesKind::Secret {
             salts.extend(object.as_ref().map(|object| object.uid.clone()));

@@ -1,5 +1,7 @@
 //! One look at one plugin: decide, do what was decided, tell what came of it.
 
+mod save;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -49,16 +51,14 @@ pub(crate) struct Pass {
     read: Option<Read>,
     /// The inputs of the attempt, once they are known.
     inputs: Option<String>,
+    /// Whether the status is worth a write though the phase passes.
+    is_urgent: bool,
     /// Turns true when the plugin changes meanwhile.
     superseded: watch::Receiver<bool>,
 }
 
 /// Looks at a plugin.
-pub(crate) async fn run(
-    ctx: Arc<Context>,
-    facts: Facts,
-    superseded: watch::Receiver<bool>,
-) -> End {
+pub(crate) async fn run(ctx: Arc<Context>, facts: Facts, superseded: watch::Receiver<bool>) -> End {
     let now = (ctx.options.now)();
     let mut pass = Pass {
         draft: Draft::new(&facts, now),
@@ -68,6 +68,7 @@ pub(crate) async fn run(
         again: None,
         read: None,
         inputs: None,
+        is_urgent: false,
         superseded,
         ctx,
         facts,
@@ -207,7 +208,9 @@ impl Pass {
             _ => {}
         }
         let before = self.draft.status.phase;
-        let is_overdue = self.deadline().is_some_and(|deadline| deadline <= self.facts.now);
+        let is_overdue = self
+            .deadline()
+            .is_some_and(|deadline| deadline <= self.facts.now);
         let (phase, sayings) = decide::settle(before, &self.facts.objects, is_overdue);
         self.draft.status.phase = phase;
         for saying in sayings {
@@ -228,7 +231,7 @@ impl Pass {
             }
         }
         if status::is_passing(phase) {
-            self.again = self.again.or(self.deadline());
+            self.again = self.again.or_else(|| self.deadline());
         } else {
             self.tries.began = None;
             if self.facts.objects.drifted.is_empty() && phase == Phase::Ready {
@@ -274,9 +277,6 @@ impl Pass {
     }
 
     fn wait(&mut self, obstacle: &Obstacle) {
-        if !self.has_told(obstacle.reason) {
-            self.tell(Story::good("Waiting", obstacle.message.clone()));
-        }
         self.draft.wait(obstacle);
     }
 
@@ -357,130 +357,14 @@ impl Pass {
         self.ctx.teller.tell(&self.saved, story);
     }
 
+    /// The status is to be written at once.
+    pub(crate) fn hurry(&mut self) {
+        self.is_urgent = true;
+    }
+
     /// Looks again at a time, unless an earlier one is set.
     pub(crate) fn look_again(&mut self, at: Instant) {
         self.again = Some(self.again.map_or(at, |again| again.min(at)));
-    }
-
-    async fn add_finalizer(&mut self) -> Result<(), Trouble> {
-        if decide::has_finalizer(&self.saved) {
-            return Ok(());
-        }
-        self.write_finalizer(true).await
-    }
-
-    pub(crate) async fn write_finalizer(&mut self, is_wanted: bool) -> Result<(), Trouble> {
-        let result = status::set_finalizer(&self.ctx.client, &self.saved, is_wanted).await;
-        match result {
-            Ok(plugin) => {
-                self.saw(plugin);
-                Ok(())
-            }
-            // It changed, or is gone; the watch tells.
-            Err(kube::Error::Api(reply)) if [404, 409].contains(&reply.code) => {
-                Err(Trouble::Superseded)
-            }
-            Err(error) => Err(crate::trouble::unanswered(READY, &error)),
-        }
-    }
-
-    fn saw(&mut self, mut plugin: Plugin) {
-        plugin.metadata.managed_fields = None;
-        self.saved = Arc::new(plugin);
-        self.written = true;
-    }
-
-    /// Writes the status as it stands, if it differs. Used while work is under way, too.
-    pub(crate) async fn write_status(&mut self) -> Result<(), kube::Error> {
-        let written = status::write(
-            &self.ctx.client,
-            &self.facts.key,
-            self.saved.status.as_ref(),
-            &self.draft.status,
-        )
-        .await?;
-        if let Some(plugin) = written {
-            self.saw(plugin);
-        }
-        Ok(())
-    }
-
-    /// Waits until the plugin changes. Never ends if it does not.
-    pub(crate) fn superseded(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut superseded = self.superseded.clone();
-        async move {
-            if superseded.wait_for(|is_true| *is_true).await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
-    }
-
-    /// Saves the status, unless it will be another one in a moment.
-    async fn save(&mut self) {
-        if !matches!(self.draft.status.phase, Phase::Pending) {
-            self.draft.confirm();
-        }
-        if let Some(later) = self.worth_waiting() {
-            self.look_again(later);
-            return;
-        }
-        self.tell_transition();
-        match self.write_status().await {
-            Ok(()) => {}
-            Err(kube::Error::Api(reply)) if reply.code == 404 => {}
-            Err(error) => {
-                tracing::info!(plugin = %self.facts.key, %error, "the status was not saved");
-                self.tries.unanswered += 1;
-                let pause = self.ctx.options.backoff.pause(self.tries.unanswered);
-                self.look_again(Instant::now() + pause);
-            }
-        }
-    }
-
-    /// When a passing phase is worth a write.
-    fn worth_waiting(&self) -> Option<Instant> {
-        let began = self.tries.began?;
-        let phase = self.draft.status.phase;
-        let told = self.saved.status.as_ref().map(|status| status.phase);
-        let worth = began + self.ctx.options.tell_after;
-        let waits = status::is_passing(phase) && told != Some(phase) && Instant::now() < worth;
-        waits.then_some(worth)
-    }
-
-    fn tell_transition(&self) {
-        let status = &self.draft.status;
-        let (before, told) = match &self.saved.status {
-            Some(told) => (told.phase, told.revision),
-            None => (Phase::Pending, None),
-        };
-        // Quick work has no phase of its own that was told.
-        if before == status.phase && told == status.revision {
-            return;
-        }
-        let version = status.version.as_deref().unwrap_or_default();
-        let message = conditions::find(&status.conditions, READY)
-            .map(|ready| ready.message.clone())
-            .unwrap_or_default();
-        let revision = status.revision.unwrap_or_default();
-        let story = match (before, status.phase) {
-            (Phase::Degraded, Phase::Ready) if told == status.revision => Story::good("Recovered", "all objects are healthy"),
-            (_, Phase::Ready) if revision > 1 => {
-                Story::good("Upgraded", format!("version {version} is ready, revision {revision}"))
-            }
-            (_, Phase::Ready) => Story::good("Installed", format!("version {version} is ready")),
-            (Phase::Degraded, Phase::Degraded) => return,
-            (_, Phase::Degraded) => Story::bad("Degraded", message),
-            (_, Phase::Failed) if matches!(self.ready_reason(), "Timeout" | "Unhealthy") => {
-                Story::bad("Failed", message)
-            }
-            _ => return,
-        };
-        self.tell(story);
-    }
-
-    fn ready_reason(&self) -> &str {
-        let ready = conditions::find(&self.draft.status.conditions, READY);
-        ready.map_or("", |ready| ready.reason.as_str())
     }
 
     fn end(self, is_gone: bool) -> End {

@@ -79,7 +79,8 @@ impl References {
             !users.is_empty()
         });
         let users = &self.users;
-        self.latest.retain(|reference, _| users.contains_key(reference));
+        self.latest
+            .retain(|reference, _| users.contains_key(reference));
     }
 
     pub(crate) fn forget(&mut self, key: &Key) {
@@ -109,10 +110,11 @@ impl References {
     }
 
     /// A watch told of an object. Gives those who read something else of it, or nothing yet.
-    pub(crate) fn told(&mut self, reference: &Reference, version: Version) -> Vec<Key> {
+    pub(crate) fn told(&mut self, reference: &Reference, version: Option<&str>) -> Vec<Key> {
         let Some(users) = self.users.get(reference) else {
             return Vec::new();
         };
+        let version = version.map(str::to_owned);
         self.latest.insert(reference.clone(), version.clone());
         let is_new = |key: &&Key| {
             let read = self.read.get(*key).and_then(|read| read.get(reference));
@@ -136,7 +138,7 @@ impl References {
             .collect();
         all.into_iter()
             .flat_map(|reference| {
-                let version = found.get(&reference.name).cloned();
+                let version = found.get(&reference.name).map(String::as_str);
                 self.told(&reference, version)
             })
             .collect()
@@ -177,15 +179,15 @@ mod tests {
     fn who_read_the_same_version_is_not_woken() {
         let mut references = used();
         assert!(!references.was_read(&web(), vec![(secret(), Some("1".to_owned()))]));
-        assert!(references.told(&secret(), Some("1".to_owned())).is_empty());
-        assert_eq!(references.told(&secret(), Some("2".to_owned())), [web()]);
+        assert!(references.told(&secret(), Some("1")).is_empty());
+        assert_eq!(references.told(&secret(), Some("2")), [web()]);
         assert_eq!(references.told(&secret(), None), [web()]);
     }
 
     #[test]
     fn an_object_that_is_created_between_the_reading_and_the_watch_is_not_missed() {
         let mut references = used();
-        references.told(&secret(), Some("1".to_owned()));
+        references.told(&secret(), Some("1"));
         assert!(references.was_read(&web(), vec![(secret(), None)]));
     }
 

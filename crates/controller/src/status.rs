@@ -18,6 +18,11 @@ pub(crate) fn is_passing(phase: Phase) -> bool {
     )
 }
 
+/// Whether a phase may be left so soon that it is told only when it was not.
+pub(crate) fn can_wait(phase: Phase) -> bool {
+    is_passing(phase) || phase == Phase::Waiting
+}
+
 /// The merge patch from one status to another; none if they are equal.
 pub(crate) fn patch(saved: Option<&PluginStatus>, wanted: &PluginStatus) -> Option<Value> {
     let as_value = |status: &PluginStatus| serde_json::to_value(status).unwrap_or_default();

@@ -41,7 +41,9 @@ pub(crate) enum Error {
     /// The parser's own words could quote what is secret.
     #[error("the kubeconfig in Secret {namespace}/{name} cannot be read")]
     Unreadable { namespace: String, name: String },
-    #[error("the kubeconfig in Secret {namespace}/{name} must not use {what}: only a server, certificate data and a token are taken")]
+    #[error(
+        "the kubeconfig in Secret {namespace}/{name} must not use {what}: only a server, certificate data and a token are taken"
+    )]
     Refused {
         namespace: String,
         name: String,
@@ -278,13 +280,19 @@ async fn remote_client(
 
 /// What a kubeconfig of somebody else must not make this machine do.
 fn forbidden(kubeconfig: &Kubeconfig) -> Option<&'static str> {
-    let clusters = kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref());
+    let clusters = kubeconfig
+        .clusters
+        .iter()
+        .filter_map(|named| named.cluster.as_ref());
     for cluster in clusters {
         if cluster.certificate_authority.is_some() {
             return Some("a certificate-authority file");
         }
     }
-    let users = kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref());
+    let users = kubeconfig
+        .auth_infos
+        .iter()
+        .filter_map(|named| named.auth_info.as_ref());
     users.into_iter().find_map(forbidden_for_user)
 }
 
@@ -293,10 +301,14 @@ fn forbidden_for_user(user: &AuthInfo) -> Option<&'static str> {
         (user.exec.is_some(), "exec"),
         (user.auth_provider.is_some(), "an auth-provider"),
         (user.token_file.is_some(), "a tokenFile"),
-        (user.client_certificate.is_some(), "a client-certificate file"),
+        (
+            user.client_certificate.is_some(),
+            "a client-certificate file",
+        ),
         (user.client_key.is_some(), "a client-key file"),
     ];
-    uses.into_iter().find_map(|(is_used, what)| is_used.then_some(what))
+    uses.into_iter()
+        .find_map(|(is_used, what)| is_used.then_some(what))
 }
 
 /// The same way to a server, as somebody else.
@@ -353,6 +365,10 @@ mod tests {
         check("exec: {command: evil, apiVersion: v1}", "", Some("exec"));
         check("tokenFile: /etc/passwd", "", Some("a tokenFile"));
         check("client-key: /etc/key", "", Some("a client-key file"));
-        check("token: x", ", certificate-authority: /etc/ca", Some("a certificate-authority file"));
+        check(
+            "token: x",
+            ", certificate-authority: /etc/ca",
+            Some("a certificate-authority file"),
+        );
     }
 }

@@ -43,7 +43,11 @@ mod tests {
 
     #[track_caller]
     fn check(version: &str, range: &str, expected: bool) {
-        assert_eq!(satisfies(version, range), Ok(expected), "{version} in {range}");
+        assert_eq!(
+            satisfies(version, range),
+            Ok(expected),
+            "{version} in {range}"
+        );
     }
 
     #[test]
@@ -74,6 +78,9 @@ mod tests {
     fn what_cannot_be_read_satisfies_nothing() {
         check("latest", ">=0.0.0", false);
         let error = satisfies("1.0.0", ">= one").unwrap_err().to_string();
-        assert!(error.starts_with("\">= one\" is no version range: "), "{error}");
+        assert!(
+            error.starts_with("\">= one\" is no version range: "),
+            "{error}"
+        );
     }
 }

@@ -73,10 +73,15 @@ pub(crate) fn plugins(client: Client, namespace: Option<String>, news: Sender<Ne
         Some(namespace) => Api::namespaced(client, namespace),
         None => Api::all(client),
     };
-    spawn(follow("plugins", watcher(api, Config::default()), news, move |event| {
-        let event = readable(event)?;
-        Some(News::Plugin(namespace.clone(), event))
-    }))
+    spawn(follow(
+        "plugins",
+        watcher(api, Config::default()),
+        news,
+        move |event| {
+            let event = readable(event)?;
+            Some(News::Plugin(namespace.clone(), event))
+        },
+    ))
 }
 
 /// A plugin that cannot be read is left alone: its definition is not ours.
@@ -105,7 +110,7 @@ fn slim(mut plugin: Box<Plugin>) -> Box<Plugin> {
     plugin
 }
 
-/// Watches the versions of ConfigMaps or Secrets of a namespace.
+/// Watches the versions of sources of values in a namespace.
 pub(crate) fn references(
     client: Client,
     source: Source,
@@ -156,7 +161,7 @@ pub(crate) fn objects(
             let events = watcher(api, config);
             follow(&name, events, news, move |event| {
                 let event = news::map(event, |object| Sight::of(&object.metadata, None));
-                Some(News::Object(place.clone(), kind.clone(), event))
+                Some(News::Object(place.clone(), kind.clone(), Box::new(event)))
             })
             .await;
         } else {
@@ -164,7 +169,7 @@ pub(crate) fn objects(
             let events = watcher(api, config);
             follow(&name, events, news, move |event| {
                 let event = news::map(event, |object| whole(object, &kind));
-                Some(News::Object(place.clone(), kind.clone(), event))
+                Some(News::Object(place.clone(), kind.clone(), Box::new(event)))
             })
             .await;
         }
@@ -207,8 +212,11 @@ pub(crate) fn defaults(client: Client, news: Sender<News>) -> Watch {
     let api: Api<ConfigMap> = Api::namespaced(client, DEFAULTS_NAMESPACE);
     let config = Config::default().fields(&format!("metadata.name={DEFAULTS_NAME}"));
     let mut is_listed = false;
-    spawn(follow("defaults", watcher(api, config), news, move |event| {
-        match event {
+    spawn(follow(
+        "defaults",
+        watcher(api, config),
+        news,
+        move |event| match event {
             Event::Apply(map) | Event::InitApply(map) => {
                 is_listed = true;
                 Some(News::Defaults(registry(&map)))
@@ -219,8 +227,8 @@ pub(crate) fn defaults(client: Client, news: Sender<News>) -> Watch {
                 None
             }
             Event::InitDone => (!is_listed).then_some(News::Defaults(None)),
-        }
-    }))
+        },
+    ))
 }
 
 pub(crate) fn registry(map: &ConfigMap) -> Option<String> {
@@ -236,22 +244,27 @@ pub(crate) fn repositories(
 ) -> Watch {
     let api: Api<Repository> = Api::all(client);
     let mut listing = HashMap::new();
-    spawn(follow("repositories", watcher(api, Config::default()), news, move |event| {
-        match event {
-            Event::Init => {
-                listing.clear();
-                return None;
+    spawn(follow(
+        "repositories",
+        watcher(api, Config::default()),
+        news,
+        move |event| {
+            match event {
+                Event::Init => {
+                    listing.clear();
+                    return None;
+                }
+                Event::InitApply(repository) => {
+                    listing.insert(repository.name_any(), repository);
+                    return None;
+                }
+                Event::InitDone => table.replace(std::mem::take(&mut listing)),
+                Event::Apply(repository) => table.set(repository),
+                Event::Delete(repository) => table.remove(&repository.name_any()),
             }
-            Event::InitApply(repository) => {
-                listing.insert(repository.name_any(), repository);
-                return None;
-            }
-            Event::InitDone => table.replace(std::mem::take(&mut listing)),
-            Event::Apply(repository) => table.set(repository),
-            Event::Delete(repository) => table.remove(&repository.name_any()),
-        }
-        Some(News::Repositories)
-    }))
+            Some(News::Repositories)
+        },
+    ))
 }
 
 /// Tells the events of a watch. Errors are waited out; the watch then starts anew where it can.

@@ -12,7 +12,7 @@ use crate::decide::{has_finalizer, is_deleted, is_going};
 use crate::facts::{Dependant, DependencyFact, Facts, Tries};
 use crate::graph;
 use crate::key::Key;
-use crate::objects::{Objects, Place, Release, Seen, Verdict};
+use crate::objects::{Child, Objects, Place, Release, Seen, Verdict};
 use crate::references::{self, References};
 
 /// One plugin and what is remembered of it.
@@ -43,33 +43,35 @@ impl World {
     /// A plugin is there or changed. Older states than the known one are ignored.
     pub(crate) fn apply(&mut self, plugin: Plugin) -> Woken {
         let key = Key::of(&plugin);
-        let before = self.plugins.get(&key).map(|entry| Arc::clone(&entry.plugin));
-        if before.as_ref().is_some_and(|before| !is_newer(before, &plugin)) {
+        let before = self
+            .plugins
+            .get(&key)
+            .map(|entry| Arc::clone(&entry.plugin));
+        if before
+            .as_ref()
+            .is_some_and(|before| !is_newer(before, &plugin))
+        {
             return Woken::new();
         }
         let plugin = Arc::new(plugin);
         let mut woken = Woken::new();
-        if before.as_ref().is_none_or(|before| concerns_itself(before, &plugin)) {
+        if before
+            .as_ref()
+            .is_none_or(|before| concerns_itself(before, &plugin))
+        {
             woken.insert(key.clone());
         }
         self.index(&key, before.as_deref(), &plugin);
-        match self.plugins.get_mut(&key) {
-            Some(entry) => {
-                if entry.plugin.metadata.uid != plugin.metadata.uid {
-                    entry.unsaved = None;
-                    entry.tries = Tries::default();
-                }
-                entry.plugin = Arc::clone(&plugin);
-            }
-            None => {
-                let entry = Entry {
-                    plugin: Arc::clone(&plugin),
-                    unsaved: None,
-                    tries: Tries::default(),
-                };
-                self.plugins.insert(key.clone(), entry);
-            }
+        let entry = self.plugins.entry(key.clone()).or_insert_with(|| Entry {
+            plugin: Arc::clone(&plugin),
+            unsaved: None,
+            tries: Tries::default(),
+        });
+        if entry.plugin.metadata.uid != plugin.metadata.uid {
+            entry.unsaved = None;
+            entry.tries = Tries::default();
         }
+        entry.plugin = Arc::clone(&plugin);
         self.wake_others(&key, before.as_deref(), Some(&plugin), &mut woken);
         woken
     }
@@ -105,7 +107,7 @@ impl World {
     }
 
     /// The plugins of releases.
-    pub(crate) fn owners(&self, releases: Vec<Release>) -> Woken {
+    pub(crate) fn owners(&self, releases: &[Release]) -> Woken {
         releases
             .iter()
             .filter_map(|release| self.releases.get(release).cloned())
@@ -158,11 +160,12 @@ impl World {
             dependencies: self.dependencies(key, plugin),
             cycle: graph::cycle(key, |at| self.edges(at)),
             dependants: self.dependants(key),
-            objects: self
-                .objects
-                .facts(&place(plugin), &status.inventory, entry.tries.awaited(now), |entry| {
-                    self.judge_plugin(&place(plugin), entry)
-                }),
+            objects: self.objects.facts(
+                &place(plugin),
+                &status.inventory,
+                entry.tries.awaited(now),
+                |entry| self.judge_plugin(&place(plugin), entry),
+            ),
             status,
             tries: entry.tries.clone(),
             is_read_current: self.references.is_current(key),
@@ -219,17 +222,19 @@ impl World {
     }
 
     /// A plugin of an inventory here, which is known better than by its object.
-    fn judge_plugin(&self, place: &Place, entry: &InventoryEntry) -> Option<Option<Seen>> {
+    fn judge_plugin(&self, place: &Place, entry: &InventoryEntry) -> Child {
         if *place != Place::Here || !is_plugin(entry) {
-            return None;
+            return Child::None;
         }
         let plugin = child_key(entry).and_then(|key| self.plugin(&key).cloned());
-        Some(plugin.map(|plugin| Seen {
-            release: None,
-            verdict: judge(&plugin),
-            fields: entry.fields.clone(),
-            version: u64::MAX,
-        }))
+        plugin.map_or(Child::Missing, |plugin| {
+            Child::Seen(Seen {
+                release: None,
+                verdict: judge(&plugin),
+                fields: entry.fields.clone(),
+                version: u64::MAX,
+            })
+        })
     }
 
     fn index(&mut self, key: &Key, before: Option<&Plugin>, plugin: &Plugin) {
@@ -240,7 +245,10 @@ impl World {
             self.forget_index(key, before);
         }
         for other in edges(key, plugin) {
-            self.dependants.entry(other).or_default().insert(key.clone());
+            self.dependants
+                .entry(other)
+                .or_default()
+                .insert(key.clone());
         }
         self.releases.insert(release(plugin), key.clone());
         self.references.set(key, references::of(plugin));
@@ -282,7 +290,11 @@ impl World {
         };
         let (needed, needs) = (needs(before), needs(after));
         if needed != needs {
-            woken.extend(needed.into_iter().filter(|other| self.plugins.contains_key(other)));
+            woken.extend(
+                needed
+                    .into_iter()
+                    .filter(|other| self.plugins.contains_key(other)),
+            );
             self.wake_cycles(key, woken);
         }
     }
@@ -294,7 +306,10 @@ impl World {
             let ready = plugin.condition(READY);
             ready.is_some_and(|ready| ready.reason == "DependencyCycle")
         };
-        let caught = self.plugins.iter().filter(|(_, entry)| in_cycle(&entry.plugin));
+        let caught = self
+            .plugins
+            .iter()
+            .filter(|(_, entry)| in_cycle(&entry.plugin));
         woken.extend(caught.map(|(key, _)| key.clone()));
     }
 

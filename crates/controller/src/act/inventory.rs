@@ -34,7 +34,9 @@ pub(super) fn after(outcome: &Outcome) -> (Vec<InventoryEntry>, HashMap<Inventor
 /// Adds what may be there too.
 pub(super) fn unite(inventory: &mut Vec<InventoryEntry>, planned: Vec<InventoryEntry>) {
     let known: HashSet<ObjectId> = inventory.iter().map(object_id).collect();
-    let new = planned.into_iter().filter(|entry| !known.contains(&object_id(entry)));
+    let new = planned
+        .into_iter()
+        .filter(|entry| !known.contains(&object_id(entry)));
     inventory.extend(new);
 }
 

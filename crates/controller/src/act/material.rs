@@ -44,7 +44,11 @@ pub(super) async fn desired(
             let objects = objects(plugin, files.as_ref())?;
             let title = Title {
                 name: plugin.chart_name().to_owned(),
-                version: plugin.spec.version.clone().unwrap_or_else(|| "0.0.0".to_owned()),
+                version: plugin
+                    .spec
+                    .version
+                    .clone()
+                    .unwrap_or_else(|| "0.0.0".to_owned()),
                 app_version: String::new(),
             };
             outrigger_release::from_manifests(cluster, &past, title, objects).await
@@ -64,14 +68,22 @@ fn refuse_hooks(plugin: &Plugin, desired: &Desired) -> Result<(), Trouble> {
     if plugin.spec.kind != PluginKind::Template {
         return Ok(());
     }
-    let hooks = desired.hooks().iter().filter(|hook| !hook.runs_at(Event::Test));
-    let names: Vec<String> = hooks.map(|hook| format!("{} {}", hook.kind, hook.name)).collect();
+    let hooks = desired
+        .hooks()
+        .iter()
+        .filter(|hook| !hook.runs_at(Event::Test));
+    let names: Vec<String> = hooks
+        .map(|hook| format!("{} {}", hook.kind, hook.name))
+        .collect();
     if names.is_empty() {
         return Ok(());
     }
     Err(Trouble::Refuse(Obstacle::new(
         "HooksRefused",
-        format!("plugins of kind template cannot have hooks, but the chart has {}; use kind helm", names.join(", ")),
+        format!(
+            "plugins of kind template cannot have hooks, but the chart has {}; use kind helm",
+            names.join(", ")
+        ),
     )))
 }
 
@@ -97,7 +109,9 @@ fn objects(plugin: &Plugin, files: Option<&Manifests>) -> Result<Vec<Value>, Tro
 
 /// A list stands for its items; an empty document for nothing.
 fn add(objects: &mut Vec<Value>, value: Value) {
-    let is_list = value["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
+    let is_list = value["kind"]
+        .as_str()
+        .is_some_and(|kind| kind.ends_with("List"));
     match value {
         Value::Null => {}
         Value::Object(mut list) if is_list && list.contains_key("items") => {
@@ -133,13 +147,17 @@ mod tests {
                 ..PluginSpec::default()
             },
         );
-        let text = "kind: ConfigMap\n---\n\n---\nkind: List\nitems: [{kind: Role}, {kind: Service}]\n";
+        let text =
+            "kind: ConfigMap\n---\n\n---\nkind: List\nitems: [{kind: Role}, {kind: Service}]\n";
         let files = Manifests {
             files: vec![File::new("a.yaml", text.as_bytes())],
             digest: String::new(),
         };
         let objects = objects(&plugin, Some(&files)).unwrap();
-        let kinds: Vec<&str> = objects.iter().filter_map(|object| object["kind"].as_str()).collect();
+        let kinds: Vec<&str> = objects
+            .iter()
+            .filter_map(|object| object["kind"].as_str())
+            .collect();
         assert_eq!(kinds, ["ConfigMap", "Role", "Service", "Secret"]);
     }
 }

@@ -40,10 +40,13 @@ pub(crate) async fn remove(pass: &mut Pass, force: bool) -> bool {
         ),
         Err(trouble) if force => Story::bad(
             "Orphaned",
-            format!("removed by force though something may be left: {what} ({})", words(&trouble)),
+            format!(
+                "removed by force though something may be left: {what} ({})",
+                words(&trouble)
+            ),
         ),
         Err(trouble) => {
-            later(pass, trouble);
+            later(pass, &trouble);
             return false;
         }
     };
@@ -64,18 +67,18 @@ async fn let_go(pass: &mut Pass, story: Story) -> bool {
 }
 
 /// It did not work this time; it is tried again for ever, with growing pauses.
-fn later(pass: &mut Pass, trouble: Trouble) {
+fn later(pass: &mut Pass, trouble: &Trouble) {
     pass.tries.unanswered += 1;
     let pause = pass.ctx.options.backoff.pause(pass.tries.unanswered);
     pass.look_again(Instant::now() + pause);
-    let words = words(&trouble);
+    let words = words(trouble);
     if pass.tries.unanswered == 1 {
         pass.tell(Story::bad("RemovalFailed", words.clone()));
     }
-    let text = format!("{words}; it is tried again, and goes at once with the annotation {FORCE}=true");
+    let text =
+        format!("{words}; it is tried again, and goes at once with the annotation {FORCE}=true");
     pass.draft.removing(&text);
-    // Worth telling at once.
-    pass.tries.began = Some(Instant::now() - pass.ctx.options.tell_after);
+    pass.hurry();
 }
 
 fn words(trouble: &Trouble) -> String {
@@ -93,7 +96,13 @@ async fn uninstall(pass: &mut Pass, force: bool) -> Result<(), Trouble> {
     let target = pass.ctx.targets.of(&plugin).await?;
     let mut options = options(&pass.ctx.options, &plugin)?;
     options.wait = true;
-    let also: Vec<ObjectId> = pass.facts.status.inventory.iter().map(inventory::object_id).collect();
+    let also: Vec<ObjectId> = pass
+        .facts
+        .status
+        .inventory
+        .iter()
+        .map(inventory::object_id)
+        .collect();
     let listener = Listener::new(pass);
     // A status may be of another place than the spec is now.
     let id = installed_id(pass, &plugin);
@@ -145,7 +154,9 @@ async fn patched(api: &Api<Plugin>, key: &Key, patch: &Value) -> Result<(), Trou
         field_manager: Some(MANAGER.to_owned()),
         ..PatchParams::default()
     };
-    let patched = api.patch(&key.name, &parameters, &Patch::Merge(patch)).await;
+    let patched = api
+        .patch(&key.name, &parameters, &Patch::Merge(patch))
+        .await;
     ignore_missing(patched.map(|_| ()))
 }
 

@@ -95,7 +95,10 @@ fn waits(dependency: DependencyFact, reason: &str, message: &str) {
     facts.dependencies.push(dependency);
     match next(&facts) {
         Next::Wait(obstacle) => {
-            assert_eq!((obstacle.reason, obstacle.message.as_str()), (reason, message));
+            assert_eq!(
+                (obstacle.reason, obstacle.message.as_str()),
+                (reason, message)
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -103,11 +106,15 @@ fn waits(dependency: DependencyFact, reason: &str, message: &str) {
 
 #[test]
 fn dependencies_that_are_not_there_or_not_ready_or_too_old_are_waited_for_by_name() {
-    waits(on("db", None, None), "DependencyMissing", "there is no plugin db");
+    waits(
+        on("db", None, None),
+        "DependencyMissing",
+        "there is no plugin db",
+    );
     waits(
         on("db", None, Some(plugin("db", |_| {}))),
         "DependencyNotReady",
-        "plugin db is Pending",
+        "plugin db is not ready yet",
     );
     waits(
         on("db", Some(">=2"), Some(ready("db", "1.9.0"))),
@@ -116,14 +123,22 @@ fn dependencies_that_are_not_there_or_not_ready_or_too_old_are_waited_for_by_nam
     );
     let mut off = ready("db", "1.0.0");
     off.spec.enabled = false;
-    waits(on("db", None, Some(off)), "DependencyNotReady", "plugin db is switched off");
+    waits(
+        on("db", None, Some(off)),
+        "DependencyNotReady",
+        "plugin db is switched off",
+    );
 }
 
 #[test]
 fn a_dependency_that_was_ready_before_its_last_change_does_not_count() {
     let mut changed = ready("db", "1.0.0");
     changed.metadata.generation = Some(2);
-    waits(on("db", None, Some(changed)), "DependencyNotReady", "plugin db is Pending");
+    waits(
+        on("db", None, Some(changed)),
+        "DependencyNotReady",
+        "plugin db is not ready yet",
+    );
 }
 
 #[test]
@@ -132,14 +147,22 @@ fn a_failed_dependency_does_not_count() {
     let status = failed.status.as_mut().unwrap();
     status.phase = Phase::Failed;
     status.conditions[0].status = Truth::False;
-    waits(on("db", None, Some(failed)), "DependencyNotReady", "plugin db is Failed");
+    waits(
+        on("db", None, Some(failed)),
+        "DependencyNotReady",
+        "plugin db is Failed",
+    );
 }
 
 #[test]
 fn ready_dependencies_let_it_go_on() {
     let mut facts = facts(plugin("web", |_| {}));
-    facts.dependencies.push(on("db", Some(">=1.0, <2"), Some(ready("db", "1.3.0"))));
-    facts.dependencies.push(on("dns", None, Some(ready("dns", "0.1.0"))));
+    facts
+        .dependencies
+        .push(on("db", Some(">=1.0, <2"), Some(ready("db", "1.3.0"))));
+    facts
+        .dependencies
+        .push(on("dns", None, Some(ready("dns", "0.1.0"))));
     assert_eq!(next(&facts), Next::Prepare { blocked: None });
 }
 
@@ -151,9 +174,15 @@ fn what_is_installed_stays_while_a_dependency_is_away_but_does_not_change() {
         panic!("it is installed");
     };
     let backoff = Backoff::default();
-    assert_eq!(work(&facts, "old", blocked.as_ref(), &backoff), Work::Nothing);
+    assert_eq!(
+        work(&facts, "old", blocked.as_ref(), &backoff),
+        Work::Nothing
+    );
     let waits = Obstacle::new("DependencyMissing", "there is no plugin db");
-    assert_eq!(work(&facts, "new", blocked.as_ref(), &backoff), Work::Wait(waits));
+    assert_eq!(
+        work(&facts, "new", blocked.as_ref(), &backoff),
+        Work::Wait(waits)
+    );
 }
 
 #[track_caller]
@@ -170,25 +199,37 @@ fn refuses(facts: &Facts, reason: &str, part: &str) {
 #[test]
 fn cycles_are_refused_by_name() {
     let mut facts = facts(plugin("a", |_| {}));
-    facts.cycle = Some(["a", "b", "a"].map(|name| Key::new("default", name)).to_vec());
+    facts.cycle = Some(
+        ["a", "b", "a"]
+            .map(|name| Key::new("default", name))
+            .to_vec(),
+    );
     refuses(&facts, "DependencyCycle", "depends on itself: a -> b -> a");
 }
 
 #[test]
 fn kustomize_is_refused_for_now() {
     let kustomize = plugin("a", |plugin| plugin.spec.kind = PluginKind::Kustomize);
-    refuses(&facts(kustomize), "KindNotSupported", "kustomize are not supported yet");
+    refuses(
+        &facts(kustomize),
+        "KindNotSupported",
+        "kustomize are not supported yet",
+    );
 }
 
 #[test]
 fn what_would_strand_the_release_is_refused_with_a_way_out() {
-    let cases: [(&str, fn(&mut PluginSpec)); 3] = [
+    type Change = fn(&mut PluginSpec);
+    let cases: [(&str, Change); 3] = [
         ("kind cannot be changed from helm to template", |spec| {
             spec.kind = PluginKind::Template;
         }),
-        ("installNamespace cannot be changed from default to other", |spec| {
-            spec.install_namespace = Some("other".to_owned());
-        }),
+        (
+            "installNamespace cannot be changed from default to other",
+            |spec| {
+                spec.install_namespace = Some("other".to_owned());
+            },
+        ),
         ("releaseName cannot be changed from web to other", |spec| {
             spec.release_name = Some("other".to_owned());
         }),
@@ -223,7 +264,9 @@ fn switched_off(change: impl FnOnce(&mut Plugin)) -> Facts {
 }
 
 fn mark(plugin: &mut Plugin, annotation: &str) {
-    plugin.annotations_mut().insert(annotation.to_owned(), "true".to_owned());
+    plugin
+        .annotations_mut()
+        .insert(annotation.to_owned(), "true".to_owned());
 }
 
 #[track_caller]
@@ -250,7 +293,12 @@ fn switched_off_it_is_removed_and_then_off() {
 fn dependants_protect_it_until_they_go_or_it_is_forced() {
     let mut facts = switched_off(|_| {});
     facts.dependants = vec![dependant("shop", false), dependant("blog", true)];
-    protects(&facts, "DependantsRemain", "others depend on it: shop;", &[]);
+    protects(
+        &facts,
+        "DependantsRemain",
+        "others depend on it: shop;",
+        &[],
+    );
     facts.dependants = vec![dependant("blog", true)];
     protects(&facts, "DependantsGoing", "goes after blog", &[]);
     let mut facts = switched_off(|plugin| mark(plugin, CASCADE));
@@ -265,7 +313,11 @@ fn dependants_protect_it_until_they_go_or_it_is_forced() {
 fn members_of_a_cycle_do_not_wait_for_each_other_to_go() {
     let mut facts = switched_off(|_| {});
     facts.dependants = vec![dependant("blog", true)];
-    facts.cycle = Some(["web", "blog", "web"].map(|name| Key::new("default", name)).to_vec());
+    facts.cycle = Some(
+        ["web", "blog", "web"]
+            .map(|name| Key::new("default", name))
+            .to_vec(),
+    );
     assert_eq!(next(&facts), Next::Remove { force: false });
 }
 
@@ -306,8 +358,14 @@ fn what_failed_waits_its_time_and_after_the_last_retry_for_a_change() {
     let until = facts.tries.next;
     assert_eq!(work(&facts, "x", None, &backoff), Work::Hold { until });
     assert_eq!(work(&facts, "y", None, &backoff), Work::Install);
-    assert_eq!(work(&failed(3, Some(2), Some("x")), "x", None, &backoff), Work::Hold { until: None });
-    assert_eq!(work(&failed(3, Some(2), Some("x")), "y", None, &backoff), Work::Install);
+    assert_eq!(
+        work(&failed(3, Some(2), Some("x")), "x", None, &backoff),
+        Work::Hold { until: None }
+    );
+    assert_eq!(
+        work(&failed(3, Some(2), Some("x")), "y", None, &backoff),
+        Work::Install
+    );
     let facts = failed(2, Some(2), Some("x"));
     let until = facts.tries.next;
     assert_eq!(work(&facts, "x", None, &backoff), Work::Hold { until });
@@ -316,7 +374,10 @@ fn what_failed_waits_its_time_and_after_the_last_retry_for_a_change() {
 #[test]
 fn after_a_start_what_used_up_its_retries_still_waits_for_a_change() {
     let backoff = Backoff::default();
-    assert_eq!(work(&failed(3, Some(2), None), "x", None, &backoff), Work::Hold { until: None });
+    assert_eq!(
+        work(&failed(3, Some(2), None), "x", None, &backoff),
+        Work::Hold { until: None }
+    );
     let mut changed = failed(3, Some(2), None);
     changed.status.observed_generation = Some(0);
     assert_eq!(work(&changed, "x", None, &backoff), Work::Install);
@@ -359,13 +420,49 @@ fn settles(before: Phase, failed: Option<bool>, overdue: bool, phase: Phase, rea
 fn health_decides_the_phase() {
     settles(Phase::Installing, None, false, Phase::Ready, "Ready");
     settles(Phase::Failed, None, false, Phase::Ready, "Ready");
-    settles(Phase::Installing, Some(false), false, Phase::Installing, "Progressing");
-    settles(Phase::Upgrading, Some(false), false, Phase::Upgrading, "Progressing");
-    settles(Phase::Installing, Some(false), true, Phase::Failed, "Timeout");
+    settles(
+        Phase::Installing,
+        Some(false),
+        false,
+        Phase::Installing,
+        "Progressing",
+    );
+    settles(
+        Phase::Upgrading,
+        Some(false),
+        false,
+        Phase::Upgrading,
+        "Progressing",
+    );
+    settles(
+        Phase::Installing,
+        Some(false),
+        true,
+        Phase::Failed,
+        "Timeout",
+    );
     settles(Phase::Failed, Some(false), false, Phase::Failed, "Timeout");
-    settles(Phase::Installing, Some(true), false, Phase::Failed, "Unhealthy");
-    settles(Phase::Ready, Some(false), false, Phase::Degraded, "Progressing");
-    settles(Phase::Ready, Some(true), false, Phase::Degraded, "Unhealthy");
+    settles(
+        Phase::Installing,
+        Some(true),
+        false,
+        Phase::Failed,
+        "Unhealthy",
+    );
+    settles(
+        Phase::Ready,
+        Some(false),
+        false,
+        Phase::Degraded,
+        "Progressing",
+    );
+    settles(
+        Phase::Ready,
+        Some(true),
+        false,
+        Phase::Degraded,
+        "Unhealthy",
+    );
     settles(Phase::Degraded, None, false, Phase::Ready, "Ready");
 }
 
@@ -375,6 +472,9 @@ fn what_was_ready_is_not_called_unready_before_it_was_looked_at() {
         are_unknown: true,
         ..ObjectFacts::default()
     };
-    assert_eq!(settle(Phase::Ready, &objects, false), (Phase::Ready, Vec::new()));
+    assert_eq!(
+        settle(Phase::Ready, &objects, false),
+        (Phase::Ready, Vec::new())
+    );
     assert_eq!(settle(Phase::Pending, &objects, false).0, Phase::Installing);
 }

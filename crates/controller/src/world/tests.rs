@@ -138,7 +138,10 @@ fn a_child_wakes_its_parent_and_is_summed_up() {
     check(&world.apply(ready(child)), &["all"]);
     let facts = world.facts(&key("all"), Instant::now()).unwrap();
     assert!(facts.objects.unhealthy.is_empty());
-    assert_eq!(facts.status.children, BTreeMap::from([("Ready".to_owned(), 1)]));
+    assert_eq!(
+        facts.status.children,
+        BTreeMap::from([("Ready".to_owned(), 1)])
+    );
 }
 
 #[test]

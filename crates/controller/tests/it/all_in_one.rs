@@ -23,16 +23,20 @@ spec:
 
 /// A plugin whose chart has plugins: three levels, two leaves, one of which depends on the other.
 async fn tree(stage: &Stage) {
-    charts::write(stage.charts.path(), "bundle", "1.0.0", &[("plugins.yaml", CHILDREN)]);
+    charts::write(
+        stage.charts.path(),
+        "bundle",
+        "1.0.0",
+        &[("plugins.yaml", CHILDREN)],
+    );
     let repo = stage.repo();
-    let leaf = |dependencies: serde_json::Value| {
-        json!({"repo": repo, "chart": "web", "dependencies": dependencies})
-    };
+    let leaf = |dependencies: serde_json::Value| json!({"repo": repo, "chart": "web", "dependencies": dependencies});
     let inner = json!({"kind": "template", "repo": repo, "chart": "bundle", "values": {"children": [
         {"name": "leaf-one", "spec": leaf(json!([]))},
         {"name": "leaf-two", "spec": leaf(json!([{"name": "leaf-one"}]))},
     ]}});
-    let spec = json!({"kind": "template", "values": {"children": [{"name": "inner", "spec": inner}]}});
+    let spec =
+        json!({"kind": "template", "values": {"children": [{"name": "inner", "spec": inner}]}});
     stage.create("outer", "bundle", spec).await;
 }
 
@@ -65,7 +69,10 @@ async fn a_child_that_breaks_degrades_all_above_it() {
     let deployments = stage.objects("apps/v1", "Deployment");
     let patch = json!({"spec": {"template": {"metadata": {"annotations": {"outrigger.dev/simulate": "never-ready"}}}}});
     let patch = kube::api::Patch::Merge(patch);
-    deployments.patch("leaf-one", &Default::default(), &patch).await.unwrap();
+    deployments
+        .patch("leaf-one", &Default::default(), &patch)
+        .await
+        .unwrap();
     let outer = stage.until_phase("outer", Phase::Degraded).await;
     let message = &outer.condition("Healthy").unwrap().message;
     assert!(message.contains("Plugin default/inner"), "{message}");
@@ -75,18 +82,31 @@ async fn a_child_that_breaks_degrades_all_above_it() {
 #[tokio::test]
 async fn a_child_that_is_no_longer_rendered_goes() {
     let stage = Stage::new().await;
-    charts::write(stage.charts.path(), "bundle", "1.0.0", &[("plugins.yaml", CHILDREN)]);
-    let child = |name: &str| json!({"name": name, "spec": {"repo": stage.repo(), "chart": "config"}});
+    charts::write(
+        stage.charts.path(),
+        "bundle",
+        "1.0.0",
+        &[("plugins.yaml", CHILDREN)],
+    );
+    let child =
+        |name: &str| json!({"name": name, "spec": {"repo": stage.repo(), "chart": "config"}});
     let children = |names: &[&str]| {
         let children: Vec<_> = names.iter().map(|name| child(name)).collect();
         json!({"kind": "template", "values": {"children": children}})
     };
-    stage.create("all", "bundle", children(&["one", "two"])).await;
+    stage
+        .create("all", "bundle", children(&["one", "two"]))
+        .await;
     stage.until_ready("all").await;
-    stage.patch("all", json!({"spec": children(&["one"])})).await;
+    stage
+        .patch("all", json!({"spec": children(&["one"])}))
+        .await;
     stage.until_gone("two").await;
     let all = stage.until_ready("all").await;
     assert_eq!(all.status.unwrap().inventory.len(), 1);
-    assert_eq!(stage.get("one").await.annotations()["meta.helm.sh/release-name"], "all");
+    assert_eq!(
+        stage.get("one").await.annotations()["meta.helm.sh/release-name"],
+        "all"
+    );
     stage.close().await;
 }

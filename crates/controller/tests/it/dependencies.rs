@@ -52,7 +52,9 @@ async fn a_cycle_is_named_and_is_free_when_it_is_opened() {
     let message = stage.until_reason("a", "DependencyCycle").await;
     assert_eq!(message, "depends on itself: a -> b -> a");
     stage.until_reason("b", "DependencyCycle").await;
-    stage.patch("b", json!({"spec": {"dependencies": null}})).await;
+    stage
+        .patch("b", json!({"spec": {"dependencies": null}}))
+        .await;
     stage.until_ready("a").await;
     stage.close().await;
 }
@@ -60,14 +62,29 @@ async fn a_cycle_is_named_and_is_free_when_it_is_opened() {
 #[tokio::test]
 async fn a_version_that_is_too_old_is_waited_for() {
     let stage = Stage::new().await;
-    charts::write(stage.charts.path(), "lib", "1.9.0", &[("config.yaml", charts::CONFIG)]);
+    charts::write(
+        stage.charts.path(),
+        "lib",
+        "1.9.0",
+        &[("config.yaml", charts::CONFIG)],
+    );
     stage.create("lib", "lib", json!({})).await;
     let spec = json!({"dependencies": [{"name": "lib", "version": ">=2, <3"}]});
     stage.create("app", "config", spec).await;
     let message = stage.until_reason("app", "DependencyVersion").await;
-    assert_eq!(message, "plugin lib is at version 1.9.0, but >=2, <3 is needed");
-    charts::write(stage.charts.path(), "lib", "2.1.0", &[("config.yaml", charts::CONFIG)]);
-    stage.patch("lib", json!({"spec": {"values": {"text": "newer"}}})).await;
+    assert_eq!(
+        message,
+        "plugin lib is at version 1.9.0, but >=2, <3 is needed"
+    );
+    charts::write(
+        stage.charts.path(),
+        "lib",
+        "2.1.0",
+        &[("config.yaml", charts::CONFIG)],
+    );
+    stage
+        .patch("lib", json!({"spec": {"values": {"text": "newer"}}}))
+        .await;
     stage.until_ready("app").await;
     stage.close().await;
 }
@@ -78,12 +95,21 @@ async fn a_change_waits_for_a_dependency_that_broke_and_what_runs_goes_on() {
     stage.create("db", "web", json!({})).await;
     stage.create("app", "config", on(&["db"])).await;
     stage.until_ready("app").await;
-    stage.patch("db", json!({"spec": {"values": {"simulate": "never-ready"}}})).await;
+    stage
+        .patch(
+            "db",
+            json!({"spec": {"values": {"simulate": "never-ready"}}}),
+        )
+        .await;
     stage.until_phase("db", Phase::Upgrading).await;
-    stage.patch("app", json!({"spec": {"values": {"text": "later"}}})).await;
+    stage
+        .patch("app", json!({"spec": {"values": {"text": "later"}}}))
+        .await;
     stage.until_reason("app", "DependencyNotReady").await;
     assert_eq!(stage.text("app").await.as_deref(), Some("hello"));
-    stage.patch("db", json!({"spec": {"values": {"simulate": null}}})).await;
+    stage
+        .patch("db", json!({"spec": {"values": {"simulate": null}}}))
+        .await;
     stage.until_ready("app").await;
     assert_eq!(stage.text("app").await.as_deref(), Some("later"));
     stage.close().await;

@@ -24,12 +24,16 @@ async fn a_plugin_is_installed_changed_and_removed_without_a_trace() {
         assert_eq!(condition.observed_generation, plugin.metadata.generation);
     }
 
-    stage.patch("web", json!({"spec": {"values": {"text": "changed"}}})).await;
+    stage
+        .patch("web", json!({"spec": {"values": {"text": "changed"}}}))
+        .await;
     let plugin = stage.until_ready("web").await;
     assert_eq!(plugin.status.unwrap().revision, Some(2));
     assert_eq!(stage.text("web").await.as_deref(), Some("changed"));
 
-    stage.patch("web", json!({"spec": {"enabled": false}})).await;
+    stage
+        .patch("web", json!({"spec": {"enabled": false}}))
+        .await;
     let plugin = stage.until_phase("web", Phase::Disabled).await;
     assert_eq!(stage.owned().await, [""; 0]);
     assert!(plugin.metadata.finalizers.unwrap_or_default().is_empty());
@@ -49,9 +53,13 @@ async fn events_tell_the_transitions_once() {
     stage.create("config", "config", json!({})).await;
     stage.until_ready("config").await;
     stage.until_event("config", "Installed").await;
-    stage.patch("config", json!({"spec": {"values": {"text": "x"}}})).await;
+    stage
+        .patch("config", json!({"spec": {"values": {"text": "x"}}}))
+        .await;
     stage.until_event("config", "Upgraded").await;
-    stage.patch("config", json!({"spec": {"enabled": false}})).await;
+    stage
+        .patch("config", json!({"spec": {"enabled": false}}))
+        .await;
     stage.until_event("config", "Removed").await;
     let events = stage.events("config").await;
     let reasons: Vec<&str> = events.iter().map(|(reason, _)| reason.as_str()).collect();
@@ -91,7 +99,10 @@ async fn values_come_from_config_maps_and_secrets_and_changes_of_them_are_follow
         }))
         .unwrap()
     };
-    secrets.create(&Default::default(), &secret("first")).await.unwrap();
+    secrets
+        .create(&Default::default(), &secret("first"))
+        .await
+        .unwrap();
     let plugin = stage.until_ready("config").await;
     assert_eq!(stage.text("config").await.as_deref(), Some("first"));
     assert!(!serde_json::to_string(&plugin).unwrap().contains("first"));
@@ -106,9 +117,10 @@ async fn values_come_from_config_maps_and_secrets_and_changes_of_them_are_follow
         .unwrap();
     stage
         .until("config", |plugin| {
-            plugin.status.as_ref().is_some_and(|status| {
-                status.revision == Some(2) && status.phase == Phase::Ready
-            })
+            plugin
+                .status
+                .as_ref()
+                .is_some_and(|status| status.revision == Some(2) && status.phase == Phase::Ready)
         })
         .await;
     assert_eq!(stage.text("config").await.as_deref(), Some("second"));
@@ -141,9 +153,14 @@ async fn files_are_put_into_the_chart() {
 async fn images_are_taken_from_the_registry_of_the_plugin_else_of_the_cluster() {
     let stage = Stage::without_controller().await;
     let mut stage = stage;
-    let namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace> = kube::Api::all(stage.client.clone());
-    let namespace = serde_json::from_value(json!({"metadata": {"name": "outrigger-system"}})).unwrap();
-    namespaces.create(&Default::default(), &namespace).await.unwrap();
+    let namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace> =
+        kube::Api::all(stage.client.clone());
+    let namespace =
+        serde_json::from_value(json!({"metadata": {"name": "outrigger-system"}})).unwrap();
+    namespaces
+        .create(&Default::default(), &namespace)
+        .await
+        .unwrap();
     let maps: kube::Api<k8s_openapi::api::core::v1::ConfigMap> =
         kube::Api::namespaced(stage.client.clone(), "outrigger-system");
     let map = serde_json::from_value(json!({
@@ -153,21 +170,39 @@ async fn images_are_taken_from_the_registry_of_the_plugin_else_of_the_cluster() 
     maps.create(&Default::default(), &map).await.unwrap();
     stage.start(|_| {});
     stage.create("one", "web", json!({})).await;
-    stage.create("two", "web", json!({"imageRegistry": "own.local:5000/site"})).await;
+    stage
+        .create(
+            "two",
+            "web",
+            json!({"imageRegistry": "own.local:5000/site"}),
+        )
+        .await;
     stage.until_ready("one").await;
     stage.until_ready("two").await;
     let deployments = stage.objects("apps/v1", "Deployment");
     let image = |object: kube::core::DynamicObject| {
-        object.data["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap().to_owned()
+        object.data["spec"]["template"]["spec"]["containers"][0]["image"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let one = image(deployments.get("one").await.unwrap());
     let two = image(deployments.get("two").await.unwrap());
     assert!(one.starts_with("cluster.local/"), "{one}");
     assert!(two.starts_with("own.local:5000/site/"), "{two}");
 
-    maps.delete("outrigger-defaults", &Default::default()).await.unwrap();
-    stage.until("one", |plugin| plugin.status.as_ref().unwrap().revision == Some(2)).await;
-    assert_eq!(image(deployments.get("one").await.unwrap()), "example.com/web:1");
+    maps.delete("outrigger-defaults", &Default::default())
+        .await
+        .unwrap();
+    stage
+        .until("one", |plugin| {
+            plugin.status.as_ref().unwrap().revision == Some(2)
+        })
+        .await;
+    assert_eq!(
+        image(deployments.get("one").await.unwrap()),
+        "example.com/web:1"
+    );
     stage.close().await;
 }
 
@@ -191,10 +226,14 @@ spec:
       containers: [{name: main, image: example.com/check:1}]
 ";
     charts::write(stage.charts.path(), "hooked", "1.0.0", &[("job.yaml", job)]);
-    stage.create("hooked", "hooked", json!({"retries": 0})).await;
+    stage
+        .create("hooked", "hooked", json!({"retries": 0}))
+        .await;
     let message = stage.until_reason("hooked", "HookFailed").await;
     assert!(message.contains("given up after 1 attempts"), "{message}");
-    stage.create("template", "hooked", json!({"kind": "template"})).await;
+    stage
+        .create("template", "hooked", json!({"kind": "template"}))
+        .await;
     let message = stage.until_reason("template", "HooksRefused").await;
     assert!(message.contains("Job template-check"), "{message}");
     stage.close().await;

@@ -1,6 +1,12 @@
 //! The controller on the embedded API server, in one process and without sockets.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::default_trait_access,
+    clippy::match_wild_err_arm,
+    reason = "helpers of tests"
+)]
 
 mod all_in_one;
 mod charts;
@@ -10,5 +16,6 @@ mod lifecycle;
 mod places;
 mod removal;
 mod requests;
+mod scale;
 mod stage;
 mod trouble;

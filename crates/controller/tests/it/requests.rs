@@ -29,7 +29,10 @@ async fn an_installation_of_ten_objects_makes_few_requests() {
     stage.until_event("second", "Installed").await;
     let requests = stage.wire.take();
     let writes = writes(&requests).len();
-    let reads = requests.iter().filter(|request| request.starts_with("GET")).count();
+    let reads = requests
+        .iter()
+        .filter(|request| request.starts_with("GET"))
+        .count();
     // Ten objects, two records, finalizer and one status, or two if the machine is slow.
     assert!((14..=15).contains(&writes), "{requests:#?}");
     // Ten objects, the list of records, and the namespace.
@@ -49,13 +52,23 @@ async fn a_look_that_finds_nothing_new_asks_and_writes_nothing() {
     }
     stage.wire.take();
     for name in ["one", "two", "three"] {
-        stage.patch(name, json!({"metadata": {"annotations": {"note": "touched"}}})).await;
+        stage
+            .patch(
+                name,
+                json!({"metadata": {"annotations": {"note": "touched"}}}),
+            )
+            .await;
     }
     // A fourth one is installed after all looks at the others.
     stage.create("last", "config", json!({})).await;
     stage.until_ready("last").await;
     let requests = stage.wire.take();
-    let about = |name: &str| requests.iter().filter(|request| request.contains(name)).count();
+    let about = |name: &str| {
+        requests
+            .iter()
+            .filter(|request| request.contains(name))
+            .count()
+    };
     for name in ["/one", "/two", "/three"] {
         assert_eq!(about(name), 0, "{requests:#?}");
     }
@@ -66,18 +79,24 @@ async fn a_look_that_finds_nothing_new_asks_and_writes_nothing() {
 async fn a_start_over_ready_plugins_writes_nothing() {
     let mut stage = Stage::new().await;
     stage.create("base", "web", json!({})).await;
-    stage.create("app", "config", json!({"dependencies": [{"name": "base"}]})).await;
+    stage
+        .create("app", "config", json!({"dependencies": [{"name": "base"}]}))
+        .await;
     stage.until_ready("app").await;
     stage.until_event("app", "Installed").await;
     stage.stop().await;
     stage.wire.take();
     stage.start(|_| {});
-    stage.create("last", "config", json!({"dependencies": [{"name": "app"}]})).await;
+    stage
+        .create("last", "config", json!({"dependencies": [{"name": "app"}]}))
+        .await;
     stage.until_ready("last").await;
     let requests = stage.wire.take();
     // The record of the last one is posted to all Secrets.
     let is_last = |request: &str| request.contains("last") || request.ends_with("/secrets");
-    let others = writes(&requests).into_iter().filter(|request| !is_last(request));
+    let others = writes(&requests)
+        .into_iter()
+        .filter(|request| !is_last(request));
     assert_eq!(others.count(), 0, "{requests:#?}");
     stage.close().await;
 }

@@ -53,12 +53,20 @@ impl Stage {
         let client = Client::new(server.service(), "default");
         definitions::install(&client, true).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
-        charts::write(folder.path(), "config", "1.0.0", &[("config.yaml", charts::CONFIG)]);
+        charts::write(
+            folder.path(),
+            "config",
+            "1.0.0",
+            &[("config.yaml", charts::CONFIG)],
+        );
         charts::write(
             folder.path(),
             "web",
             "1.2.3",
-            &[("config.yaml", charts::CONFIG), ("web.yaml", charts::DEPLOYMENT)],
+            &[
+                ("config.yaml", charts::CONFIG),
+                ("web.yaml", charts::DEPLOYMENT),
+            ],
         );
         Self {
             wire: Wire::new(server.service()),
@@ -84,7 +92,9 @@ impl Stage {
         self.stop = Arc::new(Notify::new());
         let stop = Arc::clone(&self.stop);
         let shutdown = async move { stop.notified().await };
-        self.controller = Some(tokio::spawn(outrigger_controller::run(client, options, shutdown)));
+        self.controller = Some(tokio::spawn(outrigger_controller::run(
+            client, options, shutdown,
+        )));
     }
 
     /// Ends the controller in good order.
@@ -133,16 +143,25 @@ impl Stage {
         });
         merge(&mut object["spec"], spec);
         let plugin = serde_json::from_value(object).unwrap();
-        self.plugins().create(&PostParams::default(), &plugin).await.unwrap()
+        self.plugins()
+            .create(&PostParams::default(), &plugin)
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn patch(&self, name: &str, patch: Value) -> Plugin {
         let parameters = PatchParams::default();
-        self.plugins().patch(name, &parameters, &Patch::Merge(&patch)).await.unwrap()
+        self.plugins()
+            .patch(name, &parameters, &Patch::Merge(&patch))
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn delete(&self, name: &str) {
-        self.plugins().delete(name, &DeleteParams::default()).await.unwrap();
+        self.plugins()
+            .delete(name, &DeleteParams::default())
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn get(&self, name: &str) -> Plugin {
@@ -173,11 +192,16 @@ impl Stage {
         name: &'a str,
         phase: Phase,
     ) -> Pin<Box<dyn Future<Output = Plugin> + 'a>> {
-        self.until(name, move |plugin| plugin.is_observed() && plugin.phase() == phase)
+        self.until(name, move |plugin| {
+            plugin.is_observed() && plugin.phase() == phase
+        })
     }
 
     #[track_caller]
-    pub(crate) fn until_ready<'a>(&'a self, name: &'a str) -> Pin<Box<dyn Future<Output = Plugin> + 'a>> {
+    pub(crate) fn until_ready<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Plugin> + 'a>> {
         self.until_phase(name, Phase::Ready)
     }
 
@@ -189,7 +213,9 @@ impl Stage {
         reason: &'a str,
     ) -> Pin<Box<dyn Future<Output = String> + 'a>> {
         let waited = self.until(name, move |plugin| {
-            plugin.condition("Ready").is_some_and(|ready| ready.reason == reason)
+            plugin
+                .condition("Ready")
+                .is_some_and(|ready| ready.reason == reason)
         });
         Box::pin(async move {
             let plugin = waited.await;
@@ -199,10 +225,13 @@ impl Stage {
 
     /// Waits until a plugin is gone.
     pub(crate) async fn until_gone(&self, name: &str) {
-        let gone = await_condition(self.plugins(), name, |plugin: Option<&Plugin>| plugin.is_none());
-        if tokio::time::timeout(SOON, gone).await.is_err() {
-            panic!("{name} is {:#?}", self.get(name).await);
-        }
+        let gone = await_condition(self.plugins(), name, |plugin: Option<&Plugin>| {
+            plugin.is_none()
+        });
+        match tokio::time::timeout(SOON, gone).await {
+            Ok(gone) => gone.unwrap(),
+            Err(_) => panic!("{name} is {:#?}", self.get(name).await),
+        };
     }
 
     /// Objects of a kind in the namespace `default`.
@@ -228,10 +257,20 @@ impl Stage {
             ("v1", "Secret"),
             ("apps/v1", "Deployment"),
         ] {
-            let list = self.objects(api_version, kind).list(&Default::default()).await.unwrap();
+            let list = self
+                .objects(api_version, kind)
+                .list(&Default::default())
+                .await
+                .unwrap();
             let names = list.items.into_iter().filter(|object| {
-                object.labels().get("app.kubernetes.io/managed-by").is_some()
-                    || object.labels().get("owner").is_some_and(|owner| owner == "helm")
+                object
+                    .labels()
+                    .get("app.kubernetes.io/managed-by")
+                    .is_some()
+                    || object
+                        .labels()
+                        .get("owner")
+                        .is_some_and(|owner| owner == "helm")
             });
             found.extend(names.map(|object| format!("{kind}/{}", object.name_any())));
         }
@@ -246,12 +285,20 @@ impl Stage {
         events.sort_by_key(|event| event.event_time.as_ref().map(|time| time.0));
         let about = |event: &k8s_openapi::api::events::v1::Event| {
             let regarding = event.regarding.as_ref();
-            regarding.and_then(|regarding| regarding.name.clone()).as_deref() == Some(name)
+            regarding
+                .and_then(|regarding| regarding.name.clone())
+                .as_deref()
+                == Some(name)
         };
         events
             .into_iter()
             .filter(about)
-            .map(|event| (event.reason.unwrap_or_default(), event.note.unwrap_or_default()))
+            .map(|event| {
+                (
+                    event.reason.unwrap_or_default(),
+                    event.note.unwrap_or_default(),
+                )
+            })
             .collect()
     }
 
@@ -268,9 +315,8 @@ impl Stage {
                 // The next event of any kind is a reason to look again.
                 let list = api.list(&Default::default()).await.unwrap();
                 let version = list.metadata.resource_version.unwrap_or_default();
-                let mut watch = std::pin::pin!(
-                    api.watch(&Default::default(), &version).await.unwrap()
-                );
+                let mut watch =
+                    std::pin::pin!(api.watch(&Default::default(), &version).await.unwrap());
                 let _ = tokio::time::timeout(
                     Duration::from_secs(1),
                     futures::StreamExt::next(&mut watch),
@@ -369,9 +415,18 @@ impl tower_service::Service<Request<Body>> for Wire {
             return Box::pin(async { Err(std::io::Error::other("the server is away")) });
         }
         let uri = request.uri();
-        let is_watch = uri.query().is_some_and(|query| query.contains("watch=true"));
-        let method = if is_watch { "WATCH".to_owned() } else { request.method().to_string() };
-        self.log.lock().unwrap().push(format!("{method} {}", uri.path()));
+        let is_watch = uri
+            .query()
+            .is_some_and(|query| query.contains("watch=true"));
+        let method = if is_watch {
+            "WATCH".to_owned()
+        } else {
+            request.method().to_string()
+        };
+        self.log
+            .lock()
+            .unwrap()
+            .push(format!("{method} {}", uri.path()));
         let answer = tower_service::Service::call(&mut self.service, request);
         Box::pin(async move { answer.await.map_err(|never: Infallible| match never {}) })
     }

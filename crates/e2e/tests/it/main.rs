@@ -5,3 +5,4 @@ mod e2e_definitions;
 mod e2e_embedded;
 mod e2e_examples;
 mod e2e_kubernetes;
+mod e2e_plugins;

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::{Api, Client, Config};
+use outrigger_api::plugin::Plugin;
 use outrigger_controller::{Options, definitions, lease};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -69,10 +71,27 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
         let installed = definitions::install(&client, args.compat).await;
         installed.hint("--install-crds needs the right to write custom resource definitions")?;
     }
+    check_definitions(&client).await?;
     let shutdown = told_to_stop()?;
-    note(&format!("serves plugins on Kubernetes {}", version.git_version));
+    note(&format!(
+        "serves plugins on Kubernetes {}",
+        version.git_version
+    ));
     outrigger_controller::run(client, options(args), shutdown).await;
     Ok(())
+}
+
+/// Without its kinds the controller would wait for them for ever.
+async fn check_definitions(client: &Client) -> anyhow::Result<()> {
+    let plugins: Api<Plugin> = Api::all(client.clone());
+    let first = ListParams::default().limit(1);
+    match plugins.list_metadata(&first).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            Err(anyhow::anyhow!("the cluster does not know plugins"))
+                .hint("--install-crds makes it know them")
+        }
+        _ => Ok(()),
+    }
 }
 
 fn options(args: &Args) -> Options {

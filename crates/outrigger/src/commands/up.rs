@@ -141,10 +141,7 @@ async fn apply(client: &Client, plugins: &[Plugin]) -> anyhow::Result<()> {
     let parameters = PatchParams::apply("outrigger-up").force();
     for plugin in plugins {
         let mut plugin = plugin.clone();
-        let (namespace, name) = (
-            plugin.namespace().to_owned(),
-            plugin.name().to_owned(),
-        );
+        let (namespace, name) = (plugin.namespace().to_owned(), plugin.name().to_owned());
         plugin.status = None;
         make_namespace(client, &namespace).await?;
         let api: Api<Plugin> = Api::namespaced(client.clone(), &namespace);
@@ -156,7 +153,8 @@ async fn apply(client: &Client, plugins: &[Plugin]) -> anyhow::Result<()> {
 }
 
 async fn make_namespace(client: &Client, name: &str) -> anyhow::Result<()> {
-    let value = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let value =
+        serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     let api: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
     let parameters = PatchParams::apply("outrigger-up");
     api.patch(name, &parameters, &Patch::Apply(&value))

@@ -6,3 +6,4 @@ mod chart;
 mod command_line;
 mod examples;
 mod plugin;
+mod up;

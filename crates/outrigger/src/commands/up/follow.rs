@@ -39,8 +39,14 @@ pub(super) struct Plugged {
 }
 
 impl Row for Plugged {
-    const HEADERS: &'static [&'static str] =
-        &["NAMESPACE", "NAME", "PHASE", "VERSION", "SECONDS", "MESSAGE"];
+    const HEADERS: &'static [&'static str] = &[
+        "NAMESPACE",
+        "NAME",
+        "PHASE",
+        "VERSION",
+        "SECONDS",
+        "MESSAGE",
+    ];
 
     fn cells(&self) -> Vec<String> {
         vec![
@@ -112,10 +118,7 @@ pub(super) async fn plugins(client: Client, began: Instant, goal: Goal) -> anyho
 }
 
 fn key(plugin: &Plugin) -> (String, String) {
-    (
-        plugin.namespace().to_owned(),
-        plugin.name().to_owned(),
-    )
+    (plugin.namespace().to_owned(), plugin.name().to_owned())
 }
 
 fn name((namespace, name): &(String, String)) -> String {
@@ -130,7 +133,9 @@ impl Known {
         let key = key(&plugin);
         let before = self.plugins.get(&key).and_then(|(_, ready)| *ready);
         let ready = before.or_else(|| (is_done(&plugin)).then_some(after));
-        let is_passing = !plugin.is_observed() || !is_at_rest(plugin.phase());
+        let is_passing = !plugin.is_observed()
+            || !is_at_rest(plugin.phase())
+            || plugin.phase() == Phase::Waiting;
         lines.set(&name(&key), line(&name(&key), &plugin, ready), is_passing);
         self.plugins.insert(key, (plugin, ready));
     }
@@ -146,14 +151,17 @@ impl Known {
     }
 
     fn report(&self) -> Report {
-        let rows = self.plugins.iter().map(|((namespace, name), (plugin, ready))| Plugged {
-            namespace: namespace.clone(),
-            name: name.clone(),
-            phase: format!("{:?}", plugin.phase()),
-            version: version(plugin).to_owned(),
-            seconds: ready.map(|ready| format!("{:.2}", ready.as_secs_f64())),
-            message: message(plugin).to_owned(),
-        });
+        let rows = self
+            .plugins
+            .iter()
+            .map(|((namespace, name), (plugin, ready))| Plugged {
+                namespace: namespace.clone(),
+                name: name.clone(),
+                phase: format!("{:?}", plugin.phase()),
+                version: version(plugin).to_owned(),
+                seconds: ready.map(|ready| format!("{:.2}", ready.as_secs_f64())),
+                message: message(plugin).to_owned(),
+            });
         Report {
             rows: rows.collect(),
             is_bad: !self.plugins.is_empty() && !self.are_all_ready(),
@@ -175,11 +183,15 @@ fn is_at_rest(phase: Phase) -> bool {
 
 fn version(plugin: &Plugin) -> &str {
     let status = plugin.status.as_ref();
-    status.and_then(|status| status.version.as_deref()).unwrap_or_default()
+    status
+        .and_then(|status| status.version.as_deref())
+        .unwrap_or_default()
 }
 
 fn message(plugin: &Plugin) -> &str {
-    plugin.condition("Ready").map_or("", |ready| ready.message.as_str())
+    plugin
+        .condition("Ready")
+        .map_or("", |ready| ready.message.as_str())
 }
 
 fn line(name: &str, plugin: &Plugin, ready: Option<Duration>) -> String {
@@ -192,7 +204,9 @@ fn line(name: &str, plugin: &Plugin, ready: Option<Duration>) -> String {
         Phase::Ready => version(plugin),
         _ => message(plugin),
     };
-    format!("{name:<24} {phase:<10} {time}  {words}").trim_end().to_owned()
+    format!("{name:<24} {phase:<10} {time}  {words}")
+        .trim_end()
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -215,7 +229,9 @@ mod tests {
     }
 
     fn known(plugins: &[Plugin]) -> Known {
-        let plugins = plugins.iter().map(|plugin| (key(plugin), (plugin.clone(), None)));
+        let plugins = plugins
+            .iter()
+            .map(|plugin| (key(plugin), (plugin.clone(), None)));
         Known {
             plugins: plugins.collect(),
         }
@@ -225,7 +241,10 @@ mod tests {
     fn all_ready_is_good_and_anything_else_at_rest_is_bad() {
         let good = known(&[plugin("a", "Ready", ""), plugin("b", "Disabled", "")]);
         assert!(good.are_all_ready() && !good.report().is_bad);
-        let waiting = known(&[plugin("a", "Ready", ""), plugin("b", "Waiting", "there is no plugin c")]);
+        let waiting = known(&[
+            plugin("a", "Ready", ""),
+            plugin("b", "Waiting", "there is no plugin c"),
+        ]);
         assert!(!waiting.are_all_ready() && waiting.is_still() && waiting.report().is_bad);
         assert!(!known(&[plugin("a", "Installing", "")]).is_still());
     }

@@ -7,7 +7,7 @@ use std::io::{IsTerminal as _, Write as _};
 #[derive(Debug)]
 pub(super) struct Lines {
     is_live: bool,
-    lines: BTreeMap<String, String>,
+    texts: BTreeMap<String, String>,
     /// How many lines are on the terminal now.
     shown: usize,
 }
@@ -16,29 +16,29 @@ impl Lines {
     pub(super) fn new() -> Self {
         Self {
             is_live: std::io::stderr().is_terminal(),
-            lines: BTreeMap::new(),
+            texts: BTreeMap::new(),
             shown: 0,
         }
     }
 
     /// Sets a line. In passing ones only a terminal is interested.
     pub(super) fn set(&mut self, name: &str, text: String, is_passing: bool) {
-        if self.lines.get(name) == Some(&text) {
+        if self.texts.get(name) == Some(&text) {
             return;
         }
         let mut stderr = anstream::stderr().lock();
         if self.is_live {
-            self.lines.insert(name.to_owned(), text);
+            self.texts.insert(name.to_owned(), text);
             // Who cannot see it misses nothing that counts.
             let _ = stderr.write_all(self.redraw().as_bytes());
         } else if !is_passing {
             let _ = writeln!(stderr, "{text}");
-            self.lines.insert(name.to_owned(), text);
+            self.texts.insert(name.to_owned(), text);
         }
     }
 
     pub(super) fn remove(&mut self, name: &str) {
-        self.lines.remove(name);
+        self.texts.remove(name);
     }
 
     /// Goes up to the first line and writes all anew, each over an empty line.
@@ -47,15 +47,15 @@ impl Lines {
         if self.shown > 0 {
             text.push_str(&format!("\x1b[{}A", self.shown));
         }
-        for line in self.lines.values() {
+        for line in self.texts.values() {
             text.push_str("\r\x1b[2K");
             text.push_str(line);
             text.push('\n');
         }
-        for _ in self.lines.len()..self.shown {
+        for _ in self.texts.len()..self.shown {
             text.push_str("\r\x1b[2K\n");
         }
-        self.shown = self.shown.max(self.lines.len());
+        self.shown = self.shown.max(self.texts.len());
         text
     }
 }
@@ -68,11 +68,11 @@ mod tests {
     fn lines_are_drawn_over_those_before() {
         let mut lines = Lines {
             is_live: true,
-            lines: BTreeMap::from([("a".to_owned(), "one".to_owned())]),
+            texts: BTreeMap::from([("a".to_owned(), "one".to_owned())]),
             shown: 0,
         };
         assert_eq!(lines.redraw(), "\r\x1b[2Kone\n");
-        lines.lines.insert("b".to_owned(), "two".to_owned());
+        lines.texts.insert("b".to_owned(), "two".to_owned());
         assert_eq!(lines.redraw(), "\x1b[1A\r\x1b[2Kone\n\r\x1b[2Ktwo\n");
     }
 }

@@ -1,0 +1,74 @@
+//! Many plugins, long chains: all arrive, with no more writes than they need. Times are printed, not judged.
+
+use std::time::Instant;
+
+use outrigger_api::plugin::Phase;
+use serde_json::json;
+
+use crate::charts;
+use crate::stage::Stage;
+
+fn ten() -> String {
+    let maps = (0..10).map(|number| {
+        format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {{{{ .Release.Name }}}}-{number}}}\n")
+    });
+    maps.collect()
+}
+
+async fn until_all_ready(stage: &Stage, names: &[String]) {
+    for name in names {
+        stage.until_ready(name).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thirty_plugins_of_ten_objects_are_installed_with_few_writes() {
+    let stage = Stage::new().await;
+    charts::write(stage.charts.path(), "ten", "1.0.0", &[("ten.yaml", &ten())]);
+    let names: Vec<String> = (0..30).map(|number| format!("p{number}")).collect();
+    let began = Instant::now();
+    for name in &names {
+        stage.create(name, "ten", json!({})).await;
+    }
+    until_all_ready(&stage, &names).await;
+    println!("30 plugins of 10 objects: {:?}", began.elapsed());
+    let requests = stage.wire.take();
+    let statuses = requests
+        .iter()
+        .filter(|request| request.ends_with("/status"))
+        .count();
+    // One for each, and a second one only where the machine was slow.
+    assert!(statuses <= 2 * names.len(), "{statuses} statuses");
+    let records = requests
+        .iter()
+        .filter(|request| request.starts_with("POST /api/v1"))
+        .count();
+    assert_eq!(records, names.len());
+    stage.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chain_of_thirty_is_walked_by_events() {
+    // With these pauses nothing would ever happen if something were polled.
+    let stage = Stage::with(|options| {
+        options.backoff.first = std::time::Duration::from_mins(10);
+        options.backoff.longest = options.backoff.first;
+    })
+    .await;
+    for number in (0..30).rev() {
+        let dependencies = match number {
+            0 => json!([]),
+            _ => json!([{"name": format!("p{}", number - 1)}]),
+        };
+        let spec = json!({"dependencies": dependencies});
+        if number > 0 {
+            stage.create(&format!("p{number}"), "config", spec).await;
+        }
+    }
+    stage.until_phase("p1", Phase::Waiting).await;
+    let began = Instant::now();
+    stage.create("p0", "config", json!({})).await;
+    stage.until_ready("p29").await;
+    println!("a chain of 30: {:?}", began.elapsed());
+    stage.close().await;
+}

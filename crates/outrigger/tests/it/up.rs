@@ -1,0 +1,74 @@
+//! `outrigger up` and `outrigger serve`: a whole cluster in one command.
+
+use std::path::Path;
+
+use outrigger_testing::TestContext;
+
+fn context() -> TestContext {
+    TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap()
+}
+
+/// The charts of the examples, which a test's folder does not have.
+fn charts() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/charts");
+    root.canonicalize().unwrap().display().to_string()
+}
+
+#[test]
+fn up_once_installs_all_and_tells_how_long_it_took() {
+    let context = context();
+    let plugins = format!(
+        "apiVersion: outrigger.dev/v1beta1\nkind: Plugin\nmetadata: {{name: metrics}}\nspec: {{repo: 'file://{0}'}}\n---\n\
+         apiVersion: plugins.kubegems.io/v1beta1\nkind: Plugin\n\
+         spec: {{enabled: true, kind: helm, repo: 'file://{0}', name: lighthouse, version: v0.1.0}}\n",
+        charts()
+    );
+    context.write("plugins.yaml", plugins).unwrap();
+    let text = context
+        .run(["up", "--plugins", "plugins.yaml", "--once"])
+        .unwrap();
+    assert!(text.starts_with("exit code: 0"), "{text}");
+    for name in ["lighthouse", "metrics"] {
+        let row = text
+            .lines()
+            .find(|line| line.starts_with("default") && line.contains(name));
+        assert!(row.is_some_and(|row| row.contains("Ready")), "{text}");
+    }
+}
+
+#[test]
+fn up_once_fails_with_the_reason() {
+    let context = context();
+    let plugin = format!(
+        "apiVersion: outrigger.dev/v1beta1\nkind: Plugin\nmetadata: {{name: nowhere}}\nspec: {{repo: 'file://{}', retries: 0}}\n",
+        charts()
+    );
+    context.write("plugins.yaml", plugin).unwrap();
+    let text = context
+        .run(["up", "--plugins", "plugins.yaml", "--once"])
+        .unwrap();
+    assert!(text.starts_with("exit code: 1"), "{text}");
+    assert!(text.contains("has no chart nowhere"), "{text}");
+}
+
+#[test]
+fn up_refuses_files_that_are_no_plugins_before_it_starts() {
+    let context = context();
+    context.write("plugins.yaml", "kind: Deployment\n").unwrap();
+    let text = context
+        .run(["up", "--plugins", "plugins.yaml", "--once"])
+        .unwrap();
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn serve_without_a_cluster_says_what_to_do() {
+    let text = context().run(["serve", "--kubeconfig", "missing"]).unwrap();
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_help_of_up_and_serve() {
+    insta::assert_snapshot!(context().run(["up", "--help"]).unwrap());
+    insta::assert_snapshot!(context().run(["serve", "--help"]).unwrap());
+}
