@@ -11,6 +11,7 @@ use std::time::Duration;
 use kube::Client;
 use outrigger_chart::Capabilities;
 use outrigger_gotmpl::ParseCache;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -40,6 +41,8 @@ struct Inner {
     asking: tokio::sync::Mutex<()>,
     /// Templates that were parsed, for whoever renders next.
     parsed: Mutex<Vec<ParseCache>>,
+    /// Rendering takes processors; more at a time than there are only takes memory.
+    renders: Semaphore,
     charts: ChartTexts,
 }
 
@@ -63,6 +66,7 @@ impl Cluster {
                 known: Mutex::new(None),
                 asking: tokio::sync::Mutex::new(()),
                 parsed: Mutex::new(Vec::new()),
+                renders: Semaphore::new(renders_at_once()),
                 charts: ChartTexts::default(),
             }),
         }
@@ -93,6 +97,12 @@ impl Cluster {
 
     pub(crate) fn charts(&self) -> &ChartTexts {
         &self.inner.charts
+    }
+
+    /// Waits for its turn to render.
+    pub(crate) async fn turn_to_render(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.inner.renders.acquire().await.ok()
     }
 
     /// Runs something with a cache of parsed templates.
@@ -144,6 +154,11 @@ impl Cluster {
         });
         Ok(kinds)
     }
+}
+
+/// One for each processor, and as many again that wait for answers to `lookup`.
+fn renders_at_once() -> usize {
+    std::thread::available_parallelism().map_or(2, |cores| cores.get() * 2)
 }
 
 pub(crate) fn unknown(object: &ObjectId) -> Error {

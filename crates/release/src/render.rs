@@ -150,6 +150,8 @@ struct Job {
 
 /// Renders on a thread that may block, because templates may ask the cluster. Stops when nobody waits any more.
 async fn run(job: Job) -> Result<(Rendered, Vec<String>), Error> {
+    let cluster = job.cluster.clone();
+    let _turn = cluster.turn_to_render().await;
     let unwanted = Arc::new(AtomicBool::new(false));
     let _guard = Unwanted(Arc::clone(&unwanted));
     let runtime = tokio::runtime::Handle::current();
