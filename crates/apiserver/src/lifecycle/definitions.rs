@@ -186,7 +186,8 @@ fn load(state: &State, name: &str) -> Option<(Arc<Object>, Value)> {
     Some((object, value))
 }
 
-/// Empties definitions that are being deleted, for as long as the server runs.
+/// Empties definitions that are being deleted, and judges those whose writer went away too early, for as long as the
+/// server runs.
 pub(super) async fn run(state: &Arc<State>) {
     let Some(resource) = resource() else {
         return;
@@ -211,17 +212,42 @@ pub(super) async fn run(state: &Arc<State>) {
     }
 }
 
-/// Each definition is emptied on its own: one that waits for a finalizer holds up no other.
+/// Each definition is seen to on its own: one that waits for a finalizer holds up no other.
 fn begin(state: &Arc<State>, object: &Object) {
-    if object.metadata().deletion_timestamp().is_some() {
-        let (state, key) = (Arc::clone(state), object.key().clone());
-        tokio::spawn(async move {
-            let mut closed = state.closed.clone();
-            tokio::select! {
-                () = finish(&state, &key) => {}
-                _ = closed.wait_for(|closed| *closed) => {}
+    let is_deleted = object.metadata().deletion_timestamp().is_some();
+    if !is_deleted && is_judged(object) {
+        return;
+    }
+    let (state, key) = (Arc::clone(state), object.key().clone());
+    tokio::spawn(async move {
+        let mut closed = state.closed.clone();
+        let work = async {
+            if is_deleted {
+                finish(&state, &key).await;
+            } else {
+                judge_again(&state, &key).await;
             }
-        });
+        };
+        tokio::select! {
+            () = work => {}
+            _ = closed.wait_for(|closed| *closed) => {}
+        }
+    });
+}
+
+fn is_judged(object: &Object) -> bool {
+    let definition: Value = serde_json::from_slice(object.bytes()).unwrap_or_default();
+    definition["status"]["conditions"].is_array()
+}
+
+/// A definition is written, then judged. Who wrote it may have gone in between, or the server may have been killed.
+async fn judge_again(state: &Arc<State>, key: &Key) {
+    let _guard = state.definitions.lock().await;
+    if let Some((object, _)) = load(state, key.name())
+        && !is_judged(&object)
+        && let Some(kind) = definition_kind(state)
+    {
+        written(state, &kind, &object).await;
     }
 }
 
@@ -328,5 +354,36 @@ async fn wait_for_objects(state: &Arc<State>, definition: &Value) {
         {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::{Options, Server};
+    use crate::store::{Draft, Mutation};
+
+    #[tokio::test]
+    async fn a_definition_whose_writer_went_before_it_was_judged_is_judged_all_the_same() {
+        let server = Server::open(Options::in_memory()).await.unwrap();
+        let state = &server.state;
+        let key = resource().unwrap().key("", "boats.example.com").unwrap();
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "boats.example.com", "uid": "1"},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced",
+                "names": {"plural": "boats", "singular": "boat", "kind": "Boat", "listKind": "BoatList"},
+                "versions": [{"name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object"}}}],
+            },
+            "status": {"storedVersions": ["v1"]},
+        });
+        let scope = Scope::resource(&resource().unwrap());
+        let mut watcher = state.store.watch(scope, state.store.revision()).unwrap();
+        let mutation = Mutation::create(key, Draft::new(&definition).unwrap());
+        state.store.write(mutation).await.unwrap();
+        while !is_judged(watcher.next().await.unwrap().object()) {}
+        server.close().await;
     }
 }

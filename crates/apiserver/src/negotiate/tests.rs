@@ -38,6 +38,9 @@ fn the_first_form_on_offer_counts() {
 fn yaml_goes_both_ways() {
     let value = from_yaml(b"a: 1\nb:\n- x\n- true\n").unwrap();
     assert_eq!(value, serde_json::json!({"a": 1, "b": ["x", true]}));
-    assert_eq!(outrigger_goyaml::write_json(&value), b"a: 1\nb:\n- x\n- true\n");
+    assert_eq!(
+        outrigger_goyaml::write_json(&value),
+        b"a: 1\nb:\n- x\n- true\n"
+    );
     assert!(from_yaml(b"a: [").is_err());
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::field_checks::{list, one_of, required, text};
-use crate::quantity::Quantity;
 use crate::kinds::GroupVersion;
+use crate::quantity::Quantity;
 use crate::status::field::{Error, Path};
 
 const SPEC: Path<'static> = Path::root("spec");
