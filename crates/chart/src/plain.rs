@@ -63,7 +63,7 @@ impl Plain {
             Self::Uint(n) => Value::Float(*n as f64),
             Self::Float(x) => Value::Float(*x),
             Self::Str(text) => Value::str(text.as_str()),
-            Self::List(items) => Value::list(items.iter().map(Self::to_value).collect()),
+            Self::List(items) => Value::grown_list(items.iter().map(Self::to_value).collect()),
             Self::Map(_) => Value::Map(self.to_map()),
         }
     }

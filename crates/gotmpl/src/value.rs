@@ -3,6 +3,7 @@
 //! Values are single-threaded and cheap to clone. Maps are shared and mutable, as in Go: a `set` through one
 //! alias is seen through every other. Lists and strings never change.
 
+pub(crate) mod growth;
 mod list;
 mod map;
 mod teardown;
@@ -154,6 +155,11 @@ impl Value {
         Self::List(List::new(Element::Any, items))
     }
 
+    /// A list to which the items were appended one by one, as decoders do.
+    pub fn grown_list(items: Vec<Self>) -> Self {
+        Self::List(List::grown(Element::Any, items))
+    }
+
     pub fn strings<S: Into<Str>>(items: impl IntoIterator<Item = S>) -> Self {
         let items = items.into_iter().map(|s| Self::Str(s.into())).collect();
         Self::List(List::new(Element::String, items))
@@ -249,7 +255,7 @@ impl Value {
             Self::List(list) => {
                 let copy = |item: &Self| item.copy_levels(below);
                 let items = list.items().iter().map(copy).collect();
-                Self::List(List::new(list.element(), items))
+                Self::List(List::with_room(list.element(), items, list.capacity()))
             }
             other => other.clone(),
         }

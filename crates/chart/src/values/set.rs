@@ -5,7 +5,7 @@
 use std::fmt::{self, Write};
 
 use outrigger_gotmpl::json;
-use outrigger_gotmpl::value::{Element, List, Map, Str, Value};
+use outrigger_gotmpl::value::{Map, Str, Value};
 
 use serde::de::IgnoredAny;
 
@@ -312,7 +312,7 @@ impl Parser<'_, '_> {
             if stop == Some('}') {
                 self.rest = self.rest.strip_prefix(',').unwrap_or(self.rest);
                 items.push(item.map_err(Stop::Failed)?);
-                return Ok(Assigned::List(Value::List(List::new(Element::Any, items))));
+                return Ok(Assigned::List(Value::grown_list(items)));
             }
             items.push(item.map_err(Stop::Failed)?);
         }

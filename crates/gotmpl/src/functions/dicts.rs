@@ -80,7 +80,7 @@ fn unset(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 fn pluck(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let key = bytes(args, 0);
     let found = (1..args.len()).filter_map(|at| read(args, at)?.get(key));
-    Ok(Value::list(found.collect()))
+    Ok(Value::grown_list(found.collect()))
 }
 
 fn keys(_: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -92,14 +92,14 @@ fn keys(_: &mut Call<'_>, args: &[Value]) -> Outcome {
             });
         }
     }
-    Ok(Value::List(List::new(Element::String, keys)))
+    Ok(Value::List(List::grown(Element::String, keys)))
 }
 
 fn values(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let values = read(args, 0).map(|map| {
         map.with_entries(|entries| entries.iter().map(|(_, value)| value.clone()).collect())
     });
-    Ok(Value::list(values.unwrap_or_default()))
+    Ok(Value::grown_list(values.unwrap_or_default()))
 }
 
 fn pick(_: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -164,7 +164,7 @@ fn deep_copy(value: &Value, depth: usize, walk: &mut Walk) -> Outcome {
                 .iter()
                 .map(|item| deep_copy(item, depth + 1, walk))
                 .collect::<Result<_, _>>()?;
-            Value::List(List::new(list.element(), items))
+            Value::List(List::with_room(list.element(), items, list.capacity()))
         }
         other => other.clone(),
     })

@@ -7,7 +7,7 @@ use super::numeric::to_int64;
 use super::reflection::deep_equal;
 use super::{MAX_ITEMS, Outcome, fixed, too_large, variadic};
 use crate::function::{Call, CallError, Function, Ty};
-use crate::value::{Contents, Element, List, Value};
+use crate::value::{Contents, Element, List, Value, growth};
 
 const ANY: Ty = Ty::Any;
 const LIST: Ty = Ty::List;
@@ -71,11 +71,12 @@ pub(super) fn nil_dereference() -> CallError {
     CallError::returned("runtime error: invalid memory address or nil pointer dereference")
 }
 
-fn bounded(items: Vec<Value>) -> Outcome {
+/// A list with room for so many items.
+fn bounded(items: Vec<Value>, capacity: usize) -> Outcome {
     if items.len() > MAX_ITEMS {
         return Err(too_large());
     }
-    Ok(Value::list(items))
+    Ok(Value::List(List::with_room(Element::Any, items, capacity)))
 }
 
 fn list(_: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -91,7 +92,8 @@ fn push(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let mut all = Vec::with_capacity(items.len() + 1);
     all.extend_from_slice(&items);
     all.push(any(args, 1).clone());
-    bounded(all)
+    let capacity = growth::appended(Element::Any, items.len(), all.len());
+    bounded(all, capacity)
 }
 
 fn prepend(_: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -99,7 +101,8 @@ fn prepend(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let mut all = Vec::with_capacity(items.len() + 1);
     all.push(any(args, 1).clone());
     all.extend_from_slice(&items);
-    bounded(all)
+    let capacity = growth::appended(Element::Any, 1, all.len());
+    bounded(all, capacity)
 }
 
 fn first(_: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -136,7 +139,7 @@ fn reverse(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 fn compact(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let items = items_of(any(args, 0), "Cannot compact on type")?;
     let kept = items.iter().filter(|item| !super::defaults::is_empty(item));
-    Ok(Value::list(kept.cloned().collect()))
+    Ok(Value::grown_list(kept.cloned().collect()))
 }
 
 fn uniq(_: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -147,7 +150,7 @@ fn uniq(_: &mut Call<'_>, args: &[Value]) -> Outcome {
             kept.push(item.clone());
         }
     }
-    Ok(Value::list(kept))
+    Ok(Value::grown_list(kept))
 }
 
 fn without(_: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -156,7 +159,7 @@ fn without(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let kept = items
         .iter()
         .filter(|item| !omitted.iter().any(|other| deep_equal(item, other)));
-    Ok(Value::list(kept.cloned().collect()))
+    Ok(Value::grown_list(kept.cloned().collect()))
 }
 
 fn has(_: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -170,7 +173,8 @@ fn has(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     ))
 }
 
-/// `list[start:end]`; the part keeps the type of the list.
+/// `list[start:end]`; the part keeps the type of the list. Go only minds the room that a list has, not its length: what
+/// is behind its last item is zero.
 fn slice(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let list = any(args, 0);
     let items = items_of(list, "list should be type of slice or array but")?;
@@ -181,15 +185,33 @@ fn slice(_: &mut Call<'_>, args: &[Value]) -> Outcome {
         Some(value) => usize::try_from(to_int64(value)).ok(),
         None => Some(default),
     };
-    let part = bound(1, 0)
-        .zip(bound(2, items.len()))
-        .and_then(|(start, end)| items.get(start..end))
-        .ok_or_else(|| CallError::returned("reflect.Value.Slice: slice index out of bounds"))?;
-    let element = match list {
-        Value::List(list) => list.element(),
-        _ => Element::Any,
+    let (element, capacity) = match list {
+        Value::List(list) => (list.element(), list.capacity()),
+        _ => (Element::Any, items.len()),
     };
-    Ok(Value::List(List::new(element, part.to_vec())))
+    let (start, end) = bound(1, 0)
+        .zip(bound(2, items.len()))
+        .filter(|(start, end)| start <= end && *end <= capacity)
+        .ok_or_else(|| CallError::returned("reflect.Value.Slice: slice index out of bounds"))?;
+    let mut part = items
+        .get(start..end.min(items.len()))
+        .unwrap_or_default()
+        .to_vec();
+    part.resize(end - start, zero_of(element));
+    Ok(Value::List(List::with_room(
+        element,
+        part,
+        capacity - start,
+    )))
+}
+
+/// What Go has where nothing was written.
+fn zero_of(element: Element) -> Value {
+    match element {
+        Element::String => Value::str(""),
+        Element::Int => Value::Int(0),
+        Element::Any | Element::Byte | Element::Map | Element::List => Value::Nil,
+    }
 }
 
 fn concat(_: &mut Call<'_>, args: &[Value]) -> Outcome {
@@ -204,7 +226,8 @@ fn concat(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     if all.is_empty() {
         return Ok(Value::List(List::nil(Element::Any)));
     }
-    bounded(all)
+    let capacity = growth::one_by_one(Element::Any, all.len());
+    bounded(all, capacity)
 }
 
 fn chunk(_: &mut Call<'_>, args: &[Value]) -> Outcome {

@@ -244,7 +244,7 @@ fn counted(start: i64, stop: i64, step: i64) -> Result<Vec<i64>, CallError> {
 }
 
 fn int_list(numbers: Vec<i64>) -> Value {
-    Value::List(List::new(
+    Value::List(List::grown(
         Element::Int,
         numbers.into_iter().map(Value::Int).collect(),
     ))

@@ -8,7 +8,7 @@ use super::args::{bytes, int};
 use super::{Outcome, fixed};
 use crate::fmt::quote;
 use crate::function::{Call, CallError, Function, Ty};
-use crate::value::{Element, List, Value};
+use crate::value::{Element, List, Value, growth};
 use pattern::Pattern;
 
 const BOOL: Ty = Ty::Bool;
@@ -101,7 +101,12 @@ fn find_all(pattern: &Pattern, args: &[Value]) -> Value {
     Value::List(if found.is_empty() {
         List::nil(Element::String)
     } else {
-        List::new(Element::String, found)
+        // The expression makes room for ten before it looks.
+        let mut capacity = 10;
+        while capacity < found.len() {
+            capacity = growth::appended(Element::String, capacity, capacity + 1);
+        }
+        List::with_room(Element::String, found, capacity)
     })
 }
 

@@ -172,7 +172,7 @@ impl Decoder<'_> {
             }
         }
         self.at += 1;
-        Ok(Value::list(items))
+        Ok(Value::grown_list(items))
     }
 
     fn literal(&mut self, word: &str, value: Value) -> Result<Value, String> {

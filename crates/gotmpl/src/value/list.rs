@@ -3,7 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use super::{Value, teardown};
+use super::{Value, growth, teardown};
 
 /// What a slice is declared to hold; visible through `typeOf`, `deepEqual`, `has`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,8 @@ struct ListData {
     element: Element,
     /// `None` is Go's nil slice: empty everywhere, but `null` in JSON and YAML.
     items: Option<Vec<Value>>,
+    /// How many items there would be room for.
+    capacity: usize,
 }
 
 impl Drop for ListData {
@@ -57,10 +59,24 @@ impl Drop for ListData {
 }
 
 impl List {
+    /// A slice that was made for just these items.
     pub fn new(element: Element, items: Vec<Value>) -> Self {
+        let capacity = items.len();
+        Self::with_room(element, items, capacity)
+    }
+
+    /// A slice that was empty and to which the items were appended one by one.
+    pub fn grown(element: Element, items: Vec<Value>) -> Self {
+        let capacity = growth::one_by_one(element, items.len());
+        Self::with_room(element, items, capacity)
+    }
+
+    /// A slice with room for so many items.
+    pub fn with_room(element: Element, items: Vec<Value>, capacity: usize) -> Self {
         Self(Rc::new(ListData {
             element,
             items: Some(items),
+            capacity,
         }))
     }
 
@@ -69,6 +85,7 @@ impl List {
         Self(Rc::new(ListData {
             element,
             items: None,
+            capacity: 0,
         }))
     }
 
@@ -82,6 +99,11 @@ impl List {
 
     pub fn items(&self) -> &[Value] {
         self.0.items.as_deref().unwrap_or_default()
+    }
+
+    /// How many items there is room for, at least as many as there are.
+    pub fn capacity(&self) -> usize {
+        self.0.capacity
     }
 
     pub fn ptr_eq(&self, other: &Self) -> bool {

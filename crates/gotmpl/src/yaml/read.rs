@@ -39,7 +39,7 @@ impl Builder for Values {
     }
 
     fn list(&mut self, items: Vec<Value>) -> Value {
-        Value::list(items)
+        Value::grown_list(items)
     }
 
     fn map(&mut self, entries: Vec<(Cow<'_, str>, Value)>) -> Value {

@@ -13,9 +13,10 @@ use crate::value::{Contents, Element, List, Map, MapType, Str, Value};
 pub(in crate::functions) fn strings_of(value: &Value) -> List {
     let texts = |items: &[Value]| {
         let kept = items.iter().filter(|item| !item.is_nil());
-        List::new(
+        List::with_room(
             Element::String,
             kept.map(|item| Value::Str(to_str(item))).collect(),
+            items.len(),
         )
     };
     match value {
@@ -46,12 +47,18 @@ pub(super) fn join(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 }
 
 pub(super) fn sort_alpha(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let mut items = strings_of(any(args, 0)).items().to_vec();
+    let texts = strings_of(any(args, 0));
+    let mut items = texts.items().to_vec();
     if items.is_empty() && any(args, 0).is_nil() {
         items.push(Value::str("<nil>"));
     }
     items.sort_by(|a, b| strval(a).cmp(&strval(b)));
-    Ok(string_list(items))
+    let capacity = texts.capacity().max(items.len());
+    Ok(Value::List(List::with_room(
+        Element::String,
+        items,
+        capacity,
+    )))
 }
 
 pub(super) fn split(_: &mut Call<'_>, args: &[Value]) -> Outcome {
