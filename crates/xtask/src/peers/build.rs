@@ -109,7 +109,9 @@ fn build(
 
 fn go_tool(folder: &Path) -> Command {
     let mut go = command("go", folder);
+    // The compiler is quicker if it tidies its memory less often.
     go.env("CGO_ENABLED", "0")
+        .env("GOGC", "400")
         .env("GOFLAGS", "-mod=mod")
         .env("GOTOOLCHAIN", "local");
     go
