@@ -17,3 +17,4 @@ e2e:
 bench:
 	cargo xtask bench chart
 	cargo xtask bench apiserver
+	cargo xtask bench plugins
