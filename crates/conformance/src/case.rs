@@ -7,7 +7,6 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
-
 /// A file: cases of one topic.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -11,7 +11,6 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::Value;
 
-
 /// One server with its administrator's token.
 #[derive(Clone)]
 pub(crate) struct Endpoint {

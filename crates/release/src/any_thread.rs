@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::progress::ignore;
 use crate::{
-    Cluster, Desired, Options, Past, Plan, ReleaseId, Rendering, Title, execute, from_manifests, observe, past, render,
-    rollback, uninstall,
+    Cluster, Desired, Options, Past, Plan, ReleaseId, Rendering, Title, execute, from_manifests,
+    observe, past, render, rollback, uninstall,
 };
 
 fn is_send<T: Send>(_: T) {}
@@ -21,7 +21,12 @@ fn all_work_is_send(
     let values: Map<String, Value> = Map::new();
     is_send(past(cluster, id));
     is_send(render(cluster, before, chart, &values, rendering));
-    is_send(from_manifests(cluster, before, Title::default(), Vec::new()));
+    is_send(from_manifests(
+        cluster,
+        before,
+        Title::default(),
+        Vec::new(),
+    ));
     is_send(observe(cluster, before.clone(), desired));
     is_send(execute(cluster, plan, options, &ignore));
     is_send(uninstall(cluster, id, &[], options, &ignore));

@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::Deserialize;
 
-
 /// One line of shell.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,8 +28,9 @@ pub(super) fn load(folder: &Path, name: &str) -> anyhow::Result<Vec<Step>> {
         name
     };
     let path = folder.join(format!("{file}.yaml"));
-    let steps: Vec<Step> = serde_json::from_value(outrigger_goyaml::parse_json(&fs_err::read(&path)?)?)
-        .with_context(|| format!("{file}.yaml"))?;
+    let steps: Vec<Step> =
+        serde_json::from_value(outrigger_goyaml::parse_json(&fs_err::read(&path)?)?)
+            .with_context(|| format!("{file}.yaml"))?;
     for step in &steps {
         let explained = step.only.is_none() || step.reason.is_some();
         anyhow::ensure!(explained, "{:?} has no reason", step.run);
