@@ -92,6 +92,7 @@ pub async fn execute(
         let mut none = None;
         let work = Box::pin(perform(&context, &plan, &mut none));
         let states = fenced(&context, work).await?;
+        records::settle_others(&context, &plan, plan.revision).await;
         return Ok(outcome(&plan, &states));
     }
     let records = Records::begin(&context, &plan).await?;

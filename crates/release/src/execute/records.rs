@@ -66,18 +66,12 @@ impl Records {
         self.current.info.status = Status::Deployed;
         let now = (context.options.now)();
         storage::update(context.cluster, &self.current, now).await?;
-        let past = &plan.work.observed.past;
-        for mark in past.marks() {
-            if mark.status == Status::Deployed && mark.revision != self.current.revision {
-                let superseded = supersede(context, plan, mark.revision).await;
-                warn(context, superseded, "a revision could not be superseded");
-            }
-        }
+        settle_others(context, plan, self.current.revision).await;
         let keep = context.options.history;
-        for revision in surplus(past.marks(), self.current.revision, keep) {
+        for revision in surplus(plan.work.observed.past.marks(), self.current.revision, keep) {
             let id = &self.current.id;
             let deleted = storage::delete(context.cluster, id, revision).await;
-            warn(context, deleted, "an old revision could not be deleted");
+            warn(deleted, "an old revision could not be deleted");
         }
         Ok(())
     }
@@ -94,12 +88,23 @@ impl Records {
         self.current.info.status = Status::Failed;
         let now = (context.options.now)();
         let written = storage::update(context.cluster, &self.current, now).await;
-        warn(context, written, "a failure could not be recorded");
+        warn(written, "a failure could not be recorded");
+    }
+}
+
+/// Marks other revisions superseded that are still called deployed: those before, also if the run that should have done
+/// it was stopped.
+pub(super) async fn settle_others(context: &Context<'_>, plan: &Plan, current: u32) {
+    for mark in plan.work.observed.past.marks() {
+        if mark.status == Status::Deployed && mark.revision != current {
+            let superseded = supersede(context, plan, mark.revision).await;
+            warn(superseded, "a revision could not be superseded");
+        }
     }
 }
 
 /// The record matters more than this.
-fn warn(_: &Context<'_>, result: Result<(), Error>, what: &'static str) {
+fn warn(result: Result<(), Error>, what: &'static str) {
     if let Err(error) = result {
         tracing::warn!(error = crate::error::chain(&error), "{what}");
     }
@@ -141,11 +146,7 @@ async fn give_up_attempts(context: &Context<'_>, attempts: &[Record]) {
                 .clone_into(&mut attempt.info.description);
             let now = (context.options.now)();
             let written = storage::update(context.cluster, &attempt, now).await;
-            warn(
-                context,
-                written,
-                "an interrupted revision could not be marked",
-            );
+            warn(written, "an interrupted revision could not be marked");
         }
     }
 }

@@ -104,6 +104,29 @@ async fn an_upgrade_killed_at_any_request_is_taken_over_by_another_one() {
 }
 
 #[tokio::test]
+async fn an_upgrade_killed_at_any_request_and_asked_for_again_leaves_one_deployed_record() {
+    let chart = web();
+    for death in DEATHS {
+        for requests in 0.. {
+            let stage = Stage::open().await;
+            install(&stage.cluster, &stage, &chart, &json!({})).await;
+            let (cluster, line) = stage.dying(requests, death);
+            let second = json!({"map": "two"});
+            let done =
+                until_death(Box::pin(install(&cluster, &stage, &chart, &second)), &line).await;
+            install(&stage.cluster, &stage, &chart, &second).await;
+            let place = format!("{death:?} {requests}");
+            let expected = ["1 superseded", "2 deployed"];
+            assert_eq!(stage.statuses().await, expected, "{place}");
+            stage.close().await;
+            if done {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_removal_killed_at_any_request_is_taken_over() {
     let policy = "    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded\n";
     let hooks = [
