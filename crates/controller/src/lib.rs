@@ -32,6 +32,7 @@ mod pass;
 mod preview;
 mod queue;
 mod references;
+mod repository_status;
 mod sources;
 mod status;
 mod target;
@@ -144,7 +145,9 @@ async fn work(client: Client, options: Options, stop: impl Future<Output = ()>) 
         let mirror = mirror::run(client.clone(), options.now);
         watches::spawn(mirror)
     });
+    let shelves = repository_status::run(sources.clone(), options.clone());
+    let shelves = watches::spawn(shelves);
     let ctx = Context::new(client, options, sources, sender);
     Engine::new(ctx, receiver).run(stop).await;
-    drop(mirror);
+    drop((mirror, shelves));
 }

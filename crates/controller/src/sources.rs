@@ -20,9 +20,12 @@ impl Repositories {
         *self.table.write().unwrap_or_else(PoisonError::into_inner) = table;
     }
 
-    pub(crate) fn set(&self, repository: Repository) {
+    /// True if more than its status changed.
+    pub(crate) fn set(&self, repository: Repository) -> bool {
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
-        table.insert(repository.name_any(), repository);
+        let spec = repository.spec.clone();
+        let before = table.insert(repository.name_any(), repository);
+        before.is_none_or(|before| before.spec != spec)
     }
 
     pub(crate) fn remove(&self, name: &str) {
@@ -189,7 +192,7 @@ impl Sources {
         }
     }
 
-    async fn access(&self, repository: &Repository) -> Result<Access, Error> {
+    pub(crate) async fn access(&self, repository: &Repository) -> Result<Access, Error> {
         let Some(reference) = &repository.spec.secret_ref else {
             return Ok(Access::default());
         };

@@ -67,7 +67,7 @@ pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-fn with_hint(mut text: String, hint: Option<String>) -> String {
+pub(crate) fn with_hint(mut text: String, hint: Option<String>) -> String {
     if let Some(hint) = hint {
         text.push_str(" (");
         text.push_str(&hint);

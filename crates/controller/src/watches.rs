@@ -261,7 +261,11 @@ pub(crate) fn repositories(
                     return None;
                 }
                 Event::InitDone => table.replace(std::mem::take(&mut listing)),
-                Event::Apply(repository) => table.set(repository),
+                Event::Apply(repository) => {
+                    if !table.set(repository) {
+                        return None;
+                    }
+                }
                 Event::Delete(repository) => table.remove(&repository.name_any()),
             }
             Some(News::Repositories)

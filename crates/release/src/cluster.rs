@@ -11,6 +11,7 @@ use std::time::Duration;
 use kube::Client;
 use outrigger_chart::Capabilities;
 use outrigger_gotmpl::ParseCache;
+use serde::de::DeserializeOwned;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
@@ -24,6 +25,10 @@ pub(crate) use requests::{Apply, Deleted};
 
 /// How long it is believed what the server serves, if nothing that we do changes it.
 const BELIEVED_FOR: Duration = Duration::from_secs(10);
+
+/// Requests that are under way at a time, of all releases together. Each has a connection of its own: more of them only
+/// keep the server busy with greetings.
+const REQUESTS: usize = 32;
 
 /// Parsed templates that one render may keep for the next.
 const PARSED_BYTES: usize = 8 << 20;
@@ -43,6 +48,7 @@ struct Inner {
     parsed: Mutex<Vec<ParseCache>>,
     /// Rendering takes processors; more at a time than there are only takes memory.
     renders: Semaphore,
+    requests: Semaphore,
     charts: ChartTexts,
 }
 
@@ -67,6 +73,7 @@ impl Cluster {
                 asking: tokio::sync::Mutex::new(()),
                 parsed: Mutex::new(Vec::new()),
                 renders: Semaphore::new(renders_at_once()),
+                requests: Semaphore::new(REQUESTS),
                 charts: ChartTexts::default(),
             }),
         }
@@ -74,6 +81,16 @@ impl Cluster {
 
     pub fn client(&self) -> &Client {
         &self.inner.client
+    }
+
+    /// Makes a request when it is its turn.
+    pub(crate) async fn request<T: DeserializeOwned>(
+        &self,
+        request: http::Request<Vec<u8>>,
+    ) -> Result<T, kube::Error> {
+        // It is never closed.
+        let _turn = self.inner.requests.acquire().await;
+        self.inner.client.request(request).await
     }
 
     /// What charts see as `.Capabilities`.

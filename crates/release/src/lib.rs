@@ -44,6 +44,7 @@ pub mod progress;
 mod record;
 mod render;
 mod rollback;
+mod stages;
 mod storage;
 mod uninstall;
 

@@ -39,17 +39,27 @@ fn selector(release: &ReleaseId) -> ListParams {
     ListParams::default().labels(&format!("owner=helm,name={}", release.name))
 }
 
-/// All revisions, oldest first, without their contents.
-pub(crate) async fn marks(cluster: &Cluster, release: &ReleaseId) -> Result<Vec<Mark>, Error> {
-    let request = secrets(release).list_metadata(&selector(release));
+async fn list(
+    cluster: &Cluster,
+    release: &ReleaseId,
+    request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+) -> Result<Vec<Value>, Error> {
     let request = request.map_err(|error| invalid("list", &release.name, error))?;
-    let list: Value = cluster
-        .client()
+    let mut list: Value = cluster
         .request(request)
         .await
         .map_err(failed("list", &release.name))?;
-    let items = list["items"].as_array().map(Vec::as_slice);
-    let mut marks: Vec<Mark> = items.unwrap_or_default().iter().filter_map(mark).collect();
+    Ok(match list["items"].take() {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    })
+}
+
+/// All revisions, oldest first, without their contents.
+pub(crate) async fn marks(cluster: &Cluster, release: &ReleaseId) -> Result<Vec<Mark>, Error> {
+    let request = secrets(release).list_metadata(&selector(release));
+    let found = list(cluster, release, request).await?;
+    let mut marks: Vec<Mark> = found.iter().filter_map(mark).collect();
     marks.sort_by_key(|mark| mark.revision);
     Ok(marks)
 }
@@ -65,20 +75,10 @@ fn mark(secret: &Value) -> Option<Mark> {
 /// All records, oldest first.
 pub(crate) async fn all(cluster: &Cluster, release: &ReleaseId) -> Result<Vec<Record>, Error> {
     let request = secrets(release).list(&selector(release));
-    let request = request.map_err(|error| invalid("list", &release.name, error))?;
-    let list: Value = cluster
-        .client()
-        .request(request)
-        .await
-        .map_err(failed("list", &release.name))?;
     let mut records = Vec::new();
-    for item in list["items"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default()
-    {
+    for item in list(cluster, release, request).await? {
         // As Helm, a record that cannot be read does not hide the others.
-        match secret::read(item) {
+        match secret::read(&item) {
             Ok(record) => records.push(record),
             Err(reason) => {
                 let name = item["metadata"]["name"].as_str().unwrap_or_default();
@@ -123,7 +123,7 @@ pub(crate) async fn read(
 async fn get(cluster: &Cluster, release: &ReleaseId, name: &str) -> Result<Option<Value>, Error> {
     let request = secrets(release).get(name, &GetParams::default());
     let request = request.map_err(|error| invalid("read", name, error))?;
-    match cluster.client().request(request).await {
+    match cluster.request(request).await {
         Ok(secret) => Ok(Some(secret)),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(failed("read", name)(error)),
@@ -172,7 +172,6 @@ pub(crate) async fn update(
     let request = secrets(&record.id).replace(&name, &PostParams::default(), data);
     let request = request.map_err(|error| invalid("update", &name, error))?;
     let first: Value = cluster
-        .client()
         .request(request)
         .await
         .map_err(failed("update", &name))?;
@@ -187,7 +186,7 @@ async fn post(
     let data = serde_json::to_vec(secret).expect("JSON has a form in JSON");
     let request = secrets(release).create(&PostParams::default(), data);
     let request = request.map_err(kube::Error::BuildRequest)?;
-    cluster.client().request(request).await
+    cluster.request(request).await
 }
 
 /// Writes the parts of a record, anew if they are there.
@@ -205,7 +204,7 @@ async fn write_parts(
                 let data = serde_json::to_vec(&part).expect("JSON has a form in JSON");
                 let request = secrets(&record.id).replace(&name, &PostParams::default(), data);
                 let request = request.map_err(|error| invalid("update", &name, error))?;
-                cluster.client().request::<Value>(request).await
+                cluster.request::<Value>(request).await
             }
             written => written,
         };
@@ -224,7 +223,7 @@ pub(crate) async fn delete(
     let parameters = DeleteParams::background();
     let request = secrets(release).delete(&name, &parameters);
     let request = request.map_err(|error| invalid("delete", &name, error))?;
-    match cluster.client().request::<Value>(request).await {
+    match cluster.request::<Value>(request).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         Err(error) => Err(failed("delete", &name)(error)),

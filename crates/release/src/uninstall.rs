@@ -20,6 +20,7 @@ use crate::ownership;
 use crate::past::{Past, past};
 use crate::progress::Sink;
 use crate::record::{Record, Status};
+use crate::stages::are_together;
 use crate::storage;
 
 /// Requests at a time.
@@ -148,7 +149,7 @@ fn target(
     Some(Target { id, live, kept })
 }
 
-/// Deletes kind by kind, then waits until all are gone.
+/// Deletes stage by stage, then waits until all are gone.
 async fn remove(context: &Context<'_>, mut targets: Vec<Target>) -> Result<Removed, Failure> {
     let order = KindOrder::uninstall(Profile::Helm4);
     targets.sort_by(|a, b| {
@@ -158,7 +159,7 @@ async fn remove(context: &Context<'_>, mut targets: Vec<Target>) -> Result<Remov
     let mut removed = Removed::default();
     let mut errors = Vec::new();
     let mut going = Vec::new();
-    for group in targets.chunk_by(|a, b| a.id.kind == b.id.kind) {
+    for group in targets.chunk_by(|a, b| are_together(&a.id.kind, &b.id.kind)) {
         // In a list, not in a closure with borrowed arguments: those make futures that cannot change threads.
         let mut work = Vec::new();
         for target in group.iter().filter(|target| target.kept.is_none()) {

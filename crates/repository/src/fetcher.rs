@@ -95,9 +95,8 @@ impl Fetcher {
                 Ok((known.index, known.digest))
             }
             Source::Local(place) => {
-                let bytes = local::read(&place.join("index.yaml"))?;
-                let index = Index::parse(&bytes, &place.display().to_string())?;
-                Ok((Arc::new(index), crate::digest::of(&bytes)))
+                let (index, digest) = work(move || local::catalogue(&place)).await?;
+                Ok((Arc::new(index), digest))
             }
             Source::Archive(_) | Source::Named(_) => Err(Error::BadSource {
                 url: url.to_owned(),

@@ -192,26 +192,10 @@ pub(crate) fn address(repository: &Url) -> Url {
 pub(crate) fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let alike = |other: &&String| {
         let is_part = other.contains(name) || name.contains(other.as_str());
-        let slips = distance(name, other);
+        let slips = strsim::levenshtein(name, other);
         is_part || slips <= 2.max(name.len() / 4) && slips < name.len().min(other.len())
     };
     names.filter(alike).take(NEAREST).cloned().collect()
-}
-
-/// How many letters must be put in, taken out or exchanged to make one word of the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to = to.as_bytes();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (line, letter) in from.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for column in 1..=to.len() {
-            let exchanged = diagonal + usize::from(letter != to[column - 1]);
-            diagonal = row[column];
-            row[column] = exchanged.min(row[column] + 1).min(row[column - 1] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 fn line_of(error: &outrigger_goyaml::Error) -> Option<usize> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::digest::{self, Hasher};
-use crate::index::{Index, near_names, newest_first, pick};
+use crate::index::{Entry, Index, near_names, newest_first, pick};
 use crate::source::is_archive;
 use crate::{Error, Request};
 
@@ -127,6 +127,45 @@ fn find_among(root: &Path, request: &Request) -> Result<Found, Error> {
     let nearest = versions.into_iter().take(5).map(ToOwned::to_owned);
     let nearest = nearest.collect();
     Err(not_found(&root.display().to_string(), request, nearest))
+}
+
+/// All charts of a place, with a digest of the list.
+pub(crate) fn catalogue(place: &Path) -> Result<(Index, String), Error> {
+    if place.join("index.yaml").is_file() {
+        let bytes = read(&place.join("index.yaml"))?;
+        let index = Index::parse(&bytes, &place.display().to_string())?;
+        return Ok((index, digest::of(&bytes)));
+    }
+    let paths = match identity(place) {
+        Some(_) => vec![place.to_owned()],
+        None => entries(place)?,
+    };
+    let mut index = Index::default();
+    let mut hasher = Hasher::default();
+    for (name, version) in paths.iter().filter_map(|path| identified(path)) {
+        hasher.add_part(name.as_bytes());
+        hasher.add_part(version.as_bytes());
+        let entry = Entry {
+            version,
+            ..Entry::default()
+        };
+        index.charts.entry(name).or_default().push(entry);
+    }
+    for entries in index.charts.values_mut() {
+        entries.sort_by(|one, other| newest_first(&one.version, &other.version));
+    }
+    Ok((index, hasher.finish()))
+}
+
+/// The name and version of a chart folder, or of an archive by its name.
+fn identified(path: &Path) -> Option<(String, String)> {
+    if path.is_dir() {
+        return identity(path);
+    }
+    let file = path.file_name()?.to_str()?;
+    let dashes = file.match_indices('-');
+    let mut names = dashes.map(|(at, _)| &file[..at]);
+    names.find_map(|name| Some((name.to_owned(), version_in(file, name)?)))
 }
 
 /// The name and version that a chart folder says.

@@ -24,6 +24,8 @@ const PLUGINS: usize = 100;
 const CHAIN: usize = 30;
 /// Plugins that nothing is to be done for.
 const IDLE: usize = 1000;
+/// So often they are installed beside Helm, which takes ten times as long; the middle one counts.
+const ROUNDS: usize = 3;
 /// Installations of Helm at a time.
 const HELMS: usize = 4;
 
@@ -35,9 +37,20 @@ pub(crate) struct Args {
     /// The outrigger binary
     #[arg(long)]
     binary: PathBuf,
-    /// Only the embedded server
-    #[arg(long)]
-    embedded: bool,
+    /// Parts to leave out
+    #[arg(long, value_enum)]
+    skip: Vec<Part>,
+}
+
+/// Parts of the benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// All on the embedded server
+    Embedded,
+    /// All on the real server
+    Real,
+    /// Helm on the real server
+    Helm,
 }
 
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
@@ -45,8 +58,10 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let repository = scratch.path().join("charts");
     chart::write(&repository, "1.0.0")?;
     let mut verdict = Verdict::default();
-    on_the_embedded(args, scratch.path(), &repository, &mut verdict).await?;
-    if !args.embedded {
+    if !args.skip.contains(&Part::Embedded) {
+        on_the_embedded(args, scratch.path(), &repository, &mut verdict).await?;
+    }
+    if !args.skip.contains(&Part::Real) {
         beside_helm(args, scratch.path(), &repository, &mut verdict).await?;
     }
     verdict.end()
@@ -139,15 +154,33 @@ async fn beside_helm(
     let mut controller = process::serve(&args.binary, real.kubeconfig(), &log)?;
     let fleet = Fleet::new(real.client(), repository).await?;
     warm_up(&fleet).await?;
-    let ours = install(&fleet, "plugin").await?;
-    check(&real.client(), "plugin").await?;
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        if !times.is_empty() {
+            remove(&fleet).await?;
+        }
+        usage::until_idle(WITHIN).await?;
+        times.push(install(&fleet, "plugin").await?);
+        check(&real.client(), "plugin").await?;
+    }
+    times.sort();
+    let ours = times[times.len() / 2];
     let id = controller.id().context("the controller runs")?;
     let peak = usage::peak_memory(id)?;
+    for time in times {
+        let name = "100 plugins to Ready, real Kubernetes";
+        tell(name, time.as_secs_f64(), "s");
+    }
+    verdict.at_most("controller's memory", mib(peak), 64.0, "MiB");
+    if args.skip.contains(&Part::Helm) {
+        return Ok(());
+    }
     remove(&fleet).await?;
     controller.kill().await?;
 
     let mut fastest = Duration::MAX;
     for (peer, name) in [(peers::HELM3, "helm3"), (peers::HELM4, "helm4")] {
+        usage::until_idle(WITHIN).await?;
         let time = helm(peer, real.kubeconfig(), scratch, repository, name).await?;
         check(&real.client(), name).await?;
         tell(
@@ -157,14 +190,8 @@ async fn beside_helm(
         );
         fastest = fastest.min(time);
     }
-    tell(
-        "100 plugins to Ready, real Kubernetes",
-        ours.as_secs_f64(),
-        "s",
-    );
     let ratio = fastest.as_secs_f64() / ours.as_secs_f64();
     verdict.at_least("faster than the faster Helm", ratio, 8.0, "x");
-    verdict.at_most("controller's memory", mib(peak), 64.0, "MiB");
     Ok(())
 }
 

@@ -79,6 +79,22 @@ impl Fleet {
     /// Follows all plugins until each is settled: the generation that it has is Ready or Disabled, or the plugin is gone.
     /// `count` is how many there must be in the end.
     pub(crate) async fn settled(&self, count: usize, within: Duration) -> anyhow::Result<()> {
+        self.until(within, |known, unsettled| known == count && unsettled == 0)
+            .await
+    }
+
+    /// Follows all plugins until at least so many are settled.
+    pub(crate) async fn some_settled(&self, count: usize, within: Duration) -> anyhow::Result<()> {
+        self.until(within, |known, unsettled| known - unsettled >= count)
+            .await
+    }
+
+    /// Follows all plugins until how many there are, and how many of them are unsettled, is as it should be.
+    async fn until(
+        &self,
+        within: Duration,
+        is_reached: impl Fn(usize, usize) -> bool,
+    ) -> anyhow::Result<()> {
         let mut unsettled = BTreeSet::new();
         let mut known = BTreeSet::new();
         let follow = async {
@@ -108,7 +124,7 @@ impl Fleet {
                     // It lists anew by itself.
                     Err(_) => {}
                 }
-                if listed && unsettled.is_empty() && known.len() == count {
+                if listed && is_reached(known.len(), unsettled.len()) {
                     return Ok::<(), anyhow::Error>(());
                 }
             }

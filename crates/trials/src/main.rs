@@ -6,9 +6,14 @@ use clap::Parser as _;
 
 mod bench;
 mod chart;
+mod corpus;
 mod crash;
+mod expected;
+mod faults;
 mod fleet;
 mod process;
+mod simulated;
+mod snapshot;
 mod usage;
 mod verdict;
 
@@ -19,6 +24,10 @@ enum Trial {
     Bench(bench::Args),
     /// Kill the controller while plugins come, change and go
     Crash(crash::Args),
+    /// The API server goes away, or does not answer, in the middle of the work
+    Faults(faults::Args),
+    /// Real charts, installed and removed beside Helm
+    Corpus(corpus::Args),
 }
 
 #[tokio::main]
@@ -27,6 +36,8 @@ async fn main() -> ExitCode {
     let result = match Trial::parse() {
         Trial::Bench(args) => Box::pin(bench::run(&args)).await,
         Trial::Crash(args) => Box::pin(crash::run(&args)).await,
+        Trial::Faults(args) => Box::pin(faults::run(&args)).await,
+        Trial::Corpus(args) => Box::pin(corpus::run(&args)).await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -23,7 +23,7 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
 /// `outrigger apiserver` with simulated workloads.
 #[derive(Debug)]
 pub(crate) struct Embedded {
-    _child: Child,
+    pub(crate) child: Child,
     /// Kept open, so that the server can always write to it.
     _stdout: BufReader<tokio::process::ChildStdout>,
     pub(crate) kubeconfig: PathBuf,
@@ -31,11 +31,27 @@ pub(crate) struct Embedded {
 
 impl Embedded {
     pub(crate) async fn start(binary: &Path, folder: &Path) -> anyhow::Result<Self> {
+        Self::start_at(binary, folder, "127.0.0.1:0").await
+    }
+
+    /// Starts it again where it was, after its end.
+    pub(crate) async fn restart(&mut self, binary: &Path) -> anyhow::Result<()> {
+        let file = Kubeconfig::read_from(&self.kubeconfig)?;
+        let cluster = file.clusters.into_iter().find_map(|named| named.cluster);
+        let server = cluster.and_then(|cluster| cluster.server);
+        let server = server.context("the kubeconfig names no server")?;
+        let address = server.trim_start_matches("https://");
+        let folder = self.kubeconfig.parent().context("the file has a folder")?;
+        *self = Self::start_at(binary, folder, address).await?;
+        Ok(())
+    }
+
+    async fn start_at(binary: &Path, folder: &Path, address: &str) -> anyhow::Result<Self> {
         let kubeconfig = folder.join("embedded.kubeconfig");
         let mut child = command(binary)
             .args(["apiserver", "--simulate-workloads", "--data"])
             .arg(folder.join("data"))
-            .args(["--listen", "127.0.0.1:0", "--kubeconfig"])
+            .args(["--listen", address, "--kubeconfig"])
             .arg(&kubeconfig)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -49,7 +65,7 @@ impl Embedded {
             bail!("the embedded server did not say that it is ready");
         }
         Ok(Self {
-            _child: child,
+            child,
             _stdout: stdout,
             kubeconfig,
         })
@@ -81,4 +97,10 @@ pub(crate) async fn client(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
     let file = Kubeconfig::read_from(kubeconfig)?;
     let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
     Ok(kube::Client::try_from(config)?)
+}
+
+/// The last lines of a log.
+pub(crate) fn tail(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(20)..].join("\n")
 }

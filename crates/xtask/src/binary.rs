@@ -1,4 +1,4 @@
-//! The command as users get it, and as tests build it.
+//! Builds programs of the workspace: the command as users get it, and as tests do.
 
 use std::path::PathBuf;
 
@@ -7,25 +7,26 @@ use crate::tidy;
 
 /// Builds the release binary and tells where it is.
 pub(crate) fn release() -> anyhow::Result<PathBuf> {
-    build("release", "release")
+    build("outrigger", "release", &["--package", "outrigger"])
 }
 
 /// The same without optimization: what the tests have built already.
 pub(crate) fn debug() -> anyhow::Result<PathBuf> {
-    build("dev", "debug")
+    of_workspace("outrigger", "dev")
 }
 
-fn build(profile: &str, folder: &str) -> anyhow::Result<PathBuf> {
+/// A program, built with what the rest of the workspace is built with: libraries are then not built once more.
+pub(crate) fn of_workspace(name: &str, profile: &str) -> anyhow::Result<PathBuf> {
+    build(name, profile, &["--workspace"])
+}
+
+fn build(name: &str, profile: &str, selection: &[&str]) -> anyhow::Result<PathBuf> {
     let root = tidy::root();
-    run(command(env!("CARGO"), &root).args([
-        "build",
-        "--quiet",
-        "--profile",
-        profile,
-        "--package",
-        "outrigger",
-    ]))?;
+    let mut cargo = command(env!("CARGO"), &root);
+    cargo.args(["build", "--quiet", "--profile", profile, "--bin", name]);
+    run(cargo.args(selection))?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join(folder).join("outrigger"))
+    let folder = if profile == "dev" { "debug" } else { profile };
+    Ok(target.join(folder).join(name))
 }

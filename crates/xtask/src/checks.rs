@@ -56,7 +56,7 @@ pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
         peers::KUBE_CONTROLLER_MANAGER,
     ];
     install::install(NEEDED)?;
-    let mut test = vec!["test", "--package", "outrigger-e2e", "--"];
+    let mut test = vec!["test", "--workspace", "--test", "e2e", "--"];
     test.extend(args.filter.as_deref());
     cargo(&tidy::root(), &test)?;
     match args.filter {

@@ -1,4 +1,4 @@
-//! `cargo xtask conformance`: the embedded API beside a real one.
+//! `cargo xtask conformance`: the embedded API beside a real one, plugins beside Helm.
 //!
 //! The work is done by the crate `outrigger-conformance`; this gets the peers and the binary ready for it.
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use outrigger_testing::peers::{self, Peer};
 
 use crate::proof::{self, Rest};
-use crate::{binary, peers as install};
+use crate::{binary, peers as install, trials};
 
 /// What a real Kubernetes API is made of.
 pub(crate) const SERVERS: &[Peer] = &[
@@ -18,13 +18,15 @@ pub(crate) const SERVERS: &[Peer] = &[
 ];
 const CLIENTS: &[Peer] = &[peers::KUBECTL, peers::HELM3, peers::HELM4];
 
-/// Compare the embedded Kubernetes API with a real one
+/// Compare with the real thing: a Kubernetes API, or Helm
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Conformance {
     /// API cases on both servers, their answers compared
     Api(ApiArgs),
     /// kubectl and both Helm majors on both servers
     Clients(Rest),
+    /// The charts of a folder, installed and removed through plugins and by Helm 4 on a real server
+    Plugins(Rest),
 }
 
 #[derive(Debug, clap::Args)]
@@ -67,6 +69,7 @@ pub(crate) fn conformance(task: &Conformance) -> anyhow::Result<()> {
             install::install(CLIENTS)?;
             prove("clients", Some(&binary::release()?), "dev", &rest.args)
         }
+        Conformance::Plugins(rest) => trials::corpus(rest),
     }
 }
 

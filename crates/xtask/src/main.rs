@@ -61,6 +61,8 @@ enum Crash {
 enum Faults {
     /// The embedded Kubernetes API
     Apiserver(proof::Rest),
+    /// The controller of plugins
+    Plugins(proof::Rest),
 }
 
 #[expect(clippy::print_stderr, reason = "tasks talk to the developer on stderr")]
@@ -86,6 +88,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Crash(Crash::Apiserver(rest)) => conformance::crash(&rest),
         Task::Crash(Crash::Plugins(rest)) => trials::crash(&rest),
         Task::Faults(Faults::Apiserver(rest)) => conformance::faults(&rest),
+        Task::Faults(Faults::Plugins(rest)) => trials::faults(&rest),
         Task::Bench(bench) => bench::run(&bench),
         Task::Generate(generate) => generate::run(&generate),
     }

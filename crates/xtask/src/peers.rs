@@ -31,8 +31,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     })
 }
 
-/// Installs those that are missing, two lots at a time: each has stretches that keep one core busy. Others that ask at
-/// the same time wait here.
+/// Installs those that are missing, two lots at a time: each has stretches that keep one core busy. What Go builds is
+/// built one after the other: two builds at once would both compile what they share. Others that ask at the same time
+/// wait here.
 pub(crate) fn install(wanted: &[Peer]) -> anyhow::Result<()> {
     let cache = peers::cache()?;
     fs::create_dir_all(cache.join("peers"))?;
@@ -41,12 +42,14 @@ pub(crate) fn install(wanted: &[Peer]) -> anyhow::Result<()> {
         .lock()
         .context("failed to lock the cache folder")?;
     let missing = wanted.iter().filter(|peer| peer.installed().is_err());
-    let lots = Mutex::new(lots(missing.copied()).into_iter());
-    let next = || lots.lock().ok().and_then(|mut lots| lots.next());
+    let (in_turn, others): (Vec<_>, Vec<_>) = lots(missing.copied()).into_iter().partition(is_go);
+    let others = Mutex::new(others.into_iter());
+    let next = || others.lock().ok().and_then(|mut others| others.next());
     let work = || std::iter::from_fn(next).try_for_each(|lot| install_lot(&lot));
     thread::scope(|scope| {
         let other = scope.spawn(work);
-        let mine = work();
+        let mine = in_turn.iter().try_for_each(|lot| install_lot(lot));
+        let mine = mine.and_then(|()| work());
         let others = other.join();
         mine.and_then(|()| others.unwrap_or_else(|_| bail!("an installer died")))
     })?;
@@ -64,6 +67,11 @@ fn lots(missing: impl Iterator<Item = Peer>) -> Vec<Vec<Peer>> {
     lots.extend(others.into_iter().rev().map(|peer| vec![peer]));
     lots.retain(|lot| !lot.is_empty());
     lots
+}
+
+fn is_go(lot: &Vec<Peer>) -> bool {
+    let is_go = |peer: &Peer| matches!(peer.source, Source::Go { .. } | Source::Kubernetes);
+    lot.iter().any(is_go)
 }
 
 /// Makes the binaries in a scratch folder, then moves each into place in one step.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::process::{command, run as run_command};
-use crate::tidy;
+use crate::{binary, tidy};
 
 /// Arguments that are passed on.
 #[derive(Debug, clap::Args)]
@@ -21,12 +21,10 @@ pub(crate) fn run(
     profile: &str,
     args: &[OsString],
 ) -> anyhow::Result<()> {
-    let mut cargo = command(env!("CARGO"), &tidy::root());
-    cargo
-        .args(["run", "--quiet", "--profile", profile, "--package", package])
-        .args(["--", name]);
+    let mut proof = command(binary::of_workspace(package, profile)?, &tidy::root());
+    proof.arg(name);
     if let Some(binary) = binary {
-        cargo.arg("--binary").arg(binary);
+        proof.arg("--binary").arg(binary);
     }
-    run_command(cargo.args(args))
+    run_command(proof.args(args))
 }

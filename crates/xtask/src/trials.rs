@@ -18,6 +18,18 @@ pub(crate) fn crash(rest: &Rest) -> anyhow::Result<()> {
     prove("crash", "dev", rest)
 }
 
+/// `cargo xtask faults plugins`.
+pub(crate) fn faults(rest: &Rest) -> anyhow::Result<()> {
+    prove("faults", "dev", rest)
+}
+
+/// `cargo xtask conformance plugins`: real charts beside Helm.
+pub(crate) fn corpus(rest: &Rest) -> anyhow::Result<()> {
+    install::install(SERVERS)?;
+    install::install(&[peers::HELM4])?;
+    prove("corpus", "dev", rest)
+}
+
 fn prove(name: &str, profile: &str, rest: &Rest) -> anyhow::Result<()> {
     let binary = binary::release()?;
     proof::run("outrigger-trials", name, Some(&binary), profile, &rest.args)

@@ -28,6 +28,18 @@ impl Fields {
         })
     }
 
+    /// The metadata of an object, and the fields of its `spec`.
+    pub(super) fn of_object(object: Value) -> Result<(Map<String, Value>, Self), Error> {
+        let mut fields = Self::new("", object)?;
+        fields.ignore("apiVersion");
+        fields.ignore("kind");
+        fields.ignore("status");
+        let meta = fields.map("metadata")?;
+        let spec = fields.object("spec")?;
+        fields.finish()?;
+        Ok((meta, spec))
+    }
+
     /// The path of one of its fields.
     pub(super) fn path_of(&self, name: &str) -> String {
         if self.path.is_empty() {

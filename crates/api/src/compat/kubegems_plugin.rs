@@ -13,13 +13,7 @@ const REQUIRED: &str = "plugins.kubegems.io/required";
 
 /// Makes a plugin of an object in either form.
 pub(super) fn convert(object: Value) -> Result<Plugin, Error> {
-    let mut fields = Fields::new("", object)?;
-    fields.ignore("apiVersion");
-    fields.ignore("kind");
-    fields.ignore("status");
-    let meta = fields.map("metadata")?;
-    let mut spec = fields.object("spec")?;
-    fields.finish()?;
+    let (meta, mut spec) = Fields::of_object(object)?;
     let namespace = meta.get("namespace").and_then(Value::as_str);
     let converted = convert_spec(&mut spec, namespace)?;
     spec.finish()?;

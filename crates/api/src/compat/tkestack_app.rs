@@ -14,13 +14,7 @@ use crate::plugin::{ClusterReference, Plugin, PluginSpec};
 const HERE: &str = "global";
 
 pub(super) fn convert(object: Value) -> Result<Plugin, Error> {
-    let mut fields = Fields::new("", object)?;
-    fields.ignore("apiVersion");
-    fields.ignore("kind");
-    fields.ignore("status");
-    let meta = fields.map("metadata")?;
-    let mut spec = fields.object("spec")?;
-    fields.finish()?;
+    let (meta, mut spec) = Fields::of_object(object)?;
     let converted = convert_spec(&mut spec)?;
     spec.finish()?;
     let metadata = metadata::keep(Value::Object(meta), converted.release_name.clone())?;

@@ -21,6 +21,7 @@ mod history;
 mod install;
 mod list;
 mod progress;
+mod reach;
 mod release;
 mod repo_path;
 mod rollback;

@@ -35,7 +35,7 @@ impl Cluster {
         };
         let request = Request::new(url).get(&id.name, &GetParams::default());
         let answer = match request {
-            Ok(request) => self.client().request(request).await,
+            Ok(request) => self.request(request).await,
             Err(error) => return Err(invalid("get", id, error)),
         };
         match answer {
@@ -61,7 +61,7 @@ impl Cluster {
             let request = Request::new(url.as_str())
                 .patch(&id.name, &parameters, &Patch::Apply(object))
                 .map_err(|error| invalid("apply", id, error))?;
-            match self.client().request(request).await {
+            match self.request(request).await {
                 Ok(object) => return Ok(object),
                 Err(kube::Error::Api(status)) if is_quota_race(&status) && tries > 0 => tries -= 1,
                 Err(kube::Error::Api(status)) if status.code == 409 => {
@@ -90,7 +90,7 @@ impl Cluster {
             http::header::CONTENT_TYPE,
             http::HeaderValue::from_static("application/json-patch+json"),
         );
-        let answer = self.client().request(request).await;
+        let answer = self.request(request).await;
         answer.map_err(|source| failed("change", id, source))
     }
 
@@ -111,7 +111,7 @@ impl Cluster {
         let request = Request::new(url)
             .delete(&id.name, &parameters)
             .map_err(|error| invalid("delete", id, error))?;
-        match self.client().request::<Value>(request).await {
+        match self.request::<Value>(request).await {
             Ok(object) if object["metadata"]["deletionTimestamp"].is_string() => {
                 Ok(Deleted::Going(Box::new(object)))
             }

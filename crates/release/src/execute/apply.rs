@@ -1,4 +1,4 @@
-//! Applies objects kind by kind, those of one kind at once, and removes what is no longer wanted.
+//! Applies objects stage by stage, those of one stage at once, and removes what is no longer wanted.
 
 use futures::stream::{self, StreamExt as _};
 use serde_json::Value;
@@ -12,6 +12,7 @@ use crate::fields;
 use crate::id::ObjectId;
 use crate::plan::{Change, Plan, Step, is_going};
 use crate::progress::Progress;
+use crate::stages::are_together;
 
 /// Requests at a time.
 const AT_ONCE: usize = 16;
@@ -25,7 +26,7 @@ pub(crate) async fn objects(context: &Context<'_>, plan: &Plan) -> Result<Vec<St
     let mut states: Vec<State> = Vec::with_capacity(total);
     // The first steps are those of the wanted objects, in their order.
     let pairs: Vec<(&Object, &Step)> = objects.iter().zip(&plan.objects).collect();
-    for group in pairs.chunk_by(|(a, _), (b, _)| a.id().kind == b.id().kind) {
+    for group in pairs.chunk_by(|(a, _), (b, _)| are_together(&a.id().kind, &b.id().kind)) {
         // In a list, not in a closure with borrowed arguments: those make futures that cannot change threads.
         let mut work = Vec::new();
         for &(object, step) in group {
@@ -54,10 +55,8 @@ pub(crate) async fn objects(context: &Context<'_>, plan: &Plan) -> Result<Vec<St
         if !errors.is_empty() {
             return Err(Failure::Apply(errors));
         }
-        let is_changed = group
-            .iter()
-            .any(|(_, step)| step.change != Change::Unchanged);
-        if is_changed && adds_kinds(&group[0].0.id().kind) {
+        let adds = |step: &Step| step.change != Change::Unchanged && adds_kinds(&step.object.kind);
+        if group.iter().any(|(_, step)| adds(step)) {
             context.cluster.forget();
         }
     }
@@ -131,7 +130,7 @@ pub(crate) async fn gone(context: &Context<'_>, id: &ObjectId, state: Value) -> 
 pub(crate) async fn prune(context: &Context<'_>, plan: &Plan) -> Result<(), Failure> {
     let steps = plan.objects.iter();
     let steps: Vec<&Step> = steps.filter(|step| step.change == Change::Prune).collect();
-    for group in steps.chunk_by(|a, b| a.object.kind == b.object.kind) {
+    for group in steps.chunk_by(|a, b| are_together(&a.object.kind, &b.object.kind)) {
         let mut work = Vec::new();
         for step in group {
             work.push(async move {
@@ -148,7 +147,7 @@ pub(crate) async fn prune(context: &Context<'_>, plan: &Plan) -> Result<(), Fail
         if !errors.is_empty() {
             return Err(Failure::Removal(errors));
         }
-        if adds_kinds(&group[0].object.kind) {
+        if group.iter().any(|step| adds_kinds(&step.object.kind)) {
             context.cluster.forget();
         }
     }

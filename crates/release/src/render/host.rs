@@ -78,7 +78,7 @@ async fn find(cluster: &Cluster, wanted: &ObjectId) -> Result<Option<Value>, Err
     };
     let request = Request::new(url).list(&ListParams::default());
     let request = request.map_err(|error| failed(kube::Error::BuildRequest(error)))?;
-    match cluster.client().request(request).await {
+    match cluster.request(request).await {
         Ok(list) => Ok(Some(list)),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(source) => Err(failed(source)),

@@ -16,10 +16,11 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::connect::Connection;
-use super::disable::{ReachFlags, disable};
+use super::disable::disable;
 use super::edit::edit;
 use super::enable::enable;
 use super::install::install;
+use super::reach::ReachFlags;
 use super::rollback::roll_back;
 use super::uninstall::uninstall;
 use super::{diff, file, progress, release, repo_path, verdict};

@@ -4,10 +4,9 @@ use kube::api::DeleteParams;
 use outrigger_api::annotation::{CASCADE, FORCE};
 use outrigger_api::plugin::Plugin;
 
-use super::change::ChangeFlags;
-use super::connect::{ClusterFlags, Connection, explain};
-use super::disable::{ReachFlags, affected, mark, refuse_required};
+use super::connect::{Connection, explain};
 use super::edit::edit;
+use super::reach::{ReachFlags, Target, affected, mark, refuse_required};
 use super::verdict::Goal;
 use crate::printer::Printer;
 
@@ -19,22 +18,14 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, visible_alias = "delete")]
 pub(crate) struct Args {
-    /// The plugin
-    name: String,
     #[command(flatten)]
-    reach: ReachFlags,
-    #[command(flatten)]
-    cluster: ClusterFlags,
-    #[command(flatten)]
-    change: ChangeFlags,
+    target: Target,
 }
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
-    let connection = args.cluster.connect().await?;
-    let plugins = uninstall(&connection, &args.name, args.reach, args.change.dry_run).await?;
-    let change = &args.change;
-    change
-        .finish(&connection, &plugins, "uninstalled", Goal::Gone, printer)
+    let target = &args.target;
+    target
+        .run(uninstall, "uninstalled", Goal::Gone, printer)
         .await
 }
 
