@@ -1,16 +1,22 @@
 //! Events: what happened to a plugin, told once, beside the work.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource as _};
 use outrigger_api::plugin::Plugin;
 use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
 
 /// Longest note that the API takes.
 const LONGEST_NOTE: usize = 1024;
 
 /// Events that wait to be told. When there are more, the news is not worth the memory.
 const WAITING: usize = 1000;
+
+/// Events are told at this pace at most: the work comes first.
+const PACE: Duration = Duration::from_millis(20);
 
 /// What is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +68,8 @@ impl Teller {
 
 async fn tell_all(client: Client, mut receiver: mpsc::Receiver<(ObjectReference, Story)>) {
     let recorder = Recorder::new(client, Reporter::from("outrigger"));
+    let mut pace = tokio::time::interval(PACE);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while let Some((about, story)) = receiver.recv().await {
         let event = Event {
             type_: if story.is_warning {
@@ -74,6 +82,7 @@ async fn tell_all(client: Client, mut receiver: mpsc::Receiver<(ObjectReference,
             action: "Reconcile".to_owned(),
             secondary: None,
         };
+        pace.tick().await;
         // A namespace that goes takes no events, and who has no rights for them loses nothing else.
         if let Err(error) = recorder.publish(&event, &about).await {
             tracing::debug!(%error, "an event was not taken");

@@ -19,6 +19,8 @@ pub enum Error {
         object: Box<ObjectId>,
         message: String,
     },
+    #[error("{0} was made by somebody else meanwhile")]
+    Appeared(Box<ObjectId>),
     #[error(
         "unable to build kubernetes objects from release manifest: resource mapping not found for name: {name:?} namespace: {namespace:?} from \"\": no matches for kind {kind:?} in version {api_version:?}\nensure CRDs are installed first"
     )]
@@ -77,7 +79,7 @@ impl Error {
     /// Whether trying again later may help without anybody changing anything: the server is away or busy.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Busy(_) => true,
+            Self::Busy(_) | Self::Appeared(_) => true,
             Self::Discovery(error)
             | Self::Request { source: error, .. }
             | Self::Storage { source: error, .. } => match error {

@@ -43,15 +43,22 @@ pub async fn observe(cluster: &Cluster, past: Past, desired: &Desired) -> Result
         .iter()
         .map(|record| objects_of(record, &kinds))
         .collect();
-    let mut wanted: HashMap<Key, ObjectId> = HashMap::new();
+    // Whether it should be there, by what is known.
+    let mut wanted: HashMap<Key, (ObjectId, bool)> = HashMap::new();
+    for object in desired.objects() {
+        wanted.insert(object.id().key(), (object.id().clone(), false));
+    }
     let recorded_ids = recorded.iter().flatten().map(Object::id);
     let definitions = desired.definitions().iter().map(Object::id);
-    let desired_ids = desired.objects().iter().map(Object::id);
-    for id in recorded_ids.chain(definitions).chain(desired_ids) {
-        wanted.insert(id.key(), id.clone());
+    for id in recorded_ids.chain(definitions) {
+        wanted.insert(id.key(), (id.clone(), true));
     }
-    let reads = stream::iter(wanted).map(|(key, id)| async move {
-        let object = cluster.get(&id).await?;
+    let reads = stream::iter(wanted).map(|(key, (id, is_likely))| async move {
+        let object = if is_likely {
+            cluster.get(&id).await?
+        } else {
+            cluster.get_unlikely(&id).await?
+        };
         Ok::<_, Error>(object.map(|object| (key, object)))
     });
     let live: Vec<Option<(Key, Value)>> = reads.buffer_unordered(AT_ONCE).try_collect().await?;

@@ -31,6 +31,8 @@ pub struct Options {
     pub controllers: Option<&'static str>,
     /// Makes etcd sync each write to the disk, as in production. Tests are faster without.
     pub durable: bool,
+    /// Admission plugins to do without, separated by commas.
+    pub without_admission: &'static str,
 }
 
 impl Default for Options {
@@ -39,6 +41,7 @@ impl Default for Options {
             controller_manager: true,
             controllers: None,
             durable: false,
+            without_admission: "",
         }
     }
 }
@@ -159,7 +162,7 @@ fn programs(
 ) -> anyhow::Result<Vec<Program>> {
     let mut programs = vec![
         etcd(options, folder, address)?,
-        api_server(address, credentials)?,
+        api_server(options, address, credentials)?,
     ];
     if options.controller_manager {
         programs.push(controller_manager(options, address, credentials)?);
@@ -179,7 +182,11 @@ fn etcd(options: Options, folder: &Path, address: Ipv4Addr) -> anyhow::Result<Pr
     Ok(program)
 }
 
-fn api_server(address: Ipv4Addr, credentials: &Credentials) -> anyhow::Result<Program> {
+fn api_server(
+    options: Options,
+    address: Ipv4Addr,
+    credentials: &Credentials,
+) -> anyhow::Result<Program> {
     Ok(Program::new(peers::KUBE_APISERVER)?
         .flag("etcd-servers", format!("http://{address}:2379"))
         .flag("bind-address", address)
@@ -188,6 +195,8 @@ fn api_server(address: Ipv4Addr, credentials: &Credentials) -> anyhow::Result<Pr
         .flag("endpoint-reconciler-type", "none")
         .flag("service-cluster-ip-range", "10.96.0.0/16")
         .flag("authorization-mode", "RBAC")
+        .flag("allow-privileged", true)
+        .flag("disable-admission-plugins", options.without_admission)
         .flag("token-auth-file", credentials.tokens.display())
         .flag("tls-cert-file", credentials.server_certificate.display())
         .flag("tls-private-key-file", credentials.server_key.display())

@@ -23,6 +23,11 @@ use crate::snapshot::{self, Snapshot};
 /// The release, and the plugin.
 const NAME: &str = "rel";
 const NAMESPACE: &str = "default";
+/// What objects wait for, in the beginning and in the end; the rest is simulated.
+const CONTROLLERS: &str =
+    "garbage-collector-controller,namespace-controller,serviceaccount-controller";
+/// Nobody takes away the marks that keep volumes in use.
+const WITHOUT: &str = "StorageObjectInUseProtection";
 /// Objects may need so long to come to rest.
 const REST_WITHIN: Duration = Duration::from_mins(1);
 /// What Helm and the plugin give the chart.
@@ -39,6 +44,17 @@ pub(crate) struct Args {
     /// Only charts whose name has this in it
     #[arg(long)]
     only: Option<String>,
+    /// Only each so-manieth, for some that run side by side: `1/2` and `2/2`
+    #[arg(long, value_parser = share)]
+    share: Option<(usize, usize)>,
+}
+
+/// Reads `1/2`.
+fn share(text: &str) -> Result<(usize, usize), String> {
+    let parts = text.split_once('/');
+    let numbers = parts.and_then(|(one, all)| Some((one.parse().ok()?, all.parse().ok()?)));
+    let good = numbers.filter(|(one, all)| (1..=*all).contains(one));
+    good.ok_or_else(|| "write it like 1/2".to_owned())
 }
 
 /// How an installation ended.
@@ -71,9 +87,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let charts = charts(args)?;
     let scratch = tempfile::tempdir()?;
     let real = RealKubernetes::start(Options {
-        controllers: Some(
-            "garbage-collector-controller,namespace-controller,serviceaccount-controller",
-        ),
+        controllers: Some(CONTROLLERS),
+        without_admission: WITHOUT,
         ..Options::default()
     })
     .await?;
@@ -83,7 +98,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let _controller = process::serve(&args.binary, real.kubeconfig(), &log)?;
     crate::fleet::Fleet::new(client.clone(), scratch.path()).await?;
     let lab = Lab {
-        base: snapshot::settled(&client, REST_WITHIN).await?,
+        base: base(&client).await?,
         home: scratch.path().to_owned(),
         real,
         client,
@@ -91,8 +106,15 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let (mut equal, mut refused, mut differ) = (0, 0, Vec::new());
     for chart in &charts {
         let name = name(chart);
-        let outcome = compare(&lab, chart).await;
-        match outcome.with_context(|| format!("chart {name}"))? {
+        let outcome = match compare(&lab, chart).await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                let cleaned = clean(&lab).await;
+                cleaned.with_context(|| format!("chart {name}: {error:#}"))?;
+                Outcome::Differ(vec![format!("{error:#}")])
+            }
+        };
+        match outcome {
             Outcome::Equal {
                 objects,
                 kept,
@@ -129,6 +151,26 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What a new cluster has: each namespace gets its account a moment later.
+async fn base(client: &Client) -> anyhow::Result<Snapshot> {
+    let deadline = Instant::now() + REST_WITHIN;
+    loop {
+        let base = snapshot::settled(client, REST_WITHIN).await?;
+        let mut namespaces = base
+            .0
+            .keys()
+            .filter_map(|key| key.strip_prefix("namespaces.//"));
+        let has = |name: &str| {
+            base.0
+                .contains_key(&format!("serviceaccounts./{name}/default"))
+        };
+        if namespaces.all(has) {
+            return Ok(base);
+        }
+        ensure!(Instant::now() < deadline, "a namespace has no account");
+    }
+}
+
 fn charts(args: &Args) -> anyhow::Result<Vec<PathBuf>> {
     let only = args.only.as_deref().unwrap_or_default();
     let mut charts = Vec::new();
@@ -140,6 +182,9 @@ fn charts(args: &Args) -> anyhow::Result<Vec<PathBuf>> {
         }
     }
     charts.sort();
+    if let Some((one, all)) = args.share {
+        charts = charts.into_iter().skip(one - 1).step_by(all).collect();
+    }
     ensure!(!charts.is_empty(), "there is no such chart");
     Ok(charts)
 }
@@ -175,7 +220,7 @@ async fn compare(lab: &Lab, chart: &Path) -> anyhow::Result<Outcome> {
         ) => (left, kept, our_left, our_kept),
     };
     let mut differences = left.differences(&left, &our_left);
-    differences.extend(kept.differences(&kept, &our_kept));
+    differences.extend(kept.remains(&kept, &our_kept));
     if !differences.is_empty()
         && let End::Installed {
             left: again,
@@ -183,7 +228,7 @@ async fn compare(lab: &Lab, chart: &Path) -> anyhow::Result<Outcome> {
         } = by_helm(lab, chart).await?
     {
         differences = left.common(&again).differences(&left, &our_left);
-        let kept_differ = kept.common(&kept_again).differences(&kept, &our_kept);
+        let kept_differ = kept.common(&kept_again).remains(&kept, &our_kept);
         differences.extend(
             kept_differ
                 .iter()
@@ -195,17 +240,23 @@ async fn compare(lab: &Lab, chart: &Path) -> anyhow::Result<Outcome> {
     }
     Ok(Outcome::Equal {
         objects: left.0.len(),
-        kept: kept.0.len(),
+        kept: our_kept.0.len(),
         is_ready,
     })
 }
 
-/// Whether two texts give one reason: the innermost part of Helm's is in ours.
+/// Whether two texts give one reason: all words of the second half of Helm's are in ours. The order is no matter: the
+/// server itself tells several troubles of one object in any order.
 fn is_same(theirs: &str, ours: &str) -> bool {
-    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (theirs, ours) = (plain(theirs), plain(ours));
-    let cause = theirs.rsplit(": ").find(|part| part.len() >= 12);
-    ours.contains(cause.unwrap_or(&theirs))
+    let words = |text: &str| -> Vec<String> {
+        let is_edge = |c: char| !c.is_alphanumeric();
+        let words = text.split_whitespace();
+        let plain = words.map(|word| word.trim_matches(is_edge).to_owned());
+        plain.filter(|word| !word.is_empty()).collect()
+    };
+    let (theirs, ours) = (words(theirs), words(ours));
+    let cause = &theirs[theirs.len() / 2..];
+    !cause.is_empty() && cause.iter().all(|word| ours.contains(word))
 }
 
 async fn by_helm(lab: &Lab, chart: &Path) -> anyhow::Result<End> {
@@ -371,5 +422,19 @@ async fn delete(client: &Client, path: &str, object: &Value) -> anyhow::Result<(
         }
         Err(kube::Error::Api(_)) | Ok(_) => Ok(()),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_known_again_in_other_words_around_it_and_another_one_is_not() {
+        let theirs = "Error: INSTALLATION FAILED: server-side apply failed for object x: [a.b: must be set, c.d: is unknown]";
+        let ours = "failed to apply x: [c.d: is unknown, a.b: must be set]";
+        assert!(is_same(theirs, ours));
+        assert!(!is_same(theirs, "failed to apply x: [c.d: is unknown]"));
+        assert!(!is_same(theirs, ""));
     }
 }

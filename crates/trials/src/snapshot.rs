@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::Client;
 use kube::core::Request;
 use serde_json::{Value, json};
@@ -14,6 +15,9 @@ const RESTLESS: &[&str] = &["endpoints", "endpointslices", "events", "leases"];
 const OURS: &str = "outrigger.dev";
 /// What stands in place of a value that Helm itself makes anew each time.
 const RANDOM: &str = "\u{0}random";
+
+/// Lists at a time.
+const AT_ONCE: usize = 8;
 
 /// An object's place: `plural.group/namespace/name`.
 pub(crate) type Key = String;
@@ -49,35 +53,47 @@ fn is_going(object: &Value) -> bool {
 
 /// All objects that nobody made on behalf of another one.
 pub(crate) async fn now(client: &Client) -> anyhow::Result<Snapshot> {
-    let mut objects = BTreeMap::new();
-    for (plural, group, path) in places(client).await? {
-        let request = Request::new(path).list(&kube::api::ListParams::default())?;
-        let list = match client.request::<Value>(request).await {
-            Ok(list) => list,
-            // The kind went, or what should serve it does not run.
-            Err(kube::Error::Api(status)) if [404, 405, 503].contains(&status.code) => continue,
-            Err(error) => return Err(error).with_context(|| format!("failed to list {plural}")),
-        };
-        let (version, kind) = (&list["apiVersion"], &list["kind"]);
-        let kind = kind.as_str().unwrap_or_default().trim_end_matches("List");
-        for item in list["items"].as_array().into_iter().flatten() {
-            let meta = &item["metadata"];
-            if meta["ownerReferences"].is_array() {
-                continue;
-            }
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let (namespace, name) = (text(&meta["namespace"]), text(&meta["name"]));
-            let mut object = masked(item.clone());
-            object["apiVersion"] = version.clone();
-            object["kind"] = kind.into();
-            objects.insert(format!("{plural}.{group}/{namespace}/{name}"), object);
-        }
-    }
-    Ok(Snapshot(objects))
+    let places = places(client).await?;
+    let lists = places.into_iter().map(|place| list(client, place));
+    let lists = stream::iter(lists).buffer_unordered(AT_ONCE);
+    let lists: Vec<Vec<(Key, Value)>> = lists.try_collect().await?;
+    Ok(Snapshot(lists.into_iter().flatten().collect()))
 }
 
-/// All that can be listed: plural, group, path.
-async fn places(client: &Client) -> anyhow::Result<Vec<(String, String, String)>> {
+async fn list(client: &Client, place: Place) -> anyhow::Result<Vec<(Key, Value)>> {
+    let (plural, group, path) = place;
+    let request = Request::new(path).list(&kube::api::ListParams::default())?;
+    let mut list = match client.request::<Value>(request).await {
+        Ok(list) => list,
+        // The kind went, or what should serve it does not run.
+        Err(kube::Error::Api(status)) if [404, 405, 503].contains(&status.code) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error).with_context(|| format!("failed to list {plural}")),
+    };
+    let Value::Array(items) = list["items"].take() else {
+        return Ok(Vec::new());
+    };
+    let (version, kind) = (&list["apiVersion"], &list["kind"]);
+    let kind = kind.as_str().unwrap_or_default().trim_end_matches("List");
+    let alone = items
+        .into_iter()
+        .filter(|item| !item["metadata"]["ownerReferences"].is_array());
+    let objects = alone.map(|item| {
+        let text = |name: &str| item["metadata"][name].as_str().unwrap_or_default();
+        let key = format!("{plural}.{group}/{}/{}", text("namespace"), text("name"));
+        let mut object = masked(item);
+        object["apiVersion"] = version.clone();
+        object["kind"] = kind.into();
+        (key, object)
+    });
+    Ok(objects.collect())
+}
+
+/// What can be listed: plural, group, path.
+type Place = (String, String, String);
+
+async fn places(client: &Client) -> anyhow::Result<Vec<Place>> {
     let core = client.list_core_api_versions_aggregated().await?;
     let groups = client.list_api_groups_aggregated().await?;
     let mut places = Vec::new();
@@ -144,6 +160,19 @@ impl Snapshot {
             Some((key.clone(), common(one, other)))
         });
         Self(both.collect())
+    }
+
+    /// What is here and should not be, or is not as it was. What is missing is no matter: Helm leaves objects of hooks
+    /// behind.
+    pub(crate) fn remains(&self, all: &Self, found: &Self) -> Vec<String> {
+        let mut rest = self.clone();
+        let mut all = all.clone();
+        rest.0.retain(|key, _| found.0.contains_key(key));
+        all.0
+            .retain(|key, _| found.0.contains_key(key) || !self.0.contains_key(key));
+        let mut remains = rest.differences(&all, found);
+        remains.retain(|text| !text.ends_with("are missing"));
+        remains
     }
 
     /// Where another installation differs from what is expected; objects with a name that is made anew each time are

@@ -42,7 +42,9 @@ pub(crate) fn install(wanted: &[Peer]) -> anyhow::Result<()> {
         .lock()
         .context("failed to lock the cache folder")?;
     let missing = wanted.iter().filter(|peer| peer.installed().is_err());
-    let (in_turn, others): (Vec<_>, Vec<_>) = lots(missing.copied()).into_iter().partition(is_go);
+    let (in_turn, others): (Vec<_>, Vec<_>) = lots(missing.copied())
+        .into_iter()
+        .partition(|lot| is_go(lot));
     let others = Mutex::new(others.into_iter());
     let next = || others.lock().ok().and_then(|mut others| others.next());
     let work = || std::iter::from_fn(next).try_for_each(|lot| install_lot(&lot));
@@ -69,7 +71,7 @@ fn lots(missing: impl Iterator<Item = Peer>) -> Vec<Vec<Peer>> {
     lots
 }
 
-fn is_go(lot: &Vec<Peer>) -> bool {
+fn is_go(lot: &[Peer]) -> bool {
     let is_go = |peer: &Peer| matches!(peer.source, Source::Go { .. } | Source::Kubernetes);
     lot.iter().any(is_go)
 }

@@ -13,6 +13,7 @@ mod charts;
 mod dependencies;
 mod drift;
 mod lifecycle;
+mod mirrors;
 mod places;
 mod removal;
 mod repositories;

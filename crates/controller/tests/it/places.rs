@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use kube::Client;
 use kube::api::PostParams;
-use kube::runtime::wait::await_condition;
-use outrigger_api::compat::Foreign;
 use outrigger_apiserver::transport::{Listener, write_kubeconfig};
 use outrigger_controller::lease;
 use serde_json::json;
 
-use crate::stage::{SOON, Stage, objects, open};
+use crate::stage::{Stage, objects, open};
 
 async fn secret(stage: &Stage, name: &str, kubeconfig: &str) {
     let secret = serde_json::from_value(json!({
@@ -128,52 +126,6 @@ async fn a_service_account_without_rights_can_do_nothing_and_with_rights_can() {
         .unwrap();
     stage.until_ready("config").await;
     assert_eq!(stage.text("config").await.as_deref(), Some("hello"));
-    stage.close().await;
-}
-
-#[tokio::test]
-async fn the_kubegems_plugin_of_the_seed_is_mirrored_and_gets_its_status() {
-    let stage = Stage::with(|options| options.compat = true).await;
-    let resource = Foreign::KubeGemsPlugin.resource();
-    let api: kube::Api<kube::core::DynamicObject> =
-        kube::Api::default_namespaced_with(stage.client.clone(), &resource);
-    let object = serde_json::from_value(json!({
-        "apiVersion": "plugins.kubegems.io/v1beta1", "kind": "Plugin", "metadata": {"name": "component-a"},
-        "spec": {"enabled": true, "kind": "helm", "repo": stage.repo(), "name": "config", "version": "v1.0.0",
-            "values": {"text": "from the seed"}},
-    }))
-    .unwrap();
-    api.create(&Default::default(), &object).await.unwrap();
-    stage.until_ready("component-a").await;
-    assert_eq!(
-        stage.text("component-a").await.as_deref(),
-        Some("from the seed")
-    );
-    let installed = |object: Option<&kube::core::DynamicObject>| {
-        object.is_some_and(|object| object.data["status"]["phase"] == "Installed")
-    };
-    let waited = await_condition(api.clone(), "component-a", installed);
-    tokio::time::timeout(SOON, waited).await.unwrap().unwrap();
-
-    let off = json!({"spec": {"enabled": false}});
-    api.patch(
-        "component-a",
-        &Default::default(),
-        &kube::api::Patch::Merge(&off),
-    )
-    .await
-    .unwrap();
-    let removed = |object: Option<&kube::core::DynamicObject>| {
-        object.is_some_and(|object| object.data["status"]["phase"] == "Removed")
-    };
-    let waited = await_condition(api.clone(), "component-a", removed);
-    tokio::time::timeout(SOON, waited).await.unwrap().unwrap();
-    assert_eq!(stage.text("component-a").await, None);
-
-    api.delete("component-a", &Default::default())
-        .await
-        .unwrap();
-    stage.until_gone("component-a").await;
     stage.close().await;
 }
 

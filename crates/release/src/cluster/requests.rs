@@ -1,5 +1,7 @@
 //! The requests that are made for objects of any kind: get, apply, move fields, delete.
 
+use std::borrow::Cow;
+
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::Request;
 use serde_json::Value;
@@ -15,7 +17,12 @@ pub(crate) struct Apply {
     /// Takes fields that another manager set.
     pub(crate) force: bool,
     pub(crate) dry_run: bool,
+    /// Only if it is not there: nobody's object is taken that came after the look.
+    pub(crate) is_new: bool,
 }
+
+/// A version that no object has any more. Who applies with it makes an object, or is told that there is one.
+const LONG_GONE: &str = "1";
 
 /// What is left of an object after it was deleted.
 #[derive(Debug)]
@@ -29,11 +36,28 @@ pub(crate) enum Deleted {
 impl Cluster {
     /// The object as it is; none if it is not there, or if its kind is not.
     pub(crate) async fn get(&self, id: &ObjectId) -> Result<Option<Value>, Error> {
+        self.get_with(id, &GetParams::default()).await
+    }
+
+    /// The same for an object that is probably not there. The server need not ask its database whether it is: if it
+    /// has just come, [`Apply::is_new`] finds out.
+    pub(crate) async fn get_unlikely(&self, id: &ObjectId) -> Result<Option<Value>, Error> {
+        match self.get_with(id, &GetParams::any()).await? {
+            Some(_) => self.get(id).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn get_with(
+        &self,
+        id: &ObjectId,
+        parameters: &GetParams,
+    ) -> Result<Option<Value>, Error> {
         let Ok(url) = self.url(id).await else {
             self.kinds().await?;
             return Ok(None);
         };
-        let request = Request::new(url).get(&id.name, &GetParams::default());
+        let request = Request::new(url).get(&id.name, parameters);
         let answer = match request {
             Ok(request) => self.request(request).await,
             Err(error) => return Err(invalid("get", id, error)),
@@ -56,14 +80,21 @@ impl Cluster {
         let mut parameters = PatchParams::apply(MANAGER).validation_strict();
         parameters.force = how.force;
         parameters.dry_run = how.dry_run;
+        let mut object = Cow::Borrowed(object);
+        if how.is_new {
+            object.to_mut()["metadata"]["resourceVersion"] = LONG_GONE.into();
+        }
         let mut tries = 3;
         loop {
             let request = Request::new(url.as_str())
-                .patch(&id.name, &parameters, &Patch::Apply(object))
+                .patch(&id.name, &parameters, &Patch::Apply(&*object))
                 .map_err(|error| invalid("apply", id, error))?;
             match self.request(request).await {
                 Ok(object) => return Ok(object),
                 Err(kube::Error::Api(status)) if is_quota_race(&status) && tries > 0 => tries -= 1,
+                Err(kube::Error::Api(status)) if how.is_new && is_changed(&status) => {
+                    return Err(Error::Appeared(Box::new(id.clone())));
+                }
                 Err(kube::Error::Api(status)) if status.code == 409 => {
                     return Err(Error::Conflict {
                         object: Box::new(id.clone()),
@@ -148,11 +179,13 @@ impl Cluster {
 
 /// Two objects that count against one quota met; the server says to try again.
 fn is_quota_race(status: &kube::core::Status) -> bool {
-    status.code == 409
-        && status
-            .message
-            .contains("Operation cannot be fulfilled on resourcequotas")
-        && status.message.contains("the object has been modified")
+    let quotas = "Operation cannot be fulfilled on resourcequotas";
+    is_changed(status) && status.message.contains(quotas)
+}
+
+/// The object has another version than the one that was named.
+fn is_changed(status: &kube::core::Status) -> bool {
+    status.code == 409 && status.message.contains("the object has been modified")
 }
 
 pub(super) fn failed(verb: &'static str, id: &ObjectId, source: kube::Error) -> Error {

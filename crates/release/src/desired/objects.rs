@@ -19,7 +19,10 @@ pub(super) fn read(
 ) -> Result<Vec<Object>, Error> {
     let mut objects: Vec<Object> = Vec::new();
     for document in documents {
-        for body in parse_objects(&document.source, &document.content)? {
+        // Helm reads the objects from the manifest, where each document has a newline more: a text that keeps the
+        // newlines at its end gets it too.
+        let content = format!("{}\n", document.content);
+        for body in parse_objects(&document.source, &content)? {
             let object = place(body, release, kinds, &document.source)?;
             let Object { id, mut body } = object;
             ownership::stamp(&mut body, release);
@@ -144,6 +147,18 @@ mod tests {
             metadata["annotations"]["meta.helm.sh/release-namespace"],
             "shop"
         );
+    }
+
+    #[test]
+    fn a_text_that_keeps_its_last_newlines_gets_that_of_the_manifest_as_with_helm() {
+        let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n";
+        let text = |text: &str| {
+            let objects = read_one(&format!("{map}{text}")).unwrap();
+            objects[0].body["data"]["a"].clone()
+        };
+        assert_eq!(text("  a: |+\n    x\n"), "x\n\n");
+        assert_eq!(text("  a: |\n    x\n"), "x\n");
+        assert_eq!(text("  a: |-\n    x"), "x");
     }
 
     #[test]

@@ -85,6 +85,7 @@ async fn one(
     let how = Apply {
         force: context.options.force || change == Change::Adopt,
         dry_run: false,
+        is_new: change == Change::Create,
     };
     context.cluster.apply(id, object.body(), how).await
 }

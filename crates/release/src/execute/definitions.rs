@@ -34,7 +34,7 @@ pub(super) async fn install(context: &Context<'_>, plan: &Plan) -> Result<(), Fa
     // Definitions that are brought up to date may have been made by anybody.
     let how = Apply {
         force: context.options.force || context.options.crds == Crds::Replace,
-        dry_run: false,
+        ..Apply::default()
     };
     let applied = definitions.iter().map(|definition| async move {
         let state = context

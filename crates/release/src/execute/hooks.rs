@@ -85,7 +85,7 @@ async fn apply_and_wait(
     for (id, body) in objects {
         let how = Apply {
             force: context.options.force,
-            dry_run: false,
+            ..Apply::default()
         };
         let state = context.cluster.apply(id, body, how).await;
         awaited.push(Awaited::hook(

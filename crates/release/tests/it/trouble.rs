@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::Client;
 use outrigger_apiserver::auth::Identity;
-use outrigger_release::{Cluster, Error, Failure, Options, Refusal};
+use outrigger_release::{Cluster, Error, Failure, Options, Refusal, execute};
 use serde_json::json;
 
 use crate::charts::{WEB_OBJECTS, chart, web};
@@ -57,6 +57,31 @@ async fn nothing_is_changed_or_recorded_if_the_plan_is_refused() {
     options.take_ownership = true;
     stage.deploy(&web(), &json!({}), &options).await.unwrap();
     assert_eq!(stage.get(MAP).await.unwrap()["data"]["text"], "one");
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn an_object_that_came_after_the_look_is_not_taken() {
+    let stage = Stage::open().await;
+    let options = Options::default();
+    let (cluster, id) = (&stage.cluster, &stage.id);
+    let plan = plan_for(cluster, id, &web(), &json!({}), &options).await;
+    let plan = plan.unwrap().unwrap();
+    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web-map"}, "data": {"other": "theirs"}});
+    stage.apply_as("mallory", MAP, &theirs).await;
+    let failure = execute(cluster, plan, &options, &|_| {}).await.unwrap_err();
+    assert!(failure.is_transient(), "{failure:?}");
+    assert!(
+        failure.text().contains("ConfigMap/default/web-map"),
+        "{failure:?}"
+    );
+    assert_eq!(
+        stage.get(MAP).await.unwrap()["data"],
+        json!({"other": "theirs"})
+    );
+    // The next look sees it, and says whose it is not.
+    let refused = plan_for(cluster, id, &web(), &json!({}), &options).await;
+    assert!(matches!(refused.unwrap(), Err(Refusal::Foreign { .. })));
     stage.close().await;
 }
 
