@@ -246,6 +246,8 @@ impl Engine {
         }
         let woken = self.world.keep_only(&keys);
         self.wake(woken);
+        // The server may have been away: who got no answer asks again now.
+        self.wake_all();
         self.unlisted.remove(&slot);
         self.watch_all_objects();
         self.watch_sources();

@@ -49,7 +49,7 @@ const PLAIN: &[(&str, &str)] = &[
 /// How often a server that does not answer is asked again.
 const AWAY: Backoff = Backoff {
     first: Duration::from_millis(200),
-    longest: Duration::from_secs(10),
+    longest: Duration::from_secs(2),
 };
 
 /// A task that ends with its owner.

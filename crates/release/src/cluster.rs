@@ -179,12 +179,7 @@ fn renders_at_once() -> usize {
 }
 
 pub(crate) fn unknown(object: &ObjectId) -> Error {
-    Error::UnknownKind {
-        api_version: object.api_version.clone(),
-        kind: object.kind.clone(),
-        namespace: object.namespace.clone().unwrap_or_default(),
-        name: object.name.clone(),
-    }
+    Error::UnknownKinds(vec![object.clone()])
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

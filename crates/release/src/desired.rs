@@ -196,10 +196,12 @@ impl Desired {
         documents: Vec<Document>,
     ) -> Result<(), Error> {
         let objects = match self.read(&documents) {
-            Err(Error::UnknownKind {
-                api_version, kind, ..
-            }) => {
-                let kinds = cluster.kinds_with(&api_version, &kind).await?;
+            Err(Error::UnknownKinds(unknown)) => {
+                let mut kinds = cluster.kinds().await?;
+                for object in &unknown {
+                    let (version, kind) = (&object.api_version, &object.kind);
+                    kinds = cluster.kinds_with(version, kind).await?;
+                }
                 let bodies = self.definitions.iter().map(Object::body);
                 self.kinds = Arc::new(kinds.with_definitions(bodies));
                 self.read(&documents)?

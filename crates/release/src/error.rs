@@ -21,15 +21,9 @@ pub enum Error {
     },
     #[error("{0} was made by somebody else meanwhile")]
     Appeared(Box<ObjectId>),
-    #[error(
-        "unable to build kubernetes objects from release manifest: resource mapping not found for name: {name:?} namespace: {namespace:?} from \"\": no matches for kind {kind:?} in version {api_version:?}\nensure CRDs are installed first"
-    )]
-    UnknownKind {
-        api_version: String,
-        kind: String,
-        namespace: String,
-        name: String,
-    },
+    /// Objects of kinds that the cluster does not know.
+    #[error("unable to build kubernetes objects from release manifest: {}", unknown(.0))]
+    UnknownKinds(Vec<ObjectId>),
     #[error("failed to {verb} the record {name}")]
     Storage {
         verb: &'static str,
@@ -126,6 +120,24 @@ impl Error {
             }
             _ => None,
         }
+    }
+}
+
+/// All of them, in Helm's words.
+fn unknown(objects: &[ObjectId]) -> String {
+    let texts = objects.iter().map(|object| {
+        format!(
+            "resource mapping not found for name: {:?} namespace: {:?} from \"\": no matches for kind {:?} in version \
+             {:?}\nensure CRDs are installed first",
+            object.name,
+            object.namespace.as_deref().unwrap_or_default(),
+            object.kind,
+            object.api_version
+        )
+    });
+    match texts.collect::<Vec<_>>().as_slice() {
+        [one] => one.clone(),
+        all => format!("[{}]", all.join(", ")),
     }
 }
 

@@ -254,9 +254,18 @@ fn is_same(theirs: &str, ours: &str) -> bool {
         let plain = words.map(|word| word.trim_matches(is_edge).to_owned());
         plain.filter(|word| !word.is_empty()).collect()
     };
+    // A status cuts what is too long.
+    let is_cut = ours.ends_with('…');
     let (theirs, ours) = (words(theirs), words(ours));
-    let cause = &theirs[theirs.len() / 2..];
-    !cause.is_empty() && cause.iter().all(|word| ours.contains(word))
+    let (told, known) = if is_cut {
+        (ours, theirs)
+    } else {
+        (theirs, ours)
+    };
+    let cause = &told[told.len() / 2..];
+    // The last word may be cut, too.
+    let cause = &cause[..cause.len() - usize::from(is_cut && !cause.is_empty())];
+    !cause.is_empty() && cause.iter().all(|word| known.contains(word))
 }
 
 async fn by_helm(lab: &Lab, chart: &Path) -> anyhow::Result<End> {

@@ -18,12 +18,19 @@ pub(super) fn read(
     kinds: &Kinds,
 ) -> Result<Vec<Object>, Error> {
     let mut objects: Vec<Object> = Vec::new();
+    let mut unknown = Vec::new();
     for document in documents {
         // Helm reads the objects from the manifest, where each document has a newline more: a text that keeps the
         // newlines at its end gets it too.
         let content = format!("{}\n", document.content);
         for body in parse_objects(&document.source, &content)? {
-            let object = place(body, release, kinds, &document.source)?;
+            let object = match place(body, release, kinds, &document.source) {
+                Err(Error::UnknownKinds(more)) => {
+                    unknown.extend(more);
+                    continue;
+                }
+                object => object?,
+            };
             let Object { id, mut body } = object;
             ownership::stamp(&mut body, release);
             match objects.iter_mut().find(|known| known.id == id) {
@@ -31,6 +38,9 @@ pub(super) fn read(
                 None => objects.push(Object { id, body }),
             }
         }
+    }
+    if !unknown.is_empty() {
+        return Err(Error::UnknownKinds(unknown));
     }
     Ok(objects)
 }
@@ -169,6 +179,14 @@ mod tests {
             text.contains("no matches for kind \"Boat\" in version \"example.com/v1\""),
             "{text}"
         );
+    }
+
+    #[test]
+    fn all_unknown_kinds_are_named_at_once() {
+        let boats = "{apiVersion: v1, kind: List, items: [{apiVersion: x/v1, kind: Boat, metadata: {name: a}}, {apiVersion: v1, kind: Secret, metadata: {name: b}}, {apiVersion: y/v1, kind: Oar, metadata: {name: c}}]}";
+        let text = read_one(boats).unwrap_err().to_string();
+        assert!(text.contains("[resource mapping not found"), "{text}");
+        assert!(text.contains("Boat") && text.contains("Oar"), "{text}");
     }
 
     #[test]

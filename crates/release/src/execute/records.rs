@@ -92,11 +92,12 @@ impl Records {
     }
 }
 
-/// Marks other revisions superseded that are still called deployed: those before, also if the run that should have done
-/// it was stopped.
+/// Marks other revisions superseded that are still called deployed, or whose removal was not ended: those before, also
+/// if the run that should have done it was stopped.
 pub(super) async fn settle_others(context: &Context<'_>, plan: &Plan, current: u32) {
     for mark in plan.work.observed.past.marks() {
-        if mark.status == Status::Deployed && mark.revision != current {
+        let is_open = matches!(mark.status, Status::Deployed | Status::Uninstalling);
+        if is_open && mark.revision != current {
             let superseded = supersede(context, plan, mark.revision).await;
             warn(superseded, "a revision could not be superseded");
         }

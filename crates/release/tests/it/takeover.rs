@@ -166,6 +166,36 @@ async fn a_removal_killed_at_any_request_is_taken_over() {
 }
 
 #[tokio::test]
+async fn a_removal_killed_at_any_request_and_followed_by_an_installation_leaves_no_open_record() {
+    let chart = web();
+    for death in DEATHS {
+        for requests in 0.. {
+            let stage = Stage::open().await;
+            install(&stage.cluster, &stage, &chart, &json!({})).await;
+            let (cluster, line) = stage.dying(requests, death);
+            let options = options();
+            let away = async {
+                outrigger_release::uninstall(&cluster, &stage.id, &[], &options, &|_| {})
+                    .await
+                    .unwrap();
+            };
+            let done = until_death(away, &line).await;
+            install(&stage.cluster, &stage, &chart, &json!({})).await;
+            let statuses = stage.statuses().await;
+            let place = format!("{death:?} {requests} {statuses:?}");
+            let (last, others) = statuses.split_last().unwrap();
+            assert!(last.ends_with(" deployed"), "{place}");
+            let is_closed = |status: &String| status.ends_with(" superseded");
+            assert!(others.iter().all(is_closed), "{place}");
+            stage.close().await;
+            if done {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_installation_killed_at_any_request_can_be_removed() {
     for requests in 0.. {
         let stage = Stage::open().await;

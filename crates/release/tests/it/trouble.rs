@@ -203,10 +203,10 @@ async fn an_unknown_kind_is_refused_in_helms_words() {
         "{apiVersion: example.com/v1, kind: Boat, metadata: {name: a}}",
     )]);
     let failure = stage.deploy(&chart, &json!({}), &Options::default()).await;
-    let Err(Failure::Cluster(Error::UnknownKind { kind, .. })) = failure else {
+    let Err(Failure::Cluster(Error::UnknownKinds(unknown))) = failure else {
         panic!("{failure:?}");
     };
-    assert_eq!(kind, "Boat");
+    assert_eq!(unknown[0].kind, "Boat");
     assert!(stage.statuses().await.is_empty());
     stage.close().await;
 }
