@@ -18,7 +18,7 @@ use crate::action::Action;
 use crate::cluster::Cluster;
 use crate::desired::Object;
 use crate::failure::Failure;
-use crate::health::{Awaited, wait_for};
+use crate::health::{Awaited, WaitError, wait_for};
 use crate::id::ObjectId;
 use crate::options::Options;
 use crate::plan::{Change, Plan};
@@ -77,6 +77,12 @@ impl<'a> Context<'a> {
             deadline: Instant::now() + options.timeout,
             progress,
         }
+    }
+
+    /// Waits until all are healthy, by the rules of the run and not beyond its deadline.
+    async fn until_healthy(&self, awaited: Vec<Awaited>) -> Result<(), WaitError> {
+        let rules = &self.options.health;
+        wait_for(self.cluster, awaited, rules, self.deadline, self.progress).await
     }
 }
 
@@ -138,16 +144,8 @@ async fn perform(
         let awaited = states
             .into_iter()
             .map(|(id, state)| Awaited::object(id, Some(state)));
-        let rules = &context.options.health;
-        wait_for(
-            context.cluster,
-            awaited.collect(),
-            rules,
-            context.deadline,
-            context.progress,
-        )
-        .await
-        .map_err(Failure::Unhealthy)?;
+        let waited = context.until_healthy(awaited.collect()).await;
+        waited.map_err(Failure::Unhealthy)?;
     }
     if let (Some((_, after)), Some(record)) = (events, record.as_mut()) {
         hooks::run(context, &plan.release, &mut record.hooks, after).await?;

@@ -44,7 +44,6 @@ pub mod progress;
 mod record;
 mod render;
 mod rollback;
-mod stages;
 mod storage;
 mod uninstall;
 

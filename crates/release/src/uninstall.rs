@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use outrigger_chart::Profile;
 use outrigger_chart::manifest::hook::Event;
-use outrigger_chart::manifest::kind_order::KindOrder;
+use outrigger_chart::manifest::kind_order::{KindOrder, are_together};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -20,7 +20,6 @@ use crate::ownership;
 use crate::past::{Past, past};
 use crate::progress::Sink;
 use crate::record::{Record, Status};
-use crate::stages::are_together;
 use crate::storage;
 
 /// Requests at a time.

@@ -1,47 +1,59 @@
-//! In which order kinds are installed, and the reverse for removal.
+//! In which order kinds are installed, the reverse for removal, and which need not wait for each other.
 
 use std::cmp::Ordering;
 
 use crate::profile::Profile;
 
-/// Helm's order of installation; what is not listed comes last, by name.
-const INSTALL: &[&str] = &[
-    "PriorityClass",
-    "Namespace",
-    "NetworkPolicy",
-    "ResourceQuota",
-    "LimitRange",
-    "PodSecurityPolicy",
-    "PodDisruptionBudget",
-    "ServiceAccount",
-    "Secret",
-    "SecretList",
-    "ConfigMap",
-    "StorageClass",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "CustomResourceDefinition",
-    "ClusterRole",
-    "ClusterRoleList",
-    "ClusterRoleBinding",
-    "ClusterRoleBindingList",
-    "Role",
-    "RoleList",
-    "RoleBinding",
-    "RoleBindingList",
-    "Service",
-    "DaemonSet",
-    "Pod",
-    "ReplicationController",
-    "ReplicaSet",
-    "Deployment",
-    "HorizontalPodAutoscaler",
-    "StatefulSet",
-    "Job",
-    "CronJob",
-    "IngressClass",
-    "Ingress",
-    "APIService",
+/// Helm's order of installation; what is not listed comes last, by name. The kinds of one stage need nothing of each
+/// other.
+const STAGES: &[&[&str]] = &[
+    &["PriorityClass", "Namespace"],
+    &[
+        "NetworkPolicy",
+        "ResourceQuota",
+        "LimitRange",
+        "PodSecurityPolicy",
+        "PodDisruptionBudget",
+        "ServiceAccount",
+    ],
+    // The secret of an account needs the account; all are counted by quotas.
+    &[
+        "Secret",
+        "SecretList",
+        "ConfigMap",
+        "StorageClass",
+        "PersistentVolume",
+    ],
+    // A claim needs its class.
+    &[
+        "PersistentVolumeClaim",
+        "CustomResourceDefinition",
+        "ClusterRole",
+        "ClusterRoleList",
+    ],
+    // A binding needs its role.
+    &[
+        "ClusterRoleBinding",
+        "ClusterRoleBindingList",
+        "Role",
+        "RoleList",
+    ],
+    &["RoleBinding", "RoleBindingList", "Service"],
+    // Pods need what they mount, their account and, for their environment, the services.
+    &[
+        "DaemonSet",
+        "Pod",
+        "ReplicationController",
+        "ReplicaSet",
+        "Deployment",
+        "HorizontalPodAutoscaler",
+        "StatefulSet",
+        "Job",
+        "CronJob",
+    ],
+    &["IngressClass"],
+    &["Ingress"],
+    &["APIService"],
 ];
 
 /// Helm 4 adds these at the end.
@@ -85,7 +97,8 @@ impl KindOrder {
 
     fn rank(self, kind: &str) -> Option<usize> {
         // Removal keeps services until what uses them is gone, but takes them before everything older.
-        let position = |kind: &str| INSTALL.iter().position(|&known| known == kind);
+        let all = || STAGES.iter().copied().flatten();
+        let position = |kind: &str| all().position(|&known| known == kind);
         if self.uninstall && kind == "Service" {
             return position("IngressClass").map(|at| at * 2 - 1);
         }
@@ -96,13 +109,39 @@ impl KindOrder {
             return None;
         }
         let at = WEBHOOKS.iter().position(|&known| known == kind)?;
-        Some((INSTALL.len() + at) * 2)
+        Some((all().count() + at) * 2)
     }
+}
+
+/// Whether objects of two kinds that follow each other need not wait for each other.
+pub fn are_together(one: &str, other: &str) -> bool {
+    let share = |stage: &&[&str]| stage.contains(&one) && stage.contains(&other);
+    one == other || STAGES.iter().any(share)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_needs_another_comes_in_a_later_stage() {
+        let needs = [
+            ("ServiceAccount", "Secret"),
+            ("ResourceQuota", "ConfigMap"),
+            ("StorageClass", "PersistentVolumeClaim"),
+            ("ClusterRole", "ClusterRoleBinding"),
+            ("Role", "RoleBinding"),
+            ("Service", "Deployment"),
+            ("Namespace", "ServiceAccount"),
+            ("CustomResourceDefinition", "Certificate"),
+        ];
+        for (needed, needing) in needs {
+            assert!(!are_together(needed, needing), "{needed} {needing}");
+            let order = KindOrder::install(Profile::Helm4).compare(needed, needing);
+            assert_eq!(order, Ordering::Less, "{needed} {needing}");
+        }
+        assert!(are_together("Certificate", "Certificate"));
+    }
 
     #[test]
     fn removal_goes_backwards_with_services_early() {

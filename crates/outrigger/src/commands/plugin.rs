@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
+use self::verdict::Goal;
 use crate::printer::Printer;
 
 mod change;
@@ -58,7 +59,8 @@ pub(crate) enum Verb {
     /// Switch a plugin on
     Enable(enable::Args),
     /// Switch a plugin off: all that it added goes, the plugin stays
-    Disable(disable::Args),
+    #[command(after_help = disable::EXAMPLES)]
+    Disable(reach::Target),
     /// Change the values of a plugin
     Set(Box<set::Args>),
     /// Change the version of a plugin
@@ -70,7 +72,8 @@ pub(crate) enum Verb {
     /// Go back to the version and values of an earlier revision
     Rollback(rollback::Args),
     /// Remove a plugin and all that it added
-    Uninstall(uninstall::Args),
+    #[command(after_help = uninstall::EXAMPLES, visible_alias = "delete")]
+    Uninstall(reach::Target),
     /// Wait until plugins are ready, off or gone
     Wait(wait::Args),
 }
@@ -91,13 +94,23 @@ async fn perform(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
         Verb::Show(args) => show::run(args, printer).await,
         Verb::Install(args) => install::run(args, printer).await,
         Verb::Enable(args) => enable::run(args, printer).await,
-        Verb::Disable(args) => disable::run(args, printer).await,
+        Verb::Disable(target) => {
+            let goal = Goal::Disabled;
+            target
+                .run(disable::disable, "disabled", goal, printer)
+                .await
+        }
         Verb::Set(args) => set::run(args, printer).await,
         Verb::Upgrade(args) => upgrade::run(args, printer).await,
         Verb::Diff(args) => diff::run(args, printer).await,
         Verb::History(args) => history::run(args, printer).await,
         Verb::Rollback(args) => rollback::run(args, printer).await,
-        Verb::Uninstall(args) => uninstall::run(args, printer).await,
+        Verb::Uninstall(target) => {
+            let goal = Goal::Gone;
+            target
+                .run(uninstall::uninstall, "uninstalled", goal, printer)
+                .await
+        }
         Verb::Wait(args) => wait::run(args, printer).await,
     }
 }

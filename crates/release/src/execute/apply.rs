@@ -1,6 +1,7 @@
 //! Applies objects stage by stage, those of one stage at once, and removes what is no longer wanted.
 
 use futures::stream::{self, StreamExt as _};
+use outrigger_chart::manifest::kind_order::are_together;
 use serde_json::Value;
 
 use super::{Context, State};
@@ -12,7 +13,6 @@ use crate::fields;
 use crate::id::ObjectId;
 use crate::plan::{Change, Plan, Step, is_going};
 use crate::progress::Progress;
-use crate::stages::are_together;
 
 /// Requests at a time.
 const AT_ONCE: usize = 16;

@@ -9,7 +9,7 @@ use crate::cluster::Apply;
 use crate::desired::Object;
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::health::{Awaited, wait_for};
+use crate::health::Awaited;
 use crate::options::Crds;
 use crate::plan::Plan;
 use crate::progress::Progress;
@@ -44,16 +44,8 @@ pub(super) async fn install(context: &Context<'_>, plan: &Plan) -> Result<(), Fa
         Ok::<_, Error>(Awaited::object(definition.id().clone(), Some(state)))
     });
     let awaited = try_join_all(applied).await?;
-    let rules = &context.options.health;
-    wait_for(
-        context.cluster,
-        awaited,
-        rules,
-        context.deadline,
-        context.progress,
-    )
-    .await
-    .map_err(Failure::Unhealthy)?;
+    let waited = context.until_healthy(awaited).await;
+    waited.map_err(Failure::Unhealthy)?;
     served(context, &definitions).await?;
     for definition in definitions {
         (context.progress)(Progress::Defined {

@@ -8,7 +8,7 @@ use crate::cluster::{Apply, Deleted};
 use crate::desired::parse_objects;
 use crate::error::Error;
 use crate::failure::{Failure, HookFailure};
-use crate::health::{Awaited, wait_for};
+use crate::health::Awaited;
 use crate::id::{ObjectId, ReleaseId};
 use crate::progress::Progress;
 use crate::record::Hook;
@@ -93,16 +93,8 @@ async fn apply_and_wait(
             state.map_err(HookFailure::Cluster)?,
         ));
     }
-    let rules = &context.options.health;
-    wait_for(
-        context.cluster,
-        awaited,
-        rules,
-        context.deadline,
-        context.progress,
-    )
-    .await
-    .map_err(HookFailure::Wait)
+    let waited = context.until_healthy(awaited).await;
+    waited.map_err(HookFailure::Wait)
 }
 
 /// What the failure itself says matters more than what goes wrong while cleaning up.

@@ -17,6 +17,12 @@ fn secretly(url: &str) -> Request {
     }
 }
 
+/// Why a chart is not taken from there.
+async fn refused(url: &str) -> Error {
+    let fetched = fetcher(None).fetch(&request(url, "web", "")).await;
+    fetched.unwrap_err()
+}
+
 #[tokio::test]
 async fn an_archive_that_is_not_what_the_index_says_is_refused_with_both_digests() {
     let server = Server::start(|seen, _| match seen.path.as_str() {
@@ -63,10 +69,7 @@ async fn a_server_that_fails_twice_and_then_answers_is_asked_three_times() {
 #[tokio::test]
 async fn a_server_that_only_fails_is_given_up_and_a_missing_page_is_not_asked_for_again() {
     let server = Server::start(|_, _| Reply::status(502)).await;
-    let error = fetcher(None)
-        .fetch(&request(&server.url, "web", ""))
-        .await
-        .unwrap_err();
+    let error = refused(&server.url).await;
     assert!(
         matches!(
             error,
@@ -79,10 +82,7 @@ async fn a_server_that_only_fails_is_given_up_and_a_missing_page_is_not_asked_fo
     );
     assert_eq!(server.paths().len(), 3);
     let server = Server::start(|_, _| Reply::status(404)).await;
-    let error = fetcher(None)
-        .fetch(&request(&server.url, "web", ""))
-        .await
-        .unwrap_err();
+    let error = refused(&server.url).await;
     assert!(
         matches!(error, Error::Status { status: 404, .. }),
         "{error:?}"
@@ -109,10 +109,7 @@ async fn a_connection_that_is_cut_is_tried_again_and_half_an_archive_is_never_us
         ..Reply::ok(index(&[Line::of("web", "1.2.0")]))
     })
     .await;
-    let error = fetcher(None)
-        .fetch(&request(&always.url, "web", ""))
-        .await
-        .unwrap_err();
+    let error = refused(&always.url).await;
     assert!(
         matches!(
             error,
@@ -163,19 +160,13 @@ async fn credentials_stay_with_their_server_through_redirects_and_absolute_urls(
 #[tokio::test]
 async fn redirects_without_end_and_to_nowhere_are_refused() {
     let round = Server::start(|_, _| Reply::redirect("/index.yaml")).await;
-    let error = fetcher(None)
-        .fetch(&request(&round.url, "web", ""))
-        .await
-        .unwrap_err();
+    let error = refused(&round.url).await;
     assert!(
         error.to_string().ends_with("redirects more than 10 times"),
         "{error}"
     );
     let nowhere = Server::start(|_, _| Reply::redirect("file:///etc/passwd")).await;
-    let error = fetcher(None)
-        .fetch(&request(&nowhere.url, "web", ""))
-        .await
-        .unwrap_err();
+    let error = refused(&nowhere.url).await;
     assert!(matches!(error, Error::Redirect { .. }), "{error:?}");
 }
 
@@ -199,16 +190,10 @@ async fn what_is_too_large_is_not_taken() {
 #[tokio::test]
 async fn a_page_that_is_no_index_and_an_archive_that_is_no_chart_are_told() {
     let server = Server::start(|_, _| Reply::ok("<html>\n<body class=\"x\">\n: : :\n")).await;
-    let error = fetcher(None)
-        .fetch(&request(&server.url, "web", ""))
-        .await
-        .unwrap_err();
+    let error = refused(&server.url).await;
     assert!(matches!(error, Error::BadIndex { .. }), "{error:?}");
     let server = Server::start(|_, _| Reply::ok("no archive")).await;
-    let error = fetcher(None)
-        .fetch(&request(&format!("{}/a.tgz", server.url), "web", ""))
-        .await
-        .unwrap_err();
+    let error = refused(&format!("{}/a.tgz", server.url)).await;
     assert!(matches!(error, Error::BadChart { .. }), "{error:?}");
 }
 
@@ -218,10 +203,7 @@ async fn nobody_there_is_unreachable_and_secrets_in_queries_are_not_told() {
         let server = Server::start(|_, _| Reply::status(404)).await;
         server.url.clone()
     };
-    let error = fetcher(None)
-        .fetch(&request(&format!("{url}/x?token=hunter2"), "web", ""))
-        .await
-        .unwrap_err();
+    let error = refused(&format!("{url}/x?token=hunter2")).await;
     assert!(error.is_transient(), "{error:?}");
     assert!(
         !format!("{error} {error:?}").contains("hunter2"),

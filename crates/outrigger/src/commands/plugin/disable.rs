@@ -5,28 +5,12 @@ use outrigger_api::plugin::Plugin;
 
 use super::connect::Connection;
 use super::edit::edit;
-use super::reach::{ReachFlags, Target, affected, mark, refuse_required};
-use super::verdict::Goal;
-use crate::printer::Printer;
+use super::reach::{ReachFlags, affected, mark, refuse_required};
 
-const EXAMPLES: &str = "\
+pub(super) const EXAMPLES: &str = "\
 Examples:
   outrigger plugin disable tracing --wait
   outrigger plugin disable storage --cascade";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    target: Target,
-}
-
-pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
-    let target = &args.target;
-    target
-        .run(disable, "disabled", Goal::Disabled, printer)
-        .await
-}
 
 /// Switches it off, after those that need it.
 pub(super) async fn disable(

@@ -6,28 +6,12 @@ use outrigger_api::plugin::Plugin;
 
 use super::connect::{Connection, explain};
 use super::edit::edit;
-use super::reach::{ReachFlags, Target, affected, mark, refuse_required};
-use super::verdict::Goal;
-use crate::printer::Printer;
+use super::reach::{ReachFlags, affected, mark, refuse_required};
 
-const EXAMPLES: &str = "\
+pub(super) const EXAMPLES: &str = "\
 Examples:
   outrigger plugin uninstall tracing --wait
   outrigger plugin uninstall storage --cascade";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, visible_alias = "delete")]
-pub(crate) struct Args {
-    #[command(flatten)]
-    target: Target,
-}
-
-pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
-    let target = &args.target;
-    target
-        .run(uninstall, "uninstalled", Goal::Gone, printer)
-        .await
-}
 
 /// Removes it, after those that need it.
 pub(super) async fn uninstall(
