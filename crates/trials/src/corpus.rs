@@ -4,6 +4,9 @@
 //! than before is made anew each time and cannot be compared.
 #![expect(clippy::print_stdout, reason = "the outcome is this program's result")]
 
+mod clean;
+mod reason;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,8 +17,11 @@ use outrigger_api::condition::Truth;
 use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_testing::kubernetes::{Options, RealKubernetes};
 use outrigger_testing::peers;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use self::clean::clean;
+use self::reason::is_same;
+use crate::fleet;
 use crate::process::{self, command};
 use crate::simulated::Simulation;
 use crate::snapshot::{self, Snapshot};
@@ -96,7 +102,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let _simulation = Simulation::start(client.clone());
     let log = scratch.path().join("serve.log");
     let _controller = process::serve(&args.binary, real.kubeconfig(), &log)?;
-    crate::fleet::Fleet::new(client.clone(), scratch.path()).await?;
+    fleet::until_known(&Api::default_namespaced(client.clone())).await?;
     let lab = Lab {
         base: base(&client).await?,
         home: scratch.path().to_owned(),
@@ -245,29 +251,6 @@ async fn compare(lab: &Lab, chart: &Path) -> anyhow::Result<Outcome> {
     })
 }
 
-/// Whether two texts give one reason: all words of the second half of Helm's are in ours. The order is no matter: the
-/// server itself tells several troubles of one object in any order.
-fn is_same(theirs: &str, ours: &str) -> bool {
-    let words = |text: &str| -> Vec<String> {
-        let is_edge = |c: char| !c.is_alphanumeric();
-        let words = text.split_whitespace();
-        let plain = words.map(|word| word.trim_matches(is_edge).to_owned());
-        plain.filter(|word| !word.is_empty()).collect()
-    };
-    // A status cuts what is too long.
-    let is_cut = ours.ends_with('…');
-    let (theirs, ours) = (words(theirs), words(ours));
-    let (told, known) = if is_cut {
-        (ours, theirs)
-    } else {
-        (theirs, ours)
-    };
-    let cause = &told[told.len() / 2..];
-    // The last word may be cut, too.
-    let cause = &cause[..cause.len() - usize::from(is_cut && !cause.is_empty())];
-    !cause.is_empty() && cause.iter().all(|word| known.contains(word))
-}
-
 async fn by_helm(lab: &Lab, chart: &Path) -> anyhow::Result<End> {
     let file = chart.to_string_lossy();
     let installed = helm(lab, &["install", NAME, &file, "--timeout", TIMEOUT]).await?;
@@ -367,83 +350,4 @@ async fn await_end(plugins: &Api<Plugin>) -> anyhow::Result<Result<bool, String>
 async fn rest(lab: &Lab) -> anyhow::Result<Snapshot> {
     let all = snapshot::settled(&lab.client, REST_WITHIN).await?;
     Ok(all.without(&lab.base))
-}
-
-/// Removes all that was not there in the beginning.
-async fn clean(lab: &Lab) -> anyhow::Result<()> {
-    let deadline = Instant::now() + REST_WITHIN;
-    loop {
-        let rest = snapshot::now(&lab.client).await?.without(&lab.base);
-        if rest.0.is_empty() {
-            return Ok(());
-        }
-        ensure!(
-            Instant::now() < deadline,
-            "not gone: {:?}",
-            rest.0.keys().collect::<Vec<_>>()
-        );
-        let mut paths: Vec<(bool, String, Value)> = rest.0.into_iter().map(place).collect();
-        // Those first that would stand in the way of the others.
-        paths.sort_by_key(|(is_in_the_way, ..)| !is_in_the_way);
-        for (_, path, object) in paths {
-            delete(&lab.client, &path, &object).await?;
-        }
-    }
-}
-
-/// Whether an object can refuse requests for others, and its path.
-fn place((key, object): (snapshot::Key, Value)) -> (bool, String, Value) {
-    let mut parts = key.split('/');
-    let mut next = || parts.next().unwrap_or_default().to_owned();
-    let (kind, namespace, name) = (next(), next(), next());
-    let plural = kind.split('.').next().unwrap_or_default();
-    let version = object["apiVersion"].as_str().unwrap_or_default();
-    let root = if version.contains('/') {
-        "/apis"
-    } else {
-        "/api"
-    };
-    let path = match namespace.as_str() {
-        "" => format!("{root}/{version}/{plural}/{name}"),
-        namespace => format!("{root}/{version}/namespaces/{namespace}/{plural}/{name}"),
-    };
-    let is_in_the_way = plural.contains("webhook") || plural == "apiservices";
-    (is_in_the_way || plural.contains("polic"), path, object)
-}
-
-async fn delete(client: &Client, path: &str, object: &Value) -> anyhow::Result<()> {
-    // Nobody is there who would do what a finalizer of a chart waits for.
-    let is_definition = object["kind"] == "CustomResourceDefinition";
-    if object["metadata"]["finalizers"].is_array() && !is_definition {
-        let patch = json!({"metadata": {"finalizers": null}}).to_string();
-        let request = http::Request::patch(path)
-            .header("content-type", "application/merge-patch+json")
-            .body(patch.into_bytes())?;
-        let _ = client.request_text(request).await;
-    }
-    let options = json!({"propagationPolicy": "Background", "gracePeriodSeconds": 0});
-    let request = http::Request::delete(path)
-        .header("content-type", "application/json")
-        .body(options.to_string().into_bytes())?;
-    match client.request_text(request).await {
-        Err(kube::Error::Api(status)) if ![404, 409, 503].contains(&status.code) => {
-            Err(kube::Error::Api(status)).with_context(|| format!("failed to delete {path}"))
-        }
-        Err(kube::Error::Api(_)) | Ok(_) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reason_is_known_again_in_other_words_around_it_and_another_one_is_not() {
-        let theirs = "Error: INSTALLATION FAILED: server-side apply failed for object x: [a.b: must be set, c.d: is unknown]";
-        let ours = "failed to apply x: [c.d: is unknown, a.b: must be set]";
-        assert!(is_same(theirs, ours));
-        assert!(!is_same(theirs, "failed to apply x: [c.d: is unknown]"));
-        assert!(!is_same(theirs, ""));
-    }
 }

@@ -26,13 +26,7 @@ impl Fleet {
     /// Waits until the kind is known.
     pub(crate) async fn new(client: Client, repository: &Path) -> anyhow::Result<Self> {
         let plugins: Api<Plugin> = Api::default_namespaced(client);
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while let Err(error) = plugins.list(&ListParams::default().limit(1)).await {
-            if Instant::now() > deadline {
-                return Err(error).context("the kind Plugin does not become known");
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until_known(&plugins).await?;
         Ok(Self {
             plugins,
             repository: format!("file://{}", repository.display()),
@@ -152,6 +146,18 @@ impl Fleet {
             .collect();
         Ok(format!("{total} plugins; {}", complaints.join("; ")))
     }
+}
+
+/// Waits until the kind is known: the controller puts its definition into the cluster.
+pub(crate) async fn until_known(plugins: &Api<Plugin>) -> anyhow::Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while let Err(error) = plugins.list(&ListParams::default().limit(1)).await {
+        if Instant::now() > deadline {
+            return Err(error).context("the kind Plugin does not become known");
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
 }
 
 fn is_settled(plugin: &Plugin) -> bool {
