@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use kube::client::Body;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use outrigger_api::plugin::Plugin;
-use outrigger_release::Cluster;
+use outrigger_release::{Cluster, Presence};
 
 use crate::objects::Place;
 use crate::references::{Reference, Source, Version};
@@ -89,6 +89,8 @@ struct Made {
 /// All clusters that are worked on.
 pub(crate) struct Targets {
     client: Client,
+    /// What the watches tell of the cluster that the controller is in.
+    presence: Arc<Presence>,
     made: Mutex<HashMap<(Place, Option<String>), Made>>,
 }
 
@@ -102,8 +104,14 @@ impl Targets {
     pub(crate) fn new(client: Client) -> Self {
         Self {
             client,
+            presence: Arc::default(),
             made: Mutex::default(),
         }
+    }
+
+    /// Where to tell what there is at a place; nowhere if nobody asks.
+    pub(crate) fn presence(&self, place: &Place) -> Option<Arc<Presence>> {
+        (*place == Place::Here).then(|| Arc::clone(&self.presence))
     }
 
     /// The cluster of a plugin, for the account that it names.
@@ -184,7 +192,9 @@ impl Targets {
             Some(user) => impersonating(client, user)?,
             None => client,
         };
-        let cluster = Cluster::new(client);
+        // An account must see for itself what it may see.
+        let presence = self.presence(place).filter(|_| user.is_none());
+        let cluster = Cluster::with_presence(client, presence.unwrap_or_default());
         let made = Made {
             version,
             cluster: cluster.clone(),

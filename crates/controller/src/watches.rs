@@ -1,7 +1,10 @@
 //! The watches: each a task that tells its news, and goes on by itself when the server was away.
 
+mod names;
+
 use std::collections::HashMap;
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
@@ -12,6 +15,7 @@ use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use outrigger_api::plugin::Plugin;
 use outrigger_api::repository::Repository;
+use outrigger_release::Presence;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::Sender;
 use tokio::task::AbortHandle;
@@ -19,10 +23,12 @@ use tokio::task::AbortHandle;
 use crate::backoff::Backoff;
 use crate::news::{self, News, Sight};
 use crate::objects::{Kind, Place};
+use crate::watches::names::Names;
 use crate::references::Source;
 
-/// Objects of releases, and no others.
-const MANAGED: &str = "app.kubernetes.io/managed-by=Helm";
+/// The label of objects of releases.
+const MANAGED: &str = "app.kubernetes.io/managed-by";
+const HELM: &str = "Helm";
 
 /// The object with the settings for all plugins.
 pub(crate) const DEFAULTS_NAMESPACE: &str = "outrigger-system";
@@ -144,31 +150,40 @@ where
 }
 
 /// Watches objects of a kind that belong to releases. With rules of users, even plain kinds are looked at as a whole.
+/// Of plain kinds all names are told to `presence`.
 pub(crate) fn objects(
     client: impl Future<Output = Option<Client>> + Send + 'static,
     place: Place,
     kind: Kind,
     has_rules: bool,
+    presence: Option<Arc<Presence>>,
     news: Sender<News>,
 ) -> Watch {
     spawn(async move {
         let Some(client) = client.await else { return };
         let resource = resource(&client, &kind).await;
-        let config = Config::default().labels(MANAGED);
+        let managed = Config::default().labels(&format!("{MANAGED}={HELM}"));
         let is_plain = PLAIN.contains(&(kind.api_version.as_str(), kind.kind.as_str()));
         let is_plain = is_plain && !has_rules;
         let name = kind.kind.clone();
         if is_plain {
             let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource);
+            let config = if presence.is_some() {
+                Config::default()
+            } else {
+                managed
+            };
             let events = watcher(api, config);
+            let mut names = Names::new(presence, kind.clone());
             follow(&name, events, news, move |event| {
+                let event = names.managed(event)?;
                 let event = news::map(event, |object| Sight::of(&object.metadata, None));
                 Some(News::Object(place.clone(), kind.clone(), Box::new(event)))
             })
             .await;
         } else {
             let api: Api<DynamicObject> = Api::all_with(client, &resource);
-            let events = watcher(api, config);
+            let events = watcher(api, managed);
             follow(&name, events, news, move |event| {
                 let event = news::map(event, |object| whole(object, &kind));
                 Some(News::Object(place.clone(), kind.clone(), Box::new(event)))

@@ -2,6 +2,7 @@
 
 mod follow;
 mod kinds;
+mod presence;
 mod requests;
 
 use std::fmt;
@@ -21,6 +22,7 @@ use crate::record::chart::ChartTexts;
 
 pub(crate) use follow::{Verdict, follow};
 pub(crate) use kinds::Kinds;
+pub use presence::Presence;
 pub(crate) use requests::{Apply, Deleted};
 
 /// How long it is believed what the server serves, if nothing that we do changes it.
@@ -49,6 +51,7 @@ struct Inner {
     /// Rendering takes processors; more at a time than there are only takes memory.
     renders: Semaphore,
     requests: Semaphore,
+    presence: Arc<Presence>,
     charts: ChartTexts,
 }
 
@@ -66,6 +69,11 @@ impl fmt::Debug for Cluster {
 
 impl Cluster {
     pub fn new(client: Client) -> Self {
+        Self::with_presence(client, Arc::default())
+    }
+
+    /// A cluster of which somebody tells what is there.
+    pub fn with_presence(client: Client, presence: Arc<Presence>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 client,
@@ -74,6 +82,7 @@ impl Cluster {
                 parsed: Mutex::new(Vec::new()),
                 renders: Semaphore::new(renders_at_once()),
                 requests: Semaphore::new(REQUESTS),
+                presence,
                 charts: ChartTexts::default(),
             }),
         }
@@ -91,6 +100,10 @@ impl Cluster {
         // It is never closed.
         let _turn = self.inner.requests.acquire().await;
         self.inner.client.request(request).await
+    }
+
+    pub(crate) fn presence(&self) -> &Presence {
+        &self.inner.presence
     }
 
     /// What charts see as `.Capabilities`.

@@ -48,7 +48,7 @@ mod storage;
 mod uninstall;
 
 pub use action::Action;
-pub use cluster::Cluster;
+pub use cluster::{Cluster, Presence};
 pub use desired::{Desired, Image, Object, from_manifests};
 pub use drift::Drift;
 pub use error::Error;

@@ -46,8 +46,12 @@ pub struct Revision {
     pub description: String,
 }
 
-/// Reads the records that count: one list of names, and one read for each of them.
+/// Reads the records that count: one list of names, and one read for each of them; nothing if it is known that there
+/// are none.
 pub async fn past(cluster: &Cluster, id: &ReleaseId) -> Result<Past, Error> {
+    if storage::has_none(cluster, id) {
+        return Ok(Past::none(id.clone()));
+    }
     let marks = storage::marks(cluster, id).await?;
     let reads: Vec<u32> = relevant(&marks).iter().map(|mark| mark.revision).collect();
     let records = stream::iter(reads).map(|revision| storage::read(cluster, id, revision));

@@ -55,6 +55,13 @@ async fn list(
     })
 }
 
+/// Whether it is known without asking that there are no records.
+pub(crate) fn has_none(cluster: &Cluster, release: &ReleaseId) -> bool {
+    let prefix = secret::prefix(&release.name);
+    let presence = cluster.presence();
+    presence.lacks_all("v1", "Secret", &release.namespace, &prefix)
+}
+
 /// All revisions, oldest first, without their contents.
 pub(crate) async fn marks(cluster: &Cluster, release: &ReleaseId) -> Result<Vec<Mark>, Error> {
     let request = secrets(release).list_metadata(&selector(release));
@@ -149,6 +156,9 @@ pub(crate) async fn create(
     let stored = secret::store(record, Writing::Create, now);
     let name = secret::name(&record.id.name, record.revision);
     let written = post(cluster, &record.id, &stored.secret).await;
+    // Whoever looks next asks.
+    let namespace = Some(record.id.namespace.as_str());
+    cluster.presence().add("v1", "Secret", namespace, &name);
     let first = match written {
         Ok(secret) => secret,
         Err(kube::Error::Api(status)) if status.code == 409 => return Err(NotCreated::Exists),

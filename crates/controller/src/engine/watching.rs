@@ -45,8 +45,9 @@ impl Engine {
             let (ctx, where_) = (Arc::clone(&self.ctx), place.clone());
             self.object_watches.entry(slot).or_insert_with(|| {
                 let news = ctx.news.clone();
+                let presence = ctx.targets.presence(&where_);
                 let client = async move { act::watching_client(&ctx, &where_).await };
-                watches::objects(client, place, kind, has_rules, news)
+                watches::objects(client, place, kind, has_rules, presence, news)
             });
         }
     }

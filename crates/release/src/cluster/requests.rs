@@ -42,6 +42,9 @@ impl Cluster {
     /// The same for an object that is probably not there. The server need not ask its database whether it is: if it
     /// has just come, [`Apply::is_new`] finds out.
     pub(crate) async fn get_unlikely(&self, id: &ObjectId) -> Result<Option<Value>, Error> {
+        if self.presence().lacks(id) {
+            return Ok(None);
+        }
         match self.get_with(id, &GetParams::any()).await? {
             Some(_) => self.get(id).await,
             None => Ok(None),
@@ -90,9 +93,19 @@ impl Cluster {
                 .patch(&id.name, &parameters, &Patch::Apply(&*object))
                 .map_err(|error| invalid("apply", id, error))?;
             match self.request(request).await {
-                Ok(object) => return Ok(object),
+                Ok(object) => {
+                    if how.is_new {
+                        let namespace = id.namespace.as_deref();
+                        let presence = self.presence();
+                        presence.add(&id.api_version, &id.kind, namespace, &id.name);
+                    }
+                    return Ok(object);
+                }
                 Err(kube::Error::Api(status)) if is_quota_race(&status) && tries > 0 => tries -= 1,
                 Err(kube::Error::Api(status)) if how.is_new && is_changed(&status) => {
+                    let namespace = id.namespace.as_deref();
+                    let presence = self.presence();
+                    presence.add(&id.api_version, &id.kind, namespace, &id.name);
                     return Err(Error::Appeared(Box::new(id.clone())));
                 }
                 Err(kube::Error::Api(status)) if status.code == 409 => {

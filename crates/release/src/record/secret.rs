@@ -43,7 +43,12 @@ pub(crate) struct Stored {
 
 /// The name of the Secret of a revision.
 pub(crate) fn name(release: &str, revision: u32) -> String {
-    format!("sh.helm.release.v1.{release}.v{revision}")
+    format!("{}{revision}", prefix(release))
+}
+
+/// What the names of all Secrets of a release begin with.
+pub(crate) fn prefix(release: &str) -> String {
+    format!("sh.helm.release.v1.{release}.v")
 }
 
 /// The name of a Secret with a part.
