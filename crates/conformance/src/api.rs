@@ -91,13 +91,16 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     }
     let stale = stale(&known, &verdicts);
     report::print(&verdicts, &known, &stale, start.elapsed());
-    let failed = verdicts
+    let failed: Vec<&str> = verdicts
         .iter()
         .filter(|verdict| !verdict.is_equal())
-        .count();
-    if failed > 0 || !stale.is_empty() {
+        .map(|verdict| verdict.case.name.as_str())
+        .collect();
+    if !failed.is_empty() || !stale.is_empty() {
         bail!(
-            "{failed} cases differ, {} listed differences do not",
+            "{} cases differ: {}; {} listed differences do not",
+            failed.len(),
+            failed.join(", "),
             stale.len()
         );
     }

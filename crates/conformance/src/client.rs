@@ -80,14 +80,24 @@ impl Client {
             .with_context(|| format!("{shown} failed"))
     }
 
-    /// Sends it and leaves the body to be read.
+    /// Sends it and leaves the body to be read. A request that a dying connection has not taken goes to a new one.
     pub(crate) async fn stream(
         &self,
-        request: Request<Full<Bytes>>,
+        mut request: Request<Full<Bytes>>,
     ) -> anyhow::Result<Response<Incoming>> {
-        let mut sender = self.sender().await?;
-        sender.ready().await?;
-        Ok(sender.send_request(request).await?)
+        loop {
+            let mut sender = self.sender().await?;
+            if sender.ready().await.is_err() {
+                continue;
+            }
+            match sender.try_send_request(request).await {
+                Ok(response) => return Ok(response),
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(error.into_error().into()),
+                },
+            }
+        }
     }
 
     async fn sender(&self) -> anyhow::Result<Sender> {

@@ -163,7 +163,8 @@ impl Run<'_> {
         events.read(wanted, step.to_end, PATIENCE).await
     }
 
-    /// Makes a definition and waits until its objects can be listed.
+    /// Makes a definition and waits until its objects can be listed and its status says so: a real server may tell
+    /// either first.
     async fn define(&self, definition: &Value) -> anyhow::Result<Value> {
         let definition = self.places.fill_value(definition);
         let path = self.places.fill("{crds}");
@@ -180,8 +181,11 @@ impl Run<'_> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
         let list = format!("/apis/{group}/{version}/{plural}?limit=1");
+        let definition = format!("{path}/{plural}.{group}");
         let deadline = Instant::now() + PATIENCE;
-        while self.client.get(&list).await?.status != 200 {
+        while self.client.get(&list).await?.status != 200
+            || !is_established(&shown(&self.client.get(&definition).await?)["body"])
+        {
             if Instant::now() > deadline {
                 bail!("{list} is not served");
             }
@@ -235,6 +239,12 @@ impl Run<'_> {
         let body = step.body.as_ref().map(|body| self.places.fill_value(body));
         Ok(body.map(|body| body.to_string().into()).unwrap_or_default())
     }
+}
+
+fn is_established(definition: &Value) -> bool {
+    let conditions = definition["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|one| one["type"] == "Established" && one["status"] == "True")
 }
 
 fn decode_hex(text: &str) -> anyhow::Result<Bytes> {

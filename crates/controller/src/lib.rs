@@ -91,7 +91,7 @@ impl Default for Options {
             namespaces: Vec::new(),
             image_registry: None,
             parallel: 16,
-            tell_after: Duration::from_millis(250),
+            tell_after: Duration::from_secs(1),
             backoff: Backoff::default(),
             resync: Duration::from_mins(10),
             lease: None,

@@ -307,7 +307,11 @@ impl Pass {
     pub(crate) fn handle(&mut self, trouble: Trouble) {
         match trouble {
             Trouble::Superseded => {
-                self.again = Some(Instant::now());
+                // If the watch has not told of it yet, it will.
+                let is_told = *self.superseded.borrow();
+                let pause = self.ctx.options.backoff.first;
+                let pause = if is_told { Duration::ZERO } else { pause };
+                self.again = Some(Instant::now() + pause);
                 let saved = self.saved.status.clone().filter(|_| self.written);
                 self.draft.status = saved.unwrap_or_else(|| self.facts.status.clone());
             }

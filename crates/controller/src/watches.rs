@@ -23,8 +23,8 @@ use tokio::task::AbortHandle;
 use crate::backoff::Backoff;
 use crate::news::{self, News, Sight};
 use crate::objects::{Kind, Place};
-use crate::watches::names::Names;
 use crate::references::Source;
+use crate::watches::names::Names;
 
 /// The label of objects of releases.
 const MANAGED: &str = "app.kubernetes.io/managed-by";

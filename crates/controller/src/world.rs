@@ -410,6 +410,11 @@ fn is_newer(known: &Plugin, plugin: &Plugin) -> bool {
     if known.metadata.uid != plugin.metadata.uid {
         return true;
     }
+    // Nothing comes after this; the write that leads to it need not get a version of its own.
+    let is_over = |plugin: &Plugin| is_deleted(plugin) && plugin.finalizers().is_empty();
+    if is_over(known) || is_over(plugin) {
+        return !is_over(known);
+    }
     let number = |plugin: &Plugin| plugin.resource_version()?.parse::<u64>().ok();
     match (number(known), number(plugin)) {
         (Some(known), Some(plugin)) => plugin > known,

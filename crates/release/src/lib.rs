@@ -59,7 +59,7 @@ pub use health::{Health, Rule, Rules};
 pub use id::{ObjectId, ReleaseId};
 pub use observe::{Observed, observe};
 pub use options::{Crds, Options};
-pub use past::{Past, Pending, Revision, history, past, release};
+pub use past::{Past, Pending, Revision, history, past, past_if_seen, release};
 pub use plan::{Change, HookStep, Plan, Refusal, Step, plan};
 pub use progress::Progress;
 pub use record::{Hook, Info, LastRun, Record, Status, StoredChart, Title};

@@ -46,12 +46,17 @@ pub struct Revision {
     pub description: String,
 }
 
-/// Reads the records that count: one list of names, and one read for each of them; nothing if it is known that there
-/// are none.
-pub async fn past(cluster: &Cluster, id: &ReleaseId) -> Result<Past, Error> {
-    if storage::has_none(cluster, id) {
+/// The past of a release that is going to be installed or upgraded. If nobody has seen a record of it, nobody is asked:
+/// should there be one after all, the first record cannot be made. A removal must be sure, and asks.
+pub async fn past_if_seen(cluster: &Cluster, id: &ReleaseId) -> Result<Past, Error> {
+    if storage::are_none_seen(cluster, id) {
         return Ok(Past::none(id.clone()));
     }
+    past(cluster, id).await
+}
+
+/// Reads the records that count: one list of names, and one read for each of them.
+pub async fn past(cluster: &Cluster, id: &ReleaseId) -> Result<Past, Error> {
     let marks = storage::marks(cluster, id).await?;
     let reads: Vec<u32> = relevant(&marks).iter().map(|mark| mark.revision).collect();
     let records = stream::iter(reads).map(|revision| storage::read(cluster, id, revision));

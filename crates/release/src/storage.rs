@@ -56,7 +56,7 @@ async fn list(
 }
 
 /// Whether it is known without asking that there are no records.
-pub(crate) fn has_none(cluster: &Cluster, release: &ReleaseId) -> bool {
+pub(crate) fn are_none_seen(cluster: &Cluster, release: &ReleaseId) -> bool {
     let prefix = secret::prefix(&release.name);
     let presence = cluster.presence();
     presence.lacks_all("v1", "Secret", &release.namespace, &prefix)

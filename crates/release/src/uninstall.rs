@@ -197,7 +197,9 @@ async fn remove(context: &Context<'_>, mut targets: Vec<Target>) -> Result<Remov
         let waited = tokio::time::timeout_at(context.deadline, waits).await;
         waited.map_err(|_| Failure::TimedOut)??;
     }
-    context.cluster.forget();
+    if removed.objects.iter().any(|id| apply::adds_kinds(&id.kind)) {
+        context.cluster.forget();
+    }
     Ok(removed)
 }
 

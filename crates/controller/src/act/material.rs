@@ -27,7 +27,7 @@ pub(super) async fn desired(
     wanted: &Wanted,
 ) -> Result<Made, Trouble> {
     let cluster = &wanted.target.cluster;
-    let past = outrigger_release::past(cluster, &release_id(plugin)).await;
+    let past = outrigger_release::past_if_seen(cluster, &release_id(plugin)).await;
     let past = past.map_err(|error| not_rendered(&error))?;
     let mut desired = match &wanted.material {
         Material::Chart(fetched) => {

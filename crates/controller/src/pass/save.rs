@@ -13,7 +13,7 @@ use crate::status;
 use crate::trouble::{self, Trouble};
 
 /// How much longer other words on the same phase can wait than another phase.
-const WORDS_CAN_WAIT: u32 = 8;
+const WORDS_CAN_WAIT: u32 = 2;
 
 impl Pass {
     pub(super) async fn add_finalizer(&mut self) -> Result<(), Trouble> {

@@ -40,7 +40,7 @@ impl Names {
                 Some(Event::Init)
             }
             Event::InitDone => Some(Event::InitDone),
-            Event::InitApply(object) => self.take(&object).then(|| Event::InitApply(object)),
+            Event::InitApply(object) => self.take(&object).then_some(Event::InitApply(object)),
             Event::Apply(object) if is_managed(&object) => {
                 self.passed.insert(name(&object));
                 Some(Event::Apply(object))
@@ -48,7 +48,7 @@ impl Names {
             // It may have been one before.
             Event::Apply(object) | Event::Delete(object) => {
                 let was_passed = self.passed.remove(&name(&object));
-                was_passed.then(|| Event::Delete(object))
+                was_passed.then_some(Event::Delete(object))
             }
         }
     }
@@ -95,4 +95,75 @@ fn name(object: &Object) -> Name {
 
 fn is_managed(object: &Object) -> bool {
     object.labels().get(MANAGED).is_some_and(|by| by == HELM)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(name: &str, by: Option<&str>) -> Object {
+        let labels = by.map(|by| json!({MANAGED: by}));
+        let metadata = json!({"namespace": "shop", "name": name, "labels": labels});
+        serde_json::from_value(json!({"metadata": metadata})).unwrap()
+    }
+
+    fn names() -> Names {
+        let kind = Kind {
+            api_version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+        };
+        Names::new(Some(Arc::default()), kind)
+    }
+
+    /// What is passed on, in short.
+    fn told(names: &mut Names, event: Event<Object>) -> &'static str {
+        match names.managed(event) {
+            None => "nothing",
+            Some(Event::Init | Event::InitApply(_) | Event::InitDone) => "listed",
+            Some(Event::Apply(_)) => "applied",
+            Some(Event::Delete(_)) => "deleted",
+        }
+    }
+
+    #[test]
+    fn objects_of_others_are_not_passed_on() {
+        let mut names = names();
+        assert_eq!(
+            told(&mut names, Event::InitApply(object("a", None))),
+            "nothing"
+        );
+        assert_eq!(
+            told(&mut names, Event::Apply(object("b", Some("Me")))),
+            "nothing"
+        );
+        assert_eq!(
+            told(&mut names, Event::Delete(object("b", None))),
+            "nothing"
+        );
+    }
+
+    #[test]
+    fn an_object_that_loses_its_label_is_gone_for_releases() {
+        let mut names = names();
+        assert_eq!(
+            told(&mut names, Event::InitApply(object("a", Some(HELM)))),
+            "listed"
+        );
+        assert_eq!(
+            told(&mut names, Event::Apply(object("a", Some(HELM)))),
+            "applied"
+        );
+        assert_eq!(told(&mut names, Event::Apply(object("a", None))), "deleted");
+        assert_eq!(told(&mut names, Event::Apply(object("a", None))), "nothing");
+        assert_eq!(
+            told(&mut names, Event::Apply(object("a", Some(HELM)))),
+            "applied"
+        );
+        assert_eq!(
+            told(&mut names, Event::Delete(object("a", Some(HELM)))),
+            "deleted"
+        );
+    }
 }

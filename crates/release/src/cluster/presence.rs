@@ -24,27 +24,29 @@ struct Table {
     is_complete: bool,
     names: BTreeSet<Name>,
     /// Names of a listing that is under way.
-    listing: BTreeSet<Name>,
+    listing: Option<BTreeSet<Name>>,
 }
 
 impl Presence {
     /// A listing of a kind begins.
     pub fn begin(&self, api_version: &str, kind: &str) {
-        self.change(api_version, kind, |table| table.listing.clear());
+        self.change(api_version, kind, |table| {
+            table.listing = Some(BTreeSet::new());
+        });
     }
 
     /// An object is part of the listing.
     pub fn list(&self, api_version: &str, kind: &str, namespace: Option<&str>, name: &str) {
         let name = full(namespace, name);
         self.change(api_version, kind, |table| {
-            table.listing.insert(name);
+            table.listing.get_or_insert_default().insert(name);
         });
     }
 
     /// The listing is complete.
     pub fn end(&self, api_version: &str, kind: &str) {
         self.change(api_version, kind, |table| {
-            table.names = std::mem::take(&mut table.listing);
+            table.names = table.listing.take().unwrap_or_default();
             table.is_complete = true;
         });
     }
@@ -53,6 +55,10 @@ impl Presence {
     pub fn add(&self, api_version: &str, kind: &str, namespace: Option<&str>, name: &str) {
         let name = full(namespace, name);
         self.change(api_version, kind, |table| {
+            // A listing that is under way may be older.
+            if let Some(listing) = &mut table.listing {
+                listing.insert(name.clone());
+            }
             table.names.insert(name);
         });
     }
@@ -109,10 +115,7 @@ impl Presence {
 }
 
 fn full(namespace: Option<&str>, name: &str) -> Name {
-    (
-        namespace.unwrap_or_default().to_owned(),
-        name.to_owned(),
-    )
+    (namespace.unwrap_or_default().to_owned(), name.to_owned())
 }
 
 #[cfg(test)]
@@ -145,14 +148,22 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_during_a_listing_is_not_forgotten_by_it() {
+        let presence = Presence::default();
+        presence.begin("v1", "ConfigMap");
+        presence.add("v1", "ConfigMap", Some("shop"), "a");
+        presence.end("v1", "ConfigMap");
+        assert!(!presence.lacks(&map("a")) && presence.lacks(&map("b")));
+    }
+
+    #[test]
     fn names_are_found_by_their_beginning_in_their_namespace() {
         let presence = Presence::default();
         presence.begin("v1", "Secret");
         presence.list("v1", "Secret", Some("shop"), "record.web.v3");
         presence.end("v1", "Secret");
-        let lacks = |namespace: &str, prefix: &str| {
-            presence.lacks_all("v1", "Secret", namespace, prefix)
-        };
+        let lacks =
+            |namespace: &str, prefix: &str| presence.lacks_all("v1", "Secret", namespace, prefix);
         assert!(!lacks("shop", "record.web.v"));
         assert!(lacks("shop", "record.we.v"));
         assert!(lacks("shop", "record.webs.v"));

@@ -63,7 +63,8 @@ pub(crate) async fn objects(context: &Context<'_>, plan: &Plan) -> Result<Vec<St
     Ok(states)
 }
 
-fn adds_kinds(kind: &str) -> bool {
+/// Whether objects of this kind make the server serve others.
+pub(crate) fn adds_kinds(kind: &str) -> bool {
     matches!(kind, "CustomResourceDefinition" | "APIService")
 }
 
