@@ -1,6 +1,6 @@
 # The front door. The logic is in `cargo xtask`; `cargo xtask --help` lists it all.
 
-.PHONY: run test lint e2e bench
+.PHONY: run test lint peers e2e bench
 
 run:
 	cargo run --quiet --bin outrigger -- up --plugins examples/plugins
@@ -10,6 +10,9 @@ test:
 
 lint:
 	cargo xtask lint
+
+peers:
+	cargo xtask peers
 
 e2e:
 	cargo xtask e2e

@@ -26,14 +26,14 @@ pub enum Source {
         package: &'static str,
         release: &'static str,
     },
-    /// A main package of Go modules that are released together; `version_variable` is what the linker sets.
+    /// A main package of Go modules that are released together, and what the linker sets before the version.
     Go {
         package: &'static str,
         modules: &'static [&'static str],
-        version_variable: &'static str,
+        version_variable: Option<&'static str>,
     },
     /// A command of the Kubernetes module, whose sister modules are pinned to the same release.
-    Kubernetes,
+    Kubernetes { package: &'static str },
     /// A Rust tool.
     Cargo,
 }
@@ -55,7 +55,7 @@ pub const HELM4: Peer = Peer {
     source: Source::Go {
         package: "helm.sh/helm/v4/cmd/helm",
         modules: &["helm.sh/helm/v4"],
-        version_variable: "helm.sh/helm/v4/internal/version.version=v",
+        version_variable: Some("helm.sh/helm/v4/internal/version.version=v"),
     },
     version_args: &["version", "--short"],
 };
@@ -72,13 +72,25 @@ pub const ETCD: Peer = Peer {
             "go.etcd.io/etcd/client/pkg/v3",
             "go.etcd.io/etcd/pkg/v3",
         ],
-        version_variable: "go.etcd.io/etcd/api/v3/version.Version=",
+        version_variable: None,
     },
     version_args: &["--version"],
 };
-pub const KUBE_APISERVER: Peer = kubernetes("kube-apiserver", &["--version"]);
-pub const KUBE_CONTROLLER_MANAGER: Peer = kubernetes("kube-controller-manager", &["--version"]);
-pub const KUBECTL: Peer = kubernetes("kubectl", &["version", "--client"]);
+pub const KUBE_APISERVER: Peer = kubernetes(
+    "kube-apiserver",
+    "k8s.io/kubernetes/cmd/kube-apiserver",
+    &["--version"],
+);
+pub const KUBE_CONTROLLER_MANAGER: Peer = kubernetes(
+    "kube-controller-manager",
+    "k8s.io/kubernetes/cmd/kube-controller-manager",
+    &["--version"],
+);
+pub const KUBECTL: Peer = kubernetes(
+    "kubectl",
+    "k8s.io/kubernetes/cmd/kubectl",
+    &["version", "--client"],
+);
 pub const CARGO_DENY: Peer = cargo("cargo-deny", "0.20.2");
 pub const CARGO_MACHETE: Peer = cargo("cargo-machete", "0.9.2");
 
@@ -94,11 +106,15 @@ pub const ALL: &[Peer] = &[
     KUBE_CONTROLLER_MANAGER,
 ];
 
-const fn kubernetes(name: &'static str, version_args: &'static [&'static str]) -> Peer {
+const fn kubernetes(
+    name: &'static str,
+    package: &'static str,
+    version_args: &'static [&'static str],
+) -> Peer {
     Peer {
         name,
         version: KUBERNETES,
-        source: Source::Kubernetes,
+        source: Source::Kubernetes { package },
         version_args,
     }
 }

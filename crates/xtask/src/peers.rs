@@ -31,27 +31,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     })
 }
 
-/// Installs those that are missing, two lots at a time: each has stretches that keep one core busy. What Go builds is
-/// built one after the other: two builds at once would both compile what they share. Others that ask at the same time
-/// wait here.
+/// Installs those that are missing, two lots at a time: each has stretches that keep one core busy.
 pub(crate) fn install(wanted: &[Peer]) -> anyhow::Result<()> {
-    let cache = peers::cache()?;
-    fs::create_dir_all(cache.join("peers"))?;
-    let lock = fs::File::create(cache.join("peers.lock"))?;
-    lock.file()
-        .lock()
-        .context("failed to lock the cache folder")?;
+    fs::create_dir_all(peers::cache()?.join("peers"))?;
     let missing = wanted.iter().filter(|peer| peer.installed().is_err());
-    let (in_turn, others): (Vec<_>, Vec<_>) = lots(missing.copied())
-        .into_iter()
-        .partition(|lot| is_go(lot));
-    let others = Mutex::new(others.into_iter());
-    let next = || others.lock().ok().and_then(|mut others| others.next());
+    let lots = Mutex::new(lots(missing.copied()).into_iter());
+    let next = || lots.lock().ok().and_then(|mut lots| lots.next());
     let work = || std::iter::from_fn(next).try_for_each(|lot| install_lot(&lot));
     thread::scope(|scope| {
         let other = scope.spawn(work);
-        let mine = in_turn.iter().try_for_each(|lot| install_lot(lot));
-        let mine = mine.and_then(|()| work());
+        let mine = work();
         let others = other.join();
         mine.and_then(|()| others.unwrap_or_else(|_| bail!("an installer died")))
     })?;
@@ -61,30 +50,41 @@ pub(crate) fn install(wanted: &[Peer]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is made together, the longest work first. The parts of Kubernetes share most of their packages.
+/// What is made together, the longest work first: programs in Go share most of their packages.
 fn lots(missing: impl Iterator<Item = Peer>) -> Vec<Vec<Peer>> {
-    let (kubernetes, others): (Vec<_>, Vec<_>) =
-        missing.partition(|peer| matches!(peer.source, Source::Kubernetes));
-    let mut lots = vec![kubernetes];
+    let (go, others): (Vec<_>, Vec<_>) = missing.partition(is_go);
+    let mut lots = vec![go];
     lots.extend(others.into_iter().rev().map(|peer| vec![peer]));
     lots.retain(|lot| !lot.is_empty());
     lots
 }
 
-fn is_go(lot: &[Peer]) -> bool {
-    let is_go = |peer: &Peer| matches!(peer.source, Source::Go { .. } | Source::Kubernetes);
-    lot.iter().any(is_go)
+fn is_go(peer: &Peer) -> bool {
+    matches!(peer.source, Source::Go { .. } | Source::Kubernetes { .. })
 }
 
-/// Makes the binaries in a scratch folder, then moves each into place in one step.
+/// Makes the binaries in a scratch folder, then moves each into place in one step. Others who want one of them at the
+/// same time wait here.
 fn install_lot(lot: &[Peer]) -> anyhow::Result<()> {
+    let first = lot.first().context("a lot is never empty")?;
+    let cache = peers::cache()?;
+    let lock = if is_go(first) { "go" } else { first.name };
+    let lock = fs::File::create(cache.join("peers").join(format!("{lock}.lock")))?;
+    lock.file()
+        .lock()
+        .context("failed to lock the cache folder")?;
+    let missing = lot.iter().filter(|peer| peer.installed().is_err());
+    let lot: Vec<Peer> = missing.copied().collect();
+    if lot.is_empty() {
+        return Ok(());
+    }
     let names: Vec<_> = lot.iter().map(ToString::to_string).collect();
     let names = names.join(", ");
     say(&format!("{names}: installing"));
     let start = Instant::now();
-    let scratch = tempfile::tempdir_in(peers::cache()?)?;
-    make(lot, scratch.path()).with_context(|| format!("failed to install {names}"))?;
-    for peer in lot {
+    let scratch = tempfile::tempdir_in(cache)?;
+    make(&lot, scratch.path()).with_context(|| format!("failed to install {names}"))?;
+    for peer in &lot {
         let path = peer.path()?;
         fs::create_dir_all(path.parent().context("a peer's path has a folder")?)?;
         fs::rename(scratch.path().join(peer.name), &path)?;
@@ -112,19 +112,16 @@ fn verified_version(peer: Peer) -> anyhow::Result<String> {
 
 /// Leaves the binaries in the scratch folder under the peers' names.
 fn make(lot: &[Peer], scratch: &Path) -> anyhow::Result<()> {
-    let [peer] = *lot else {
-        return build::kubernetes(lot, scratch);
-    };
-    match peer.source {
-        Source::Python { package, release } => download::python(peer, package, release, scratch),
-        Source::Go {
-            package,
-            modules,
-            version_variable,
-        } => build::go(peer, package, modules, version_variable, scratch),
-        Source::Kubernetes => build::kubernetes(lot, scratch),
-        Source::Cargo => build::cargo(peer, scratch),
+    lot.iter().try_for_each(|peer| match peer.source {
+        Source::Python { package, release } => download::python(*peer, package, release, scratch),
+        Source::Cargo => build::cargo(*peer, scratch),
+        Source::Go { .. } | Source::Kubernetes { .. } => Ok(()),
+    })?;
+    let go: Vec<Peer> = lot.iter().filter(|peer| is_go(peer)).copied().collect();
+    if go.is_empty() {
+        return Ok(());
     }
+    build::go(&go, scratch)
 }
 
 #[expect(clippy::print_stderr, reason = "tasks talk to the developer on stderr")]

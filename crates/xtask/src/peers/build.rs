@@ -5,46 +5,72 @@ use std::process::Command;
 
 use anyhow::Context as _;
 use fs_err as fs;
-use outrigger_testing::peers::Peer;
+use outrigger_testing::peers::{self, Peer, Source};
 
 use crate::process::{command, output};
 
 const KUBERNETES_VERSION: &str = "k8s.io/component-base/version";
 
-/// A main package of modules that are released together.
-pub(super) fn go(
-    peer: Peer,
-    package: &str,
-    modules: &[&str],
-    version_variable: &str,
-    scratch: &Path,
-) -> anyhow::Result<()> {
-    let required: String = modules
-        .iter()
-        .map(|module| format!("\t{module} v{}\n", peer.version))
-        .collect();
-    let manifest = format!("module example.test/peer\n\ngo 1.26.0\n\nrequire (\n{required})\n");
+/// Programs in Go, all in one build: most of their packages are the same. That needs one choice of libraries for all of
+/// them, so the requirements of all count, whichever is to be built.
+pub(super) fn go(wanted: &[Peer], scratch: &Path) -> anyhow::Result<()> {
+    let manifest = manifest(&upstream_of_kubernetes(scratch)?);
     fs::write(scratch.join("go.mod"), manifest)?;
-    let flags = format!("-X {version_variable}{}", peer.version);
-    build(
-        &[package.to_owned()],
-        &flags,
-        scratch,
-        &scratch.join(peer.name),
-    )
+    let bin = scratch.join("bin");
+    fs::create_dir(&bin)?;
+    let mut go = go_tool(scratch);
+    go.args(["build", "-mod=mod", "-trimpath", "-buildvcs=false"])
+        .args(["-ldflags", &link_flags(), "-o"])
+        .arg(&bin);
+    output(go.args(wanted.iter().filter_map(package)))?;
+    for peer in wanted {
+        let package = package(peer).context("it is no program in Go")?;
+        fs::rename(bin.join(program(package)), scratch.join(peer.name))?;
+    }
+    Ok(())
 }
 
-/// Kubernetes requires its sister modules at v0.0.0 and replaces them by folders; as a dependency it needs
-/// the published ones, which have the minor and patch number of the release.
-pub(super) fn kubernetes(parts: &[Peer], scratch: &Path) -> anyhow::Result<()> {
-    let version = parts.first().context("no part was asked for")?.version;
-    let (_, minor_and_patch) = version
-        .split_once('.')
-        .context("a version has a minor number")?;
-    let minor = minor_and_patch.split('.').next().unwrap_or_default();
-    let module = format!("k8s.io/kubernetes@v{version}");
+fn package(peer: &Peer) -> Option<&'static str> {
+    match peer.source {
+        Source::Go { package, .. } | Source::Kubernetes { package } => Some(package),
+        Source::Python { .. } | Source::Cargo => None,
+    }
+}
+
+/// What Go calls the program of a package: by its last folder that is not a major version.
+fn program(package: &str) -> &str {
+    let is_major = |part: &str| {
+        part.strip_prefix('v')
+            .is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let parts = package.rsplit('/').find(|part| !is_major(part));
+    parts.unwrap_or(package)
+}
+
+/// What the linker sets in all of them: their versions.
+fn link_flags() -> String {
+    let minor = peers::KUBERNETES.split('.').nth(1).unwrap_or_default();
+    let version = peers::KUBERNETES;
+    let mut flags = format!(
+        "-s -w -X {KUBERNETES_VERSION}.gitVersion=v{version} -X {KUBERNETES_VERSION}.gitMajor=1 -X {KUBERNETES_VERSION}.gitMinor={minor}"
+    );
+    for peer in peers::ALL {
+        if let Source::Go {
+            version_variable: Some(variable),
+            ..
+        } = peer.source
+        {
+            flags.push_str(&format!(" -X {variable}{}", peer.version));
+        }
+    }
+    flags
+}
+
+/// The go.mod of Kubernetes.
+fn upstream_of_kubernetes(scratch: &Path) -> anyhow::Result<String> {
+    let module = format!("k8s.io/kubernetes@v{}", peers::KUBERNETES);
     let answer = output(go_tool(scratch).args(["mod", "download", "-json", &module]))?;
-    let upstream = answer
+    let path = answer
         .lines()
         .find_map(|line| {
             line.trim()
@@ -52,29 +78,21 @@ pub(super) fn kubernetes(parts: &[Peer], scratch: &Path) -> anyhow::Result<()> {
                 .strip_suffix("\",")
         })
         .context("go did not say where the module's go.mod is")?;
-    let upstream = fs::read_to_string(upstream)?;
-    fs::write(
-        scratch.join("go.mod"),
-        staged_manifest(&upstream, version, minor_and_patch),
-    )?;
-    let flags = format!(
-        "-X {KUBERNETES_VERSION}.gitVersion=v{version} -X {KUBERNETES_VERSION}.gitMajor=1 -X {KUBERNETES_VERSION}.gitMinor={minor}"
-    );
-    let packages: Vec<_> = parts
-        .iter()
-        .map(|part| format!("k8s.io/kubernetes/cmd/{}", part.name))
-        .collect();
-    build(&packages, &flags, scratch, scratch)
+    Ok(fs::read_to_string(path)?)
 }
 
-fn staged_manifest(upstream: &str, version: &str, minor_and_patch: &str) -> String {
-    let go = upstream
+/// Requires the modules of all programs. Kubernetes requires its sister modules at v0.0.0 and replaces them by folders;
+/// as a dependency it needs the published ones, which have the minor and patch number of the release.
+fn manifest(kubernetes: &str) -> String {
+    let go = kubernetes
         .lines()
         .find(|line| line.starts_with("go "))
         .unwrap_or("go 1.26.0");
+    let version = peers::KUBERNETES;
+    let minor_and_patch = version.split_once('.').map_or("0.0", |(_, rest)| rest);
     let mut manifest =
         format!("module example.test/peer\n\n{go}\n\nrequire (\n\tk8s.io/kubernetes v{version}\n");
-    for line in upstream.lines() {
+    for line in kubernetes.lines() {
         let mut words = line.split_whitespace();
         if let (Some(module), Some("v0.0.0")) = (words.next(), words.next())
             && module.starts_with("k8s.io/")
@@ -82,29 +100,15 @@ fn staged_manifest(upstream: &str, version: &str, minor_and_patch: &str) -> Stri
             manifest.push_str(&format!("\t{module} v0.{minor_and_patch}\n"));
         }
     }
+    for peer in peers::ALL {
+        if let Source::Go { modules, .. } = peer.source {
+            for module in modules {
+                manifest.push_str(&format!("\t{module} v{}\n", peer.version));
+            }
+        }
+    }
     manifest.push_str(")\n");
     manifest
-}
-
-/// Leaves the binary at a path, or the binaries in a folder that is there.
-fn build(
-    packages: &[String],
-    link_flags: &str,
-    folder: &Path,
-    result: &Path,
-) -> anyhow::Result<()> {
-    let mut go = go_tool(folder);
-    go.args([
-        "build",
-        "-mod=mod",
-        "-trimpath",
-        "-buildvcs=false",
-        "-ldflags",
-        &format!("-s -w {link_flags}"),
-        "-o",
-    ]);
-    output(go.arg(result).args(packages))?;
-    Ok(())
 }
 
 fn go_tool(folder: &Path) -> Command {
@@ -149,10 +153,19 @@ mod tests {
     #[test]
     fn sister_modules_are_required_at_the_release_of_the_same_number() {
         let upstream = "module k8s.io/kubernetes\n\ngo 1.26.0\n\nrequire (\n\tgithub.com/a/b v1.2.3\n\tk8s.io/api v0.0.0\n)\n\nreplace k8s.io/api => ./staging\n";
-        let manifest = staged_manifest(upstream, "1.36.4", "36.4");
-        assert_eq!(
-            manifest,
-            "module example.test/peer\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubernetes v1.36.4\n\tk8s.io/api v0.36.4\n)\n"
+        let manifest = manifest(upstream);
+        let start = "module example.test/peer\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubernetes v1.36.4\n\tk8s.io/api v0.36.4\n";
+        assert!(manifest.starts_with(start), "{manifest}");
+        assert!(
+            manifest.contains("\n\thelm.sh/helm/v4 v4.2.4\n"),
+            "{manifest}"
         );
+    }
+
+    #[test]
+    fn programs_have_the_names_that_go_gives_them() {
+        assert_eq!(program("k8s.io/kubernetes/cmd/kubectl"), "kubectl");
+        assert_eq!(program("go.etcd.io/etcd/server/v3"), "server");
+        assert_eq!(program("helm.sh/helm/v4/cmd/helm"), "helm");
     }
 }
