@@ -33,6 +33,7 @@ pub mod profile;
 pub mod render;
 pub mod resolve;
 pub mod schema;
+pub mod settled;
 pub mod show;
 mod tree;
 pub mod values;

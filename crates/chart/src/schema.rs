@@ -104,7 +104,7 @@ fn go_json_error(error: &serde_json::Error) -> String {
 }
 
 /// The JSON tree of a template value; integral floats become integers, as they are printed without a point.
-fn json_of(value: &Value) -> Json {
+pub(crate) fn json_of(value: &Value) -> Json {
     match value {
         Value::Bool(b) => Json::Bool(*b),
         Value::Int(n) | Value::Int64(n) => Json::from(*n),

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use outrigger_chart::manifest::kind_order::KindOrder;
-use outrigger_chart::{Chart, Profile, Rendered};
+use outrigger_chart::{Chart, Profile};
 use serde_json::{Map, Value};
 
 use crate::action::Action;
@@ -18,6 +18,7 @@ use crate::id::{ObjectId, ReleaseId};
 use crate::ownership;
 use crate::past::Past;
 use crate::record::{Hook, Info, Record, SERVER_SIDE, Status, StoredChart, Title, push_document};
+use crate::render::Ran;
 
 pub use images::Image;
 pub(crate) use objects::parse_objects;
@@ -150,10 +151,11 @@ impl Desired {
         past: &Past,
         chart: &Arc<Chart>,
         config: Map<String, Value>,
-        rendered: Rendered,
+        ran: Ran,
         kinds: Arc<Kinds>,
     ) -> Result<Self, Error> {
-        let stored = cluster.charts().of(chart);
+        let stored = cluster.charts().of(chart, ran.settled);
+        let rendered = ran.rendered;
         let mut desired = Self::new(past, stored, config, kinds);
         let documents = rendered.manifests.into_iter().map(|manifest| Document {
             source: manifest.path,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
+use outrigger_chart::settled::{Settled, settle};
 use outrigger_chart::{Capabilities, Chart, Profile, RenderOptions, Rendered, render_cached};
 use outrigger_gotmpl::json;
 use outrigger_gotmpl::value::Map as GoMap;
@@ -85,10 +86,10 @@ async fn render_at(
         options: options(past, revision, is_install, capabilities.clone()),
         now: rendering.now,
     };
-    let (mut rendered, mut warnings) = run(job(served.capabilities())).await?;
+    let mut ran = run(job(served.capabilities())).await?;
     let definitions = match rendering.crds {
         Crds::Skip => Vec::new(),
-        Crds::Create | Crds::Replace => definitions(&rendered)?,
+        Crds::Create | Crds::Replace => definitions(&ran.rendered)?,
     };
     let kinds = if definitions.is_empty() {
         Arc::clone(&served)
@@ -97,10 +98,11 @@ async fn render_at(
     };
     // Templates see what the chart's own definitions add, as if they were installed before.
     if kinds.capabilities() != served.capabilities() {
-        (rendered, warnings) = run(job(kinds.capabilities())).await?;
+        ran = run(job(kinds.capabilities())).await?;
     }
+    let warnings = std::mem::take(&mut ran.warnings);
     let mut desired =
-        Desired::from_rendered(cluster, past, chart, values.clone(), rendered, kinds).await?;
+        Desired::from_rendered(cluster, past, chart, values.clone(), ran, kinds).await?;
     desired.revision = revision;
     desired.set_definitions(definitions);
     desired.set_warnings(warnings);
@@ -149,7 +151,7 @@ struct Job {
 }
 
 /// Renders on a thread that may block, because templates may ask the cluster. Stops when nobody waits any more.
-async fn run(job: Job) -> Result<(Rendered, Vec<String>), Error> {
+async fn run(job: Job) -> Result<Ran, Error> {
     let cluster = job.cluster.clone();
     let _turn = cluster.turn_to_render().await;
     let unwanted = Arc::new(AtomicBool::new(false));
@@ -174,9 +176,21 @@ async fn run(job: Job) -> Result<(Rendered, Vec<String>), Error> {
                 parsed,
             )
         })?;
-        Ok((rendered, warnings))
+        Ok(Ran {
+            rendered,
+            settled: settle(&job.chart, &values, job.options.profile)?,
+            warnings,
+        })
     });
     work.await.unwrap_or(Err(Error::RenderEnded))
+}
+
+/// What a chart came to.
+pub(crate) struct Ran {
+    pub(crate) rendered: Rendered,
+    /// What its dependencies made of it, if it has some.
+    pub(crate) settled: Option<Settled>,
+    warnings: Vec<String>,
 }
 
 struct Unwanted(Arc<AtomicBool>);

@@ -1,7 +1,9 @@
 //! What `make lint` and `make e2e` run.
 
 use std::path::Path;
+use std::thread;
 
+use anyhow::bail;
 use outrigger_testing::peers::{self, Peer};
 
 use crate::process::{command, run};
@@ -58,11 +60,17 @@ pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
     install::install(NEEDED)?;
     let mut test = vec!["test", "--workspace", "--test", "e2e", "--"];
     test.extend(args.filter.as_deref());
-    cargo(&tidy::root(), &test)?;
-    match args.filter {
-        None => conformance::all(),
-        Some(_) => Ok(()),
+    let tests = || cargo(&tidy::root(), &test);
+    if args.filter.is_some() {
+        return tests();
     }
+    // Clients wait for their servers most of the time.
+    thread::scope(|scope| {
+        let clients = scope.spawn(conformance::clients_of_tests);
+        let mine = tests().and_then(|()| conformance::api_of_tests());
+        let clients = clients.join();
+        mine.and_then(|()| clients.unwrap_or_else(|_| bail!("the clients' thread died")))
+    })
 }
 
 fn cargo(root: &Path, args: &[&str]) -> anyhow::Result<()> {

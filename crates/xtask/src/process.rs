@@ -28,6 +28,21 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Runs it, and shows what it printed when it has ended.
+#[expect(clippy::print_stderr, reason = "tasks talk to the developer on stderr")]
+pub(crate) fn run_quietly(command: &mut Command) -> anyhow::Result<()> {
+    let output = command
+        .output()
+        .with_context(|| format!("failed to start {}", shown(command)))?;
+    for text in [&output.stdout, &output.stderr] {
+        eprint!("{}", String::from_utf8_lossy(text));
+    }
+    if !output.status.success() {
+        bail!("{} failed: {}", shown(command), output.status);
+    }
+    Ok(())
+}
+
 /// Runs it silently and gives what it printed; if it fails, the error has what it complained of.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let output = command

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::process::{command, run as run_command};
+use crate::process::{command, run as run_command, run_quietly as run_command_quietly};
 use crate::{binary, tidy};
 
 /// Arguments that are passed on.
@@ -27,4 +27,10 @@ pub(crate) fn run(
         proof.arg("--binary").arg(binary);
     }
     run_command(proof.args(args))
+}
+
+/// The same without optimization and beside something else: what it prints is shown when it has ended.
+pub(crate) fn run_quietly(package: &str, name: &str, binary: &Path) -> anyhow::Result<()> {
+    let mut proof = command(binary::of_workspace(package, "dev")?, &tidy::root());
+    run_command_quietly(proof.arg(name).arg("--binary").arg(binary))
 }

@@ -99,9 +99,13 @@ struct Stage {
 
 impl Stage {
     async fn open(helm: Peer) -> anyhow::Result<Self> {
+        Self::with(helm, FILES).await
+    }
+
+    async fn with(helm: Peer, files: &[(&str, &str)]) -> anyhow::Result<Self> {
         let kubernetes = RealKubernetes::start(kubernetes::Options::default()).await?;
         let folder = tempfile::tempdir()?;
-        for (name, text) in FILES {
+        for (name, text) in files {
             let path = folder.path().join(CHART).join(name);
             fs_err::create_dir_all(path.parent().context("the file is in a folder")?)?;
             fs_err::write(path, text)?;
@@ -419,6 +423,77 @@ async fn our_objects_are_those_that_helm_4_makes_down_to_the_owners_of_fields() 
 }
 
 /// Text that hardly shrinks.
+/// A chart whose subcharts are renamed, switched off and asked for values.
+const UMBRELLA: &[(&str, &str)] = &[
+    (
+        "Chart.yaml",
+        "\
+apiVersion: v2
+name: umbrella
+version: 1.0.0
+dependencies:
+  - {name: part, version: 1.0.0, alias: first, import-values: [common, {child: deep.er, parent: taken}]}
+  - {name: part, version: 1.0.0, alias: second, condition: second.enabled}
+  - {name: part, version: 1.0.0, tags: [rare]}
+",
+    ),
+    ("values.yaml", "own: 1\nsecond: {enabled: false}\nfirst: {size: 2}\ntags: {rare: true}\n"),
+    (
+        "templates/map.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n",
+    ),
+    ("charts/part/Chart.yaml", "apiVersion: v2\nname: part\nversion: 1.0.0\n"),
+    (
+        "charts/part/values.yaml",
+        "size: 1\ncolour: red\nratio: 2.0\nexports: {common: {shared: yes}}\ndeep: {er: {most: 1.5}}\n",
+    ),
+];
+
+/// Subcharts count as Helm counts them: their defaults, what is imported, who is left.
+async fn helm_sees_the_subcharts_of_our_releases(helm: Peer) -> anyhow::Result<()> {
+    let stage = Stage::with(helm, UMBRELLA).await?;
+    for (case, values) in [
+        json!({}),
+        json!({"second": {"enabled": true, "size": 9}, "tags": {"rare": false}}),
+        json!({"first": null, "own": 2}),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let (ours, theirs) = (format!("ours-{case}"), format!("theirs-{case}"));
+        stage
+            .deploy(&ReleaseId::new("default", &ours), values)
+            .await?;
+        let file = stage.folder.path().join("values.json");
+        fs_err::write(&file, values.to_string())?;
+        let file = file.to_str().context("a temporary path is a text")?;
+        stage.helm(&["install", &theirs, CHART, "-f", file])?;
+        let all = |name: &str| stage.helm_json(&["get", "values", name, "--all", "-o", "json"]);
+        assert_eq!(all(&ours)?, all(&theirs)?, "values of {values}");
+        let dependencies = |name: &str| -> anyhow::Result<Value> {
+            let metadata = stage.helm_json(&["get", "metadata", name, "-o", "json"])?;
+            Ok(metadata["dependencies"].clone())
+        };
+        let (ours, theirs) = (dependencies(&ours)?, dependencies(&theirs)?);
+        assert!(
+            theirs.is_array(),
+            "helm does not tell dependencies: {theirs}"
+        );
+        assert_eq!(ours, theirs, "dependencies of {values}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn helm_3_sees_the_subcharts_of_our_releases_as_of_its_own() -> anyhow::Result<()> {
+    helm_sees_the_subcharts_of_our_releases(HELM3).await
+}
+
+#[tokio::test]
+async fn helm_4_sees_the_subcharts_of_our_releases_as_of_its_own() -> anyhow::Result<()> {
+    helm_sees_the_subcharts_of_our_releases(HELM4).await
+}
+
 fn noise(characters: usize) -> String {
     let mut state = 7_u64;
     let letters = (0..characters).map(|_| {

@@ -12,6 +12,7 @@ use flate2::write::GzEncoder;
 use outrigger_chart::chart::File;
 use outrigger_chart::metadata::Maintainer;
 use outrigger_chart::plain::Plain;
+use outrigger_chart::settled::Settled;
 use outrigger_chart::{Chart, Dependency, Lock, Metadata};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -122,21 +123,36 @@ pub(crate) fn gzip(parts: &[&[u8]]) -> Vec<u8> {
 /// Charts that were written before: many releases of one chart share one text.
 #[derive(Default)]
 pub(crate) struct ChartTexts {
-    known: Mutex<HashMap<usize, (Weak<Chart>, StoredChart)>>,
+    known: Mutex<HashMap<usize, Known>>,
+}
+
+/// The text of a chart as the last release of it had it.
+struct Known {
+    owner: Weak<Chart>,
+    settled: Option<Settled>,
+    stored: StoredChart,
 }
 
 impl ChartTexts {
-    pub(crate) fn of(&self, chart: &Arc<Chart>) -> StoredChart {
+    /// The text of a chart for a release, whose values may have made something else of it.
+    pub(crate) fn of(&self, chart: &Arc<Chart>, settled: Option<Settled>) -> StoredChart {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let address = Arc::as_ptr(chart).addr();
-        if let Some((owner, stored)) = known.get(&address)
-            && owner.strong_count() > 0
+        if let Some(known) = known.get(&address)
+            && known.owner.strong_count() > 0
+            && known.settled == settled
         {
-            return stored.clone();
+            return known.stored.clone();
         }
-        known.retain(|_, (owner, _)| owner.strong_count() > 0);
-        let stored = StoredChart::new(title(&chart.metadata), chart_json(chart).to_string());
-        known.insert(address, (Arc::downgrade(chart), stored.clone()));
+        known.retain(|_, known| known.owner.strong_count() > 0);
+        let json = chart_json(chart, settled.as_ref()).to_string();
+        let stored = StoredChart::new(title(&chart.metadata), json);
+        let last = Known {
+            owner: Arc::downgrade(chart),
+            settled,
+            stored: stored.clone(),
+        };
+        known.insert(address, last);
         stored
     }
 }
@@ -149,10 +165,13 @@ fn title(metadata: &Metadata) -> Title {
     }
 }
 
-fn chart_json(chart: &Chart) -> Value {
+fn chart_json(chart: &Chart, settled: Option<&Settled>) -> Value {
     let values = chart.values.as_ref().map_or_else(|| json!({}), plain_json);
+    let values = settled.map_or(values, |settled| settled.values.clone());
+    let dependencies = chart.metadata.declared();
+    let dependencies = settled.map_or(dependencies, |settled| &settled.dependencies);
     json!({
-        "metadata": metadata_json(&chart.metadata),
+        "metadata": metadata_json(&chart.metadata, dependencies),
         "lock": chart.lock.as_ref().map(lock_json),
         "templates": files_json(&chart.templates),
         "values": values,
@@ -167,7 +186,7 @@ fn files_json(files: &[File]) -> Value {
     files.iter().map(file).collect()
 }
 
-fn metadata_json(metadata: &Metadata) -> Value {
+fn metadata_json(metadata: &Metadata, dependencies: &[Dependency]) -> Value {
     let mut fields = Map::new();
     let texts = [
         ("name", &metadata.name),
@@ -189,7 +208,7 @@ fn metadata_json(metadata: &Metadata) -> Value {
     insert_list(&mut fields, "keywords", json!(metadata.keywords));
     let maintainers = metadata.maintainers.iter().map(maintainer_json).collect();
     insert_list(&mut fields, "maintainers", maintainers);
-    let dependencies = metadata.declared().iter().map(dependency_json).collect();
+    let dependencies = dependencies.iter().map(dependency_json).collect();
     insert_list(&mut fields, "dependencies", dependencies);
     if metadata.deprecated {
         fields.insert("deprecated".to_owned(), json!(true));

@@ -102,7 +102,7 @@ fn the_chart_has_all_that_helm_asks_for() {
     let chart = outrigger_chart::from_files(files, Profile::Helm4, &mut |_| {}).unwrap();
     let chart = Arc::new(chart);
     let texts = ChartTexts::default();
-    let stored = texts.of(&chart);
+    let stored = texts.of(&chart, None);
     let json: Value = serde_json::from_str(stored.json()).unwrap();
     assert_eq!(json["metadata"]["apiVersion"], "v2");
     assert_eq!(json["metadata"]["keywords"], json!(["a"]));
@@ -110,10 +110,13 @@ fn the_chart_has_all_that_helm_asks_for() {
     assert_eq!(json["templates"][0]["name"], "templates/x.yaml");
     assert_eq!(json["templates"][0]["data"], STANDARD.encode("kind: X"));
     assert_eq!(json["files"][0]["name"], "README.md");
-    assert_eq!(texts.of(&chart).json().as_ptr(), stored.json().as_ptr());
+    assert_eq!(
+        texts.of(&chart, None).json().as_ptr(),
+        stored.json().as_ptr()
+    );
     drop(chart);
     let other = Arc::new(Chart::default());
-    assert_eq!(texts.of(&other).title().name, "");
+    assert_eq!(texts.of(&other, None).title().name, "");
 }
 
 /// Text that does not shrink.

@@ -20,7 +20,8 @@ pub(super) fn go(wanted: &[Peer], scratch: &Path) -> anyhow::Result<()> {
     fs::create_dir(&bin)?;
     let mut go = go_tool(scratch);
     go.args(["build", "-mod=mod", "-trimpath", "-buildvcs=false"])
-        .args(["-ldflags", &link_flags(), "-o"])
+        .args(["-gcflags=all=-dwarf=false", "-ldflags", &link_flags()])
+        .arg("-o")
         .arg(&bin);
     output(go.args(wanted.iter().filter_map(package)))?;
     for peer in wanted {
@@ -113,9 +114,10 @@ fn manifest(kubernetes: &str) -> String {
 
 fn go_tool(folder: &Path) -> Command {
     let mut go = command("go", folder);
-    // The compiler is quicker if it tidies its memory less often.
+    // The compiler is quicker if it tidies its memory only when there is much of it.
     go.env("CGO_ENABLED", "0")
-        .env("GOGC", "400")
+        .env("GOGC", "off")
+        .env("GOMEMLIMIT", "3GiB")
         .env("GOFLAGS", "-mod=mod")
         .env("GOTOOLCHAIN", "local");
     go
