@@ -64,12 +64,19 @@ pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
     if args.filter.is_some() {
         return tests();
     }
-    // Clients wait for their servers most of the time.
+    // They wait for servers much of the time, so all go at once.
     thread::scope(|scope| {
-        let clients = scope.spawn(conformance::clients_of_tests);
-        let mine = tests().and_then(|()| conformance::api_of_tests());
-        let clients = clients.join();
-        mine.and_then(|()| clients.unwrap_or_else(|_| bail!("the clients' thread died")))
+        let others = [
+            scope.spawn(conformance::api_of_tests),
+            scope.spawn(conformance::clients_of_tests),
+        ];
+        let mut result = tests();
+        for other in others {
+            let ended = other.join();
+            let ended = ended.unwrap_or_else(|_| bail!("the thread of a proof died"));
+            result = result.and(ended);
+        }
+        result
     })
 }
 

@@ -42,15 +42,14 @@ pub(crate) struct ApiArgs {
     show: bool,
 }
 
-/// All API cases, on the binary that the tests have built already.
+/// All API cases, on the binary that the tests have built already. What it prints is shown when it is done.
 pub(crate) fn api_of_tests() -> anyhow::Result<()> {
-    prove("api", Some(&binary::debug()?), "dev", &[])
+    proof::run_quietly("outrigger-conformance", "api", &binary::debug()?)
 }
 
-/// All client scripts, on the same binary. Their words are shown when they are done.
+/// All client scripts, in the same way.
 pub(crate) fn clients_of_tests() -> anyhow::Result<()> {
-    let binary = binary::debug()?;
-    proof::run_quietly("outrigger-conformance", "clients", &binary)
+    proof::run_quietly("outrigger-conformance", "clients", &binary::debug()?)
 }
 
 pub(crate) fn conformance(task: &Conformance) -> anyhow::Result<()> {
