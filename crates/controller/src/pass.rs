@@ -168,6 +168,7 @@ impl Pass {
         self.tries.began = Some(Instant::now());
         self.add_finalizer().await?;
         self.draft.begin(is_upgrade);
+        self.withdraw().await?;
         let done = act::install(self, wanted).await?;
         self.tries.failed_inputs = None;
         self.tries.next = None;
@@ -185,7 +186,9 @@ impl Pass {
         let text = self.facts.objects.drifted.join("; ");
         self.tries.corrections += 1;
         self.tries.corrected = Some(Instant::now());
+        self.withdraw().await?;
         act::correct(self, wanted).await?;
+        self.draft.status.input_digest = Some(wanted.digest.clone());
         self.tell(Story::good("DriftCorrected", text));
         self.again = Some(Instant::now());
         Ok(())

@@ -26,6 +26,10 @@ pub(crate) async fn remove(pass: &mut Pass, force: bool) -> bool {
     pass.tries.began.get_or_insert_with(Instant::now);
     pass.draft.removing("");
     let what = inventory::text(&pass.facts.status.inventory);
+    if let Err(trouble) = pass.withdraw().await {
+        pass.handle(trouble);
+        return false;
+    }
     let result = uninstall(pass, force).await;
     let story = match result {
         Ok(()) => Story::good("Removed", "all that it added is gone"),

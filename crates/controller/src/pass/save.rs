@@ -59,6 +59,22 @@ impl Pass {
         Ok(())
     }
 
+    /// Takes back, before anything is changed, that all is as it should be. Whoever finds the status after a kill would
+    /// believe it, and leave what was begun.
+    pub(crate) async fn withdraw(&mut self) -> Result<(), Trouble> {
+        self.draft.status.input_digest = None;
+        let saved = self.saved.status.as_ref();
+        if saved.is_none_or(|status| status.input_digest.is_none()) {
+            return Ok(());
+        }
+        match self.write_status().await {
+            Ok(()) => Ok(()),
+            // It is gone; the watch tells.
+            Err(kube::Error::Api(reply)) if reply.code == 404 => Err(Trouble::Superseded),
+            Err(error) => Err(trouble::unanswered(READY, &error)),
+        }
+    }
+
     /// Waits until the plugin changes. Never ends if it does not.
     pub(crate) fn superseded(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut superseded = self.superseded.clone();

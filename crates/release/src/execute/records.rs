@@ -34,8 +34,11 @@ impl Records {
             storage::update(context.cluster, &record, now).await?;
         } else {
             create(context, &record).await?;
-            give_up_attempts(context, past.attempts()).await;
         }
+        // Also those that a run should have given up that was stopped before it did.
+        let others = past.attempts().iter();
+        let others = others.filter(|attempt| attempt.revision != record.revision);
+        give_up_attempts(context, others).await;
         (context.progress)(Progress::Recorded {
             action: plan.action,
             revision: record.revision,
@@ -138,7 +141,7 @@ async fn create_namespace(context: &Context<'_>, name: &str) -> Result<(), Error
 }
 
 /// Attempts that nobody will complete any more are failed ones.
-async fn give_up_attempts(context: &Context<'_>, attempts: &[Record]) {
+async fn give_up_attempts(context: &Context<'_>, attempts: impl Iterator<Item = &Record>) {
     for attempt in attempts {
         if attempt.info.status.is_pending() {
             let mut attempt = attempt.clone();

@@ -17,6 +17,8 @@ const DEATHS: [Death; 2] = [Death::BeforeTheServer, Death::AfterTheServer];
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
+    /// An installation was killed after it had written its record.
+    Begun,
     Installed,
 }
 
@@ -39,8 +41,10 @@ async fn at_each_request(
     for death in DEATHS {
         for requests in 0.. {
             let stage = Stage::open().await;
-            if before == Before::Installed {
-                install(&stage.cluster, &stage, chart, &json!({})).await;
+            match before {
+                Before::Nothing => {}
+                Before::Begun => begin(&stage, chart).await,
+                Before::Installed => install(&stage.cluster, &stage, chart, &json!({})).await,
             }
             let (cluster, line) = stage.dying(requests, death);
             let is_done = tokio::select! {
@@ -59,6 +63,21 @@ async fn at_each_request(
 async fn install(cluster: &Cluster, stage: &Stage, chart: &Arc<Chart>, values: &Value) {
     let done = deploy(cluster, &stage.id, chart, values, &options(), &|_| {}).await;
     done.unwrap();
+}
+
+/// Kills an installation as soon as its record is there.
+async fn begin(stage: &Stage, chart: &Arc<Chart>) {
+    for requests in 0.. {
+        let (cluster, line) = stage.dying(requests, Death::AfterTheServer);
+        let values = json!({});
+        tokio::select! {
+            () = Box::pin(install(&cluster, stage, chart, &values)) => {}
+            () = line.died.notified() => {}
+        }
+        if !stage.statuses().await.is_empty() {
+            return;
+        }
+    }
 }
 
 async fn uninstall(cluster: &Cluster, stage: &Stage) {
@@ -119,6 +138,21 @@ async fn an_upgrade_killed_at_any_request_is_taken_over_by_another_one() {
             !statuses.iter().any(|status| status.contains("pending")),
             "{place}: {statuses:?}"
         );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_installation_that_follows_a_killed_one_and_is_killed_too_leaves_no_open_record() {
+    let chart = web();
+    let second = json!({"map": "two"});
+    let run = async |cluster: &Cluster, stage: &Stage| {
+        install(cluster, stage, &chart, &second).await;
+    };
+    at_each_request(&chart, Before::Begun, run, async |stage, place| {
+        install(&stage.cluster, stage, &chart, &second).await;
+        let expected = ["1 failed", "2 deployed"];
+        assert_eq!(stage.statuses().await, expected, "{place}");
     })
     .await;
 }
