@@ -1,6 +1,6 @@
 //! What is in the cluster of all that a release wants and of all that its records name. One read for each object.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -11,7 +11,7 @@ use crate::desired::{Desired, Object, parse_objects};
 use crate::error::Error;
 use crate::id::{Key, ObjectId};
 use crate::past::Past;
-use crate::record::Record;
+use crate::record::{Record, hook};
 
 /// Reads at a time.
 const AT_ONCE: usize = 16;
@@ -23,6 +23,8 @@ pub struct Observed {
     pub(crate) live: HashMap<Key, Value>,
     /// The objects of the records that count, in the order of the records.
     pub(crate) recorded: Vec<Vec<Object>>,
+    /// Namespaces that objects name, and that neither are there nor come with the release.
+    pub(crate) missing_namespaces: BTreeSet<String>,
 }
 
 /// Objects may be secret, so they are not shown.
@@ -62,11 +64,54 @@ pub async fn observe(cluster: &Cluster, past: Past, desired: &Desired) -> Result
         Ok::<_, Error>(object.map(|object| (key, object)))
     });
     let live: Vec<Option<(Key, Value)>> = reads.buffer_unordered(AT_ONCE).try_collect().await?;
+    let live = live.into_iter().flatten().collect();
+    let missing_namespaces = missing_namespaces(cluster, desired, &live).await?;
     Ok(Observed {
         past,
-        live: live.into_iter().flatten().collect(),
+        live,
         recorded,
+        missing_namespaces,
     })
+}
+
+/// Looks for the namespaces of new objects. That of the release itself is found missing when the first record is
+/// written, and may be made then. What hooks make before all objects cannot be known.
+async fn missing_namespaces(
+    cluster: &Cluster,
+    desired: &Desired,
+    live: &HashMap<Key, Value>,
+) -> Result<BTreeSet<String>, Error> {
+    let before = desired.action.hooks().map(|(before, _)| before);
+    if before.is_some_and(|event| !hook::in_order(desired.hooks(), event).is_empty()) {
+        return Ok(BTreeSet::new());
+    }
+    let new = desired.objects().iter().map(Object::id);
+    let new = new.filter(|id| !live.contains_key(&id.key()));
+    let namespace = |name: &str| ObjectId {
+        api_version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        namespace: None,
+        name: name.to_owned(),
+    };
+    let comes = |id: &ObjectId| desired.objects().iter().any(|object| object.id() == id);
+    let named: BTreeSet<&str> = new.filter_map(|id| id.namespace.as_deref()).collect();
+    let mut missing = BTreeSet::new();
+    for name in named {
+        let id = namespace(name);
+        if name == desired.id().namespace || comes(&id) {
+            continue;
+        }
+        match cluster.get(&id).await {
+            Ok(None) => {
+                missing.insert(name.to_owned());
+            }
+            Ok(Some(_)) => {}
+            // Who may not look finds out later.
+            Err(error) if error.is_forbidden() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(missing)
 }
 
 /// The objects of a record. What cannot be read, or is of a kind that is gone, is not there either.

@@ -105,12 +105,19 @@ pub fn plan(mut desired: Desired, observed: Observed, options: &Options) -> Resu
             Err(reason) => foreign.push(reason),
         }
     }
+    let verb = match desired.action {
+        Action::Install => "install",
+        _ => "update",
+    };
     if !foreign.is_empty() {
-        let verb = match desired.action {
-            Action::Install => "install",
-            _ => "update",
-        };
         return Err(Refusal::Foreign { verb, foreign });
+    }
+    let lost = nowhere(&desired, &observed);
+    if !lost.is_empty() {
+        return Err(Refusal::NoNamespace {
+            verb,
+            objects: lost,
+        });
     }
     immutable::check(&desired, &observed)?;
     let wanted: HashSet<Key> = desired.objects().iter().map(|o| o.id().key()).collect();
@@ -147,6 +154,18 @@ pub fn plan(mut desired: Desired, observed: Observed, options: &Options) -> Resu
             resumes,
         },
     })
+}
+
+/// Objects for namespaces that are not there.
+fn nowhere(desired: &Desired, observed: &Observed) -> Vec<ObjectId> {
+    let missing = &observed.missing_namespaces;
+    let is_missing = |id: &&ObjectId| {
+        id.namespace
+            .as_ref()
+            .is_some_and(|name| missing.contains(name))
+    };
+    let ids = desired.objects().iter().map(Object::id);
+    ids.filter(is_missing).cloned().collect()
 }
 
 /// An attempt that was not completed is gone on with if it was to be the same.

@@ -1,6 +1,6 @@
 //! Tests of plans: from what is wanted and what is there to what is done.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
@@ -76,6 +76,7 @@ fn observed(past: Past, live: Vec<Value>) -> Observed {
         past,
         live,
         recorded,
+        missing_namespaces: BTreeSet::new(),
     }
 }
 

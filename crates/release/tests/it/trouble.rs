@@ -8,7 +8,7 @@ use outrigger_apiserver::auth::Identity;
 use outrigger_release::{Cluster, Error, Failure, Options, Refusal, execute};
 use serde_json::json;
 
-use crate::charts::{WEB_OBJECTS, chart, web};
+use crate::charts::{CHART, WEB_OBJECTS, chart, web};
 use crate::stage::{Stage, deploy, plan_for};
 
 const MAP: &str = "/api/v1/namespaces/default/configmaps/web-map";
@@ -57,6 +57,63 @@ async fn nothing_is_changed_or_recorded_if_the_plan_is_refused() {
     options.take_ownership = true;
     stage.deploy(&web(), &json!({}), &options).await.unwrap();
     assert_eq!(stage.get(MAP).await.unwrap()["data"]["text"], "one");
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn all_objects_for_a_namespace_that_is_not_there_are_named_before_anything_is_done() {
+    let far = "\
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: a, namespace: far}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: b, namespace: far}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: near}
+";
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: far}\n";
+    let early = "\
+apiVersion: v1
+kind: Namespace
+metadata: {name: far, annotations: {helm.sh/hook: pre-install}}
+";
+    let with = |extra| {
+        let chart_yaml = ("Chart.yaml", CHART);
+        chart(&[
+            chart_yaml,
+            ("templates/far.yaml", far),
+            ("templates/more.yaml", extra),
+        ])
+    };
+    let stage = Stage::open().await;
+    let options = Options::default();
+    let failure = stage
+        .deploy(&with("# nothing"), &json!({}), &options)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        failure.text(),
+        "unable to continue with install: ServiceAccount/far/a: namespaces \"far\" not found\n\
+         Role/far/b: namespaces \"far\" not found"
+    );
+    assert!(stage.statuses().await.is_empty());
+    assert!(stage.objects().await.is_empty());
+    // It comes with the release.
+    stage
+        .deploy(&with(namespace), &json!({}), &options)
+        .await
+        .unwrap();
+    stage.close().await;
+    // A hook makes it.
+    let stage = Stage::open().await;
+    stage
+        .deploy(&with(early), &json!({}), &options)
+        .await
+        .unwrap();
     stage.close().await;
 }
 
