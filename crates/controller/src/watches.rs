@@ -174,7 +174,7 @@ pub(crate) fn objects(
                 managed
             };
             let events = watcher(api, config);
-            let mut names = Names::new(presence, kind.clone());
+            let names = Names::new(presence, kind.clone());
             follow(&name, events, news, move |event| {
                 let event = names.managed(event)?;
                 let event = news::map(event, |object| Sight::of(&object.metadata, None));

@@ -66,10 +66,8 @@ pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
     }
     // They wait for servers much of the time, so all go at once.
     thread::scope(|scope| {
-        let others = [
-            scope.spawn(conformance::api_of_tests),
-            scope.spawn(conformance::clients_of_tests),
-        ];
+        let others = ["api", "clients"];
+        let others = others.map(|name| scope.spawn(move || conformance::of_tests(name)));
         let mut result = tests();
         for other in others {
             let ended = other.join();

@@ -42,14 +42,9 @@ pub(crate) struct ApiArgs {
     show: bool,
 }
 
-/// All API cases, on the binary that the tests have built already. What it prints is shown when it is done.
-pub(crate) fn api_of_tests() -> anyhow::Result<()> {
-    proof::run_quietly("outrigger-conformance", "api", &binary::debug()?)
-}
-
-/// All client scripts, in the same way.
-pub(crate) fn clients_of_tests() -> anyhow::Result<()> {
-    proof::run_quietly("outrigger-conformance", "clients", &binary::debug()?)
+/// `api` or `clients` on the binary that the tests have built already. What it prints is shown when it is done.
+pub(crate) fn of_tests(name: &str) -> anyhow::Result<()> {
+    proof::run_quietly("outrigger-conformance", name, &binary::debug()?)
 }
 
 pub(crate) fn conformance(task: &Conformance) -> anyhow::Result<()> {

@@ -1,6 +1,5 @@
 //! Tells the names of all objects of a kind, and lets only those pass on that belong to releases.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
@@ -10,7 +9,7 @@ use kube::runtime::watcher::Event;
 use outrigger_release::Presence;
 
 use super::{HELM, MANAGED};
-use crate::objects::{Kind, Name};
+use crate::objects::Kind;
 
 type Object = PartialObjectMeta<DynamicObject>;
 
@@ -18,43 +17,22 @@ type Object = PartialObjectMeta<DynamicObject>;
 pub(super) struct Names {
     presence: Option<Arc<Presence>>,
     kind: Kind,
-    /// Objects that were passed on as parts of releases.
-    passed: HashSet<Name>,
 }
 
 impl Names {
     pub(super) fn new(presence: Option<Arc<Presence>>, kind: Kind) -> Self {
-        Self {
-            presence,
-            kind,
-            passed: HashSet::new(),
-        }
+        Self { presence, kind }
     }
 
-    /// Notes the names of an event. Gives what it means for releases, if it means something.
-    pub(super) fn managed(&mut self, event: Event<Object>) -> Option<Event<Object>> {
+    /// Notes the names of an event. Gives what it means for releases, if it may mean something: an object that is no
+    /// part of one may have been one before.
+    pub(super) fn managed(&self, event: Event<Object>) -> Option<Event<Object>> {
         self.note(&event);
         match event {
-            Event::Init => {
-                self.passed.clear();
-                Some(Event::Init)
-            }
-            Event::InitDone => Some(Event::InitDone),
-            Event::InitApply(object) => self.take(&object).then_some(Event::InitApply(object)),
-            Event::Apply(object) if is_managed(&object) => {
-                self.passed.insert(name(&object));
-                Some(Event::Apply(object))
-            }
-            // It may have been one before.
-            Event::Apply(object) | Event::Delete(object) => {
-                let was_passed = self.passed.remove(&name(&object));
-                was_passed.then_some(Event::Delete(object))
-            }
+            Event::InitApply(object) if !is_managed(&object) => None,
+            Event::Apply(object) if !is_managed(&object) => Some(Event::Delete(object)),
+            event => Some(event),
         }
-    }
-
-    fn take(&mut self, object: &Object) -> bool {
-        is_managed(object) && self.passed.insert(name(object))
     }
 
     fn note(&self, event: &Event<Object>) {
@@ -89,10 +67,6 @@ impl Drop for Names {
     }
 }
 
-fn name(object: &Object) -> Name {
-    (object.metadata.namespace.clone(), object.name_any())
-}
-
 fn is_managed(object: &Object) -> bool {
     object.labels().get(MANAGED).is_some_and(|by| by == HELM)
 }
@@ -118,8 +92,8 @@ mod tests {
     }
 
     /// What is passed on, in short.
-    fn told(names: &mut Names, event: Event<Object>) -> &'static str {
-        match names.managed(event) {
+    fn told(event: Event<Object>) -> &'static str {
+        match names().managed(event) {
             None => "nothing",
             Some(Event::Init | Event::InitApply(_) | Event::InitDone) => "listed",
             Some(Event::Apply(_)) => "applied",
@@ -128,42 +102,13 @@ mod tests {
     }
 
     #[test]
-    fn objects_of_others_are_not_passed_on() {
-        let mut names = names();
-        assert_eq!(
-            told(&mut names, Event::InitApply(object("a", None))),
-            "nothing"
-        );
-        assert_eq!(
-            told(&mut names, Event::Apply(object("b", Some("Me")))),
-            "nothing"
-        );
-        assert_eq!(
-            told(&mut names, Event::Delete(object("b", None))),
-            "nothing"
-        );
-    }
-
-    #[test]
-    fn an_object_that_loses_its_label_is_gone_for_releases() {
-        let mut names = names();
-        assert_eq!(
-            told(&mut names, Event::InitApply(object("a", Some(HELM)))),
-            "listed"
-        );
-        assert_eq!(
-            told(&mut names, Event::Apply(object("a", Some(HELM)))),
-            "applied"
-        );
-        assert_eq!(told(&mut names, Event::Apply(object("a", None))), "deleted");
-        assert_eq!(told(&mut names, Event::Apply(object("a", None))), "nothing");
-        assert_eq!(
-            told(&mut names, Event::Apply(object("a", Some(HELM)))),
-            "applied"
-        );
-        assert_eq!(
-            told(&mut names, Event::Delete(object("a", Some(HELM)))),
-            "deleted"
-        );
+    fn what_is_no_part_of_a_release_is_gone_for_releases() {
+        let (ours, theirs) = (|| object("a", Some(HELM)), || object("a", Some("Me")));
+        assert_eq!(told(Event::InitApply(ours())), "listed");
+        assert_eq!(told(Event::InitApply(theirs())), "nothing");
+        assert_eq!(told(Event::Apply(ours())), "applied");
+        assert_eq!(told(Event::Apply(theirs())), "deleted");
+        assert_eq!(told(Event::Apply(object("a", None))), "deleted");
+        assert_eq!(told(Event::Delete(ours())), "deleted");
     }
 }

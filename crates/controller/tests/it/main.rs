@@ -12,6 +12,7 @@ mod all_in_one;
 mod charts;
 mod dependencies;
 mod drift;
+mod kills;
 mod lifecycle;
 mod mirrors;
 mod places;

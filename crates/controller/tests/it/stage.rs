@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -378,6 +378,10 @@ fn merge(base: &mut Value, top: Value) {
 pub(crate) struct Wire {
     service: server::Service,
     is_cut: Arc<AtomicBool>,
+    /// Writes that are still let through.
+    writes: Arc<AtomicUsize>,
+    /// A write was not let through.
+    refused: Arc<Notify>,
     log: Arc<Mutex<Vec<String>>>,
 }
 
@@ -386,8 +390,28 @@ impl Wire {
         Self {
             service,
             is_cut: Arc::default(),
+            writes: Arc::new(AtomicUsize::new(usize::MAX)),
+            refused: Arc::default(),
             log: Arc::default(),
         }
+    }
+
+    /// Lets only some more writes through.
+    pub(crate) fn allow(&self, writes: usize) {
+        self.writes.store(writes, Ordering::SeqCst);
+    }
+
+    /// Waits until a write is not let through.
+    pub(crate) async fn refused(&self) {
+        self.refused.notified().await;
+    }
+
+    fn lets_write(&self) -> bool {
+        let order = Ordering::SeqCst;
+        let left = self
+            .writes
+            .try_update(order, order, |left| left.checked_sub(1));
+        left.is_ok()
     }
 
     /// From now on the server cannot be reached, or can again.
@@ -411,7 +435,12 @@ impl tower_service::Service<Request<Body>> for Wire {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        if self.is_cut.load(Ordering::SeqCst) {
+        let is_write = request.method() != http::Method::GET;
+        let is_refused = is_write && !self.lets_write();
+        if is_refused {
+            self.refused.notify_one();
+        }
+        if is_refused || self.is_cut.load(Ordering::SeqCst) {
             return Box::pin(async { Err(std::io::Error::other("the server is away")) });
         }
         let uri = request.uri();

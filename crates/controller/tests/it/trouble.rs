@@ -182,36 +182,3 @@ async fn a_failed_change_goes_back_if_asked_and_says_so() {
     assert_eq!(stage.text("web").await.as_deref(), Some("hello"));
     stage.close().await;
 }
-
-#[tokio::test]
-async fn a_kill_at_any_time_is_survived() {
-    let mut stage = Stage::new().await;
-    for round in 0..6 {
-        for name in ["one", "two", "three"] {
-            let values = json!({"values": {"text": format!("round {round}")}});
-            if round == 0 {
-                stage.create(name, "web", values).await;
-            } else {
-                stage.patch(name, json!({"spec": values})).await;
-            }
-        }
-        tokio::time::sleep(Duration::from_millis(7 * round)).await;
-        stage.kill();
-        stage.start(|_| {});
-    }
-    for name in ["one", "two", "three"] {
-        stage.until_ready(name).await;
-        assert_eq!(stage.text(name).await.as_deref(), Some("round 5"));
-    }
-    for name in ["one", "two", "three"] {
-        stage.delete(name).await;
-    }
-    tokio::time::sleep(Duration::from_millis(5)).await;
-    stage.kill();
-    stage.start(|_| {});
-    for name in ["one", "two", "three"] {
-        stage.until_gone(name).await;
-    }
-    assert_eq!(stage.owned().await, [""; 0]);
-    stage.close().await;
-}
