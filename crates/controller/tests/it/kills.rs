@@ -43,8 +43,8 @@ async fn records(stage: &Stage) -> Vec<String> {
 
 #[tokio::test]
 async fn what_a_killed_one_began_is_brought_to_an_end() {
+    let mut stage = Stage::new().await;
     for writes in 0.. {
-        let mut stage = Stage::new().await;
         stage.wire.allow(writes);
         stage.create("web", "web", json!({})).await;
         let mut was_busy = kill(&mut stage).await;
@@ -66,17 +66,17 @@ async fn what_a_killed_one_began_is_brought_to_an_end() {
         go_on(&mut stage);
         stage.until_gone("web").await;
         assert_eq!(stage.owned().await, [""; 0], "{writes} writes");
-        stage.close().await;
         if !was_busy {
             break;
         }
     }
+    stage.close().await;
 }
 
 /// Makes a change and takes it back while no controller is there, after each number of writes.
 async fn take_back(change: Value, back: Value) {
+    let mut stage = Stage::new().await;
     for writes in 0.. {
-        let mut stage = Stage::new().await;
         stage.create("web", "web", json!({})).await;
         stage.until_ready("web").await;
         stage.wire.allow(writes);
@@ -93,11 +93,13 @@ async fn take_back(change: Value, back: Value) {
         assert!(!states.iter().any(is_open), "{writes} writes: {states:?}");
         let deployed = states.iter().filter(|state| *state == "deployed");
         assert_eq!(deployed.count(), 1, "{writes} writes: {states:?}");
-        stage.close().await;
+        stage.delete("web").await;
+        stage.until_gone("web").await;
         if !was_busy {
             break;
         }
     }
+    stage.close().await;
 }
 
 #[tokio::test]

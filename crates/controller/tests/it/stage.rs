@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use http::{Request, Response};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
@@ -398,6 +399,8 @@ impl Wire {
 
     /// Lets only some more writes through.
     pub(crate) fn allow(&self, writes: usize) {
+        // What was refused before is of no interest any more.
+        let _ = self.refused.notified().now_or_never();
         self.writes.store(writes, Ordering::SeqCst);
     }
 
