@@ -9,9 +9,7 @@ use outrigger_release::{Cluster, Options};
 use serde_json::{Value, json};
 
 use crate::charts::{WEB_OBJECTS, chart, hook, web};
-use crate::stage::{Death, Stage, deploy};
-
-const DEATHS: [Death; 2] = [Death::BeforeTheServer, Death::AfterTheServer];
+use crate::stage::{Stage, deploy};
 
 /// What is there before the run that is killed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,32 +28,30 @@ fn options() -> Options {
     }
 }
 
-/// Kills a run at each of its requests, before and after the server did it; then `after` looks at what is left, and
-/// where that was.
+/// Kills a run after each of its requests, when the server has done what it says and nobody has heard of it. Then
+/// `after` looks at what is left, and where that was.
 async fn at_each_request(
     chart: &Arc<Chart>,
     before: Before,
     run: impl AsyncFn(&Cluster, &Stage),
     after: impl AsyncFn(&Stage, &str),
 ) {
-    for death in DEATHS {
-        for requests in 0.. {
-            let stage = Stage::open().await;
-            match before {
-                Before::Nothing => {}
-                Before::Begun => begin(&stage, chart).await,
-                Before::Installed => install(&stage.cluster, &stage, chart, &json!({})).await,
-            }
-            let (cluster, line) = stage.dying(requests, death);
-            let is_done = tokio::select! {
-                () = Box::pin(run(&cluster, &stage)) => true,
-                () = line.died.notified() => false,
-            };
-            after(&stage, &format!("{death:?} {requests}")).await;
-            stage.close().await;
-            if is_done {
-                break;
-            }
+    for requests in 0.. {
+        let stage = Stage::open().await;
+        match before {
+            Before::Nothing => {}
+            Before::Begun => begin(&stage, chart).await,
+            Before::Installed => install(&stage.cluster, &stage, chart, &json!({})).await,
+        }
+        let (cluster, line) = stage.dying(requests);
+        let is_done = tokio::select! {
+            () = Box::pin(run(&cluster, &stage)) => true,
+            () = line.died.notified() => false,
+        };
+        after(&stage, &format!("after request {requests}")).await;
+        stage.close().await;
+        if is_done {
+            break;
         }
     }
 }
@@ -68,7 +64,7 @@ async fn install(cluster: &Cluster, stage: &Stage, chart: &Arc<Chart>, values: &
 /// Kills an installation as soon as its record is there.
 async fn begin(stage: &Stage, chart: &Arc<Chart>) {
     for requests in 0.. {
-        let (cluster, line) = stage.dying(requests, Death::AfterTheServer);
+        let (cluster, line) = stage.dying(requests);
         let values = json!({});
         tokio::select! {
             () = Box::pin(install(&cluster, stage, chart, &values)) => {}
