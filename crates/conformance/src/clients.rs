@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use futures::future::try_join_all;
 use outrigger_testing::kubernetes::{Options, RealKubernetes};
 use outrigger_testing::peers;
 
@@ -32,34 +33,37 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
-    let scratch = tempfile::tempdir()?;
-    let mut failed = 0;
-    for name in ["kubectl", "helm3", "helm4"] {
-        if !name.contains(&args.script) {
-            continue;
-        }
-        let steps = step::load(&folder, name)?;
-        let real = RealKubernetes::start(Options::default()).await?;
-        let ours = Embedded::start(&embedded::Options {
-            binary: args.binary.clone(),
-            data: scratch.path().join(name),
-            simulate_workloads: true,
-        })
-        .await?;
-        let shells = [
-            Shell::new(&folder, name, real.kubeconfig(), false)?,
-            Shell::new(&folder, name, &ours.endpoint.kubeconfig, true)?,
-        ];
-        failed += script(args, name, &steps, &shells).await?;
-    }
+    let names = ["kubectl", "helm3", "helm4"];
+    let names = names.into_iter().filter(|name| name.contains(&args.script));
+    // Each has servers of its own, so all go at once.
+    let failed = try_join_all(names.map(|name| on_both(args, name))).await?;
+    let failed: usize = failed.into_iter().sum();
     if failed > 0 {
         bail!("{failed} steps differ");
     }
     Ok(())
 }
 
-/// Runs one script; gives how many steps differ.
+/// Runs one script on two new servers; gives how many steps differ.
+async fn on_both(args: &Args, name: &str) -> anyhow::Result<usize> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
+    let scratch = tempfile::tempdir()?;
+    let steps = step::load(&folder, name)?;
+    let real = RealKubernetes::start(Options::default()).await?;
+    let ours = Embedded::start(&embedded::Options {
+        binary: args.binary.clone(),
+        data: scratch.path().join(name),
+        simulate_workloads: true,
+    })
+    .await?;
+    let shells = [
+        Shell::new(&folder, name, real.kubeconfig(), false)?,
+        Shell::new(&folder, name, &ours.endpoint.kubeconfig, true)?,
+    ];
+    script(args, name, &steps, &shells).await
+}
+
+/// Runs the steps of a script; gives how many steps differ.
 async fn script(
     args: &Args,
     name: &str,

@@ -70,11 +70,14 @@ impl RealKubernetes {
             .tempdir()?;
         let address = loopback_address();
         let credentials = Credentials::write(folder.path(), address)?;
-        let programs = programs(options, folder.path(), address, &credentials)?;
+        let etcd = etcd(options, folder.path(), address)?;
+        let api_server = api_server(options, address, &credentials)?;
         let kubeconfig = credentials.kubeconfig.clone();
         let client = client(&kubeconfig).await?;
         let start = Instant::now();
-        let supervisor = Supervisor::start(folder, &programs)?;
+        let mut supervisor = Supervisor::start(folder)?;
+        supervisor.run(&etcd)?;
+        supervisor.run(&api_server)?;
         let mut kubernetes = Self {
             kubeconfig,
             client,
@@ -83,11 +86,21 @@ impl RealKubernetes {
         };
         kubernetes.wait_until_ready().await?;
         kubernetes.ready_after = start.elapsed();
+        if options.controller_manager {
+            // It gives up if the API does not become ready within seconds.
+            let manager = controller_manager(options, address, &credentials)?;
+            kubernetes.supervisor.run(&manager)?;
+        }
         Ok(kubernetes)
     }
 
     pub fn client(&self) -> kube::Client {
         self.client.clone()
+    }
+
+    /// A client with connections of its own, for another runtime than that of the start.
+    pub async fn new_client(&self) -> anyhow::Result<kube::Client> {
+        client(&self.kubeconfig).await
     }
 
     /// A kubeconfig of an administrator; gone when this value is dropped.
@@ -152,22 +165,6 @@ fn loopback_address() -> Ipv4Addr {
         .finish();
     let [a, b, c, ..] = random.to_le_bytes();
     Ipv4Addr::new(127, a | 1, b, c.clamp(1, 254))
-}
-
-fn programs(
-    options: Options,
-    folder: &Path,
-    address: Ipv4Addr,
-    credentials: &Credentials,
-) -> anyhow::Result<Vec<Program>> {
-    let mut programs = vec![
-        etcd(options, folder, address)?,
-        api_server(options, address, credentials)?,
-    ];
-    if options.controller_manager {
-        programs.push(controller_manager(options, address, credentials)?);
-    }
-    Ok(programs)
 }
 
 fn etcd(options: Options, folder: &Path, address: Ipv4Addr) -> anyhow::Result<Program> {

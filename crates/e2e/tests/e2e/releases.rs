@@ -5,6 +5,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use kube::api::PostParams;
 use outrigger_chart::{Chart, Profile, load_path};
 use outrigger_release::{
     Action, Cluster, Options, Outcome, ReleaseId, Rendering, execute, observe, past, plan, render,
@@ -14,6 +17,7 @@ use outrigger_testing::kubernetes::{self, RealKubernetes};
 use outrigger_testing::peers::{HELM3, HELM4, Peer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
 
 /// The folder of the chart.
 const CHART: &str = "chart";
@@ -88,9 +92,13 @@ metadata:
   annotations: {helm.sh/hook: test, helm.sh/hook-delete-policy: 'before-hook-creation,hook-succeeded'}
 ";
 
-/// A real server, one Helm, a chart in a folder.
+/// The server of all these tests. It goes when their process does.
+static KUBERNETES: OnceCell<RealKubernetes> = OnceCell::const_new();
+
+/// A namespace on a real server, one Helm, a chart in a folder.
 struct Stage {
-    kubernetes: RealKubernetes,
+    kubernetes: &'static RealKubernetes,
+    namespace: String,
     cluster: Cluster,
     helm: PathBuf,
     folder: TempDir,
@@ -98,12 +106,13 @@ struct Stage {
 }
 
 impl Stage {
-    async fn open(helm: Peer) -> anyhow::Result<Self> {
-        Self::with(helm, FILES).await
+    async fn open(helm: Peer, namespace: &str) -> anyhow::Result<Self> {
+        Self::with(helm, namespace, FILES).await
     }
 
-    async fn with(helm: Peer, files: &[(&str, &str)]) -> anyhow::Result<Self> {
-        let kubernetes = RealKubernetes::start(kubernetes::Options::default()).await?;
+    async fn with(helm: Peer, namespace: &str, files: &[(&str, &str)]) -> anyhow::Result<Self> {
+        let start = || RealKubernetes::start(kubernetes::Options::default());
+        let kubernetes = KUBERNETES.get_or_try_init(start).await?;
         let folder = tempfile::tempdir()?;
         for (name, text) in files {
             let path = folder.path().join(CHART).join(name);
@@ -111,13 +120,30 @@ impl Stage {
             fs_err::write(path, text)?;
         }
         let chart = load_path(&folder.path().join(CHART), Profile::Helm4, &mut |_| {})?;
-        Ok(Self {
-            cluster: Cluster::new(kubernetes.client()),
+        let stage = Self {
+            // Connections belong to the runtime of one test.
+            cluster: Cluster::new(kubernetes.new_client().await?),
             kubernetes,
+            namespace: format!("{namespace}-{}", helm.name),
             helm: helm.installed()?,
             folder,
             chart: Arc::new(chart),
-        })
+        };
+        stage.create_namespace().await?;
+        Ok(stage)
+    }
+
+    async fn create_namespace(&self) -> anyhow::Result<()> {
+        let namespaces: Api<Namespace> = Api::all(self.cluster.client().clone());
+        let namespace = serde_json::from_value(json!({"metadata": {"name": self.namespace}}))?;
+        namespaces
+            .create(&PostParams::default(), &namespace)
+            .await?;
+        Ok(())
+    }
+
+    fn id(&self, name: &str) -> ReleaseId {
+        ReleaseId::new(&self.namespace, name)
     }
 
     /// Runs Helm and gives back what it printed.
@@ -127,6 +153,7 @@ impl Stage {
             .args(args)
             .arg("--kubeconfig")
             .arg(self.kubernetes.kubeconfig())
+            .env("HELM_NAMESPACE", &self.namespace)
             .current_dir(self.folder.path())
             .env("HOME", self.folder.path())
             .output()?;
@@ -166,17 +193,23 @@ impl Stage {
         );
         let name = path.rsplit('/').next().context("a path has a name")?;
         let request = request.get(name, &kube::api::GetParams::default())?;
-        match self.kubernetes.client().request(request).await {
+        match self.cluster.client().request(request).await {
             Ok(object) => Ok(Some(object)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
+    /// An object of the namespace, by resource and name.
+    async fn own(&self, path: &str) -> anyhow::Result<Option<Value>> {
+        let namespace = &self.namespace;
+        self.get(&format!("/api/v1/namespaces/{namespace}/{path}"))
+            .await
+    }
+
     async fn data(&self, name: &str) -> anyhow::Result<Value> {
-        let path = format!("/api/v1/namespaces/default/configmaps/{name}");
-        let map = self.get(&path).await?.context("the map is there")?;
-        Ok(map["data"].clone())
+        let map = self.own(&format!("configmaps/{name}")).await?;
+        Ok(map.context("the map is there")?["data"].clone())
     }
 
     /// Status and revision of a release as Helm lists it.
@@ -197,8 +230,8 @@ fn state(status: &str, revision: &str) -> (String, String) {
 
 /// Every verb of Helm on a release that we made.
 async fn helm_goes_on_with_ours(helm: Peer) -> anyhow::Result<()> {
-    let stage = Stage::open(helm).await?;
-    let id = ReleaseId::new("default", "ours");
+    let stage = Stage::open(helm, "ours").await?;
+    let id = stage.id("ours");
     stage.deploy(&id, &json!({"v": "1", "extra": "x"})).await?;
     assert_eq!(stage.listed("ours")?, Some(state("deployed", "1")));
     let status = stage.helm_json(&["status", "ours", "-o", "json"])?;
@@ -268,9 +301,7 @@ async fn helm_goes_on_with_ours(helm: Peer) -> anyhow::Result<()> {
     assert_eq!(outcome.action, Action::Nothing, "{outcome:?}");
     stage.helm(&["uninstall", "ours"])?;
     assert_eq!(stage.listed("ours")?, None);
-    let map = stage
-        .get("/api/v1/namespaces/default/configmaps/ours-map")
-        .await?;
+    let map = stage.own("configmaps/ours-map").await?;
     ensure!(map.is_none(), "the map is still there");
     ensure!(past(&stage.cluster, &id).await?.is_empty());
     Ok(())
@@ -278,8 +309,8 @@ async fn helm_goes_on_with_ours(helm: Peer) -> anyhow::Result<()> {
 
 /// A release that Helm made is upgraded, rolled back and removed by us.
 async fn we_go_on_with_helms(helm: Peer) -> anyhow::Result<()> {
-    let stage = Stage::open(helm).await?;
-    let id = ReleaseId::new("default", "theirs");
+    let stage = Stage::open(helm, "theirs").await?;
+    let id = stage.id("theirs");
     stage.helm(&[
         "install",
         "theirs",
@@ -310,9 +341,7 @@ async fn we_go_on_with_helms(helm: Peer) -> anyhow::Result<()> {
     assert_eq!(stage.listed("theirs")?, Some(state("deployed", "3")));
     uninstall(&stage.cluster, &id, &[], &options, &|_| {}).await?;
     assert_eq!(stage.listed("theirs")?, None);
-    let secret = stage
-        .get("/api/v1/namespaces/default/secrets/theirs-secret")
-        .await?;
+    let secret = stage.own("secrets/theirs-secret").await?;
     ensure!(secret.is_none(), "the Secret is still there");
     Ok(())
 }
@@ -379,7 +408,7 @@ async fn we_go_on_with_releases_of_helm_4() -> anyhow::Result<()> {
 #[tokio::test]
 async fn our_objects_are_those_that_helm_4_makes_down_to_the_owners_of_fields() -> anyhow::Result<()>
 {
-    let stage = Stage::open(HELM4).await?;
+    let stage = Stage::open(HELM4, "same").await?;
     stage
         .deploy(&ReleaseId::new("one", "web"), &json!({"v": "1"}))
         .await?;
@@ -422,7 +451,6 @@ async fn our_objects_are_those_that_helm_4_makes_down_to_the_owners_of_fields() 
     Ok(())
 }
 
-/// Text that hardly shrinks.
 /// A chart whose subcharts are renamed, switched off and asked for values.
 const UMBRELLA: &[(&str, &str)] = &[
     (
@@ -451,7 +479,7 @@ dependencies:
 
 /// Subcharts count as Helm counts them: their defaults, what is imported, who is left.
 async fn helm_sees_the_subcharts_of_our_releases(helm: Peer) -> anyhow::Result<()> {
-    let stage = Stage::with(helm, UMBRELLA).await?;
+    let stage = Stage::with(helm, "subcharts", UMBRELLA).await?;
     for (case, values) in [
         json!({}),
         json!({"second": {"enabled": true, "size": 9}, "tags": {"rare": false}}),
@@ -461,9 +489,7 @@ async fn helm_sees_the_subcharts_of_our_releases(helm: Peer) -> anyhow::Result<(
     .enumerate()
     {
         let (ours, theirs) = (format!("ours-{case}"), format!("theirs-{case}"));
-        stage
-            .deploy(&ReleaseId::new("default", &ours), values)
-            .await?;
+        stage.deploy(&stage.id(&ours), values).await?;
         let file = stage.folder.path().join("values.json");
         fs_err::write(&file, values.to_string())?;
         let file = file.to_str().context("a temporary path is a text")?;
@@ -494,6 +520,7 @@ async fn helm_4_sees_the_subcharts_of_our_releases_as_of_its_own() -> anyhow::Re
     helm_sees_the_subcharts_of_our_releases(HELM4).await
 }
 
+/// Text that hardly shrinks.
 fn noise(characters: usize) -> String {
     let mut state = 7_u64;
     let letters = (0..characters).map(|_| {
@@ -507,7 +534,7 @@ fn noise(characters: usize) -> String {
 
 /// The record of such a release does not fit into a Secret; Helm could not have made it.
 async fn helm_takes_a_large_release_away(helm: Peer) -> anyhow::Result<()> {
-    let mut stage = Stage::open(helm).await?;
+    let mut stage = Stage::open(helm, "large").await?;
     let chart = Arc::get_mut(&mut stage.chart).context("nobody else has it")?;
     for name in ["one", "two"] {
         let map = json!({
@@ -519,20 +546,19 @@ async fn helm_takes_a_large_release_away(helm: Peer) -> anyhow::Result<()> {
             .templates
             .push(outrigger_chart::File::new(file, map.to_string()));
     }
-    let id = ReleaseId::new("default", "large");
-    stage.deploy(&id, &json!({"v": "1"})).await?;
-    let parts = "/api/v1/namespaces/default/secrets/sh.helm.release.v1.large.v1.part0";
-    ensure!(stage.get(parts).await?.is_some(), "the record has parts");
+    stage.deploy(&stage.id("large"), &json!({"v": "1"})).await?;
+    let parts = "secrets/sh.helm.release.v1.large.v1.part0";
+    ensure!(stage.own(parts).await?.is_some(), "the record has parts");
     assert_eq!(stage.listed("large")?, Some(state("deployed", "1")));
     stage.helm(&["status", "large"])?;
     stage.helm(&["get", "values", "large"])?;
     stage.helm(&["uninstall", "large"])?;
     for map in ["large-map", "large-one", "large-two"] {
-        let path = format!("/api/v1/namespaces/default/configmaps/{map}");
-        ensure!(stage.get(&path).await?.is_none(), "{map} is still there");
+        let path = format!("configmaps/{map}");
+        ensure!(stage.own(&path).await?.is_none(), "{map} is still there");
     }
     let gone = async {
-        while stage.get(parts).await?.is_some() {
+        while stage.own(parts).await?.is_some() {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
         anyhow::Ok(())

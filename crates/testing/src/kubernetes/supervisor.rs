@@ -1,6 +1,7 @@
 //! Starts programs that end with their owner: a small shell waits for the owner's end of a pipe to close.
 
 use std::fmt::Display;
+use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -47,6 +48,18 @@ impl Program {
     }
 }
 
+/// Runs the lines that it gets, until there are no more. Then all that they started goes.
+const SCRIPT: &str = r#"
+trap '' HUP INT TERM
+pids=
+while IFS= read -r line; do eval "$line"; done
+kill -9 $pids 2>/dev/null
+wait
+folder=$PWD
+cd /
+rm -rf "$folder"
+"#;
+
 /// Running programs and the folder they work in. When this is dropped or its process ends, both go.
 #[derive(Debug)]
 pub(super) struct Supervisor {
@@ -61,11 +74,10 @@ impl Supervisor {
         clippy::disallowed_methods,
         reason = "this is the port through which tests start servers"
     )]
-    pub(super) fn start(folder: TempDir, programs: &[Program]) -> anyhow::Result<Self> {
-        let script = script(programs);
+    pub(super) fn start(folder: TempDir) -> anyhow::Result<Self> {
         let folder = folder.keep();
         let shell = Command::new("sh")
-            .args(["-c", &script])
+            .args(["-c", SCRIPT])
             .current_dir(&folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -75,8 +87,16 @@ impl Supervisor {
         Ok(Self {
             shell,
             folder,
-            names: programs.iter().map(|program| program.name).collect(),
+            names: Vec::new(),
         })
+    }
+
+    /// Starts one more program.
+    pub(super) fn run(&mut self, program: &Program) -> anyhow::Result<()> {
+        let shell = self.shell.stdin.as_mut().context("the shell is there")?;
+        shell.write_all(program.line().as_bytes())?;
+        self.names.push(program.name);
+        Ok(())
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -112,15 +132,6 @@ fn tail(text: &str, lines: usize) -> String {
         .collect()
 }
 
-fn script(programs: &[Program]) -> String {
-    let mut script = "trap '' HUP INT TERM\npids=\n".to_owned();
-    script.extend(programs.iter().map(Program::line));
-    script.push_str(
-        "cat >/dev/null\nkill -9 $pids 2>/dev/null\nwait\nfolder=$PWD\ncd /\nrm -rf \"$folder\"\n",
-    );
-    script
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,7 +145,8 @@ mod tests {
             path: "sleep".into(),
             flags: vec!["1000".into()],
         };
-        let supervisor = Supervisor::start(folder, &[sleeper])?;
+        let mut supervisor = Supervisor::start(folder)?;
+        supervisor.run(&sleeper)?;
         assert!(path.exists());
         drop(supervisor);
         assert!(!path.exists());
