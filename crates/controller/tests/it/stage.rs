@@ -44,15 +44,21 @@ impl Stage {
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Options)) -> Self {
-        let mut stage = Self::without_controller().await;
-        stage.start(change);
+        let options = options(change);
+        let mut stage = Self::defined(options.compat).await;
+        stage.run(options);
         stage
     }
 
     pub(crate) async fn without_controller() -> Self {
+        Self::defined(false).await
+    }
+
+    /// A server that knows our kinds and, if wanted, those of others.
+    async fn defined(compat: bool) -> Self {
         let server = open().await;
         let client = Client::new(server.service(), "default");
-        definitions::install(&client, true).await.unwrap();
+        definitions::install(&client, compat).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         charts::write(
             folder.path(),
@@ -81,14 +87,10 @@ impl Stage {
 
     /// Starts a controller; its requests go over the wire that is counted and can be cut.
     pub(crate) fn start(&mut self, change: impl FnOnce(&mut Options)) {
-        let mut options = Options {
-            backoff: Backoff {
-                first: Duration::from_millis(50),
-                longest: Duration::from_millis(400),
-            },
-            ..Options::default()
-        };
-        change(&mut options);
+        self.run(options(change));
+    }
+
+    fn run(&mut self, options: Options) {
         let client = Client::new(self.wire.clone(), "default");
         self.stop = Arc::new(Notify::new());
         let stop = Arc::clone(&self.stop);
@@ -330,6 +332,19 @@ impl Stage {
             Err(_) => panic!("no event {reason}: {:#?}", self.events(name).await),
         }
     }
+}
+
+/// What most tests want, with a change.
+fn options(change: impl FnOnce(&mut Options)) -> Options {
+    let mut options = Options {
+        backoff: Backoff {
+            first: Duration::from_millis(50),
+            longest: Duration::from_millis(400),
+        },
+        ..Options::default()
+    };
+    change(&mut options);
+    options
 }
 
 /// A controller beside the one of the stage.

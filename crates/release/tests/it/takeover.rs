@@ -36,8 +36,8 @@ async fn at_each_request(
     run: impl AsyncFn(&Cluster, &Stage),
     after: impl AsyncFn(&Stage, &str),
 ) {
+    let stage = Stage::open().await;
     for requests in 0.. {
-        let stage = Stage::open().await;
         match before {
             Before::Nothing => {}
             Before::Begun => begin(&stage, chart).await,
@@ -49,11 +49,20 @@ async fn at_each_request(
             () = line.died.notified() => false,
         };
         after(&stage, &format!("after request {requests}")).await;
-        stage.close().await;
         if is_done {
             break;
         }
+        clear(&stage).await;
     }
+    stage.close().await;
+}
+
+/// Makes the stage as it was at first.
+async fn clear(stage: &Stage) {
+    if !stage.statuses().await.is_empty() {
+        stage.uninstall(&options()).await.unwrap();
+    }
+    assert_eq!(stage.objects().await, BTreeSet::new());
 }
 
 async fn install(cluster: &Cluster, stage: &Stage, chart: &Arc<Chart>, values: &Value) {
