@@ -11,12 +11,12 @@ use super::failure::OpenError;
 /// Objects hold secrets: only the owner reads the files.
 const FILE_MODE: u32 = 0o600;
 
-/// A folder that this store has for itself until it is dropped, also if the process is killed.
+/// A folder that this store has for itself until it is dropped.
 #[derive(Debug)]
 pub(in crate::store) struct Folder {
     path: PathBuf,
-    /// The system releases the lock with the file.
-    _lock: fs_err::File,
+    /// The system releases the lock with the file, also if the process is killed.
+    lock: fs_err::File,
 }
 
 impl Folder {
@@ -34,7 +34,7 @@ impl Folder {
         match lock.try_lock() {
             Ok(()) => Ok(Self {
                 path: path.to_owned(),
-                _lock: lock,
+                lock,
             }),
             Err(TryLockError::WouldBlock) => Err(OpenError::InUse {
                 folder: path.to_owned(),
@@ -50,6 +50,14 @@ impl Folder {
     /// The file with all objects.
     pub(super) fn store(&self) -> PathBuf {
         self.path.join("store.redb")
+    }
+}
+
+impl Drop for Folder {
+    /// A process that is just being started by another thread has the file too, until it becomes another program.
+    fn drop(&mut self) {
+        // If this fails, the lock goes with the file.
+        let _ = self.lock.unlock();
     }
 }
 
@@ -85,4 +93,24 @@ fn options() -> fs_err::OpenOptions {
     let mut options = fs_err::OpenOptions::new();
     options.read(true).write(true).create(true).mode(FILE_MODE);
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_free_though_a_new_process_still_has_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Folder::lock(folder.path()).unwrap();
+        assert!(matches!(
+            Folder::lock(folder.path()),
+            Err(OpenError::InUse { .. })
+        ));
+        // What a process has between fork and exec.
+        let copy = first.lock.file().try_clone().unwrap();
+        drop(first);
+        Folder::lock(folder.path()).unwrap();
+        drop(copy);
+    }
 }
