@@ -256,11 +256,15 @@ proptest! {
     }
 
     #[test]
-    fn what_is_shown_of_a_quantity_does_not_change_for_ever(text in "[-+]?[0-9.]{0,30}[eEinumkKMGTP]{0,2}[-+]?[0-9]{0,12}") {
+    fn what_is_shown_of_a_quantity_is_shown_the_same_again(text in "[-+]?[0-9.]{0,30}[eEinumkKMGTP]{0,2}[-+]?[0-9]{0,12}") {
         if let Some(shown) = quantity::canonical(&text) {
             // A binary amount may become a decimal one, on the real server too.
-            let again = quantity::canonical(&shown).unwrap();
-            prop_assert_eq!(quantity::canonical(&again), Some(again));
+            let becomes_decimal = text.ends_with('i') && !shown.ends_with('i');
+            let again = quantity::canonical(&shown);
+            prop_assert!(again.is_some());
+            if !becomes_decimal {
+                prop_assert_eq!(again, Some(shown));
+            }
         }
     }
 }

@@ -26,7 +26,10 @@ pub(crate) async fn remove(pass: &mut Pass, force: bool) -> bool {
     pass.tries.began.get_or_insert_with(Instant::now);
     pass.draft.removing("");
     let what = inventory::text(&pass.facts.status.inventory);
-    if let Err(trouble) = pass.withdraw().await {
+    // A deletion is never taken back; a plugin that is switched off may be switched on again.
+    if !decide::is_deleted(&pass.saved)
+        && let Err(trouble) = pass.withdraw().await
+    {
         pass.handle(trouble);
         return false;
     }

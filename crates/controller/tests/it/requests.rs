@@ -81,8 +81,7 @@ async fn a_removal_asks_for_the_records_and_is_done_once() {
             .count()
     };
     let plugin = "/apis/outrigger.dev/v1beta1/namespaces/default/plugins/first";
-    // That it is being removed, and the finalizer.
-    assert_eq!(count(&format!("PATCH {plugin}")), 2, "{requests:#?}");
+    assert_eq!(count(&format!("PATCH {plugin}")), 1, "{requests:#?}");
     let record = "/api/v1/namespaces/default/secrets/sh.helm.release.v1.first.v1";
     assert_eq!(count(&format!("GET {record}")), 1, "{requests:#?}");
     // No kinds went with it.

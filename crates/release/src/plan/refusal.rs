@@ -12,7 +12,7 @@ pub enum Refusal {
         foreign: Vec<String>,
     },
     /// Objects are for namespaces that are not there.
-    #[error("unable to continue with {verb}: {}", nowhere(.objects))]
+    #[error("unable to continue with {verb}: {}", complaints(.objects))]
     NoNamespace {
         verb: &'static str,
         objects: Vec<ObjectId>,
@@ -45,7 +45,7 @@ impl Refusal {
 }
 
 /// Each object with the words of the server.
-fn nowhere(objects: &[ObjectId]) -> String {
+fn complaints(objects: &[ObjectId]) -> String {
     let complaint = |object: &ObjectId| {
         let namespace = object.namespace.as_deref().unwrap_or_default();
         format!("{object}: namespaces {namespace:?} not found")

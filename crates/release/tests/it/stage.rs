@@ -53,10 +53,11 @@ impl Stage {
         self.server.close().await;
     }
 
-    /// A cluster whose connection breaks after so many requests, when the server has done what one more says.
-    pub(crate) fn dying(&self, requests: usize) -> (Cluster, Arc<Line>) {
+    /// A cluster whose connection breaks after so many requests.
+    pub(crate) fn dying(&self, requests: usize, at: Death) -> (Cluster, Arc<Line>) {
         let line = Arc::new(Line {
             left: AtomicUsize::new(requests),
+            at,
             died: Notify::new(),
             log: Mutex::new(Vec::new()),
         });
@@ -69,7 +70,7 @@ impl Stage {
 
     /// A cluster whose requests are written down.
     pub(crate) fn counting(&self) -> (Cluster, Arc<Line>) {
-        self.dying(usize::MAX)
+        self.dying(usize::MAX, Death::BeforeTheServer)
     }
 
     /// The names of all objects in the namespace that a release can have, without those of the server.
@@ -185,9 +186,19 @@ pub(crate) async fn deploy(
     execute(cluster, plan, options, progress).await
 }
 
+/// What breaks when a connection does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Death {
+    /// The last request never gets to the server.
+    BeforeTheServer,
+    /// The server does what the last request says, and nobody hears of it.
+    AfterTheServer,
+}
+
 /// A connection, what went over it, and when it breaks.
 pub(crate) struct Line {
     left: AtomicUsize,
+    at: Death,
     pub(crate) died: Notify,
     pub(crate) log: Mutex<Vec<String>>,
 }
@@ -226,9 +237,11 @@ impl tower_service::Service<Request<Body>> for Dying {
                 .is_err();
             let entry = format!("{} {}", request.method(), request.uri());
             line.log.lock().unwrap().push(entry);
-            let answer = service.answer(request).await;
             if !is_last {
-                return Ok(answer);
+                return Ok(service.answer(request).await);
+            }
+            if line.at == Death::AfterTheServer {
+                service.answer(request).await;
             }
             line.died.notify_one();
             std::future::pending().await

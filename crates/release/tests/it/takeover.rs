@@ -9,7 +9,9 @@ use outrigger_release::{Cluster, Options};
 use serde_json::{Value, json};
 
 use crate::charts::{WEB_OBJECTS, chart, hook, web};
-use crate::stage::{Stage, deploy};
+use crate::stage::{Death, Stage, deploy};
+
+const DEATHS: [Death; 2] = [Death::BeforeTheServer, Death::AfterTheServer];
 
 /// What is there before the run that is killed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,8 +30,8 @@ fn options() -> Options {
     }
 }
 
-/// Kills a run after each of its requests, when the server has done what it says and nobody has heard of it. Then
-/// `after` looks at what is left, and where that was.
+/// Kills a run at each of its requests, before and after the server did it; then `after` looks at what is left, and
+/// where that was.
 async fn at_each_request(
     chart: &Arc<Chart>,
     before: Before,
@@ -37,22 +39,24 @@ async fn at_each_request(
     after: impl AsyncFn(&Stage, &str),
 ) {
     let stage = Stage::open().await;
-    for requests in 0.. {
-        match before {
-            Before::Nothing => {}
-            Before::Begun => begin(&stage, chart).await,
-            Before::Installed => install(&stage.cluster, &stage, chart, &json!({})).await,
+    for death in DEATHS {
+        for requests in 0.. {
+            match before {
+                Before::Nothing => {}
+                Before::Begun => begin(&stage, chart).await,
+                Before::Installed => install(&stage.cluster, &stage, chart, &json!({})).await,
+            }
+            let (cluster, line) = stage.dying(requests, death);
+            let is_done = tokio::select! {
+                () = Box::pin(run(&cluster, &stage)) => true,
+                () = line.died.notified() => false,
+            };
+            after(&stage, &format!("{death:?} {requests}")).await;
+            clear(&stage).await;
+            if is_done {
+                break;
+            }
         }
-        let (cluster, line) = stage.dying(requests);
-        let is_done = tokio::select! {
-            () = Box::pin(run(&cluster, &stage)) => true,
-            () = line.died.notified() => false,
-        };
-        after(&stage, &format!("after request {requests}")).await;
-        if is_done {
-            break;
-        }
-        clear(&stage).await;
     }
     stage.close().await;
 }
@@ -73,7 +77,7 @@ async fn install(cluster: &Cluster, stage: &Stage, chart: &Arc<Chart>, values: &
 /// Kills an installation as soon as its record is there.
 async fn begin(stage: &Stage, chart: &Arc<Chart>) {
     for requests in 0.. {
-        let (cluster, line) = stage.dying(requests);
+        let (cluster, line) = stage.dying(requests, Death::AfterTheServer);
         let values = json!({});
         tokio::select! {
             () = Box::pin(install(&cluster, stage, chart, &values)) => {}
@@ -147,34 +151,28 @@ async fn an_upgrade_killed_at_any_request_is_taken_over_by_another_one() {
     .await;
 }
 
-#[tokio::test]
-async fn an_installation_that_follows_a_killed_one_and_is_killed_too_leaves_no_open_record() {
+/// A change is killed and asked for again: these records are left.
+async fn ask_again(before: Before, expected: [&str; 2]) {
     let chart = web();
     let second = json!({"map": "two"});
     let run = async |cluster: &Cluster, stage: &Stage| {
         install(cluster, stage, &chart, &second).await;
     };
-    at_each_request(&chart, Before::Begun, run, async |stage, place| {
+    at_each_request(&chart, before, run, async |stage, place| {
         install(&stage.cluster, stage, &chart, &second).await;
-        let expected = ["1 failed", "2 deployed"];
         assert_eq!(stage.statuses().await, expected, "{place}");
     })
     .await;
 }
 
 #[tokio::test]
+async fn an_installation_that_follows_a_killed_one_and_is_killed_too_leaves_no_open_record() {
+    ask_again(Before::Begun, ["1 failed", "2 deployed"]).await;
+}
+
+#[tokio::test]
 async fn an_upgrade_killed_at_any_request_and_asked_for_again_leaves_one_deployed_record() {
-    let chart = web();
-    let second = json!({"map": "two"});
-    let run = async |cluster: &Cluster, stage: &Stage| {
-        install(cluster, stage, &chart, &second).await;
-    };
-    at_each_request(&chart, Before::Installed, run, async |stage, place| {
-        install(&stage.cluster, stage, &chart, &second).await;
-        let expected = ["1 superseded", "2 deployed"];
-        assert_eq!(stage.statuses().await, expected, "{place}");
-    })
-    .await;
+    ask_again(Before::Installed, ["1 superseded", "2 deployed"]).await;
 }
 
 #[tokio::test]
