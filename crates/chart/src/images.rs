@@ -160,11 +160,11 @@ impl Finder<'_> {
                 }
             }
             (_, Plain::Str(image))
-                if self.is_custom && names_an_image(key) && looks_like_image(image) =>
+                if self.is_custom && is_image_key(key) && is_reference(image) =>
             {
                 self.push(image, path.to_owned(), Origin::Field);
             }
-            (_, Plain::Map(_)) if self.is_custom && names_an_image(key) => {
+            (_, Plain::Map(_)) if self.is_custom && is_image_key(key) => {
                 if let Some(image) = assemble(value) {
                     self.push(&image, path.to_owned(), Origin::Field);
                 }
@@ -224,8 +224,8 @@ impl Finder<'_> {
     }
 }
 
-/// `image`, `baseImage`, `sidecarImage`, ...
-fn names_an_image(key: &str) -> bool {
+/// Whether a field of a custom resource may be an image: `image`, `baseImage`, `sidecarImage`, ...
+pub fn is_image_key(key: &str) -> bool {
     key == "image" || key.ends_with("Image")
 }
 
@@ -252,11 +252,11 @@ fn assemble(parts: &Plain) -> Option<String> {
         let digest = digest.strip_prefix("sha256:").unwrap_or(&digest);
         image = format!("{image}@sha256:{digest}");
     }
-    looks_like_image(&image).then_some(image)
+    is_reference(&image).then_some(image)
 }
 
-/// Something that a container runtime would accept as a reference.
-fn looks_like_image(text: &str) -> bool {
+/// Whether a container runtime accepts the text as an image reference.
+pub fn is_reference(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "./-_:@+".contains(c);
     let (name, digest) = text.split_once('@').unwrap_or((text, "sha256:0"));
     let last = name.rsplit('/').next().unwrap_or(name);
@@ -269,8 +269,8 @@ fn looks_like_image(text: &str) -> bool {
         && name.split('/').all(|part| !part.is_empty())
 }
 
-/// A reference with a registry host and a tag or digest.
-fn is_full_reference(text: &str) -> bool {
+/// Whether the text is an image reference with a registry host and a tag or digest.
+pub fn is_full_reference(text: &str) -> bool {
     let Some((host, rest)) = text.split_once('/') else {
         return false;
     };
@@ -278,7 +278,7 @@ fn is_full_reference(text: &str) -> bool {
         .rsplit('/')
         .next()
         .is_some_and(|last| last.contains(':') || last.contains("@sha256:"));
-    host.contains('.') && !host.starts_with('.') && has_tag && looks_like_image(text)
+    host.contains('.') && !host.starts_with('.') && has_tag && is_reference(text)
 }
 
 #[cfg(test)]

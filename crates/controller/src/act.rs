@@ -12,9 +12,7 @@ use kube::Client;
 use outrigger_api::duration;
 use outrigger_api::plugin::{CrdPolicy, InventoryEntry, Plugin};
 use outrigger_chart::manifest::hook::Event as HookEvent;
-use outrigger_release::{
-    Action, Cluster, Crds, Failure, Outcome, Progress, ReleaseId, Rule, Rules,
-};
+use outrigger_release::{Action, ActionError, Cluster, Outcome, Progress, ReleaseId, Rule, Rules};
 
 use crate::conditions::{APPLIED, RENDERED};
 use crate::context::Context;
@@ -93,11 +91,11 @@ pub(crate) fn release_id(plugin: &Plugin) -> ReleaseId {
     ReleaseId::new(plugin.release_namespace(), plugin.release_name())
 }
 
-fn crds(plugin: &Plugin) -> Crds {
+fn crds(plugin: &Plugin) -> outrigger_release::CrdPolicy {
     match plugin.spec.crds {
-        CrdPolicy::Create => Crds::Create,
-        CrdPolicy::Replace => Crds::Replace,
-        CrdPolicy::Skip => Crds::Skip,
+        CrdPolicy::Create => outrigger_release::CrdPolicy::Create,
+        CrdPolicy::Replace => outrigger_release::CrdPolicy::Replace,
+        CrdPolicy::Skip => outrigger_release::CrdPolicy::Skip,
     }
 }
 
@@ -106,7 +104,7 @@ fn options(
     controller: &crate::Options,
     plugin: &Plugin,
 ) -> Result<outrigger_release::Options, Trouble> {
-    let health = read_rules(plugin)
+    let health_rules = read_rules(plugin)
         .map_err(|error| Trouble::Refuse(Obstacle::new("BadHealthRule", error.to_string())))?;
     let defaults = outrigger_release::Options::default();
     let timeout = plugin.spec.timeout.as_deref().and_then(duration::parse);
@@ -114,10 +112,10 @@ fn options(
         timeout: timeout.unwrap_or(defaults.timeout),
         wait: false,
         rollback_on_failure: plugin.spec.rollback,
-        history: plugin.history_limit() as usize,
+        max_history: plugin.history_limit() as usize,
         crds: crds(plugin),
         create_namespace: true,
-        health,
+        health_rules,
         now: controller.now,
         ..defaults
     })
@@ -173,7 +171,7 @@ async fn put_right(
     let mut options = options(controller, plugin)?;
     options.rollback_on_failure = false;
     // Whoever asks for correction wants the fields back.
-    options.force = true;
+    options.force_conflicts = true;
     let desired = material::desired(controller, plugin, wanted).await?;
     let (past, desired) = (desired.past, desired.desired);
     let deployed = past.deployed().map(|record| record.revision);
@@ -184,7 +182,7 @@ async fn put_right(
     let is_same = matches!(plan.action, Action::Repair | Action::Nothing);
     match deployed {
         Some(revision) if !is_same => {
-            options.hooks = false;
+            options.run_hooks = false;
             let id = release_id(plugin);
             let sink = |progress| listener.hear(progress);
             let back = outrigger_release::rollback(cluster, &id, Some(revision), &options, &sink);
@@ -195,24 +193,24 @@ async fn put_right(
 }
 
 /// What a failed release means for the plugin.
-pub(super) fn failed(failure: &Failure) -> Trouble {
+pub(super) fn failed(failure: &ActionError) -> Trouble {
     let cluster = failure.cluster_error();
     let reason = match failure {
-        Failure::Refused(_) => "Refused",
-        Failure::Hook { .. } => "HookFailed",
-        Failure::Unhealthy(_) => "Unhealthy",
-        Failure::TimedOut => "Timeout",
-        Failure::Removal(_) => "RemovalFailed",
-        Failure::RolledBack { .. } | Failure::Uninstalled { .. } => "RolledBack",
-        Failure::Stuck { .. } => "RollbackFailed",
-        Failure::Cluster(_) | Failure::Apply(_) => "ApplyFailed",
+        ActionError::Rejected(_) => "Refused",
+        ActionError::Hook { .. } => "HookFailed",
+        ActionError::Wait(_) => "Unhealthy",
+        ActionError::TimedOut => "Timeout",
+        ActionError::Delete(_) => "RemovalFailed",
+        ActionError::RolledBack { .. } | ActionError::Uninstalled { .. } => "RolledBack",
+        ActionError::RollbackFailed { .. } => "RollbackFailed",
+        ActionError::Cluster(_) | ActionError::Apply(_) => "ApplyFailed",
     };
     let reason = match cluster {
         Some(error) if error.is_forbidden() => "Forbidden",
         Some(error) if error.is_transient() => "Unreachable",
         _ => reason,
     };
-    let mut message = failure.text();
+    let mut message = failure.full_message();
     if let Some(hint) = failure.hint() {
         message.push_str(&format!(" ({hint})"));
     }

@@ -395,6 +395,6 @@ fn verdict(health: Health) -> Verdict {
         Health::Failed(why) => Verdict::Failed(why),
         Health::InProgress(why) => Verdict::Progressing(why),
         Health::Terminating => Verdict::Progressing("is being deleted".to_owned()),
-        Health::Missing => Verdict::Failed("is gone".to_owned()),
+        Health::NotFound => Verdict::Failed("is gone".to_owned()),
     }
 }

@@ -16,7 +16,7 @@ use kube::client::Body;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use outrigger_api::plugin::Plugin;
-use outrigger_release::{Cluster, Presence};
+use outrigger_release::{Cluster, ExistenceCache};
 
 use crate::objects::Place;
 use crate::references::{Reference, Source, Version};
@@ -90,7 +90,7 @@ struct Made {
 pub(crate) struct Targets {
     client: Client,
     /// What the watches tell of the cluster that the controller is in.
-    presence: Arc<Presence>,
+    presence: Arc<ExistenceCache>,
     made: Mutex<HashMap<(Place, Option<String>), Made>>,
 }
 
@@ -110,7 +110,7 @@ impl Targets {
     }
 
     /// Where to tell what there is at a place; nowhere if nobody asks.
-    pub(crate) fn presence(&self, place: &Place) -> Option<Arc<Presence>> {
+    pub(crate) fn presence(&self, place: &Place) -> Option<Arc<ExistenceCache>> {
         (*place == Place::Here).then(|| Arc::clone(&self.presence))
     }
 
@@ -194,7 +194,7 @@ impl Targets {
         };
         // An account must see for itself what it may see.
         let presence = self.presence(place).filter(|_| user.is_none());
-        let cluster = Cluster::with_presence(client, presence.unwrap_or_default());
+        let cluster = Cluster::with_existence_cache(client, presence.unwrap_or_default());
         let made = Made {
             version,
             cluster: cluster.clone(),

@@ -15,7 +15,7 @@ use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use outrigger_api::plugin::Plugin;
 use outrigger_api::repository::Repository;
-use outrigger_release::Presence;
+use outrigger_release::ExistenceCache;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::Sender;
 use tokio::task::AbortHandle;
@@ -156,7 +156,7 @@ pub(crate) fn objects(
     place: Place,
     kind: Kind,
     has_rules: bool,
-    presence: Option<Arc<Presence>>,
+    presence: Option<Arc<ExistenceCache>>,
     news: Sender<News>,
 ) -> Watch {
     spawn(async move {

@@ -1,26 +1,25 @@
-//! What is done to a release.
+//! The actions that a plan can perform on a release.
 
 use std::fmt;
 
 use outrigger_chart::manifest::hook::Event;
 use serde::{Deserialize, Serialize};
 
-/// What is done to a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// No revision of it was ever deployed.
+    /// No revision has been deployed yet.
     Install,
     Upgrade,
     Rollback,
-    /// The revision stays; objects that were changed or removed by others are put right.
+    /// Corrects drift in the deployed revision; makes no new revision.
     Repair,
-    /// All is as it should be.
+    /// The deployed revision is up to date.
     Nothing,
 }
 
 impl Action {
-    /// The hooks that run before and after objects are applied.
+    /// The hook events before and after the objects are applied.
     pub(crate) fn hooks(self) -> Option<(Event, Event)> {
         Some(match self {
             Self::Install => (Event::PreInstall, Event::PostInstall),
@@ -30,8 +29,7 @@ impl Action {
         })
     }
 
-    /// Whether a revision is recorded.
-    pub(crate) fn is_recorded(self) -> bool {
+    pub(crate) fn makes_revision(self) -> bool {
         self.hooks().is_some()
     }
 }

@@ -1,8 +1,8 @@
-//! A cluster: a client, and what the server serves, remembered for a while.
+//! A cluster: its client, the cached discovery, and the limits that all releases share.
 
-mod follow;
-mod kinds;
-mod presence;
+mod api_resources;
+mod await_condition;
+mod existence;
 mod requests;
 
 use std::fmt;
@@ -18,24 +18,27 @@ use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::id::ObjectId;
-use crate::record::chart::ChartTexts;
+use crate::record::chart::ChartCache;
 
-pub(crate) use follow::{Verdict, follow};
-pub(crate) use kinds::Kinds;
-pub use presence::Presence;
-pub(crate) use requests::{Apply, Deleted};
+pub(crate) use api_resources::ApiResources;
+pub(crate) use await_condition::await_condition;
+pub use existence::ExistenceCache;
+pub(crate) use requests::{ApplyOptions, DeleteOutcome};
 
-/// How long it is believed what the server serves, if nothing that we do changes it.
-const BELIEVED_FOR: Duration = Duration::from_secs(10);
+/// Requests of one operation at a time.
+pub(crate) const CONCURRENT_REQUESTS: usize = 16;
 
-/// Requests that are under way at a time, of all releases together. Each has a connection of its own: more of them only
-/// keep the server busy with greetings.
-const REQUESTS: usize = 32;
+/// Requests of all releases at a time. Each uses a connection of its own, and more connections only cost the API server
+/// more handshakes.
+const MAX_REQUESTS: usize = 32;
 
-/// Parsed templates that one render may keep for the next.
-const PARSED_BYTES: usize = 8 << 20;
+/// How long discovery is cached if nothing invalidates it.
+const DISCOVERY_TTL: Duration = Duration::from_secs(10);
 
-/// A cluster. Cheap to clone; clones share what they know.
+/// Size of a cache of parsed templates.
+const PARSE_CACHE_BYTES: usize = 8 << 20;
+
+/// A cluster. Cheap to clone; clones share all caches and limits.
 #[derive(Clone)]
 pub struct Cluster {
     inner: Arc<Inner>,
@@ -43,22 +46,21 @@ pub struct Cluster {
 
 struct Inner {
     client: Client,
-    known: Mutex<Option<Known>>,
-    /// Held by the one that asks the server.
-    asking: tokio::sync::Mutex<()>,
-    /// Templates that were parsed, for whoever renders next.
-    parsed: Mutex<Vec<ParseCache>>,
-    /// Rendering takes processors; more at a time than there are only takes memory.
+    discovery: Mutex<Option<Discovery>>,
+    /// Held during discovery, so that concurrent callers share one.
+    discovering: tokio::sync::Mutex<()>,
+    /// Caches of parsed templates that no render uses at the moment.
+    parse_caches: Mutex<Vec<ParseCache>>,
     renders: Semaphore,
     requests: Semaphore,
-    presence: Arc<Presence>,
-    charts: ChartTexts,
+    existence: Arc<ExistenceCache>,
+    charts: ChartCache,
 }
 
 #[derive(Clone)]
-struct Known {
-    since: Instant,
-    kinds: Arc<Kinds>,
+struct Discovery {
+    started: Instant,
+    resources: Arc<ApiResources>,
 }
 
 impl fmt::Debug for Cluster {
@@ -69,21 +71,21 @@ impl fmt::Debug for Cluster {
 
 impl Cluster {
     pub fn new(client: Client) -> Self {
-        Self::with_presence(client, Arc::default())
+        Self::with_existence_cache(client, Arc::default())
     }
 
-    /// A cluster of which somebody tells what is there.
-    pub fn with_presence(client: Client, presence: Arc<Presence>) -> Self {
+    /// A cluster whose existence cache is fed by watches.
+    pub fn with_existence_cache(client: Client, existence: Arc<ExistenceCache>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 client,
-                known: Mutex::new(None),
-                asking: tokio::sync::Mutex::new(()),
-                parsed: Mutex::new(Vec::new()),
-                renders: Semaphore::new(renders_at_once()),
-                requests: Semaphore::new(REQUESTS),
-                presence,
-                charts: ChartTexts::default(),
+                discovery: Mutex::new(None),
+                discovering: tokio::sync::Mutex::new(()),
+                parse_caches: Mutex::new(Vec::new()),
+                renders: Semaphore::new(max_renders()),
+                requests: Semaphore::new(MAX_REQUESTS),
+                existence,
+                charts: ChartCache::default(),
             }),
         }
     }
@@ -92,106 +94,110 @@ impl Cluster {
         &self.inner.client
     }
 
-    /// Makes a request when it is its turn.
+    /// Sends a request, within the limit on concurrent requests.
     pub(crate) async fn request<T: DeserializeOwned>(
         &self,
         request: http::Request<Vec<u8>>,
     ) -> Result<T, kube::Error> {
-        // It is never closed.
-        let _turn = self.inner.requests.acquire().await;
+        // The semaphore is never closed.
+        let _permit = self.inner.requests.acquire().await;
         self.inner.client.request(request).await
     }
 
-    pub(crate) fn presence(&self) -> &Presence {
-        &self.inner.presence
+    pub(crate) fn existence(&self) -> &ExistenceCache {
+        &self.inner.existence
     }
 
-    /// What charts see as `.Capabilities`.
+    /// The `.Capabilities` of templates.
     pub async fn capabilities(&self) -> Result<Capabilities, Error> {
-        Ok(self.kinds().await?.capabilities().clone())
+        Ok(self.api_resources().await?.capabilities().clone())
     }
 
-    /// Forgets what the server serves, because that may have changed.
-    pub fn forget(&self) {
-        *lock(&self.inner.known) = None;
+    /// Drops the cached discovery, because the served API resources may have changed.
+    pub fn invalidate_discovery(&self) {
+        *lock(&self.inner.discovery) = None;
     }
 
-    /// The full name of an object as it stands in a manifest: objects of namespaced kinds get the namespace of the
-    /// release if they name none.
-    pub async fn resolve(&self, object: &ObjectId, namespace: &str) -> Result<ObjectId, Error> {
-        let kinds = self.kinds_with(&object.api_version, &object.kind).await?;
-        kinds
-            .resolve(object, namespace)
-            .ok_or_else(|| unknown(object))
+    /// Sets the namespace of an object: none for cluster-scoped kinds, `default_namespace` if it has none.
+    pub async fn resolve(
+        &self,
+        object: &ObjectId,
+        default_namespace: &str,
+    ) -> Result<ObjectId, Error> {
+        let (version, kind) = (&object.api_version, &object.kind);
+        let resources = self.api_resources_with(version, kind).await?;
+        resources
+            .resolve(object, default_namespace)
+            .ok_or_else(|| unknown_kind(object))
     }
 
-    pub(crate) fn charts(&self) -> &ChartTexts {
+    pub(crate) fn charts(&self) -> &ChartCache {
         &self.inner.charts
     }
 
-    /// Waits for its turn to render.
-    pub(crate) async fn turn_to_render(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+    /// Waits until another render may run.
+    pub(crate) async fn acquire_render(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
         self.inner.renders.acquire().await.ok()
     }
 
-    /// Runs something with a cache of parsed templates.
-    pub(crate) fn with_parsed<T>(&self, run: impl FnOnce(&mut ParseCache) -> T) -> T {
-        let cache = lock(&self.inner.parsed).pop();
-        let mut cache = cache.unwrap_or_else(|| ParseCache::new(PARSED_BYTES));
-        let result = run(&mut cache);
-        lock(&self.inner.parsed).push(cache);
+    /// Runs a render with a cache of parsed templates.
+    pub(crate) fn with_parse_cache<T>(&self, render: impl FnOnce(&mut ParseCache) -> T) -> T {
+        let cache = lock(&self.inner.parse_caches).pop();
+        let mut cache = cache.unwrap_or_else(|| ParseCache::new(PARSE_CACHE_BYTES));
+        let result = render(&mut cache);
+        lock(&self.inner.parse_caches).push(cache);
         result
     }
 
-    /// What the server serves.
-    pub(crate) async fn kinds(&self) -> Result<Arc<Kinds>, Error> {
-        self.kinds_since(Instant::now().checked_sub(BELIEVED_FOR))
+    /// The API resources that the server serves, possibly cached.
+    pub(crate) async fn api_resources(&self) -> Result<Arc<ApiResources>, Error> {
+        self.discovered_since(Instant::now().checked_sub(DISCOVERY_TTL))
             .await
     }
 
-    /// The same, asked again if this kind is not among it.
-    pub(crate) async fn kinds_with(
+    /// Like [`Self::api_resources`], but repeats a cached discovery that lacks this kind.
+    pub(crate) async fn api_resources_with(
         &self,
         api_version: &str,
         kind: &str,
-    ) -> Result<Arc<Kinds>, Error> {
-        let begin = Instant::now();
-        let kinds = self.kinds().await?;
-        if kinds.find(api_version, kind).is_some() {
-            return Ok(kinds);
+    ) -> Result<Arc<ApiResources>, Error> {
+        let now = Instant::now();
+        let resources = self.api_resources().await?;
+        if resources.find(api_version, kind).is_some() {
+            return Ok(resources);
         }
-        self.kinds_since(Some(begin)).await
+        self.discovered_since(Some(now)).await
     }
 
-    async fn kinds_since(&self, since: Option<Instant>) -> Result<Arc<Kinds>, Error> {
-        let known = || {
-            let known = lock(&self.inner.known).clone();
-            known.filter(|known| since.is_none_or(|since| known.since >= since))
+    async fn discovered_since(&self, since: Option<Instant>) -> Result<Arc<ApiResources>, Error> {
+        let cached = || {
+            let discovery = lock(&self.inner.discovery).clone();
+            discovery.filter(|cached| since.is_none_or(|since| cached.started >= since))
         };
-        if let Some(known) = known() {
-            return Ok(known.kinds);
+        if let Some(cached) = cached() {
+            return Ok(cached.resources);
         }
-        let _asking = self.inner.asking.lock().await;
-        if let Some(known) = known() {
-            return Ok(known.kinds);
+        let _discovering = self.inner.discovering.lock().await;
+        if let Some(cached) = cached() {
+            return Ok(cached.resources);
         }
-        let begin = Instant::now();
-        let kinds = Arc::new(kinds::discover(&self.inner.client).await?);
-        *lock(&self.inner.known) = Some(Known {
-            since: begin,
-            kinds: Arc::clone(&kinds),
+        let started = Instant::now();
+        let resources = Arc::new(api_resources::discover(&self.inner.client).await?);
+        *lock(&self.inner.discovery) = Some(Discovery {
+            started,
+            resources: Arc::clone(&resources),
         });
-        Ok(kinds)
+        Ok(resources)
     }
 }
 
-/// One for each processor, and as many again that wait for answers to `lookup`.
-fn renders_at_once() -> usize {
+/// One render per core, and as many that wait for responses to `lookup`.
+fn max_renders() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| cores.get() * 2)
 }
 
-pub(crate) fn unknown(object: &ObjectId) -> Error {
+pub(crate) fn unknown_kind(object: &ObjectId) -> Error {
     Error::UnknownKinds(vec![object.clone()])
 }
 
@@ -200,4 +206,4 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-pub(crate) use kinds::tests::usual as kinds_for_tests;
+pub(crate) use api_resources::tests::api_resources_for_tests;

@@ -1,4 +1,4 @@
-//! What a release should be: objects, hooks and definitions, with all that its record will say.
+//! The desired state of a release: objects, hooks, CRDs, and the contents of its record.
 
 mod images;
 mod objects;
@@ -12,25 +12,26 @@ use outrigger_chart::{Chart, Profile};
 use serde_json::{Map, Value};
 
 use crate::action::Action;
-use crate::cluster::{Cluster, Kinds};
+use crate::cluster::{ApiResources, Cluster};
 use crate::error::Error;
+use crate::history::History;
 use crate::id::{ObjectId, ReleaseId};
 use crate::ownership;
-use crate::past::Past;
-use crate::record::{Hook, Info, Record, SERVER_SIDE, Status, StoredChart, Title, push_document};
-use crate::render::Ran;
+use crate::record::{
+    ChartSummary, Hook, Info, Record, SERVER_SIDE, Status, StoredChart, push_document,
+};
+use crate::render::RenderOutput;
 
-pub use images::Image;
 pub(crate) use objects::parse_objects;
 
-/// An object that belongs to a release, as it is applied.
+/// An object of a release, as it is applied.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Object {
     id: ObjectId,
     body: Value,
 }
 
-/// The contents may be secret, so they are not shown.
+/// Omits the body, which may be a Secret.
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Object").field(&self.id).finish()
@@ -46,25 +47,24 @@ impl Object {
         &self.id
     }
 
-    /// The object as it is sent to the server. May hold secrets.
+    /// The object as it is sent to the API server. May contain secrets.
     pub fn body(&self) -> &Value {
         &self.body
     }
 
-    /// Whether it stays when the release goes.
+    /// Whether its resource policy keeps it on uninstall and prune.
     pub fn is_kept(&self) -> bool {
-        ownership::is_kept(&self.body)
+        ownership::has_keep_policy(&self.body)
     }
 }
 
-/// A text with one object, or a list of them, and the template it came from.
+/// A YAML document with an object or a list of objects, and the path of its template.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Document {
     pub(crate) source: String,
     pub(crate) content: String,
 }
 
-/// What a release should be.
 #[derive(Clone)]
 pub struct Desired {
     id: ReleaseId,
@@ -73,18 +73,18 @@ pub struct Desired {
     documents: Vec<Document>,
     objects: Vec<Object>,
     hooks: Vec<Hook>,
-    definitions: Vec<Object>,
+    crds: Vec<Object>,
     notes: Option<String>,
     warnings: Vec<String>,
     chart: StoredChart,
     config: Map<String, Value>,
     labels: BTreeMap<String, String>,
-    /// The revision that it goes back to.
-    pub(crate) back_to: Option<u32>,
-    kinds: Arc<Kinds>,
+    /// The revision that a rollback restores.
+    rollback_to: Option<u32>,
+    resources: Arc<ApiResources>,
 }
 
-/// Values and objects may be secret, so they are not shown.
+/// Omits values and bodies, which may contain secrets.
 impl fmt::Debug for Desired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Desired")
@@ -97,18 +97,18 @@ impl fmt::Debug for Desired {
     }
 }
 
-/// Objects that came without a chart. They are applied as they are, in the order of their kinds.
+/// The desired state of a release without a chart: these objects, in Helm's order of kinds.
 pub async fn from_manifests(
     cluster: &Cluster,
-    past: &Past,
-    title: Title,
+    history: &History,
+    chart: ChartSummary,
     objects: Vec<Value>,
 ) -> Result<Desired, Error> {
     let mut documents: Vec<(String, Document)> = Vec::new();
     for object in objects {
         let id = ObjectId::of(&object);
         let content = String::from_utf8_lossy(&outrigger_goyaml::write_json(&object)).into_owned();
-        let source = format!("{}/{}-{}.yaml", title.name, id.kind, id.name).to_lowercase();
+        let source = format!("{}/{}-{}.yaml", chart.name, id.kind, id.name).to_lowercase();
         documents.push((id.kind, Document { source, content }));
     }
     let order = KindOrder::install(Profile::Helm4);
@@ -117,46 +117,51 @@ pub async fn from_manifests(
         .into_iter()
         .map(|(_, document)| document)
         .collect();
-    let chart = StoredChart::named(title);
-    let kinds = cluster.kinds().await?;
-    let mut desired = Desired::new(past, chart, Map::new(), kinds);
+    let chart = StoredChart::from_summary(chart);
+    let resources = cluster.api_resources().await?;
+    let mut desired = Desired::new(history, chart, Map::new(), resources);
     desired.set_documents(cluster, documents).await?;
     Ok(desired)
 }
 
 impl Desired {
-    fn new(past: &Past, chart: StoredChart, config: Map<String, Value>, kinds: Arc<Kinds>) -> Self {
-        let last = past.records().last();
+    fn new(
+        history: &History,
+        chart: StoredChart,
+        config: Map<String, Value>,
+        resources: Arc<ApiResources>,
+    ) -> Self {
+        let last = history.records().last();
         Self {
-            id: past.id().clone(),
-            action: action(past),
-            revision: past.next_revision(),
+            id: history.id().clone(),
+            action: action(history),
+            revision: history.next_revision(),
             documents: Vec::new(),
             objects: Vec::new(),
             hooks: Vec::new(),
-            definitions: Vec::new(),
+            crds: Vec::new(),
             notes: None,
             warnings: Vec::new(),
             chart,
             config,
             labels: last.map(|last| last.labels.clone()).unwrap_or_default(),
-            back_to: None,
-            kinds,
+            rollback_to: None,
+            resources,
         }
     }
 
-    /// What a chart was rendered to. `kinds` knows the chart's definitions already.
+    /// The desired state of a rendered chart. `resources` includes those of the chart's CRDs.
     pub(crate) async fn from_rendered(
         cluster: &Cluster,
-        past: &Past,
+        history: &History,
         chart: &Arc<Chart>,
         config: Map<String, Value>,
-        ran: Ran,
-        kinds: Arc<Kinds>,
+        output: RenderOutput,
+        resources: Arc<ApiResources>,
     ) -> Result<Self, Error> {
-        let stored = cluster.charts().of(chart, ran.settled);
-        let rendered = ran.rendered;
-        let mut desired = Self::new(past, stored, config, kinds);
+        let stored = cluster.charts().encode(chart, output.processed);
+        let rendered = output.rendered;
+        let mut desired = Self::new(history, stored, config, resources);
         let documents = rendered.manifests.into_iter().map(|manifest| Document {
             source: manifest.path,
             content: manifest.content,
@@ -168,22 +173,22 @@ impl Desired {
         Ok(desired)
     }
 
-    /// What an earlier revision was, as a new one.
+    /// The contents of an earlier revision as a new one.
     pub(crate) async fn from_record(
         cluster: &Cluster,
-        past: &Past,
+        history: &History,
         record: Record,
     ) -> Result<Self, Error> {
-        let kinds = cluster.kinds().await?;
+        let resources = cluster.api_resources().await?;
         let documents = record.documents().into_iter();
         let documents = documents.map(|(source, content)| Document {
             source: source.to_owned(),
             content: content.to_owned(),
         });
         let documents = documents.collect();
-        let mut desired = Self::new(past, record.chart, record.config, kinds);
+        let mut desired = Self::new(history, record.chart, record.config, resources);
         desired.action = Action::Rollback;
-        desired.back_to = Some(record.revision);
+        desired.rollback_to = Some(record.revision);
         desired.hooks = record.hooks;
         desired.labels = record.labels;
         desired.notes = Some(record.info.notes).filter(|notes| !notes.is_empty());
@@ -191,22 +196,22 @@ impl Desired {
         Ok(desired)
     }
 
-    /// Reads the documents. A kind that is not known is asked for once more.
+    /// Parses the documents. Repeats discovery if a kind is unknown.
     async fn set_documents(
         &mut self,
         cluster: &Cluster,
         documents: Vec<Document>,
     ) -> Result<(), Error> {
-        let objects = match self.read(&documents) {
+        let objects = match self.parse(&documents) {
             Err(Error::UnknownKinds(unknown)) => {
-                let mut kinds = cluster.kinds().await?;
+                let mut resources = cluster.api_resources().await?;
                 for object in &unknown {
                     let (version, kind) = (&object.api_version, &object.kind);
-                    kinds = cluster.kinds_with(version, kind).await?;
+                    resources = cluster.api_resources_with(version, kind).await?;
                 }
-                let bodies = self.definitions.iter().map(Object::body);
-                self.kinds = Arc::new(kinds.with_definitions(bodies));
-                self.read(&documents)?
+                let crds = self.crds.iter().map(Object::body);
+                self.resources = Arc::new(resources.with_crds(crds));
+                self.parse(&documents)?
             }
             objects => objects?,
         };
@@ -215,12 +220,12 @@ impl Desired {
         Ok(())
     }
 
-    fn read(&self, documents: &[Document]) -> Result<Vec<Object>, Error> {
-        objects::read(documents, &self.id, &self.kinds)
+    fn parse(&self, documents: &[Document]) -> Result<Vec<Object>, Error> {
+        objects::parse(documents, &self.id, &self.resources)
     }
 
-    pub(crate) fn set_definitions(&mut self, definitions: Vec<Object>) {
-        self.definitions = definitions;
+    pub(crate) fn set_crds(&mut self, crds: Vec<Object>) {
+        self.crds = crds;
     }
 
     pub(crate) fn set_warnings(&mut self, warnings: Vec<String>) {
@@ -231,7 +236,7 @@ impl Desired {
         &self.id
     }
 
-    /// The objects of the release in the order in which they are applied, hooks apart.
+    /// The objects in the order in which they are applied, without hooks.
     pub fn objects(&self) -> &[Object] {
         &self.objects
     }
@@ -240,26 +245,26 @@ impl Desired {
         &self.hooks
     }
 
-    /// The definitions of the chart's folder `crds`.
-    pub fn definitions(&self) -> &[Object] {
-        &self.definitions
+    /// The CRDs of the chart's `crds` directory.
+    pub fn crds(&self) -> &[Object] {
+        &self.crds
     }
 
-    /// The chart's own words on what to do next.
+    /// The rendered `NOTES.txt`.
     pub fn notes(&self) -> Option<&str> {
         self.notes.as_deref()
     }
 
-    /// What is odd about the chart or its values.
+    /// Warnings about the chart or its values.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    pub fn title(&self) -> &Title {
-        self.chart.title()
+    pub fn chart(&self) -> &ChartSummary {
+        self.chart.summary()
     }
 
-    /// All objects but hooks, as Helm prints and stores them. May hold secrets.
+    /// All objects except hooks, as Helm prints and stores them. May contain secrets.
     pub fn manifest(&self) -> String {
         let mut manifest = String::new();
         for document in &self.documents {
@@ -268,13 +273,13 @@ impl Desired {
         manifest
     }
 
-    /// The record of the revision, pending.
+    /// The pending record of the revision.
     pub(crate) fn record(&self) -> Record {
         let (status, description) = match self.action {
             Action::Upgrade => (Status::PendingUpgrade, "Preparing upgrade".to_owned()),
             Action::Rollback => (
                 Status::PendingRollback,
-                format!("Rollback to {}", self.back_to.unwrap_or_default()),
+                format!("Rollback to {}", self.rollback_to.unwrap_or_default()),
             ),
             _ => (
                 Status::PendingInstall,
@@ -296,22 +301,22 @@ impl Desired {
             hooks: self.hooks.clone(),
             apply_method: SERVER_SIDE.to_owned(),
             labels: self.labels.clone(),
-            is_skeleton: false,
+            is_truncated: false,
         }
     }
 }
 
 #[cfg(test)]
 impl Desired {
-    /// A release of these documents, without a cluster.
-    pub(crate) fn for_tests(past: &Past, documents: &[&str], hooks: Vec<Hook>) -> Self {
-        let chart = StoredChart::named(Title {
+    /// The desired state of these documents, without a cluster.
+    pub(crate) fn for_tests(history: &History, documents: &[&str], hooks: Vec<Hook>) -> Self {
+        let chart = StoredChart::from_summary(ChartSummary {
             name: "web".to_owned(),
             version: "1.0.0".to_owned(),
             app_version: "2".to_owned(),
         });
-        let kinds = Arc::new(crate::cluster::kinds_for_tests());
-        let mut desired = Self::new(past, chart, Map::new(), kinds);
+        let resources = Arc::new(crate::cluster::api_resources_for_tests());
+        let mut desired = Self::new(history, chart, Map::new(), resources);
         desired.documents = documents
             .iter()
             .map(|&content| Document {
@@ -320,16 +325,16 @@ impl Desired {
             })
             .collect();
         desired.objects = desired
-            .read(&desired.documents)
-            .expect("the documents of a test are right");
+            .parse(&desired.documents)
+            .expect("the documents are valid");
         desired.hooks = hooks;
         desired
     }
 }
 
-/// Until a revision was deployed, every attempt is an installation.
-pub(crate) fn action(past: &Past) -> Action {
-    match past.deployed() {
+/// Every attempt is an install until a revision has been deployed.
+pub(crate) fn action(history: &History) -> Action {
+    match history.deployed() {
         Some(_) => Action::Upgrade,
         None => Action::Install,
     }

@@ -1,41 +1,37 @@
-//! What others did to the objects of a release: taken away, or fields changed.
+//! Drift: objects of a release that others deleted, or whose fields others changed.
 //!
-//! The server says whose a field is. One that we applied and that somebody else changed is no longer ours, so nothing
-//! has to be remembered and nothing is asked but the object itself.
+//! Drift is detected by managed fields: a field that another manager changes leaves our set. So detection needs the live
+//! object only.
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cluster::Cluster;
+use crate::cluster::{CONCURRENT_REQUESTS, Cluster};
 use crate::desired::Object;
 use crate::error::Error;
-use crate::fields;
+use crate::history::load_history;
 use crate::id::{ObjectId, ReleaseId};
+use crate::managed_fields;
 use crate::observe::objects_of;
 use crate::ownership;
-use crate::past::past;
 
-/// Reads at a time.
-const AT_ONCE: usize = 16;
-
-/// What became of an object.
+/// An object that drifted from its applied state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Drift {
     pub object: ObjectId,
-    /// The fields that are not as we set them; none if the object is gone.
-    pub fields: Vec<Taken>,
+    /// The changed fields; empty if the object is missing.
+    pub fields: Vec<DriftedField>,
 }
 
-/// A field that somebody else changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Taken {
+pub struct DriftedField {
     pub path: String,
-    /// The manager that has it now.
+    /// The field manager that owns it now.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
+    pub manager: Option<String>,
 }
 
 impl Drift {
@@ -44,8 +40,8 @@ impl Drift {
     }
 }
 
-/// What became of an object that we applied; none if it is as we left it.
-pub fn find(object: &Object, live: Option<&Value>) -> Option<Drift> {
+/// Compares an applied object with the live one.
+pub fn detect(object: &Object, live: Option<&Value>) -> Option<Drift> {
     let drift = |fields| Drift {
         object: object.id().clone(),
         fields,
@@ -53,36 +49,36 @@ pub fn find(object: &Object, live: Option<&Value>) -> Option<Drift> {
     let Some(live) = live else {
         return Some(drift(Vec::new()));
     };
-    let comparison = fields::compare(object.body(), live, Some(object.body()));
-    let taken = comparison
-        .not_ours
+    let comparison = managed_fields::compare(object.body(), live, Some(object.body()));
+    let changed = comparison
+        .unowned
         .iter()
         .filter(|change| change.before != change.after);
-    let taken: Vec<Taken> = taken
-        .map(|change| Taken {
+    let fields: Vec<DriftedField> = changed
+        .map(|change| DriftedField {
             path: change.path.clone(),
-            by: fields::owner_of(live, &change.steps),
+            manager: managed_fields::other_manager(live, &change.fields_v1_path),
         })
         .collect();
-    (!taken.is_empty()).then(|| drift(taken))
+    (!fields.is_empty()).then(|| drift(fields))
 }
 
-/// Reads all objects of the deployed revision and tells what became of them.
-pub async fn look(cluster: &Cluster, id: &ReleaseId) -> Result<Vec<Drift>, Error> {
-    let past = past(cluster, id).await?;
-    let Some(deployed) = past.deployed() else {
+/// Reads all objects of the deployed revision and detects their drift.
+pub async fn detect_in_release(cluster: &Cluster, id: &ReleaseId) -> Result<Vec<Drift>, Error> {
+    let history = load_history(cluster, id).await?;
+    let Some(deployed) = history.deployed() else {
         return Ok(Vec::new());
     };
-    let kinds = cluster.kinds().await?;
-    let objects = objects_of(deployed, &kinds).into_iter().map(|object| {
+    let resources = cluster.api_resources().await?;
+    let objects = objects_of(deployed, &resources).into_iter().map(|object| {
         let mut body = object.body().clone();
-        ownership::stamp(&mut body, id);
+        ownership::set_metadata(&mut body, id);
         Object::new(object.id().clone(), body)
     });
     let reads = stream::iter(objects).map(|object| async move {
         let live = cluster.get(object.id()).await?;
-        Ok::<_, Error>(find(&object, live.as_ref()))
+        Ok::<_, Error>(detect(&object, live.as_ref()))
     });
-    let drifts: Vec<Option<Drift>> = reads.buffered(AT_ONCE).try_collect().await?;
+    let drifts: Vec<Option<Drift>> = reads.buffered(CONCURRENT_REQUESTS).try_collect().await?;
     Ok(drifts.into_iter().flatten().collect())
 }

@@ -1,11 +1,12 @@
-//! Why a cluster could not be asked or told something.
+//! Errors of requests to the cluster and of the data that they return.
 
 use crate::id::ObjectId;
+use crate::record::DecodeError;
 
-/// What went wrong between us and the cluster, or in what it holds. Where Helm has words for it, they are Helm's.
+/// A failed request, an invalid chart or manifest, or an invalid release record. Helm's wording where Helm has one.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("failed to ask the cluster what it serves")]
+    #[error("failed to discover the API resources of the cluster")]
     Discovery(#[source] kube::Error),
     #[error("failed to {verb} {object}")]
     Request {
@@ -19,61 +20,83 @@ pub enum Error {
         object: Box<ObjectId>,
         message: String,
     },
-    #[error("{0} was made by somebody else meanwhile")]
-    Appeared(Box<ObjectId>),
-    /// Objects of kinds that the cluster does not know.
-    #[error("unable to build kubernetes objects from release manifest: {}", unknown(.0))]
+    #[error("{0} was created by another client after the plan was made")]
+    CreatedMeanwhile(Box<ObjectId>),
+    #[error("unable to build kubernetes objects from release manifest: {}", no_matches(.0))]
     UnknownKinds(Vec<ObjectId>),
-    #[error("failed to {verb} the record {name}")]
+    #[error("failed to {verb} release record {name}")]
     Storage {
         verb: &'static str,
         name: String,
         #[source]
         source: kube::Error,
     },
-    #[error("the record {name} cannot be read: {reason}")]
-    Record { name: String, reason: String },
-    #[error("somebody else works on release {0}: the record of the next revision is already there")]
-    Busy(String),
+    #[error("failed to decode release record {name}")]
+    Record {
+        name: String,
+        #[source]
+        source: DecodeError,
+    },
+    #[error(
+        "another operation is in progress on release {0}: the record of the next revision already exists"
+    )]
+    OperationInProgress(String),
     #[error(transparent)]
     Chart(#[from] outrigger_chart::Error),
     #[error("{source_path}: {reason}")]
-    Manifest { source_path: String, reason: String },
+    Manifest {
+        source_path: String,
+        reason: InvalidManifest,
+    },
     #[error("{source_path}: an object of kind {kind:?} has no name")]
-    Nameless { source_path: String, kind: String },
-    #[error("rendering was cut short")]
-    RenderEnded,
-    #[error("image {image} of {object} ({field}) is not taken from {registry}")]
-    ImageEscaped {
+    MissingName { source_path: String, kind: String },
+    #[error("render task was aborted")]
+    RenderAborted,
+    #[error("image {image} of {object} ({field}) is not pulled from {registry}")]
+    ImageNotRelocated {
         image: String,
         object: String,
         field: String,
         registry: String,
     },
-    #[error("{0:?} is no image registry: expected HOST[:PORT][/PATH]")]
-    Registry(String),
+    #[error("{0:?} is not an image registry: expected HOST[:PORT][/PATH]")]
+    InvalidRegistry(String),
     #[error("create: failed to create: namespaces {0:?} not found")]
-    NoNamespace(String),
+    NamespaceNotFound(String),
     #[error("release: not found")]
-    NotFound,
+    ReleaseNotFound,
     #[error("release has no {0} version")]
-    NoRevision(u32),
+    RevisionNotFound(u32),
     #[error(
-        "the record of revision {0} is too large for one Secret, and what belongs to it is gone"
+        "release record of revision {0} is truncated, and the Secrets with its parts are missing"
     )]
-    Incomplete(u32),
+    RecordTruncated(u32),
+}
+
+/// Why a document of a manifest is not an object. Helm's wording where Helm has one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidManifest {
+    #[error("{0}")]
+    Yaml(String),
+    #[error("expected an object with apiVersion and kind")]
+    NotAnObject,
+    #[error("Object 'Kind' is missing")]
+    MissingKind,
+    #[error("Object 'apiVersion' is missing")]
+    MissingApiVersion,
+    #[error("`items` of a List is not a list")]
+    InvalidItems,
 }
 
 impl Error {
-    /// Whether the cluster says that we may not do it.
     pub fn is_forbidden(&self) -> bool {
         matches!(self.status(), Some(status) if status.code == 403)
     }
 
-    /// Whether trying again later may help without anybody changing anything: the server is away or busy.
+    /// Whether a retry may succeed without any change: the API server is unreachable or overloaded, or lost a race.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Busy(_) | Self::Appeared(_) => true,
+            Self::OperationInProgress(_) | Self::CreatedMeanwhile(_) => true,
             Self::Discovery(error)
             | Self::Request { source: error, .. }
             | Self::Storage { source: error, .. } => match error {
@@ -84,7 +107,7 @@ impl Error {
         }
     }
 
-    /// What the server said, if it said something.
+    /// The `Status` in the response of the API server, if there is one.
     pub fn status(&self) -> Option<&kube::core::Status> {
         match self {
             Self::Discovery(kube::Error::Api(status))
@@ -100,31 +123,29 @@ impl Error {
         }
     }
 
-    /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Conflict { .. } => Some(
-                "another manager owns these fields; leave them out, or take them with force".into(),
+                "another field manager owns these fields; remove them from the chart, or force conflicts"
+                    .into(),
             ),
             Self::Request { object, .. }
                 if self.status().is_some_and(|status| {
                     status.code == 422 && status.message.contains("immutable")
                 }) =>
             {
-                Some(format!(
-                    "the field cannot be changed; delete {object} and try again"
-                ))
+                Some(format!("the field is immutable; delete {object} and retry"))
             }
             _ if self.is_forbidden() => {
-                Some("the account that does the work lacks a role for this".into())
+                Some("the service account or user lacks a role that permits this".into())
             }
             _ => None,
         }
     }
 }
 
-/// All of them, in Helm's words.
-fn unknown(objects: &[ObjectId]) -> String {
+/// Helm's "no matches for kind" errors, joined as Helm joins them.
+fn no_matches(objects: &[ObjectId]) -> String {
     let texts = objects.iter().map(|object| {
         format!(
             "resource mapping not found for name: {:?} namespace: {:?} from \"\": no matches for kind {:?} in version \
@@ -141,23 +162,20 @@ fn unknown(objects: &[ObjectId]) -> String {
     }
 }
 
-/// The words of an error and of all that caused it.
+/// The message of an error and of all its sources, without repetitions.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
-    let mut at = error.source();
-    while let Some(cause) = at {
-        let words = match cause.downcast_ref::<kube::Error>() {
-            Some(kube::Error::Api(status)) => status.message.clone(),
-            _ => cause.to_string(),
+    let mut source = error.source();
+    while let Some(error) = source {
+        let (message, next) = match error.downcast_ref::<kube::Error>() {
+            Some(kube::Error::Api(status)) => (status.message.clone(), None),
+            _ => (error.to_string(), error.source()),
         };
-        if !text.contains(&words) {
+        if !text.contains(&message) {
             text.push_str(": ");
-            text.push_str(&words);
+            text.push_str(&message);
         }
-        at = match cause.downcast_ref::<kube::Error>() {
-            Some(kube::Error::Api(_)) => None,
-            _ => cause.source(),
-        };
+        source = next;
     }
     text
 }

@@ -1,12 +1,12 @@
-//! Carries out a plan: record, definitions, hooks, objects, leftovers, health, hooks, record.
+//! Executes a plan: pending record, CRDs, hooks, objects, prune, health, hooks, deployed record.
 //!
-//! The record is written before the first object. Whoever finds it pending goes on from what is there.
+//! The pending record is written before the first object, so the next run can resume an interrupted one.
 
 pub(crate) mod apply;
-mod definitions;
+mod crds;
 pub(crate) mod hooks;
 mod records;
-mod retreat;
+mod rollback_on_failure;
 
 use std::time::Duration;
 
@@ -15,52 +15,49 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::action::Action;
+use crate::action_error::ActionError;
 use crate::cluster::Cluster;
 use crate::desired::Object;
-use crate::failure::Failure;
-use crate::health::{Awaited, WaitError, wait_for};
+use crate::health::{WaitError, WaitTarget, wait_for};
 use crate::id::ObjectId;
+use crate::managed_fields;
 use crate::options::Options;
-use crate::plan::{Change, Plan};
+use crate::plan::Plan;
 use crate::progress::Sink;
-use crate::record::{Record, Title};
+use crate::record::{ChartSummary, Hook};
 
-use records::Records;
-
-/// A server that does not answer is given so much longer than the deadline.
+/// How long a pending request may exceed the deadline.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What came of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
     pub action: Action,
     pub revision: u32,
-    pub chart: Title,
-    /// What the release consists of.
-    pub inventory: Vec<Entry>,
+    pub chart: ChartSummary,
+    /// The objects of the release.
+    pub inventory: Vec<InventoryEntry>,
     pub notes: Option<String>,
-    /// How many objects were written or removed.
+    /// The number of objects that were written or deleted.
     pub changed: usize,
 }
 
-/// An object of a release.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entry {
+pub struct InventoryEntry {
     #[serde(flatten)]
     pub object: ObjectId,
-    /// Whether it stays when the release goes.
+    /// Whether its resource policy keeps it on uninstall and prune.
     pub keep: bool,
-    /// Its version after it was applied, or as it was found if nothing had to be done.
+    /// The resource version after the apply, or that of the read if it was unchanged.
     #[serde(skip)]
     pub resource_version: Option<String>,
-    /// The names of the fields that were ours then.
+    /// The `fieldsV1` that we own at this resource version.
     #[serde(skip)]
     pub fields: Option<Value>,
 }
 
-/// What all steps of a run share.
+/// What all steps of an action share.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) cluster: &'a Cluster,
@@ -79,116 +76,105 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Waits until all are healthy, by the rules of the run and not beyond its deadline.
-    async fn until_healthy(&self, awaited: Vec<Awaited>) -> Result<(), WaitError> {
-        let rules = &self.options.health;
-        wait_for(self.cluster, awaited, rules, self.deadline, self.progress).await
+    /// Waits until all targets are healthy, until the deadline.
+    async fn wait(&self, targets: Vec<WaitTarget>) -> Result<(), WaitError> {
+        let rules = &self.options.health_rules;
+        wait_for(self.cluster, targets, rules, self.deadline, self.progress).await
     }
 }
 
-/// Carries out a plan. Dropping the future is like a kill: the next run takes over.
+/// Executes a plan. If the future is dropped, the next run resumes.
 pub async fn execute(
     cluster: &Cluster,
     plan: Plan,
     options: &Options,
     progress: Sink<'_>,
-) -> Result<Outcome, Failure> {
+) -> Result<Outcome, ActionError> {
     let context = Context::new(cluster, options, progress);
-    if !plan.action.is_recorded() {
-        let mut none = None;
-        let work = Box::pin(perform(&context, &plan, &mut none));
-        let states = fenced(&context, work).await?;
-        records::settle_others(&context, &plan, plan.revision).await;
-        return Ok(outcome(&plan, &states));
+    if !plan.action.makes_revision() {
+        let entries = run_steps(&context, &plan, &mut []).await?;
+        records::supersede_others(&context, &plan, plan.revision).await;
+        return Ok(outcome(&plan, &entries));
     }
-    let records = Records::begin(&context, &plan).await?;
-    let mut record = Some(records.current.clone());
-    let work = Box::pin(perform(&context, &plan, &mut record));
-    let result = fenced(&context, work).await;
-    let records = records.with(record);
-    match result {
-        Ok(states) => {
-            records.succeed(&context, &plan).await?;
-            Ok(outcome(&plan, &states))
+    let mut record = records::begin(&context, &plan).await?;
+    match run_steps(&context, &plan, &mut record.hooks).await {
+        Ok(entries) => {
+            records::succeed(&context, &plan, record).await?;
+            Ok(outcome(&plan, &entries))
         }
-        Err(failure) => {
-            records.fail(&context, plan.action, &failure).await;
-            Err(retreat::retreat(&context, &plan, failure).await)
+        Err(error) => {
+            records::fail(&context, plan.action, record, &error).await;
+            Err(rollback_on_failure::roll_back(&context, &plan, error).await)
         }
     }
 }
 
-/// Ends work that outlives its deadline because the server does not answer.
-async fn fenced<T>(
-    context: &Context<'_>,
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    let result = tokio::time::timeout_at(context.deadline + GRACE, work).await;
-    result.unwrap_or(Err(Failure::TimedOut))
-}
-
-async fn perform(
+/// Runs all steps between the pending and the final record, and fails if a request does not return.
+async fn run_steps(
     context: &Context<'_>,
     plan: &Plan,
-    record: &mut Option<Record>,
-) -> Result<Vec<Entry>, Failure> {
-    definitions::install(context, plan).await?;
-    let events = plan.action.hooks().filter(|_| context.options.hooks);
-    if let (Some((before, _)), Some(record)) = (events, record.as_mut()) {
-        hooks::run(context, &plan.release, &mut record.hooks, before).await?;
+    hooks: &mut [Hook],
+) -> Result<Vec<InventoryEntry>, ActionError> {
+    let steps = Box::pin(run_steps_unbounded(context, plan, hooks));
+    let result = tokio::time::timeout_at(context.deadline + GRACE, steps).await;
+    result.unwrap_or(Err(ActionError::TimedOut))
+}
+
+async fn run_steps_unbounded(
+    context: &Context<'_>,
+    plan: &Plan,
+    hooks: &mut [Hook],
+) -> Result<Vec<InventoryEntry>, ActionError> {
+    crds::install(context, plan).await?;
+    let events = plan.action.hooks().filter(|_| context.options.run_hooks);
+    if let Some((before, _)) = events {
+        hooks::run(context, &plan.release, hooks, before).await?;
     }
-    let states = apply::objects(context, plan).await?;
-    let entries = states.iter().map(entry).collect();
+    let applied = apply::apply_objects(context, plan).await?;
+    let entries = applied.iter().map(inventory_entry).collect();
     apply::prune(context, plan).await?;
     if context.options.wait {
-        let awaited = states
+        let targets = applied
             .into_iter()
-            .map(|(id, state)| Awaited::object(id, Some(state)));
-        let waited = context.until_healthy(awaited.collect()).await;
-        waited.map_err(Failure::Unhealthy)?;
+            .map(|(id, state)| WaitTarget::object(id, Some(state)));
+        let waited = context.wait(targets.collect()).await;
+        waited.map_err(ActionError::Wait)?;
     }
-    if let (Some((_, after)), Some(record)) = (events, record.as_mut()) {
-        hooks::run(context, &plan.release, &mut record.hooks, after).await?;
+    if let Some((_, after)) = events {
+        hooks::run(context, &plan.release, hooks, after).await?;
     }
     Ok(entries)
 }
 
-/// What is told of an object that was applied.
-fn entry((id, state): &State) -> Entry {
+fn inventory_entry((id, state): &AppliedObject) -> InventoryEntry {
     let version = &state["metadata"]["resourceVersion"];
-    Entry {
+    InventoryEntry {
         object: id.clone(),
         keep: false,
         resource_version: version.as_str().map(str::to_owned),
-        fields: crate::fields::applied(state).cloned(),
+        fields: managed_fields::applied_fields(state).cloned(),
     }
 }
 
-fn outcome(plan: &Plan, applied: &[Entry]) -> Outcome {
+fn outcome(plan: &Plan, applied: &[InventoryEntry]) -> Outcome {
     let entry = |object: &Object| {
         let applied = applied.iter().find(|entry| entry.object == *object.id());
-        Entry {
+        InventoryEntry {
             object: object.id().clone(),
             keep: object.is_kept(),
             resource_version: applied.and_then(|entry| entry.resource_version.clone()),
             fields: applied.and_then(|entry| entry.fields.clone()),
         }
     };
-    let desired = plan.desired();
-    let still = [Change::Unchanged, Change::Keep];
-    let changed = plan
-        .objects
-        .iter()
-        .filter(|step| !still.contains(&step.change));
     Outcome {
         action: plan.action,
         revision: plan.revision,
         chart: plan.chart.clone(),
-        inventory: desired.objects().iter().map(entry).collect(),
-        notes: desired.notes().map(str::to_owned),
-        changed: changed.count() + plan.definitions.len(),
+        inventory: plan.desired.objects().iter().map(entry).collect(),
+        notes: plan.desired.notes().map(str::to_owned),
+        changed: plan.writes(),
     }
 }
 
-/// An object and the state that the server left it in.
-pub(crate) type State = (ObjectId, Value);
+/// An object and its state after the apply.
+pub(crate) type AppliedObject = (ObjectId, Value);

@@ -1,8 +1,7 @@
-//! Whether objects are healthy: by the rules of kstatus, which Helm 4 has, by our own kinds' phases, and by rules that
-//! the user wrote. Pure, but for [`wait`].
+//! Health of objects: user-defined CEL rules, the status of plugins, and kstatus as in Helm 4. Pure, except [`wait`].
 
-mod builtin;
-mod own;
+mod kstatus;
+mod plugin_kinds;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -14,23 +13,19 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use rules::{InvalidRule, Rule, Rules};
-pub(crate) use wait::{Awaited, wait_for};
-pub use wait::{Unhealthy, WaitError, wait};
+pub use wait::{NotReady, WaitError, wait};
+pub(crate) use wait::{WaitTarget, wait_for};
 
-/// How an object is.
+/// The status of an object, as in kstatus.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", content = "message", rename_all = "camelCase")]
 pub enum Health {
-    /// As it should be.
     Current,
-    /// On its way, and what is missing.
     InProgress(String),
-    /// It will not get there without help.
+    /// The object will not become current without intervention.
     Failed(String),
-    /// It is being deleted.
     Terminating,
-    /// It is not there.
-    Missing,
+    NotFound,
 }
 
 impl Health {
@@ -45,7 +40,7 @@ impl Health {
             Self::InProgress(_) => "InProgress",
             Self::Failed(_) => "Failed",
             Self::Terminating => "Terminating",
-            Self::Missing => "NotFound",
+            Self::NotFound => "NotFound",
         }
     }
 
@@ -54,7 +49,7 @@ impl Health {
             Self::Current => "Resource is current",
             Self::InProgress(message) | Self::Failed(message) => message,
             Self::Terminating => "Resource scheduled for deletion",
-            Self::Missing => "Resource not found",
+            Self::NotFound => "Resource not found",
         }
     }
 }
@@ -65,7 +60,7 @@ impl fmt::Display for Health {
     }
 }
 
-/// How a live object is.
+/// Assesses a live object.
 pub fn assess(object: &Value, rules: &Rules) -> Health {
     if object["metadata"]["deletionTimestamp"].is_string() {
         return Health::Terminating;
@@ -73,14 +68,13 @@ pub fn assess(object: &Value, rules: &Rules) -> Health {
     if let Some(health) = rules.assess(object) {
         return health;
     }
-    own::assess(object).unwrap_or_else(|| builtin::assess(object))
+    plugin_kinds::assess(object).unwrap_or_else(|| kstatus::assess(object))
 }
 
 fn in_progress(message: impl Into<String>) -> Health {
     Health::InProgress(message.into())
 }
 
-/// The conditions of an object as type, status, reason and message.
 fn conditions(object: &Value) -> impl Iterator<Item = Condition<'_>> {
     let conditions = object["status"]["conditions"].as_array();
     conditions.into_iter().flatten().map(|condition| Condition {
@@ -104,8 +98,8 @@ impl Condition<'_> {
         self.status == "True"
     }
 
-    /// The message, or the reason if there is none.
-    fn words(&self) -> String {
+    /// The message, or the reason if the message is empty.
+    fn text(&self) -> String {
         match self.message {
             "" => self.reason.to_owned(),
             message => message.to_owned(),

@@ -1,11 +1,10 @@
-//! What releases and objects are called.
+//! Identifiers of releases and objects.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A release: its namespace and its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ReleaseId {
     pub namespace: String,
@@ -27,7 +26,7 @@ impl fmt::Display for ReleaseId {
     }
 }
 
-/// An object of a cluster. The namespace is empty for objects that have none.
+/// Identifies an object in one version of its API. Cluster-scoped objects have no namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectId {
@@ -39,21 +38,20 @@ pub struct ObjectId {
 }
 
 impl ObjectId {
-    /// The group of the API version; empty for the core group.
+    /// The API group; empty for the core group.
     pub fn group(&self) -> &str {
         self.api_version
             .split_once('/')
             .map_or("", |(group, _)| group)
     }
 
-    /// Whether both name one object, be it in different versions of its kind.
+    /// Whether both identify the same object, possibly in different API versions.
     pub fn is_same_object(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 
-    /// What names the object whatever version of its kind is used.
-    pub(crate) fn key(&self) -> Key {
-        Key {
+    pub(crate) fn key(&self) -> ObjectKey {
+        ObjectKey {
             group: self.group().to_owned(),
             kind: self.kind.clone(),
             namespace: self.namespace.clone(),
@@ -61,13 +59,13 @@ impl ObjectId {
         }
     }
 
-    /// The text that Helm puts into its errors.
+    /// The identifier as Helm writes it in errors.
     pub(crate) fn helm_text(&self) -> String {
         let namespace = self.namespace.as_deref().unwrap_or_default();
         format!("{} {:?} in namespace {:?}", self.kind, self.name, namespace)
     }
 
-    /// What an object says of itself; the namespace as it stands there.
+    /// The identifier in a manifest, with the namespace only if the manifest has one.
     pub(crate) fn of(object: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let metadata = &object["metadata"];
@@ -92,9 +90,9 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// An object whatever version of its kind is used.
+/// Identifies an object independently of the API version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key {
+pub(crate) struct ObjectKey {
     group: String,
     kind: String,
     namespace: Option<String>,
@@ -108,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_object_in_two_versions_of_its_kind_is_one_object() {
+    fn an_object_is_the_same_in_all_versions_of_its_api_group() {
         let object = |version: &str| {
             ObjectId::of(&json!({
                 "apiVersion": version, "kind": "HorizontalPodAutoscaler",

@@ -1,68 +1,75 @@
-//! Releases: what a chart yields is planned, applied, watched until healthy, kept in history, and taken away again.
-//! Records are Helm's own, so Helm can go on with our releases and we with Helm's.
+//! Helm releases: plan, apply, prune, health, history, rollback, drift.
+//!
+//! Release records, labels, annotations and the field manager are Helm's, so Helm can operate on releases made here and
+//! vice versa.
 //!
 //! ```text
-//! past ──────► render ─► Desired ─► observe ─► Observed ─► plan (pure) ─► Plan ─► execute ─► Outcome
-//! (records)    from_manifests                                              │
-//!                                                                          └ Display, Serialize
+//! load_history ─► render         ─► Desired ─► observe ─► Observed ─► plan (pure) ─► Plan ─► execute ─► Outcome
+//!                 from_manifests                                        │
+//!                                                                       └ Display, Serialize
 //! ```
 //!
-//! - [`past`]`(&Cluster, &ReleaseId) -> Result<Past, Error>`: the records that count
-//! - [`render`]`(&Cluster, &Past, &Arc<Chart>, &Map<String, Value>, &Rendering) -> Result<Desired, Error>`
-//! - [`from_manifests`]`(&Cluster, &Past, Title, Vec<Value>) -> Result<Desired, Error>`
+//! - [`load_history`]`(&Cluster, &ReleaseId) -> Result<History, Error>`
+//! - [`render`]`(&Cluster, &History, &Arc<Chart>, &Map<String, Value>, &RenderOptions) -> Result<Desired, Error>`
+//! - [`from_manifests`]`(&Cluster, &History, ChartSummary, Vec<Value>) -> Result<Desired, Error>`
 //! - [`Desired`]: `objects()`, `hooks()`, `notes()`, `images()`, `relocate_images(&mut self, registry)`
-//! - [`observe`]`(&Cluster, Past, &Desired) -> Result<Observed, Error>`: one read for each object
-//! - [`plan`]`(Desired, Observed, &Options) -> Result<Plan, Refusal>`: pure
-//! - [`execute`]`(&Cluster, Plan, &Options, Sink) -> Result<Outcome, Failure>`: one write for each changed object
-//! - [`uninstall`]`(&Cluster, &ReleaseId, &[ObjectId], &Options, Sink) -> Result<Removed, Failure>`
-//! - [`rollback`]`(&Cluster, &ReleaseId, Option<u32>, &Options, Sink) -> Result<Outcome, Failure>`
-//! - [`history`]`(&Cluster, &ReleaseId) -> Result<Vec<Revision>, Error>`
-//! - [`release`]`(&Cluster, &ReleaseId, Option<u32>) -> Result<Record, Error>`
-//! - [`health::assess`]`(&Value, &Rules) -> Health`: pure; [`health::wait`] by watches
-//! - [`drift::find`]`(&Object, Option<&Value>) -> Option<Drift>`: pure; [`drift::look`] asks the cluster
+//! - [`observe`]`(&Cluster, History, &Desired) -> Result<Observed, Error>`: one read per object
+//! - [`plan`]`(Desired, Observed, &Options) -> Result<Plan, Rejection>`: pure
+//! - [`execute`]`(&Cluster, Plan, &Options, Sink) -> Result<Outcome, ActionError>`: one write per changed object
+//! - [`uninstall`]`(&Cluster, &ReleaseId, &[ObjectId], &Options, Sink) -> Result<UninstallOutcome, ActionError>`
+//! - [`rollback`]`(&Cluster, &ReleaseId, Option<u32>, &Options, Sink) -> Result<Outcome, ActionError>`
+//! - [`list_revisions`]`(&Cluster, &ReleaseId) -> Result<Vec<Revision>, Error>`
+//! - [`get_release`]`(&Cluster, &ReleaseId, Option<u32>) -> Result<Record, Error>`
+//! - [`health::assess`]`(&Value, &Rules) -> Health`: pure; [`health::wait`] uses watches
+//! - [`drift::detect`]`(&Object, Option<&Value>) -> Option<Drift>`: pure; [`drift::detect_in_release`] reads the cluster
 //!
-//! Futures may be dropped at any point: what was begun stands in a record and is taken over by the next run.
+//! Futures may be dropped at any point: the pending release record lets the next run resume.
 
 mod action;
-#[cfg(test)]
-mod any_thread;
+mod action_error;
 mod cluster;
 mod desired;
 pub mod drift;
 mod error;
 mod execute;
-mod failure;
-mod fields;
 pub mod health;
+mod history;
 mod id;
+mod managed_fields;
 mod observe;
 mod options;
 mod ownership;
-mod past;
 mod plan;
 pub mod progress;
 mod record;
 mod render;
 mod rollback;
+#[cfg(test)]
+mod send;
 mod storage;
 mod uninstall;
 
 pub use action::Action;
-pub use cluster::{Cluster, Presence};
-pub use desired::{Desired, Image, Object, from_manifests};
+pub use action_error::{ActionError, HookError};
+pub use cluster::{Cluster, ExistenceCache};
+pub use desired::{Desired, Object, from_manifests};
 pub use drift::Drift;
 pub use error::Error;
-pub use execute::{Entry, Outcome, execute};
-pub use failure::{Failure, HookFailure};
-pub use fields::FieldChange;
+pub use execute::{InventoryEntry, Outcome, execute};
 pub use health::{Health, Rule, Rules};
+pub use history::{
+    History, PendingOperation, Revision, get_release, list_revisions, load_history,
+    load_history_cached,
+};
 pub use id::{ObjectId, ReleaseId};
+pub use managed_fields::FieldChange;
 pub use observe::{Observed, observe};
-pub use options::{Crds, Options};
-pub use past::{Past, Pending, Revision, history, past, past_if_seen, release};
-pub use plan::{Change, HookStep, Plan, Refusal, Step, plan};
+pub use options::{CrdPolicy, Options};
+pub use plan::{Change, HookStep, Plan, Rejection, Step, plan};
 pub use progress::Progress;
-pub use record::{Hook, Info, LastRun, Record, Status, StoredChart, Title};
-pub use render::{Rendering, render};
+pub use record::{
+    ChartSummary, DecodeError, Hook, HookExecution, Info, Record, Status, StoredChart,
+};
+pub use render::{RenderOptions, render};
 pub use rollback::{plan_rollback, rollback};
-pub use uninstall::{Kept, Removed, uninstall};
+pub use uninstall::{KeptObject, UninstallOutcome, uninstall};

@@ -1,4 +1,4 @@
-//! What is in the cluster of all that a release wants and of all that its records name. One read for each object.
+//! Observes the live objects of a release, the desired ones and those in its records. One read per object.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -6,83 +6,84 @@ use std::fmt;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
-use crate::cluster::{Cluster, Kinds};
+use crate::cluster::{ApiResources, CONCURRENT_REQUESTS, Cluster};
 use crate::desired::{Desired, Object, parse_objects};
 use crate::error::Error;
-use crate::id::{Key, ObjectId};
-use crate::past::Past;
+use crate::history::History;
+use crate::id::{ObjectId, ObjectKey};
 use crate::record::{Record, hook};
 
-/// Reads at a time.
-const AT_ONCE: usize = 16;
-
-/// What is there.
 #[derive(Clone)]
 pub struct Observed {
-    pub(crate) past: Past,
-    pub(crate) live: HashMap<Key, Value>,
-    /// The objects of the records that count, in the order of the records.
+    pub(crate) history: History,
+    pub(crate) live: HashMap<ObjectKey, Value>,
+    /// The objects of each record of the history.
     pub(crate) recorded: Vec<Vec<Object>>,
-    /// Namespaces that objects name, and that neither are there nor come with the release.
+    /// Namespaces of desired objects that neither exist nor are part of the release.
     pub(crate) missing_namespaces: BTreeSet<String>,
 }
 
-/// Objects may be secret, so they are not shown.
+/// Omits objects, which may be Secrets.
 impl fmt::Debug for Observed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Observed")
-            .field("past", &self.past)
+            .field("history", &self.history)
             .field("live", &self.live.len())
             .finish_non_exhaustive()
     }
 }
 
-/// Reads every object that is wanted, or that a record names which counts.
-pub async fn observe(cluster: &Cluster, past: Past, desired: &Desired) -> Result<Observed, Error> {
-    let kinds = cluster.kinds().await?;
-    let recorded: Vec<Vec<Object>> = past
+/// Reads all desired objects, and all objects in the records of the history.
+pub async fn observe(
+    cluster: &Cluster,
+    history: History,
+    desired: &Desired,
+) -> Result<Observed, Error> {
+    let resources = cluster.api_resources().await?;
+    let recorded: Vec<Vec<Object>> = history
         .records()
         .iter()
-        .map(|record| objects_of(record, &kinds))
+        .map(|record| objects_of(record, &resources))
         .collect();
-    // Whether it should be there, by what is known.
-    let mut wanted: HashMap<Key, (ObjectId, bool)> = HashMap::new();
+    // Objects in records probably exist, other desired objects probably do not.
+    let mut ids: HashMap<ObjectKey, (ObjectId, bool)> = HashMap::new();
     for object in desired.objects() {
-        wanted.insert(object.id().key(), (object.id().clone(), false));
+        ids.insert(object.id().key(), (object.id().clone(), false));
     }
     let recorded_ids = recorded.iter().flatten().map(Object::id);
-    let definitions = desired.definitions().iter().map(Object::id);
-    for id in recorded_ids.chain(definitions) {
-        wanted.insert(id.key(), (id.clone(), true));
+    let crds = desired.crds().iter().map(Object::id);
+    for id in recorded_ids.chain(crds) {
+        ids.insert(id.key(), (id.clone(), true));
     }
-    let reads = stream::iter(wanted).map(|(key, (id, is_likely))| async move {
-        let object = if is_likely {
+    let reads = stream::iter(ids).map(|(key, (id, probably_exists))| async move {
+        let object = if probably_exists {
             cluster.get(&id).await?
         } else {
-            cluster.get_unlikely(&id).await?
+            cluster.get_probably_absent(&id).await?
         };
         Ok::<_, Error>(object.map(|object| (key, object)))
     });
-    let live: Vec<Option<(Key, Value)>> = reads.buffer_unordered(AT_ONCE).try_collect().await?;
+    let reads = reads.buffer_unordered(CONCURRENT_REQUESTS);
+    let live: Vec<Option<(ObjectKey, Value)>> = reads.try_collect().await?;
     let live = live.into_iter().flatten().collect();
     let missing_namespaces = missing_namespaces(cluster, desired, &live).await?;
     Ok(Observed {
-        past,
+        history,
         live,
         recorded,
         missing_namespaces,
     })
 }
 
-/// Looks for the namespaces of new objects. That of the release itself is found missing when the first record is
-/// written, and may be made then. What hooks make before all objects cannot be known.
+/// The missing namespaces of new objects. The namespace of the release is not checked: creating the first record reports
+/// it, and may create it. Pre-hooks may create any namespace.
 async fn missing_namespaces(
     cluster: &Cluster,
     desired: &Desired,
-    live: &HashMap<Key, Value>,
+    live: &HashMap<ObjectKey, Value>,
 ) -> Result<BTreeSet<String>, Error> {
     let before = desired.action.hooks().map(|(before, _)| before);
-    if before.is_some_and(|event| !hook::in_order(desired.hooks(), event).is_empty()) {
+    if before.is_some_and(|event| !hook::execution_order(desired.hooks(), event).is_empty()) {
         return Ok(BTreeSet::new());
     }
     let new = desired.objects().iter().map(Object::id);
@@ -93,12 +94,12 @@ async fn missing_namespaces(
         namespace: None,
         name: name.to_owned(),
     };
-    let comes = |id: &ObjectId| desired.objects().iter().any(|object| object.id() == id);
-    let named: BTreeSet<&str> = new.filter_map(|id| id.namespace.as_deref()).collect();
+    let is_desired = |id: &ObjectId| desired.objects().iter().any(|object| object.id() == id);
+    let names: BTreeSet<&str> = new.filter_map(|id| id.namespace.as_deref()).collect();
     let mut missing = BTreeSet::new();
-    for name in named {
+    for name in names {
         let id = namespace(name);
-        if name == desired.id().namespace || comes(&id) {
+        if name == desired.id().namespace || is_desired(&id) {
             continue;
         }
         match cluster.get(&id).await {
@@ -106,7 +107,7 @@ async fn missing_namespaces(
                 missing.insert(name.to_owned());
             }
             Ok(Some(_)) => {}
-            // Who may not look finds out later.
+            // Without permission to read namespaces, the apply reports missing ones.
             Err(error) if error.is_forbidden() => {}
             Err(error) => return Err(error),
         }
@@ -114,33 +115,33 @@ async fn missing_namespaces(
     Ok(missing)
 }
 
-/// The objects of a record. What cannot be read, or is of a kind that is gone, is not there either.
-pub(crate) fn objects_of(record: &Record, kinds: &Kinds) -> Vec<Object> {
+/// The objects of a record, without those that cannot be parsed or whose kind no longer exists.
+pub(crate) fn objects_of(record: &Record, resources: &ApiResources) -> Vec<Object> {
     let documents = record.documents().into_iter();
     let bodies = documents
         .filter_map(|(source, content)| parse_objects(source, content).ok())
         .flatten();
     bodies
         .filter_map(|body| {
-            let id = kinds.resolve(&ObjectId::of(&body), &record.id.namespace)?;
+            let id = resources.resolve(&ObjectId::of(&body), &record.id.namespace)?;
             (!id.name.is_empty()).then(|| Object::new(id, body))
         })
         .collect()
 }
 
 impl Observed {
-    pub fn past(&self) -> &Past {
-        &self.past
+    pub fn history(&self) -> &History {
+        &self.history
     }
 
-    /// The object as it is, if it is there. May hold secrets.
+    /// The live object, if it exists. May contain secrets.
     pub fn live(&self, id: &ObjectId) -> Option<&Value> {
         self.live.get(&id.key())
     }
 
-    /// Whether the deployed revision has the object.
-    pub(crate) fn is_deployed(&self, key: &Key) -> bool {
-        self.past.deployed().is_some()
+    /// Whether the object is in the manifest of the deployed revision.
+    pub(crate) fn is_deployed(&self, key: &ObjectKey) -> bool {
+        self.history.deployed().is_some()
             && self
                 .recorded
                 .first()

@@ -1,4 +1,4 @@
-//! How a release is worked on.
+//! Options of actions on releases.
 
 use std::time::Duration;
 
@@ -6,49 +6,47 @@ use jiff::Timestamp;
 
 use crate::health::Rules;
 
-/// What to do with the definitions in a chart's folder `crds`.
+/// What to do with the CRDs in a chart's `crds` directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Crds {
-    /// Create those that are missing, leave those that are there.
+pub enum CrdPolicy {
+    /// Create missing CRDs, leave existing ones unchanged.
     #[default]
     Create,
-    /// Also bring those that are there up to date.
+    /// Create missing CRDs, update existing ones.
     Replace,
-    /// Leave them out.
     Skip,
 }
 
-/// How a release is worked on. The defaults are those of `helm install` with `--wait`.
+/// Options of an action. The defaults are those of `helm install --wait`.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag that Helm has too"
 )]
 pub struct Options {
-    /// How long the whole may take, hooks and waiting included.
+    /// Deadline of the whole action, including hooks and waiting.
     pub timeout: Duration,
-    /// Whether it is done only when all objects are healthy.
+    /// Wait until all objects are ready.
     pub wait: bool,
-    /// Whether a failed upgrade goes back to the last good revision, and a failed installation is removed.
+    /// Roll a failed upgrade back, uninstall after a failed install.
     pub rollback_on_failure: bool,
-    /// How many revisions are kept; all if it is 0.
-    pub history: usize,
-    pub crds: Crds,
-    /// Whether objects are taken that exist and belong to nobody or to somebody else.
+    /// Maximum number of revisions kept; 0 for no limit.
+    pub max_history: usize,
+    pub crds: CrdPolicy,
+    /// Adopt existing objects that are not part of the release.
     pub take_ownership: bool,
-    /// Whether fields are taken that another manager set.
-    pub force: bool,
-    /// Whether hooks run.
-    pub hooks: bool,
-    /// Whether the namespace of the release is made if it is missing.
+    /// Take over fields that are owned by other field managers.
+    pub force_conflicts: bool,
+    pub run_hooks: bool,
+    /// Create the namespace of the release if it does not exist.
     pub create_namespace: bool,
-    /// When objects are healthy, besides the rules that are built in.
-    pub health: Rules,
-    /// Stands in the record instead of "Install complete" and the like.
+    /// Health rules in addition to the built-in ones.
+    pub health_rules: Rules,
+    /// Replaces the default description in the release record, such as "Install complete".
     pub description: Option<String>,
-    /// Whether records stay after the release was removed.
+    /// Keep the release records on uninstall.
     pub keep_history: bool,
-    /// Tells the time of day.
+    /// The clock.
     pub now: fn() -> Timestamp,
 }
 
@@ -58,13 +56,13 @@ impl Default for Options {
             timeout: Duration::from_mins(5),
             wait: true,
             rollback_on_failure: false,
-            history: 10,
-            crds: Crds::default(),
+            max_history: 10,
+            crds: CrdPolicy::default(),
             take_ownership: false,
-            force: false,
-            hooks: true,
+            force_conflicts: false,
+            run_hooks: true,
             create_namespace: false,
-            health: Rules::default(),
+            health_rules: Rules::default(),
             description: None,
             keep_history: false,
             now: Timestamp::now,

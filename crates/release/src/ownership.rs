@@ -1,11 +1,11 @@
-//! Whose objects are: Helm's label and annotations, and the policy that keeps an object.
+//! Ownership of objects: Helm's label and annotations, and the resource policy `keep`.
 
 use serde_json::{Map, Value, json};
 
 use crate::id::{ObjectId, ReleaseId};
 
-/// The manager of the fields that releases set. Helm's own, so that both own the same fields.
-pub(crate) const MANAGER: &str = "helm";
+/// Helm's field manager, so that Helm and Outrigger own the same fields.
+pub(crate) const FIELD_MANAGER: &str = "helm";
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const HELM: &str = "Helm";
@@ -13,8 +13,21 @@ const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
 
-/// Marks an object as one of the release.
-pub(crate) fn stamp(object: &mut Value, release: &ReleaseId) {
+/// Helm's message about missing or different ownership metadata.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid ownership metadata; {0}")]
+pub struct InvalidOwnership(String);
+
+/// An existing object that is not part of the release. In Helm's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} exists and cannot be imported into the current release: {reason}", .object.helm_text())]
+pub struct CannotImport {
+    pub object: ObjectId,
+    pub reason: InvalidOwnership,
+}
+
+/// Sets the ownership metadata of the release.
+pub(crate) fn set_metadata(object: &mut Value, release: &ReleaseId) {
     set(object, "labels", MANAGED_BY, HELM);
     set(object, "annotations", RELEASE_NAME, &release.name);
     set(object, "annotations", RELEASE_NAMESPACE, &release.namespace);
@@ -24,23 +37,23 @@ fn set(object: &mut Value, map: &str, key: &str, value: &str) {
     let Some(object) = object.as_object_mut() else {
         return;
     };
-    let metadata = entry(object, "metadata");
-    entry(metadata, map).insert(key.to_owned(), json!(value));
+    let metadata = map_entry(object, "metadata");
+    map_entry(metadata, map).insert(key.to_owned(), json!(value));
 }
 
-/// The map of that name, made if it is not there or is something else.
-fn entry<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
+/// The map under `key`, replaced by an empty one if it is missing or not a map.
+fn map_entry<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
     let value = map.entry(key).or_insert_with(|| json!({}));
     if !value.is_object() {
         *value = json!({});
     }
-    value.as_object_mut().expect("it was just made a map")
+    value.as_object_mut().expect("the value is a map")
 }
 
-/// Why a live object is not one of the release, in Helm's words.
-pub(crate) fn check(live: &Value, release: &ReleaseId) -> Result<(), String> {
+/// Checks that a live object has the ownership metadata of the release.
+pub(crate) fn check(live: &Value, release: &ReleaseId) -> Result<(), InvalidOwnership> {
     let metadata = &live["metadata"];
-    let wanted = [
+    let required = [
         ("label", "labels", MANAGED_BY, HELM),
         ("annotation", "annotations", RELEASE_NAME, &release.name),
         (
@@ -50,27 +63,27 @@ pub(crate) fn check(live: &Value, release: &ReleaseId) -> Result<(), String> {
             &release.namespace,
         ),
     ];
-    let faults: Vec<String> = wanted
+    let violations: Vec<String> = required
         .iter()
         .filter_map(|(what, map, key, value)| {
-            let fault = match metadata[*map][*key].as_str() {
+            let violation = match metadata[*map][*key].as_str() {
                 None => format!("missing key {key:?}: must be set to {value:?}"),
                 Some(found) if found != *value => {
                     format!("key {key:?} must equal {value:?}: current value is {found:?}")
                 }
                 Some(_) => return None,
             };
-            Some(format!("{what} validation error: {fault}"))
+            Some(format!("{what} validation error: {violation}"))
         })
         .collect();
-    if faults.is_empty() {
+    if violations.is_empty() {
         return Ok(());
     }
-    Err(format!("invalid ownership metadata; {}", faults.join("; ")))
+    Err(InvalidOwnership(violations.join("; ")))
 }
 
-/// The release that a live object names as its own, if it is another one.
-pub(crate) fn other_owner(live: &Value, release: &ReleaseId) -> Option<ReleaseId> {
+/// The release that owns a live object, if it is another one.
+fn other_release(live: &Value, release: &ReleaseId) -> Option<ReleaseId> {
     let annotations = &live["metadata"]["annotations"];
     let owner = ReleaseId {
         namespace: annotations[RELEASE_NAMESPACE].as_str()?.to_owned(),
@@ -79,20 +92,41 @@ pub(crate) fn other_owner(live: &Value, release: &ReleaseId) -> Option<ReleaseId
     (owner != *release).then_some(owner)
 }
 
-/// Whether an object stays when the release goes.
-pub(crate) fn is_kept(object: &Value) -> bool {
+/// Whether the resource policy keeps the object on uninstall and prune.
+pub(crate) fn has_keep_policy(object: &Value) -> bool {
     let policy = &object["metadata"]["annotations"][RESOURCE_POLICY];
     policy
         .as_str()
         .is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"))
 }
 
-/// The text of Helm's refusal to take an object.
-pub(crate) fn refusal(object: &ObjectId, reason: &str) -> String {
-    format!(
-        "{} exists and cannot be imported into the current release: {reason}",
-        object.helm_text()
-    )
+/// What to do with a live object that the release no longer contains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Removal {
+    Delete,
+    /// Keep it, for this reason.
+    Keep(String),
+    /// The release never owned it.
+    Ignore,
+}
+
+/// `is_deployed`: the object is in the manifest of the deployed revision. Other revisions failed or were interrupted, so
+/// their manifests may list objects that they never created.
+pub(crate) fn removal(live: &Value, release: &ReleaseId, is_deployed: bool) -> Removal {
+    if has_keep_policy(live) {
+        return keep_by_policy();
+    }
+    if let Some(owner) = other_release(live, release) {
+        return Removal::Keep(format!("it belongs to release {owner}"));
+    }
+    if !is_deployed && check(live, release).is_err() {
+        return Removal::Ignore;
+    }
+    Removal::Delete
+}
+
+pub(crate) fn keep_by_policy() -> Removal {
+    Removal::Keep("its resource policy is keep".to_owned())
 }
 
 #[cfg(test)]
@@ -104,23 +138,23 @@ mod tests {
     }
 
     #[test]
-    fn a_stamped_object_belongs_to_the_release_and_to_no_other() {
+    fn ownership_metadata_assigns_an_object_to_exactly_one_release() {
         let mut object = json!({"metadata": {"name": "x", "labels": {"a": "b"}}});
-        stamp(&mut object, &release());
+        set_metadata(&mut object, &release());
         assert_eq!(check(&object, &release()), Ok(()));
         assert_eq!(object["metadata"]["labels"]["a"], "b");
-        assert_eq!(other_owner(&object, &release()), None);
+        assert_eq!(other_release(&object, &release()), None);
         let other = ReleaseId::new("shop", "other");
-        assert_eq!(other_owner(&object, &other), Some(release()));
+        assert_eq!(other_release(&object, &other), Some(release()));
     }
 
     #[test]
-    fn the_refusal_is_helms() {
+    fn invalid_ownership_metadata_is_reported_in_helms_words() {
         let object = json!({
             "metadata": {"annotations": {"meta.helm.sh/release-name": "other"}}
         });
         assert_eq!(
-            check(&object, &release()).unwrap_err(),
+            check(&object, &release()).unwrap_err().to_string(),
             "invalid ownership metadata; label validation error: missing key \
              \"app.kubernetes.io/managed-by\": must be set to \"Helm\"; annotation validation error: key \
              \"meta.helm.sh/release-name\" must equal \"web\": current value is \"other\"; annotation validation \
@@ -129,10 +163,10 @@ mod tests {
     }
 
     #[test]
-    fn only_the_policy_keep_keeps() {
+    fn only_the_keep_policy_keeps_an_object() {
         let object = |policy: &str| json!({"metadata": {"annotations": {"helm.sh/resource-policy": policy}}});
-        assert!(is_kept(&object("keep")));
-        assert!(!is_kept(&object("delete")));
-        assert!(!is_kept(&json!({"metadata": {}})));
+        assert!(has_keep_policy(&object("keep")));
+        assert!(!has_keep_policy(&object("delete")));
+        assert!(!has_keep_policy(&json!({"metadata": {}})));
     }
 }

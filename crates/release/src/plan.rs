@@ -1,57 +1,60 @@
-//! What will be done to a release, worked out from what is wanted and what is there. Pure.
+//! Plans a release: compares the desired with the observed state. Pure.
 
 mod display;
 mod immutable;
-mod refusal;
-mod removal;
+mod prune;
+mod rejection;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashSet;
 
+use outrigger_chart::manifest::hook::Event;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::action::Action;
 use crate::desired::{Desired, Object};
-use crate::fields::{self, FieldChange};
-use crate::id::{Key, ObjectId, ReleaseId};
+use crate::history::History;
+use crate::id::{ObjectId, ObjectKey, ReleaseId};
+use crate::managed_fields::{self, FieldChange};
 use crate::observe::Observed;
-use crate::options::{Crds, Options};
-use crate::ownership;
-use crate::past::Past;
-use crate::record::{Title, hook};
+use crate::options::{CrdPolicy, Options};
+use crate::ownership::{self, CannotImport};
+use crate::record::{ChartSummary, SERVER_SIDE, hook};
 
-pub use refusal::Refusal;
+pub use rejection::Rejection;
 
-/// What becomes of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
-    /// It is not there.
     Create,
-    /// It is there and differs.
     Update,
-    /// It is there, as it should be.
     Unchanged,
-    /// It is there and becomes part of the release.
+    /// The object exists and becomes part of the release.
     Adopt,
-    /// It is no longer wanted, and goes.
+    /// The object is no longer desired and is deleted.
     Prune,
-    /// It is no longer wanted, but stays.
+    /// The object is no longer desired, but is kept.
     Keep,
 }
 
-/// One object and what becomes of it.
+impl Change {
+    fn is_write(self) -> bool {
+        !matches!(self, Self::Unchanged | Self::Keep)
+    }
+}
+
+/// The change of one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
     pub object: ObjectId,
     pub change: Change,
-    /// The fields that change, values of Secrets masked.
+    /// The fields that change, with masked values for Secrets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldChange>,
-    /// Why, where it is not plain.
+    /// The reason, where it is not obvious.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -66,77 +69,52 @@ pub struct HookStep {
     pub weight: i64,
 }
 
-/// What will be done. It prints as a table and serializes as data.
+/// The steps of an action. Displays as a table, serializes as data.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     pub release: ReleaseId,
     pub action: Action,
     pub revision: u32,
-    pub chart: Title,
-    /// Definitions of the folder `crds` that are made or changed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub definitions: Vec<Step>,
-    /// Hooks in the order in which they run.
+    pub chart: ChartSummary,
+    /// CRDs of the chart's `crds` directory that are created or updated.
+    #[serde(rename = "definitions", skip_serializing_if = "Vec::is_empty")]
+    pub crds: Vec<Step>,
+    /// Hooks in the order of their execution.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookStep>,
-    /// The objects in the order in which they are applied, then those that go.
+    /// The desired objects in the order in which they are applied, then the others in the order of deletion.
     pub objects: Vec<Step>,
     #[serde(skip)]
-    pub(crate) work: Work,
-}
-
-/// What the run needs and nobody else.
-#[derive(Debug, Clone)]
-pub(crate) struct Work {
     pub(crate) desired: Desired,
+    #[serde(skip)]
     pub(crate) observed: Observed,
-    /// Goes on with the record of that revision.
-    pub(crate) resumes: bool,
+    /// Whether the record of the revision exists and is resumed.
+    #[serde(skip)]
+    pub(crate) is_resumed: bool,
 }
 
-/// Works out what to do. Nothing is asked and nothing is changed.
-pub fn plan(mut desired: Desired, observed: Observed, options: &Options) -> Result<Plan, Refusal> {
-    let mut objects = Vec::new();
-    let mut foreign = Vec::new();
-    for object in desired.objects() {
-        match step(object, &observed, options) {
-            Ok(step) => objects.push(step),
-            Err(reason) => foreign.push(reason),
-        }
-    }
-    let verb = match desired.action {
-        Action::Install => "install",
-        _ => "update",
-    };
-    if !foreign.is_empty() {
-        return Err(Refusal::Foreign { verb, foreign });
-    }
-    let lost = nowhere(&desired, &observed);
-    if !lost.is_empty() {
-        return Err(Refusal::NoNamespace {
-            verb,
-            objects: lost,
-        });
-    }
+/// Plans a release. Sends no requests.
+pub fn plan(
+    mut desired: Desired,
+    observed: Observed,
+    options: &Options,
+) -> Result<Plan, Rejection> {
+    let mut objects = plan_objects(&desired, &observed, options)?;
     immutable::check(&desired, &observed)?;
-    let wanted: HashSet<Key> = desired.objects().iter().map(|o| o.id().key()).collect();
-    objects.extend(removal::steps(&observed, &wanted, desired.id()));
-    let definitions = definitions(&desired, &observed, options.crds);
-    let resumes = resumes(&desired, &observed.past);
-    if !resumes {
-        desired.revision = observed.past.next_revision();
+    let keys: HashSet<ObjectKey> = desired.objects().iter().map(|o| o.id().key()).collect();
+    objects.extend(prune::steps(&observed, &keys, desired.id()));
+    let crds = plan_crds(&desired, &observed, options.crds);
+    let is_resumed = is_resumed(&desired, &observed.history);
+    if !is_resumed {
+        desired.revision = observed.history.next_revision();
     }
-    let is_done = |steps: &[Step]| {
-        let still = [Change::Unchanged, Change::Keep];
-        steps.iter().all(|step| still.contains(&step.change))
-    };
-    let is_done = is_done(&objects) && definitions.is_empty();
-    let (action, revision) = settle(&desired, &observed.past, is_done);
+    let is_up_to_date = crds.is_empty() && !objects.iter().any(|step| step.change.is_write());
+    let (action, revision) = select_action(&desired, &observed.history, is_up_to_date);
     let hooks = match action.hooks() {
-        Some((before, after)) if options.hooks => [before, after]
+        Some((before, after)) if options.run_hooks => [before, after]
             .into_iter()
-            .flat_map(|event| hook_steps(&desired, event))
+            .flat_map(|event| plan_hooks(&desired, event))
             .collect(),
         _ => Vec::new(),
     };
@@ -144,20 +122,47 @@ pub fn plan(mut desired: Desired, observed: Observed, options: &Options) -> Resu
         release: desired.id().clone(),
         action,
         revision,
-        chart: desired.title().clone(),
-        definitions,
+        chart: desired.chart().clone(),
+        crds,
         hooks,
         objects,
-        work: Work {
-            desired,
-            observed,
-            resumes,
-        },
+        desired,
+        observed,
+        is_resumed,
     })
 }
 
-/// Objects for namespaces that are not there.
-fn nowhere(desired: &Desired, observed: &Observed) -> Vec<ObjectId> {
+fn plan_objects(
+    desired: &Desired,
+    observed: &Observed,
+    options: &Options,
+) -> Result<Vec<Step>, Rejection> {
+    let verb = match desired.action {
+        Action::Install => "install",
+        _ => "update",
+    };
+    let mut steps = Vec::new();
+    let mut not_importable = Vec::new();
+    for object in desired.objects() {
+        match plan_object(object, observed, options) {
+            Ok(step) => steps.push(step),
+            Err(error) => not_importable.push(error),
+        }
+    }
+    if !not_importable.is_empty() {
+        return Err(Rejection::InvalidOwnership {
+            verb,
+            objects: not_importable,
+        });
+    }
+    let objects = objects_in_missing_namespaces(desired, observed);
+    if !objects.is_empty() {
+        return Err(Rejection::NamespaceNotFound { verb, objects });
+    }
+    Ok(steps)
+}
+
+fn objects_in_missing_namespaces(desired: &Desired, observed: &Observed) -> Vec<ObjectId> {
     let missing = &observed.missing_namespaces;
     let is_missing = |id: &&ObjectId| {
         id.namespace
@@ -168,23 +173,22 @@ fn nowhere(desired: &Desired, observed: &Observed) -> Vec<ObjectId> {
     ids.filter(is_missing).cloned().collect()
 }
 
-/// An attempt that was not completed is gone on with if it was to be the same.
-fn resumes(desired: &Desired, past: &Past) -> bool {
-    past.resumable().is_some_and(|attempt| {
+/// Whether the last revision is pending or failed, and has the desired contents.
+fn is_resumed(desired: &Desired, history: &History) -> bool {
+    history.resumable().is_some_and(|attempt| {
         attempt.revision == desired.revision && attempt.has_same_contents(&desired.record())
     })
 }
 
-/// A release that is deployed as it is wanted needs no new revision.
-fn settle(desired: &Desired, past: &Past, is_done: bool) -> (Action, u32) {
-    let is_upgrade = desired.action == Action::Upgrade;
-    match past.deployed() {
+/// A release that is deployed as desired needs no new revision.
+fn select_action(desired: &Desired, history: &History, is_up_to_date: bool) -> (Action, u32) {
+    match history.deployed() {
         Some(deployed)
-            if is_upgrade
-                && past.attempts().is_empty()
+            if desired.action == Action::Upgrade
+                && history.attempts().is_empty()
                 && deployed.has_same_contents(&desired.record()) =>
         {
-            let action = if is_done {
+            let action = if is_up_to_date {
                 Action::Nothing
             } else {
                 Action::Repair
@@ -195,8 +199,11 @@ fn settle(desired: &Desired, past: &Past, is_done: bool) -> (Action, u32) {
     }
 }
 
-/// What becomes of an object that is wanted; Helm's refusal if it is somebody else's.
-fn step(object: &Object, observed: &Observed, options: &Options) -> Result<Step, String> {
+fn plan_object(
+    object: &Object,
+    observed: &Observed,
+    options: &Options,
+) -> Result<Step, CannotImport> {
     let id = object.id();
     let key = id.key();
     let simple = |change| Step {
@@ -208,32 +215,33 @@ fn step(object: &Object, observed: &Observed, options: &Options) -> Result<Step,
     let Some(live) = observed.live.get(&key) else {
         return Ok(simple(Change::Create));
     };
-    if is_going(live) {
+    if is_terminating(live) {
         return Ok(Step {
-            reason: Some("the present one is being deleted".to_owned()),
+            reason: Some("the live object is being deleted".to_owned()),
             ..simple(Change::Create)
         });
     }
     let mut change = Change::Update;
     if !observed.is_deployed(&key)
-        && let Err(reason) = ownership::check(live, observed.past.id())
+        && let Err(reason) = ownership::check(live, observed.history.id())
     {
         if !options.take_ownership {
-            return Err(ownership::refusal(id, &reason));
+            let object = id.clone();
+            return Err(CannotImport { object, reason });
         }
         change = Change::Adopt;
     }
     let applied = last_applied(object, &key, observed);
-    let comparison = fields::compare(object.body(), live, applied.as_ref());
-    let migrates = fields::needs_migration(live);
-    if comparison.is_equal() && !migrates && change == Change::Update {
+    let comparison = managed_fields::compare(object.body(), live, applied.as_ref());
+    let needs_upgrade = managed_fields::needs_upgrade(live);
+    if comparison.is_equal() && !needs_upgrade && change == Change::Update {
         return Ok(simple(Change::Unchanged));
     }
     let mut fields = comparison.changes();
     if id.kind == "Secret" {
-        fields::mask(&mut fields);
+        managed_fields::mask(&mut fields);
     }
-    let reason = migrates.then(|| "its fields were set from the client's side".to_owned());
+    let reason = needs_upgrade.then(|| "its fields were applied client-side".to_owned());
     Ok(Step {
         fields,
         reason,
@@ -241,11 +249,11 @@ fn step(object: &Object, observed: &Observed, options: &Options) -> Result<Step,
     })
 }
 
-/// What was applied last, if all records that count agree on it: an attempt that failed may have got to apply it, or
-/// not.
-fn last_applied(object: &Object, key: &Key, observed: &Observed) -> Option<Value> {
-    let deployed = observed.past.deployed()?;
-    if deployed.apply_method != crate::record::SERVER_SIDE || deployed.is_skeleton {
+/// The last applied object, if all records of the history agree on it: a failed revision may or may not have applied its
+/// version.
+fn last_applied(object: &Object, key: &ObjectKey, observed: &Observed) -> Option<Value> {
+    let deployed = observed.history.deployed()?;
+    if deployed.apply_method != SERVER_SIDE || deployed.is_truncated {
         return None;
     }
     let recorded = observed.recorded.iter();
@@ -257,28 +265,27 @@ fn last_applied(object: &Object, key: &Key, observed: &Observed) -> Option<Value
     if !bodies.all(|other| other == Some(body)) {
         return None;
     }
-    // Records do not have the marks of the release on objects.
+    // Manifests in records lack ownership metadata and the default namespace.
     let mut body = body.clone();
-    ownership::stamp(&mut body, observed.past.id());
+    ownership::set_metadata(&mut body, observed.history.id());
     if let Some(namespace) = &object.id().namespace {
         body["metadata"]["namespace"] = Value::from(namespace.as_str());
     }
     Some(body)
 }
 
-pub(crate) fn is_going(live: &Value) -> bool {
+pub(crate) fn is_terminating(live: &Value) -> bool {
     live["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// The definitions that have to be made or changed.
-fn definitions(desired: &Desired, observed: &Observed, policy: Crds) -> Vec<Step> {
-    let steps = desired.definitions().iter().filter_map(|definition| {
-        let live = observed.live(definition.id());
+fn plan_crds(desired: &Desired, observed: &Observed, policy: CrdPolicy) -> Vec<Step> {
+    let steps = desired.crds().iter().filter_map(|crd| {
+        let live = observed.live(crd.id());
         let (change, fields) = match (policy, live) {
-            (Crds::Skip, _) | (Crds::Create, Some(_)) => return None,
+            (CrdPolicy::Skip, _) | (CrdPolicy::Create, Some(_)) => return None,
             (_, None) => (Change::Create, Vec::new()),
-            (Crds::Replace, Some(live)) => {
-                let comparison = fields::compare(definition.body(), live, None);
+            (CrdPolicy::Replace, Some(live)) => {
+                let comparison = managed_fields::compare(crd.body(), live, None);
                 if comparison.is_equal() {
                     return None;
                 }
@@ -286,7 +293,7 @@ fn definitions(desired: &Desired, observed: &Observed, policy: Crds) -> Vec<Step
             }
         };
         Some(Step {
-            object: definition.id().clone(),
+            object: crd.id().clone(),
             change,
             fields,
             reason: None,
@@ -295,9 +302,9 @@ fn definitions(desired: &Desired, observed: &Observed, policy: Crds) -> Vec<Step
     steps.collect()
 }
 
-fn hook_steps(desired: &Desired, event: outrigger_chart::manifest::hook::Event) -> Vec<HookStep> {
+fn plan_hooks(desired: &Desired, event: Event) -> Vec<HookStep> {
     let hooks = desired.hooks();
-    let order = hook::in_order(hooks, event).into_iter();
+    let order = hook::execution_order(hooks, event).into_iter();
     let steps = order.map(|at| HookStep {
         event: event.name(),
         kind: hooks[at].kind.clone(),
@@ -308,23 +315,27 @@ fn hook_steps(desired: &Desired, event: outrigger_chart::manifest::hook::Event) 
 }
 
 impl Plan {
-    /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.action == Action::Nothing
     }
 
-    /// What the release will consist of.
     pub fn desired(&self) -> &Desired {
-        &self.work.desired
+        &self.desired
     }
 
     pub fn observed(&self) -> &Observed {
-        &self.work.observed
+        &self.observed
     }
 
-    /// How many objects have this change.
+    /// The number of objects with this change.
     pub fn count(&self, change: Change) -> usize {
         let steps = self.objects.iter();
         steps.filter(|step| step.change == change).count()
+    }
+
+    /// The number of objects that are written or deleted.
+    pub(crate) fn writes(&self) -> usize {
+        let objects = self.objects.iter();
+        self.crds.len() + objects.filter(|step| step.change.is_write()).count()
     }
 }

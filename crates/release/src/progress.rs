@@ -1,41 +1,40 @@
-//! What is told while a release is worked on.
+//! Progress events of an action.
 
 use crate::action::Action;
 use crate::id::ObjectId;
 
-/// One step that was made, or what is waited for. Never has values of secrets.
+/// A completed step, or what the action waits for. Never contains values of Secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// The record of the revision is written; from now on a kill leaves an inventory.
-    Recorded {
+    /// The pending release record is written; an interrupted run can be resumed from now on.
+    RecordWritten {
         action: Action,
         revision: u32,
     },
-    /// A definition of the folder `crds` is there and established.
-    Defined {
+    /// A CRD of the chart's `crds` directory is established.
+    CrdEstablished {
         object: ObjectId,
     },
-    /// A hook starts.
     HookStarted {
         event: &'static str,
         object: ObjectId,
     },
-    HookEnded {
+    HookFinished {
         event: &'static str,
         object: ObjectId,
         succeeded: bool,
     },
-    /// So many of so many objects are as they should be.
+    /// `done` of `total` objects are applied.
     Applied {
         object: ObjectId,
         done: usize,
         total: usize,
     },
-    /// An object that is no longer wanted is gone, or about to go.
-    Removed {
+    /// The API server accepted the deletion; finalizers may still run.
+    Deleted {
         object: ObjectId,
     },
-    /// Not healthy yet, or not gone yet, and why.
+    /// Waits for an object to become ready, or to be deleted.
     Waiting {
         object: ObjectId,
         message: String,
@@ -43,14 +42,13 @@ pub enum Progress {
     Healthy {
         object: ObjectId,
     },
-    /// It failed, and goes back to this revision; to nothing if it was an installation.
+    /// The action failed and is rolled back to this revision; uninstalled if there is none.
     RollingBack {
         to: Option<u32>,
     },
 }
 
-/// Where progress goes.
 pub type Sink<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
-/// For those who do not want to know.
+/// A sink that discards all progress.
 pub fn ignore(_: Progress) {}

@@ -1,14 +1,14 @@
-//! The record of one revision of a release, as Helm 3 and Helm 4 write it.
+//! The release record of one revision, as Helm 3 and Helm 4 store it.
 //!
-//! A record is an inventory too: the pending one is written before the first object is.
+//! The pending record is written before the first object, so it also serves as the inventory of an interrupted run.
 
 pub(crate) mod chart;
 pub(crate) mod hook;
 pub(crate) mod payload;
 pub(crate) mod secret;
-pub(crate) mod skeleton;
 #[cfg(test)]
 pub(crate) mod tests;
+mod truncate;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,13 +21,14 @@ use serde_json::{Map, Value};
 
 use crate::id::ReleaseId;
 
-pub use chart::{StoredChart, Title};
-pub use hook::{Hook, LastRun};
+pub use chart::{ChartSummary, StoredChart};
+pub use hook::{Hook, HookExecution};
+pub use payload::DecodeError;
 
-/// Says that objects were applied by the server.
+/// The apply method of server-side apply.
 pub(crate) const SERVER_SIDE: &str = "ssa";
 
-/// Where a revision is in its life.
+/// The status of a revision, by Helm's names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", from = "String")]
 pub enum Status {
@@ -44,7 +45,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether somebody works on it, or was stopped while doing so.
+    /// Whether an operation is in progress, or was interrupted.
     pub fn is_pending(self) -> bool {
         matches!(
             self,
@@ -96,7 +97,6 @@ impl fmt::Display for Status {
     }
 }
 
-/// What happened to a revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Info {
     #[serde(default, with = "hook::time", skip_serializing_if = "Option::is_none")]
@@ -113,67 +113,67 @@ pub struct Info {
     pub notes: String,
 }
 
-/// One revision of a release.
 #[derive(Clone)]
 pub struct Record {
     pub id: ReleaseId,
     pub revision: u32,
     pub info: Info,
     pub chart: StoredChart,
-    /// The user's values. They may hold secrets.
+    /// The user-supplied values. May contain secrets.
     pub config: Map<String, Value>,
-    /// All objects but hooks, as YAML.
+    /// All objects except hooks, as YAML documents.
     pub manifest: String,
     pub hooks: Vec<Hook>,
-    /// `ssa`, `csa` or empty, which is `csa`.
+    /// `ssa` or `csa`; empty means `csa`.
     pub apply_method: String,
-    /// The user's labels, which are kept on the Secret.
+    /// User-defined labels of the Secret.
     pub labels: BTreeMap<String, String>,
-    /// Whether objects are only named, not described: the record was too large, and its parts are gone.
-    pub is_skeleton: bool,
+    /// Whether the manifest contains only the names of some objects: the record was too large for one Secret, and its
+    /// parts are missing.
+    pub is_truncated: bool,
 }
 
-/// Values and objects may be secret, so they are not shown.
+/// Omits values and objects, which may contain secrets.
 impl fmt::Debug for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Record")
             .field("id", &self.id)
             .field("revision", &self.revision)
             .field("info.status", &self.info.status)
-            .field("chart", self.chart.title())
+            .field("chart", self.chart.summary())
             .finish_non_exhaustive()
     }
 }
 
 impl Record {
-    /// The documents of the manifest with the templates they came from.
+    /// The documents of the manifest, each with the path of its template.
     pub(crate) fn documents(&self) -> Vec<(&str, &str)> {
         let documents = split::documents(&self.manifest, Profile::Helm4);
         documents.into_iter().map(source_and_content).collect()
     }
 
-    /// Whether both say the same of the release.
+    /// Whether both have the same manifest, values, chart version and hooks.
     pub(crate) fn has_same_contents(&self, other: &Self) -> bool {
         let hook = |hook: &Hook| (hook.manifest.clone(), hook.events.clone(), hook.weight);
-        !self.is_skeleton
+        !self.is_truncated
             && self.manifest == other.manifest
             && self.config == other.config
-            && self.chart.title() == other.chart.title()
+            && self.chart.summary() == other.chart.summary()
             && self.hooks.iter().map(hook).eq(other.hooks.iter().map(hook))
     }
 }
 
-/// Takes the line that names the template off a document.
+/// Splits the `# Source:` line off a document.
 fn source_and_content(document: &str) -> (&str, &str) {
     let Some(rest) = document.strip_prefix("# Source: ") else {
         return ("", document);
     };
     let (source, content) = rest.split_once('\n').unwrap_or((rest, ""));
-    // The line break that was put after the document.
+    // `push_document` adds a newline.
     (source, content.strip_suffix('\n').unwrap_or(content))
 }
 
-/// One document of a manifest as Helm prints and stores it.
+/// Appends a document to a manifest, as Helm prints and stores it.
 pub(crate) fn push_document(manifest: &mut String, source: &str, content: &str) {
     manifest.push_str("---\n# Source: ");
     manifest.push_str(source);

@@ -1,4 +1,4 @@
-//! Renders a chart for a release, with what the cluster serves and holds.
+//! Renders a chart for a release.
 
 mod host;
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use outrigger_chart::settled::{Settled, settle};
-use outrigger_chart::{Capabilities, Chart, Profile, RenderOptions, Rendered, render_cached};
+use outrigger_chart::{Capabilities, Chart, Profile, Rendered, render_cached};
 use outrigger_gotmpl::json;
 use outrigger_gotmpl::value::Map as GoMap;
 use outrigger_gotmpl::value::Value as GoValue;
@@ -17,109 +17,109 @@ use crate::action::Action;
 use crate::cluster::Cluster;
 use crate::desired::{Desired, Object, action, parse_objects};
 use crate::error::Error;
+use crate::history::History;
 use crate::id::ObjectId;
-use crate::options::Crds;
-use crate::past::Past;
+use crate::options::CrdPolicy;
 
 use host::ClusterHost;
 
-/// How a chart becomes objects.
 #[derive(Debug, Clone)]
-pub struct Rendering {
-    pub crds: Crds,
-    /// The registry that all images are taken from, if not from those they name.
+pub struct RenderOptions {
+    pub crds: CrdPolicy,
+    /// Replaces the registries of all images.
     pub image_registry: Option<String>,
-    /// Tells the time of day.
+    /// The clock of template functions.
     pub now: fn() -> Timestamp,
 }
 
-impl Default for Rendering {
+impl Default for RenderOptions {
     fn default() -> Self {
         Self {
-            crds: Crds::default(),
+            crds: CrdPolicy::default(),
             image_registry: None,
             now: Timestamp::now,
         }
     }
 }
 
-/// Renders a chart with the user's values. An attempt that was stopped half-way is gone on with if it would be the
-/// same; otherwise the chart sees the number of the next revision.
+/// Renders a chart with user-supplied values. `.Release.Revision` is that of the interrupted or failed last revision if
+/// the result has the same contents, otherwise the next one.
 pub async fn render(
     cluster: &Cluster,
-    past: &Past,
+    history: &History,
     chart: &Arc<Chart>,
     values: &Map<String, Value>,
-    rendering: &Rendering,
+    options: &RenderOptions,
 ) -> Result<Desired, Error> {
-    let attempt = past.resumable().filter(|attempt| {
-        let title = attempt.chart.title();
+    let attempt = history.resumable().filter(|attempt| {
+        let summary = attempt.chart.summary();
         attempt.config == *values
-            && title.name == chart.metadata.name
-            && title.version == chart.metadata.version
+            && summary.name == chart.metadata.name
+            && summary.version == chart.metadata.version
     });
     if let Some(attempt) = attempt {
         let revision = attempt.revision;
-        let desired = render_at(cluster, past, revision, chart, values, rendering).await?;
+        let desired = render_revision(cluster, history, revision, chart, values, options).await?;
         if attempt.has_same_contents(&desired.record()) {
             return Ok(desired);
         }
     }
-    let revision = past.next_revision();
-    render_at(cluster, past, revision, chart, values, rendering).await
+    let revision = history.next_revision();
+    render_revision(cluster, history, revision, chart, values, options).await
 }
 
-async fn render_at(
+async fn render_revision(
     cluster: &Cluster,
-    past: &Past,
+    history: &History,
     revision: u32,
     chart: &Arc<Chart>,
     values: &Map<String, Value>,
-    rendering: &Rendering,
+    options: &RenderOptions,
 ) -> Result<Desired, Error> {
-    let served = cluster.kinds().await?;
-    let is_install = action(past) == Action::Install;
-    let job = |capabilities: &Capabilities| Job {
+    let served = cluster.api_resources().await?;
+    let is_install = action(history) == Action::Install;
+    let task = |capabilities: &Capabilities| RenderTask {
         cluster: cluster.clone(),
         chart: Arc::clone(chart),
         values: values.clone(),
-        options: options(past, revision, is_install, capabilities.clone()),
-        now: rendering.now,
+        options: engine_options(history, revision, is_install, capabilities.clone()),
+        now: options.now,
     };
-    let mut ran = run(job(served.capabilities())).await?;
-    let definitions = match rendering.crds {
-        Crds::Skip => Vec::new(),
-        Crds::Create | Crds::Replace => definitions(&ran.rendered)?,
+    let mut output = task(served.capabilities()).run().await?;
+    let crds = match options.crds {
+        CrdPolicy::Skip => Vec::new(),
+        CrdPolicy::Create | CrdPolicy::Replace => parse_crds(&output.rendered)?,
     };
-    let kinds = if definitions.is_empty() {
+    let resources = if crds.is_empty() {
         Arc::clone(&served)
     } else {
-        Arc::new(served.with_definitions(definitions.iter().map(Object::body)))
+        Arc::new(served.with_crds(crds.iter().map(Object::body)))
     };
-    // Templates see what the chart's own definitions add, as if they were installed before.
-    if kinds.capabilities() != served.capabilities() {
-        ran = run(job(kinds.capabilities())).await?;
+    // `.Capabilities` includes the chart's own CRDs, as if they were installed before.
+    if resources.capabilities() != served.capabilities() {
+        output = task(resources.capabilities()).run().await?;
     }
-    let warnings = std::mem::take(&mut ran.warnings);
+    let warnings = std::mem::take(&mut output.warnings);
+    let values = values.clone();
     let mut desired =
-        Desired::from_rendered(cluster, past, chart, values.clone(), ran, kinds).await?;
+        Desired::from_rendered(cluster, history, chart, values, output, resources).await?;
     desired.revision = revision;
-    desired.set_definitions(definitions);
+    desired.set_crds(crds);
     desired.set_warnings(warnings);
-    if let Some(registry) = &rendering.image_registry {
+    if let Some(registry) = &options.image_registry {
         desired.relocate_images(registry)?;
     }
     Ok(desired)
 }
 
-fn options(
-    past: &Past,
+fn engine_options(
+    history: &History,
     revision: u32,
     is_install: bool,
     capabilities: Capabilities,
-) -> RenderOptions {
-    let id = past.id();
-    let mut options = RenderOptions::new(Profile::Helm4, &id.name, &id.namespace);
+) -> outrigger_chart::RenderOptions {
+    let id = history.id();
+    let mut options = outrigger_chart::RenderOptions::new(Profile::Helm4, &id.name, &id.namespace);
     options.release.revision = revision;
     options.release.is_install = is_install;
     options.release.is_upgrade = !is_install;
@@ -127,83 +127,82 @@ fn options(
     options
 }
 
-/// The objects of the folder `crds`.
-fn definitions(rendered: &Rendered) -> Result<Vec<Object>, Error> {
-    let mut definitions = Vec::new();
+/// The objects of the chart's `crds` directory.
+fn parse_crds(rendered: &Rendered) -> Result<Vec<Object>, Error> {
+    let mut crds = Vec::new();
     for file in &rendered.crds {
         let text = String::from_utf8_lossy(&file.data);
         for document in outrigger_chart::manifest::split::documents(&text, Profile::Helm4) {
             for body in parse_objects(&file.path, document)? {
-                definitions.push(Object::new(ObjectId::of(&body), body));
+                crds.push(Object::new(ObjectId::of(&body), body));
             }
         }
     }
-    Ok(definitions)
+    Ok(crds)
 }
 
-/// One run of the engine.
-struct Job {
+/// One run of the template engine.
+struct RenderTask {
     cluster: Cluster,
     chart: Arc<Chart>,
     values: Map<String, Value>,
-    options: RenderOptions,
+    options: outrigger_chart::RenderOptions,
     now: fn() -> Timestamp,
 }
 
-/// Renders on a thread that may block, because templates may ask the cluster. Stops when nobody waits any more.
-async fn run(job: Job) -> Result<Ran, Error> {
-    let cluster = job.cluster.clone();
-    let _turn = cluster.turn_to_render().await;
-    let unwanted = Arc::new(AtomicBool::new(false));
-    let _guard = Unwanted(Arc::clone(&unwanted));
-    let runtime = tokio::runtime::Handle::current();
-    let work = tokio::task::spawn_blocking(move || {
-        let host = ClusterHost {
-            cluster: job.cluster.clone(),
-            runtime,
-            now: job.now,
-            unwanted,
-        };
-        let values = go_values(&job.values);
+impl RenderTask {
+    /// Renders on a blocking thread, because `lookup` blocks. Dropping the future cancels the render.
+    async fn run(self) -> Result<RenderOutput, Error> {
+        let cluster = self.cluster.clone();
+        let _permit = cluster.acquire_render().await;
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let _guard = CancelOnDrop(Arc::clone(&cancelled));
+        let runtime = tokio::runtime::Handle::current();
+        let work = tokio::task::spawn_blocking(move || {
+            let host = ClusterHost {
+                cluster: self.cluster.clone(),
+                runtime,
+                now: self.now,
+                cancelled,
+            };
+            self.render(&host)
+        });
+        work.await.unwrap_or(Err(Error::RenderAborted))
+    }
+
+    fn render(&self, host: &ClusterHost) -> Result<RenderOutput, Error> {
+        let values = go_values(&self.values);
         let mut warnings = Vec::new();
-        let rendered = job.cluster.with_parsed(|parsed| {
-            render_cached(
-                &job.chart,
-                &values,
-                &job.options,
-                &host,
-                &mut |warning| warnings.push(warning),
-                parsed,
-            )
+        let rendered = self.cluster.with_parse_cache(|cache| {
+            let warn = &mut |warning| warnings.push(warning);
+            render_cached(&self.chart, &values, &self.options, host, warn, cache)
         })?;
-        Ok(Ran {
+        Ok(RenderOutput {
             rendered,
-            settled: settle(&job.chart, &values, job.options.profile)?,
+            processed: settle(&self.chart, &values, self.options.profile)?,
             warnings,
         })
-    });
-    work.await.unwrap_or(Err(Error::RenderEnded))
+    }
 }
 
-/// What a chart came to.
-pub(crate) struct Ran {
+pub(crate) struct RenderOutput {
     pub(crate) rendered: Rendered,
-    /// What its dependencies made of it, if it has some.
-    pub(crate) settled: Option<Settled>,
+    /// Values and dependencies after Helm's dependency processing, if the chart has dependencies.
+    pub(crate) processed: Option<Settled>,
     warnings: Vec<String>,
 }
 
-struct Unwanted(Arc<AtomicBool>);
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Unwanted {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Values as Helm has them: every number is a float.
+/// Converts values as Helm does: all numbers become floats.
 fn go_values(values: &Map<String, Value>) -> GoMap {
-    let text = serde_json::to_vec(values).expect("JSON has a form in JSON");
+    let text = serde_json::to_vec(values).expect("JSON values serialize");
     match json::decode(&text) {
         Ok(GoValue::Map(map)) => map,
         _ => GoMap::default(),

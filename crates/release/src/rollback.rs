@@ -1,58 +1,58 @@
-//! Goes back to an earlier revision, by a new one that is like it.
+//! Rollback: deploys the contents of an earlier revision as a new one.
 
+use crate::action_error::ActionError;
 use crate::cluster::Cluster;
 use crate::desired::Desired;
 use crate::error::Error;
 use crate::execute::{Outcome, execute};
-use crate::failure::Failure;
+use crate::history::{History, load_history};
 use crate::id::ReleaseId;
 use crate::observe::observe;
 use crate::options::Options;
-use crate::past::{Past, past};
 use crate::plan::{Plan, plan};
 use crate::progress::Sink;
 use crate::record::Status;
 use crate::storage;
 
-/// Goes back to a revision; to the last good one before the present if none is named.
+/// Rolls back to a revision; to the last successful one before the current if `revision` is `None`.
 pub async fn rollback(
     cluster: &Cluster,
     id: &ReleaseId,
     revision: Option<u32>,
     options: &Options,
     progress: Sink<'_>,
-) -> Result<Outcome, Failure> {
+) -> Result<Outcome, ActionError> {
     let plan = plan_rollback(cluster, id, revision, options).await?;
     execute(cluster, plan, options, progress).await
 }
 
-/// What going back would do.
+/// Plans a rollback.
 pub async fn plan_rollback(
     cluster: &Cluster,
     id: &ReleaseId,
     revision: Option<u32>,
     options: &Options,
-) -> Result<Plan, Failure> {
-    let past = past(cluster, id).await?;
+) -> Result<Plan, ActionError> {
+    let history = load_history(cluster, id).await?;
     let revision = match revision {
         Some(revision) => revision,
-        None => last_good(&past).ok_or(Error::NotFound)?,
+        None => last_successful(&history).ok_or(Error::ReleaseNotFound)?,
     };
     let record = storage::read(cluster, id, revision).await?;
-    let record = record.ok_or(Error::NoRevision(revision))?;
-    if record.is_skeleton {
-        return Err(Error::Incomplete(revision).into());
+    let record = record.ok_or(Error::RevisionNotFound(revision))?;
+    if record.is_truncated {
+        return Err(Error::RecordTruncated(revision).into());
     }
-    let desired = Desired::from_record(cluster, &past, record).await?;
-    let observed = observe(cluster, past, &desired).await?;
+    let desired = Desired::from_record(cluster, &history, record).await?;
+    let observed = observe(cluster, history, &desired).await?;
     Ok(plan(desired, observed, options)?)
 }
 
-/// The last revision before the present one that was good once.
-fn last_good(past: &Past) -> Option<u32> {
-    let last = past.marks().last()?.revision;
-    let good = [Status::Superseded, Status::Deployed];
-    let marks = past.marks().iter().rev();
-    let mut marks = marks.filter(|mark| mark.revision < last && good.contains(&mark.status));
-    marks.next().map(|mark| mark.revision)
+/// The last revision before the current one that was deployed successfully.
+fn last_successful(history: &History) -> Option<u32> {
+    let (_, earlier) = history.revisions().split_last()?;
+    let successful = earlier
+        .iter()
+        .rfind(|revision| matches!(revision.status, Status::Superseded | Status::Deployed));
+    successful.map(|revision| revision.revision)
 }

@@ -1,4 +1,4 @@
-//! Where records are: Secrets in the namespace of the release. One request for each thing done.
+//! Storage of release records: Helm's Secrets in the namespace of the release.
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
@@ -7,14 +7,19 @@ use kube::core::Request;
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::error::Error;
+use crate::error::{Error, chain};
 use crate::id::ReleaseId;
-use crate::record::secret::{self, Writing};
+use crate::record::secret::{self, Write};
 use crate::record::{Record, Status};
 
-/// A revision by the labels of its Secret.
+/// Part reads at a time.
+const CONCURRENT_READS: usize = 4;
+
+type BuiltRequest = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
+
+/// A revision and its status, from the labels of its Secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct RevisionStatus {
     pub(crate) revision: u32,
     pub(crate) status: Status,
 }
@@ -31,8 +36,10 @@ fn failed(verb: &'static str, name: &str) -> impl FnOnce(kube::Error) -> Error {
     }
 }
 
-fn invalid(verb: &'static str, name: &str, error: kube::core::request::Error) -> Error {
-    failed(verb, name)(kube::Error::BuildRequest(error))
+async fn send(cluster: &Cluster, request: BuiltRequest) -> Result<Value, kube::Error> {
+    cluster
+        .request(request.map_err(kube::Error::BuildRequest)?)
+        .await
 }
 
 fn selector(release: &ReleaseId) -> ListParams {
@@ -42,54 +49,54 @@ fn selector(release: &ReleaseId) -> ListParams {
 async fn list(
     cluster: &Cluster,
     release: &ReleaseId,
-    request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    request: BuiltRequest,
 ) -> Result<Vec<Value>, Error> {
-    let request = request.map_err(|error| invalid("list", &release.name, error))?;
-    let mut list: Value = cluster
-        .request(request)
-        .await
-        .map_err(failed("list", &release.name))?;
+    let list = send(cluster, request).await;
+    let mut list = list.map_err(failed("list", &secret::prefix(&release.name)))?;
     Ok(match list["items"].take() {
         Value::Array(items) => items,
         _ => Vec::new(),
     })
 }
 
-/// Whether it is known without asking that there are no records.
-pub(crate) fn are_none_seen(cluster: &Cluster, release: &ReleaseId) -> bool {
+/// Whether the existence cache shows that the release has no record.
+pub(crate) fn is_known_absent(cluster: &Cluster, release: &ReleaseId) -> bool {
     let prefix = secret::prefix(&release.name);
-    let presence = cluster.presence();
-    presence.lacks_all("v1", "Secret", &release.namespace, &prefix)
+    let existence = cluster.existence();
+    existence.is_prefix_absent("v1", "Secret", &release.namespace, &prefix)
 }
 
-/// All revisions, oldest first, without their contents.
-pub(crate) async fn marks(cluster: &Cluster, release: &ReleaseId) -> Result<Vec<Mark>, Error> {
+/// All revisions, oldest first, by the metadata of their Secrets.
+pub(crate) async fn list_revisions(
+    cluster: &Cluster,
+    release: &ReleaseId,
+) -> Result<Vec<RevisionStatus>, Error> {
     let request = secrets(release).list_metadata(&selector(release));
-    let found = list(cluster, release, request).await?;
-    let mut marks: Vec<Mark> = found.iter().filter_map(mark).collect();
-    marks.sort_by_key(|mark| mark.revision);
-    Ok(marks)
+    let secrets = list(cluster, release, request).await?;
+    let mut revisions: Vec<RevisionStatus> = secrets.iter().filter_map(revision_status).collect();
+    revisions.sort_by_key(|revision| revision.revision);
+    Ok(revisions)
 }
 
-fn mark(secret: &Value) -> Option<Mark> {
+fn revision_status(secret: &Value) -> Option<RevisionStatus> {
     let labels = &secret["metadata"]["labels"];
-    Some(Mark {
+    Some(RevisionStatus {
         revision: labels["version"].as_str()?.parse().ok()?,
         status: Status::parse(labels["status"].as_str().unwrap_or_default()),
     })
 }
 
-/// All records, oldest first.
-pub(crate) async fn all(cluster: &Cluster, release: &ReleaseId) -> Result<Vec<Record>, Error> {
+/// All records, oldest first. Like Helm, skips records that cannot be decoded.
+pub(crate) async fn read_all(cluster: &Cluster, release: &ReleaseId) -> Result<Vec<Record>, Error> {
     let request = secrets(release).list(&selector(release));
     let mut records = Vec::new();
     for item in list(cluster, release, request).await? {
-        // As Helm, a record that cannot be read does not hide the others.
-        match secret::read(&item) {
+        match secret::decode(&item) {
             Ok(record) => records.push(record),
-            Err(reason) => {
+            Err(error) => {
                 let name = item["metadata"]["name"].as_str().unwrap_or_default();
-                tracing::warn!(record = name, reason, "a record cannot be read");
+                let error = chain(&error);
+                tracing::warn!(name, error, "failed to decode release record");
             }
         }
     }
@@ -97,7 +104,7 @@ pub(crate) async fn all(cluster: &Cluster, release: &ReleaseId) -> Result<Vec<Re
     Ok(records)
 }
 
-/// One record, whole if its parts are there; none if there is none.
+/// The record of a revision, with its parts if all of them exist.
 pub(crate) async fn read(
     cluster: &Cluster,
     release: &ReleaseId,
@@ -107,11 +114,11 @@ pub(crate) async fn read(
     let Some(first) = get(cluster, release, &name).await? else {
         return Ok(None);
     };
-    let record = secret::read(&first).map_err(|reason| Error::Record {
+    let record = secret::decode(&first).map_err(|source| Error::Record {
         name: name.clone(),
-        reason,
+        source,
     })?;
-    let count = secret::parts(&first);
+    let count = secret::part_count(&first);
     if count == 0 {
         return Ok(Some(record));
     }
@@ -120,72 +127,69 @@ pub(crate) async fn read(
         let part = get(cluster, release, &name).await?;
         Ok::<_, Error>(part.as_ref().and_then(secret::part_data))
     });
-    let parts: Vec<Option<Vec<u8>>> = parts.buffered(4).try_collect().await?;
+    let parts: Vec<Option<Vec<u8>>> = parts.buffered(CONCURRENT_READS).try_collect().await?;
     let parts: Option<Vec<Vec<u8>>> = parts.into_iter().collect();
-    // Without its parts, or with wrong ones, the record still names all objects.
-    let whole = parts.and_then(|parts| secret::complete(record.clone(), &parts).ok());
-    Ok(Some(whole.unwrap_or(record)))
+    // Even without valid parts the record lists all objects.
+    let complete = parts.and_then(|parts| secret::merge_parts(record.clone(), &parts).ok());
+    Ok(Some(complete.unwrap_or(record)))
 }
 
 async fn get(cluster: &Cluster, release: &ReleaseId, name: &str) -> Result<Option<Value>, Error> {
-    let request = secrets(release).get(name, &GetParams::default());
-    let request = request.map_err(|error| invalid("read", name, error))?;
-    match cluster.request(request).await {
+    match send(cluster, secrets(release).get(name, &GetParams::default())).await {
         Ok(secret) => Ok(Some(secret)),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(failed("read", name)(error)),
     }
 }
 
-/// Why a record was not created.
-#[derive(Debug)]
-pub(crate) enum NotCreated {
-    /// There is one of that revision.
-    Exists,
-    /// The namespace of the release is missing.
-    NoNamespace,
-    Failed(Error),
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CreateError {
+    #[error("the record of the revision already exists")]
+    AlreadyExists,
+    #[error("the namespace of the release does not exist")]
+    NamespaceNotFound,
+    #[error(transparent)]
+    Storage(Error),
 }
 
-/// Writes the record of a new revision.
+/// Creates the record of a new revision.
 pub(crate) async fn create(
     cluster: &Cluster,
     record: &Record,
     now: Timestamp,
-) -> Result<(), NotCreated> {
-    let stored = secret::store(record, Writing::Create, now);
+) -> Result<(), CreateError> {
+    let encoded = secret::encode(record, Write::Create, now);
     let name = secret::name(&record.id.name, record.revision);
-    let written = post(cluster, &record.id, &stored.secret).await;
-    // Whoever looks next asks.
+    let created = post(cluster, &record.id, &encoded.secret).await;
+    // Whatever the response, the record may exist now: the next run must not rely on its absence.
     let namespace = Some(record.id.namespace.as_str());
-    cluster.presence().add("v1", "Secret", namespace, &name);
-    let first = match written {
+    cluster.existence().apply("v1", "Secret", namespace, &name);
+    let first = match created {
         Ok(secret) => secret,
-        Err(kube::Error::Api(status)) if status.code == 409 => return Err(NotCreated::Exists),
-        Err(kube::Error::Api(status)) if status.code == 404 => return Err(NotCreated::NoNamespace),
-        Err(error) => return Err(NotCreated::Failed(failed("create", &name)(error))),
+        Err(kube::Error::Api(status)) if status.code == 409 => {
+            return Err(CreateError::AlreadyExists);
+        }
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            return Err(CreateError::NamespaceNotFound);
+        }
+        Err(error) => return Err(CreateError::Storage(failed("create", &name)(error))),
     };
-    write_parts(cluster, record, &stored.parts, &first)
+    write_parts(cluster, record, &encoded.parts, &first)
         .await
-        .map_err(NotCreated::Failed)
+        .map_err(CreateError::Storage)
 }
 
-/// Writes a record in place of what is there of it.
+/// Replaces the record of a revision.
 pub(crate) async fn update(
     cluster: &Cluster,
     record: &Record,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let stored = secret::store(record, Writing::Update, now);
+    let encoded = secret::encode(record, Write::Update, now);
     let name = secret::name(&record.id.name, record.revision);
-    let data = serde_json::to_vec(&stored.secret).expect("JSON has a form in JSON");
-    let request = secrets(&record.id).replace(&name, &PostParams::default(), data);
-    let request = request.map_err(|error| invalid("update", &name, error))?;
-    let first: Value = cluster
-        .request(request)
-        .await
-        .map_err(failed("update", &name))?;
-    write_parts(cluster, record, &stored.parts, &first).await
+    let first = put(cluster, &record.id, &name, &encoded.secret).await;
+    let first = first.map_err(failed("update", &name))?;
+    write_parts(cluster, record, &encoded.parts, &first).await
 }
 
 async fn post(
@@ -193,13 +197,22 @@ async fn post(
     release: &ReleaseId,
     secret: &Value,
 ) -> Result<Value, kube::Error> {
-    let data = serde_json::to_vec(secret).expect("JSON has a form in JSON");
-    let request = secrets(release).create(&PostParams::default(), data);
-    let request = request.map_err(kube::Error::BuildRequest)?;
-    cluster.request(request).await
+    let request = secrets(release).create(&PostParams::default(), secret.to_string().into_bytes());
+    send(cluster, request).await
 }
 
-/// Writes the parts of a record, anew if they are there.
+async fn put(
+    cluster: &Cluster,
+    release: &ReleaseId,
+    name: &str,
+    secret: &Value,
+) -> Result<Value, kube::Error> {
+    let data = secret.to_string().into_bytes();
+    let request = secrets(release).replace(name, &PostParams::default(), data);
+    send(cluster, request).await
+}
+
+/// Creates the parts of a record, or replaces them if they exist.
 async fn write_parts(
     cluster: &Cluster,
     record: &Record,
@@ -211,10 +224,7 @@ async fn write_parts(
         let part = secret::part(record, number, data, first);
         let written = match post(cluster, &record.id, &part).await {
             Err(kube::Error::Api(status)) if status.code == 409 => {
-                let data = serde_json::to_vec(&part).expect("JSON has a form in JSON");
-                let request = secrets(&record.id).replace(&name, &PostParams::default(), data);
-                let request = request.map_err(|error| invalid("update", &name, error))?;
-                cluster.request::<Value>(request).await
+                put(cluster, &record.id, &name, &part).await
             }
             written => written,
         };
@@ -223,17 +233,15 @@ async fn write_parts(
     Ok(())
 }
 
-/// Removes a record. Its parts belong to it and go after it.
+/// Deletes a record. The garbage collector deletes its parts, which it owns.
 pub(crate) async fn delete(
     cluster: &Cluster,
     release: &ReleaseId,
     revision: u32,
 ) -> Result<(), Error> {
     let name = secret::name(&release.name, revision);
-    let parameters = DeleteParams::background();
-    let request = secrets(release).delete(&name, &parameters);
-    let request = request.map_err(|error| invalid("delete", &name, error))?;
-    match cluster.request::<Value>(request).await {
+    let request = secrets(release).delete(&name, &DeleteParams::background());
+    match send(cluster, request).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         Err(error) => Err(failed("delete", &name)(error)),

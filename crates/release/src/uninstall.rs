@@ -1,4 +1,4 @@
-//! Takes a release away: hooks, objects in reverse order, records. Works on whatever is left of it.
+//! Uninstalls a release: hooks, objects in reverse order, records. Also completes an interrupted uninstall.
 
 use std::collections::HashMap;
 
@@ -9,73 +9,68 @@ use outrigger_chart::manifest::kind_order::{KindOrder, are_together};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cluster::{Cluster, Deleted};
+use crate::action_error::{ActionError, HookError};
+use crate::cluster::{CONCURRENT_REQUESTS, Cluster, DeleteOutcome};
 use crate::error::Error;
 use crate::execute::{Context, apply, hooks};
-use crate::failure::{Failure, HookFailure};
-use crate::id::{Key, ObjectId, ReleaseId};
+use crate::history::{History, load_history};
+use crate::id::{ObjectId, ObjectKey, ReleaseId};
 use crate::observe::objects_of;
 use crate::options::Options;
-use crate::ownership;
-use crate::past::{Past, past};
+use crate::ownership::{Removal, keep_by_policy, removal};
 use crate::progress::Sink;
 use crate::record::{Record, Status};
 use crate::storage;
 
-/// Requests at a time.
-const AT_ONCE: usize = 16;
-
-/// What was taken away.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Removed {
-    /// Whether there were records of the release.
-    pub found: bool,
-    pub objects: Vec<ObjectId>,
-    /// What stays, and why.
-    pub kept: Vec<Kept>,
+pub struct UninstallOutcome {
+    /// Whether the release had records.
+    pub existed: bool,
+    pub deleted: Vec<ObjectId>,
+    pub kept: Vec<KeptObject>,
 }
 
-/// An object that stays.
+/// An object that the uninstall did not delete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Kept {
+pub struct KeptObject {
     pub object: ObjectId,
     pub reason: String,
 }
 
-/// Removes a release and waits until it is gone. `also` are objects that the caller knows to belong to it, whatever
-/// records say; they go only if they have the marks of the release. A release that is not there is no error.
+/// Uninstalls a release and waits until its objects are deleted. `inventory` lists further objects that may belong to the
+/// release; they are deleted only if they have its ownership metadata. A release that does not exist is not an error.
 pub async fn uninstall(
     cluster: &Cluster,
     id: &ReleaseId,
-    also: &[ObjectId],
+    inventory: &[ObjectId],
     options: &Options,
     progress: Sink<'_>,
-) -> Result<Removed, Failure> {
+) -> Result<UninstallOutcome, ActionError> {
     let context = Context::new(cluster, options, progress);
-    let past = past(cluster, id).await?;
-    let mut last = past.last().cloned();
+    let history = load_history(cluster, id).await?;
+    let mut last = history.last().cloned();
     if let Some(last) = &mut last {
         begin(&context, last).await?;
     }
-    let targets = targets(cluster, &past, also).await?;
-    let mut removed = remove(&context, targets).await?;
-    removed.found = !past.marks().is_empty();
+    let targets = find_targets(cluster, &history, inventory).await?;
+    let mut outcome = delete_targets(&context, targets).await?;
+    outcome.existed = !history.revisions().is_empty();
     if let Some(mut last) = last {
-        finish(&context, &past, &mut last).await?;
+        finish(&context, &history, &mut last).await?;
     }
-    forget(&context, &past).await?;
-    Ok(removed)
+    delete_records(&context, &history).await?;
+    Ok(outcome)
 }
 
-/// Runs the hooks that come first and marks the record, so that they do not run again after a kill: what they need
-/// may be gone by then.
-async fn begin(context: &Context<'_>, last: &mut Record) -> Result<(), Failure> {
+/// Runs the pre-delete hooks and sets the status to uninstalling, so that an interrupted uninstall does not run them
+/// again: the objects that they need may be deleted by then.
+async fn begin(context: &Context<'_>, last: &mut Record) -> Result<(), ActionError> {
     if last.info.status == Status::Uninstalling {
         return Ok(());
     }
-    if context.options.hooks {
+    if context.options.run_hooks {
         let id = last.id.clone();
         hooks::run(context, &id, &mut last.hooks, Event::PreDelete).await?;
     }
@@ -87,79 +82,96 @@ async fn begin(context: &Context<'_>, last: &mut Record) -> Result<(), Failure> 
     Ok(())
 }
 
-/// An object that may have to go.
+/// A live object of the release.
 #[derive(Debug)]
 struct Target {
     id: ObjectId,
     live: Value,
-    /// Why it stays, if it does.
+    /// Why it is kept, if it is.
     kept: Option<String>,
 }
 
-/// All objects that records name, and those that the caller knows of, as far as they are there and ours.
-async fn targets(
-    cluster: &Cluster,
-    past: &Past,
-    also: &[ObjectId],
-) -> Result<Vec<Target>, Failure> {
-    let kinds = cluster.kinds().await?;
-    let mut known: HashMap<Key, (ObjectId, bool, bool)> = HashMap::new();
-    for record in past.records() {
-        let is_deployed = past
-            .deployed()
-            .is_some_and(|deployed| deployed.revision == record.revision);
-        for object in objects_of(record, &kinds) {
-            let entry = known.entry(object.id().key());
-            let entry = entry.or_insert_with(|| (object.id().clone(), false, false));
-            entry.1 |= is_deployed;
-            entry.2 = object.is_kept();
+/// An object that may exist.
+#[derive(Debug)]
+struct Candidate {
+    id: ObjectId,
+    is_deployed: bool,
+    is_kept: bool,
+}
+
+impl Candidate {
+    fn new(id: &ObjectId) -> Self {
+        Self {
+            id: id.clone(),
+            is_deployed: false,
+            is_kept: false,
         }
     }
-    for id in also {
-        let entry = known.entry(id.key());
-        entry.or_insert_with(|| (id.clone(), false, false));
+
+    fn target(self, live: Value, release: &ReleaseId) -> Option<Target> {
+        let removal = if self.is_kept {
+            keep_by_policy()
+        } else {
+            removal(&live, release, self.is_deployed)
+        };
+        let kept = match removal {
+            Removal::Delete => None,
+            Removal::Keep(reason) => Some(reason),
+            Removal::Ignore => return None,
+        };
+        let id = self.id;
+        Some(Target { id, live, kept })
     }
-    let release = past.id();
-    let reads = stream::iter(known.into_values()).map(|(id, is_deployed, is_kept)| async move {
-        let live = cluster.get(&id).await?;
-        Ok::<_, Error>(live.and_then(|live| target(id, live, is_deployed, is_kept, release)))
+}
+
+/// The live objects among those in the records and in the inventory that the release owns.
+async fn find_targets(
+    cluster: &Cluster,
+    history: &History,
+    inventory: &[ObjectId],
+) -> Result<Vec<Target>, ActionError> {
+    let resources = cluster.api_resources().await?;
+    let mut candidates: HashMap<ObjectKey, Candidate> = HashMap::new();
+    for record in history.records() {
+        let is_deployed = history
+            .deployed()
+            .is_some_and(|deployed| deployed.revision == record.revision);
+        for object in objects_of(record, &resources) {
+            let entry = candidates.entry(object.id().key());
+            let candidate = entry.or_insert_with(|| Candidate::new(object.id()));
+            candidate.is_deployed |= is_deployed;
+            candidate.is_kept = object.is_kept();
+        }
+    }
+    for id in inventory {
+        let entry = candidates.entry(id.key());
+        entry.or_insert_with(|| Candidate::new(id));
+    }
+    let release = history.id();
+    let reads = stream::iter(candidates.into_values()).map(|candidate| async move {
+        let live = cluster.get(&candidate.id).await?;
+        Ok::<_, Error>(live.and_then(|live| candidate.target(live, release)))
     });
-    let targets: Vec<Option<Target>> = reads.buffer_unordered(AT_ONCE).try_collect().await?;
+    let reads = reads.buffer_unordered(CONCURRENT_REQUESTS);
+    let targets: Vec<Option<Target>> = reads.try_collect().await?;
     Ok(targets.into_iter().flatten().collect())
 }
 
-fn target(
-    id: ObjectId,
-    live: Value,
-    is_deployed: bool,
-    is_kept: bool,
-    release: &ReleaseId,
-) -> Option<Target> {
-    let kept = if is_kept || ownership::is_kept(&live) {
-        Some("its resource policy is keep".to_owned())
-    } else {
-        let owner = ownership::other_owner(&live, release);
-        owner.map(|owner| format!("it belongs to release {owner}"))
-    };
-    // An attempt may name an object that it never got to make.
-    if kept.is_none() && !is_deployed && ownership::check(&live, release).is_err() {
-        return None;
-    }
-    Some(Target { id, live, kept })
-}
-
-/// Deletes stage by stage, then waits until all are gone.
-async fn remove(context: &Context<'_>, mut targets: Vec<Target>) -> Result<Removed, Failure> {
+/// Deletes group by group of kinds, then waits until all objects are deleted.
+async fn delete_targets(
+    context: &Context<'_>,
+    mut targets: Vec<Target>,
+) -> Result<UninstallOutcome, ActionError> {
     let order = KindOrder::uninstall(Profile::Helm4);
     targets.sort_by(|a, b| {
         let by_kind = order.compare(&a.id.kind, &b.id.kind);
         by_kind.then_with(|| a.id.cmp(&b.id))
     });
-    let mut removed = Removed::default();
+    let mut outcome = UninstallOutcome::default();
     let mut errors = Vec::new();
-    let mut going = Vec::new();
+    let mut terminating = Vec::new();
     for group in targets.chunk_by(|a, b| are_together(&a.id.kind, &b.id.kind)) {
-        // In a list, not in a closure with borrowed arguments: those make futures that cannot change threads.
+        // A Vec, because a closure with borrowed arguments would make the future not `Send`.
         let mut work = Vec::new();
         for target in group.iter().filter(|target| target.kept.is_none()) {
             work.push(async move {
@@ -167,54 +179,64 @@ async fn remove(context: &Context<'_>, mut targets: Vec<Target>) -> Result<Remov
                 (target, apply::delete(context, &target.id, uid).await)
             });
         }
-        let mut results = stream::iter(work).buffer_unordered(AT_ONCE);
+        let mut results = stream::iter(work).buffer_unordered(CONCURRENT_REQUESTS);
         while let Some((target, result)) = results.next().await {
             match result {
-                Ok(Deleted::Gone) => {}
-                Ok(Deleted::Going(state)) => going.push((target.id.clone(), *state)),
+                Ok(DeleteOutcome::Deleted) => {}
+                Ok(DeleteOutcome::Terminating(state)) => {
+                    terminating.push((target.id.clone(), *state));
+                }
                 Err(error) => {
                     errors.push(error);
                     continue;
                 }
             }
-            removed.objects.push(target.id.clone());
+            outcome.deleted.push(target.id.clone());
         }
     }
     for target in targets {
         if let Some(reason) = target.kept {
             let object = target.id;
-            removed.kept.push(Kept { object, reason });
+            outcome.kept.push(KeptObject { object, reason });
         }
     }
     if !errors.is_empty() {
-        return Err(Failure::Removal(errors));
+        return Err(ActionError::Delete(errors));
     }
     if context.options.wait {
-        let waits = going
+        let waits = terminating
             .into_iter()
-            .map(|(id, state)| async move { apply::gone(context, &id, state).await });
+            .map(|(id, state)| async move { apply::await_deletion(context, &id, state).await });
         let waits = futures::future::try_join_all(waits);
         let waited = tokio::time::timeout_at(context.deadline, waits).await;
-        waited.map_err(|_| Failure::TimedOut)??;
+        waited.map_err(|_| ActionError::TimedOut)??;
     }
-    if removed.objects.iter().any(|id| apply::adds_kinds(&id.kind)) {
-        context.cluster.forget();
+    if outcome
+        .deleted
+        .iter()
+        .any(|id| apply::changes_discovery(&id.kind))
+    {
+        context.cluster.invalidate_discovery();
     }
-    Ok(removed)
+    Ok(outcome)
 }
 
-/// Runs the hooks that come last, and takes away what hooks left.
-async fn finish(context: &Context<'_>, past: &Past, last: &mut Record) -> Result<(), Failure> {
+/// Runs the post-delete hooks, and deletes the Jobs and Pods of all hooks.
+async fn finish(
+    context: &Context<'_>,
+    history: &History,
+    last: &mut Record,
+) -> Result<(), ActionError> {
     let id = last.id.clone();
-    if context.options.hooks {
+    if context.options.run_hooks {
         hooks::run(context, &id, &mut last.hooks, Event::PostDelete).await?;
     }
-    for record in past.records() {
-        let removed = hooks::remove_leftovers(context, &id, &record.hooks).await;
-        removed.map_err(|error| Failure::Hook {
+    for record in history.records() {
+        let deleted = hooks::delete_jobs_and_pods(context, &id, &record.hooks).await;
+        deleted.map_err(|error| ActionError::Hook {
             event: Event::PostDelete.name(),
             hook: ObjectId::of(&Value::Null),
-            source: HookFailure::Cluster(error),
+            source: HookError::Cluster(error),
         })?;
     }
     if context.options.keep_history {
@@ -222,7 +244,7 @@ async fn finish(context: &Context<'_>, past: &Past, last: &mut Record) -> Result
         let description = context.options.description.clone();
         last.info.description = description.unwrap_or_else(|| "Uninstallation complete".to_owned());
         storage::update(context.cluster, last, (context.options.now)()).await?;
-        if let Some(deployed) = past.deployed()
+        if let Some(deployed) = history.deployed()
             && deployed.revision != last.revision
         {
             let mut deployed = deployed.clone();
@@ -233,13 +255,13 @@ async fn finish(context: &Context<'_>, past: &Past, last: &mut Record) -> Result
     Ok(())
 }
 
-/// Deletes the records, the last one at the end: until then it is the inventory.
-async fn forget(context: &Context<'_>, past: &Past) -> Result<(), Failure> {
+/// Deletes the records unless the history is kept. The last record goes last: it is the inventory until then.
+async fn delete_records(context: &Context<'_>, history: &History) -> Result<(), ActionError> {
     if context.options.keep_history {
         return Ok(());
     }
-    for mark in past.marks() {
-        storage::delete(context.cluster, past.id(), mark.revision).await?;
+    for revision in history.revisions() {
+        storage::delete(context.cluster, history.id(), revision.revision).await?;
     }
     Ok(())
 }

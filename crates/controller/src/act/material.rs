@@ -2,7 +2,7 @@
 
 use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_chart::manifest::hook::Event;
-use outrigger_release::{Desired, Past, Rendering, Title};
+use outrigger_release::{ChartSummary, Desired, History, RenderOptions};
 use outrigger_repository::Manifests;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::trouble::Trouble;
 
 /// What a release was and what it should be.
 pub(super) struct Made {
-    pub(super) past: Past,
+    pub(super) past: History,
     pub(super) desired: Desired,
 }
 
@@ -27,12 +27,12 @@ pub(super) async fn desired(
     wanted: &Wanted,
 ) -> Result<Made, Trouble> {
     let cluster = &wanted.target.cluster;
-    let past = outrigger_release::past_if_seen(cluster, &release_id(plugin)).await;
+    let past = outrigger_release::load_history_cached(cluster, &release_id(plugin)).await;
     let past = past.map_err(|error| not_rendered(&error))?;
     let mut desired = match &wanted.material {
         Material::Chart(fetched) => {
             let chart = file_overrides::put(&fetched.chart, &plugin.spec.file_overrides)?;
-            let rendering = Rendering {
+            let rendering = RenderOptions {
                 crds: crds(plugin),
                 image_registry: wanted.image_registry.clone(),
                 now: controller.now,
@@ -42,7 +42,7 @@ pub(super) async fn desired(
         }
         Material::Manifests(files) => {
             let objects = objects(plugin, files.as_ref())?;
-            let title = Title {
+            let title = ChartSummary {
                 name: plugin.chart_name().to_owned(),
                 version: plugin
                     .spec

@@ -118,7 +118,7 @@ async fn uninstall(pass: &mut Pass, force: bool) -> Result<(), Trouble> {
         let removed = outrigger_release::uninstall(&target.cluster, &id, &also, &options, &sink);
         if force {
             let removed = tokio::time::timeout(FORCED_WITHIN, removed).await;
-            let removed = removed.unwrap_or(Err(outrigger_release::Failure::TimedOut));
+            let removed = removed.unwrap_or(Err(outrigger_release::ActionError::TimedOut));
             removed.map_err(|failure| failed(&failure))
         } else {
             removed.await.map_err(|failure| failed(&failure))

@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 use kube::api::DynamicObject;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::Event;
-use outrigger_release::Presence;
+use outrigger_release::ExistenceCache;
 
 use super::{HELM, MANAGED};
 use crate::objects::Kind;
@@ -15,12 +15,12 @@ type Object = PartialObjectMeta<DynamicObject>;
 
 /// What a watch tells, on its way. When it ends, nothing is known of the kind any more.
 pub(super) struct Names {
-    presence: Option<Arc<Presence>>,
+    presence: Option<Arc<ExistenceCache>>,
     kind: Kind,
 }
 
 impl Names {
-    pub(super) fn new(presence: Option<Arc<Presence>>, kind: Kind) -> Self {
+    pub(super) fn new(presence: Option<Arc<ExistenceCache>>, kind: Kind) -> Self {
         Self { presence, kind }
     }
 
@@ -41,19 +41,19 @@ impl Names {
         };
         let (version, kind) = (self.kind.api_version.as_str(), self.kind.kind.as_str());
         match event {
-            Event::Init => presence.begin(version, kind),
-            Event::InitDone => presence.end(version, kind),
+            Event::Init => presence.init(version, kind),
+            Event::InitDone => presence.init_done(version, kind),
             Event::InitApply(object) => {
                 let namespace = object.metadata.namespace.as_deref();
-                presence.list(version, kind, namespace, &object.name_any());
+                presence.init_apply(version, kind, namespace, &object.name_any());
             }
             Event::Apply(object) => {
                 let namespace = object.metadata.namespace.as_deref();
-                presence.add(version, kind, namespace, &object.name_any());
+                presence.apply(version, kind, namespace, &object.name_any());
             }
             Event::Delete(object) => {
                 let namespace = object.metadata.namespace.as_deref();
-                presence.remove(version, kind, namespace, &object.name_any());
+                presence.delete(version, kind, namespace, &object.name_any());
             }
         }
     }
@@ -62,7 +62,7 @@ impl Names {
 impl Drop for Names {
     fn drop(&mut self) {
         if let Some(presence) = &self.presence {
-            presence.forget(&self.kind.api_version, &self.kind.kind);
+            presence.drop_kind(&self.kind.api_version, &self.kind.kind);
         }
     }
 }

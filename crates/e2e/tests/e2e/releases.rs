@@ -10,8 +10,8 @@ use kube::Api;
 use kube::api::PostParams;
 use outrigger_chart::{Chart, Profile, load_path};
 use outrigger_release::{
-    Action, Cluster, Options, Outcome, ReleaseId, Rendering, execute, observe, past, plan, render,
-    uninstall,
+    Action, Cluster, Options, Outcome, ReleaseId, RenderOptions, execute, load_history, observe,
+    plan, render, uninstall,
 };
 use outrigger_testing::kubernetes::{self, RealKubernetes};
 use outrigger_testing::peers::{HELM3, HELM4, Peer};
@@ -176,8 +176,8 @@ impl Stage {
             ..Options::default()
         };
         let values = values.as_object().context("values are a map")?;
-        let past = past(&self.cluster, id).await?;
-        let rendering = Rendering::default();
+        let past = load_history(&self.cluster, id).await?;
+        let rendering = RenderOptions::default();
         let desired = render(&self.cluster, &past, &self.chart, values, &rendering).await?;
         let observed = observe(&self.cluster, past, &desired).await?;
         let plan = plan(desired, observed, &options)?;
@@ -303,7 +303,7 @@ async fn helm_goes_on_with_ours(helm: Peer) -> anyhow::Result<()> {
     assert_eq!(stage.listed("ours")?, None);
     let map = stage.own("configmaps/ours-map").await?;
     ensure!(map.is_none(), "the map is still there");
-    ensure!(past(&stage.cluster, &id).await?.is_empty());
+    ensure!(load_history(&stage.cluster, &id).await?.is_empty());
     Ok(())
 }
 

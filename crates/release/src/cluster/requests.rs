@@ -1,48 +1,50 @@
-//! The requests that are made for objects of any kind: get, apply, move fields, delete.
+//! Requests for objects of any kind: get, list, apply, patch, delete.
 
 use std::borrow::Cow;
 
-use kube::api::{DeleteParams, GetParams, Patch, PatchParams, Preconditions, PropagationPolicy};
+use kube::api::{
+    DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions, PropagationPolicy,
+};
 use kube::core::Request;
 use serde_json::Value;
 
-use super::{Cluster, unknown};
+use super::{Cluster, unknown_kind};
 use crate::error::Error;
 use crate::id::ObjectId;
-use crate::ownership::MANAGER;
+use crate::ownership::FIELD_MANAGER;
 
-/// How an object is applied.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Apply {
-    /// Takes fields that another manager set.
-    pub(crate) force: bool,
-    pub(crate) dry_run: bool,
-    /// Only if it is not there: nobody's object is taken that came after the look.
-    pub(crate) is_new: bool,
+pub(crate) struct ApplyOptions {
+    /// Take over fields that are owned by other managers.
+    pub(crate) force_conflicts: bool,
+    /// Fail if the object exists, so that an object created after the read is not overwritten.
+    pub(crate) create_only: bool,
 }
 
-/// A version that no object has any more. Who applies with it makes an object, or is told that there is one.
-const LONG_GONE: &str = "1";
+/// A resource version that no live object has. An apply with it creates the object, or fails if it exists.
+const STALE_RESOURCE_VERSION: &str = "1";
 
-/// What is left of an object after it was deleted.
+/// Retries of an apply that lost a race for a quota.
+const QUOTA_RETRIES: usize = 3;
+
 #[derive(Debug)]
-pub(crate) enum Deleted {
-    /// It was not there, or is gone.
-    Gone,
-    /// It goes when its finalizers or its pods are done.
-    Going(Box<Value>),
+pub(crate) enum DeleteOutcome {
+    /// The object does not exist, or no longer exists.
+    Deleted,
+    /// Finalizers, or a graceful termination, are still running.
+    Terminating(Box<Value>),
 }
 
 impl Cluster {
-    /// The object as it is; none if it is not there, or if its kind is not.
+    /// The live object; none if it or its kind does not exist.
     pub(crate) async fn get(&self, id: &ObjectId) -> Result<Option<Value>, Error> {
         self.get_with(id, &GetParams::default()).await
     }
 
-    /// The same for an object that is probably not there. The server need not ask its database whether it is: if it
-    /// has just come, [`Apply::is_new`] finds out.
-    pub(crate) async fn get_unlikely(&self, id: &ObjectId) -> Result<Option<Value>, Error> {
-        if self.presence().lacks(id) {
+    /// Like [`Self::get`], for an object that probably does not exist. Uses the existence cache, then the watch cache of
+    /// the API server. Both may be stale; [`ApplyOptions::create_only`] detects that.
+    pub(crate) async fn get_probably_absent(&self, id: &ObjectId) -> Result<Option<Value>, Error> {
+        if self.existence().is_absent(id) {
             return Ok(None);
         }
         match self.get_with(id, &GetParams::any()).await? {
@@ -56,57 +58,53 @@ impl Cluster {
         id: &ObjectId,
         parameters: &GetParams,
     ) -> Result<Option<Value>, Error> {
-        let Ok(url) = self.url(id).await else {
-            self.kinds().await?;
+        let Some(url) = self.url_if_served(id).await? else {
             return Ok(None);
         };
         let request = Request::new(url).get(&id.name, parameters);
-        let answer = match request {
-            Ok(request) => self.request(request).await,
-            Err(error) => return Err(invalid("get", id, error)),
-        };
-        match answer {
-            Ok(object) => Ok(Some(object)),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-            Err(source) => Err(failed("get", id, source)),
-        }
+        let request = request.map_err(|error| build_failed("get", id, error))?;
+        found(self.request(request).await).map_err(|source| failed("get", id, source))
     }
 
-    /// Applies an object as its manager, and gives back what it became.
+    /// The list of all objects of the kind and namespace of `id`.
+    pub(crate) async fn list(&self, id: &ObjectId) -> Result<Option<Value>, Error> {
+        let request = Request::new(self.url(id).await?).list(&ListParams::default());
+        let request = request.map_err(|error| build_failed("list", id, error))?;
+        found(self.request(request).await).map_err(|source| failed("list", id, source))
+    }
+
+    /// Applies an object server-side, and returns its new state.
     pub(crate) async fn apply(
         &self,
         id: &ObjectId,
         object: &Value,
-        how: Apply,
+        options: ApplyOptions,
     ) -> Result<Value, Error> {
         let url = self.url(id).await?;
-        let mut parameters = PatchParams::apply(MANAGER).validation_strict();
-        parameters.force = how.force;
-        parameters.dry_run = how.dry_run;
+        let mut parameters = PatchParams::apply(FIELD_MANAGER).validation_strict();
+        parameters.force = options.force_conflicts;
         let mut object = Cow::Borrowed(object);
-        if how.is_new {
-            object.to_mut()["metadata"]["resourceVersion"] = LONG_GONE.into();
+        if options.create_only {
+            object.to_mut()["metadata"]["resourceVersion"] = STALE_RESOURCE_VERSION.into();
         }
-        let mut tries = 3;
+        let mut retries = QUOTA_RETRIES;
         loop {
             let request = Request::new(url.as_str())
                 .patch(&id.name, &parameters, &Patch::Apply(&*object))
-                .map_err(|error| invalid("apply", id, error))?;
+                .map_err(|error| build_failed("apply", id, error))?;
             match self.request(request).await {
                 Ok(object) => {
-                    if how.is_new {
-                        let namespace = id.namespace.as_deref();
-                        let presence = self.presence();
-                        presence.add(&id.api_version, &id.kind, namespace, &id.name);
+                    if options.create_only {
+                        self.note_existence(id);
                     }
                     return Ok(object);
                 }
-                Err(kube::Error::Api(status)) if is_quota_race(&status) && tries > 0 => tries -= 1,
-                Err(kube::Error::Api(status)) if how.is_new && is_changed(&status) => {
-                    let namespace = id.namespace.as_deref();
-                    let presence = self.presence();
-                    presence.add(&id.api_version, &id.kind, namespace, &id.name);
-                    return Err(Error::Appeared(Box::new(id.clone())));
+                Err(kube::Error::Api(status)) if is_quota_race(&status) && retries > 0 => {
+                    retries -= 1;
+                }
+                Err(kube::Error::Api(status)) if options.create_only && is_modified(&status) => {
+                    self.note_existence(id);
+                    return Err(Error::CreatedMeanwhile(Box::new(id.clone())));
                 }
                 Err(kube::Error::Api(status)) if status.code == 409 => {
                     return Err(Error::Conflict {
@@ -119,30 +117,38 @@ impl Cluster {
         }
     }
 
-    /// Changes an object by a JSON patch.
+    fn note_existence(&self, id: &ObjectId) {
+        let namespace = id.namespace.as_deref();
+        self.existence()
+            .apply(&id.api_version, &id.kind, namespace, &id.name);
+    }
+
     pub(crate) async fn json_patch(&self, id: &ObjectId, patch: &Value) -> Result<Value, Error> {
         let url = self.url(id).await?;
         let parameters = PatchParams {
-            field_manager: Some(MANAGER.to_owned()),
+            field_manager: Some(FIELD_MANAGER.to_owned()),
             ..PatchParams::default()
         };
-        // `Patch::Json` wants a feature of kube; the request is the same.
+        // `Patch::Json` needs a feature of kube; only the content type differs.
         let mut request = Request::new(url)
             .patch(&id.name, &parameters, &Patch::Merge(patch))
-            .map_err(|error| invalid("change", id, error))?;
+            .map_err(|error| build_failed("patch", id, error))?;
         request.headers_mut().insert(
             http::header::CONTENT_TYPE,
             http::HeaderValue::from_static("application/json-patch+json"),
         );
-        let answer = self.request(request).await;
-        answer.map_err(|source| failed("change", id, source))
+        let patched = self.request(request).await;
+        patched.map_err(|source| failed("patch", id, source))
     }
 
-    /// Deletes an object, the very one with this uid if one is given; what it owns goes after it.
-    pub(crate) async fn delete(&self, id: &ObjectId, uid: Option<&str>) -> Result<Deleted, Error> {
-        let Ok(url) = self.url(id).await else {
-            self.kinds().await?;
-            return Ok(Deleted::Gone);
+    /// Deletes an object with background propagation, only if it has this uid if one is given.
+    pub(crate) async fn delete(
+        &self,
+        id: &ObjectId,
+        uid: Option<&str>,
+    ) -> Result<DeleteOutcome, Error> {
+        let Some(url) = self.url_if_served(id).await? else {
+            return Ok(DeleteOutcome::Deleted);
         };
         let parameters = DeleteParams {
             propagation_policy: Some(PropagationPolicy::Background),
@@ -154,50 +160,67 @@ impl Cluster {
         };
         let request = Request::new(url)
             .delete(&id.name, &parameters)
-            .map_err(|error| invalid("delete", id, error))?;
+            .map_err(|error| build_failed("delete", id, error))?;
         match self.request::<Value>(request).await {
             Ok(object) if object["metadata"]["deletionTimestamp"].is_string() => {
-                Ok(Deleted::Going(Box::new(object)))
+                Ok(DeleteOutcome::Terminating(Box::new(object)))
             }
-            Ok(_) => Ok(Deleted::Gone),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Deleted::Gone),
-            // Another object of this name took its place.
+            Ok(_) => Ok(DeleteOutcome::Deleted),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(DeleteOutcome::Deleted),
+            // The uid belongs to a deleted object; another one has its name now.
             Err(kube::Error::Api(status)) if status.code == 409 && uid.is_some() => {
-                Ok(Deleted::Gone)
+                Ok(DeleteOutcome::Deleted)
             }
             Err(source) => Err(failed("delete", id, source)),
         }
     }
 
-    /// Where objects like this one are.
+    /// The URL path of the kind and namespace of an object.
     pub(crate) async fn url(&self, id: &ObjectId) -> Result<String, Error> {
-        let kinds = self.kinds_with(&id.api_version, &id.kind).await?;
-        let place = kinds
-            .find(&id.api_version, &id.kind)
-            .ok_or_else(|| unknown(id))?;
-        let root = if id.api_version.contains('/') {
+        let (version, kind) = (&id.api_version, &id.kind);
+        let resources = self.api_resources_with(version, kind).await?;
+        let resource = resources
+            .find(version, kind)
+            .ok_or_else(|| unknown_kind(id))?;
+        let root = if version.contains('/') {
             "/apis"
         } else {
             "/api"
         };
-        let version = &id.api_version;
         Ok(match &id.namespace {
-            Some(namespace) if place.namespaced => {
-                format!("{root}/{version}/namespaces/{namespace}/{}", place.plural)
+            Some(namespace) if resource.namespaced => {
+                let plural = &resource.plural;
+                format!("{root}/{version}/namespaces/{namespace}/{plural}")
             }
-            _ => format!("{root}/{version}/{}", place.plural),
+            _ => format!("{root}/{version}/{}", resource.plural),
         })
+    }
+
+    /// Like [`Self::url`]; none if the kind does not exist.
+    async fn url_if_served(&self, id: &ObjectId) -> Result<Option<String>, Error> {
+        match self.url(id).await {
+            Err(Error::UnknownKinds(_)) => Ok(None),
+            url => url.map(Some),
+        }
     }
 }
 
-/// Two objects that count against one quota met; the server says to try again.
-fn is_quota_race(status: &kube::core::Status) -> bool {
-    let quotas = "Operation cannot be fulfilled on resourcequotas";
-    is_changed(status) && status.message.contains(quotas)
+fn found(response: Result<Value, kube::Error>) -> Result<Option<Value>, kube::Error> {
+    match response {
+        Ok(object) => Ok(Some(object)),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
-/// The object has another version than the one that was named.
-fn is_changed(status: &kube::core::Status) -> bool {
+/// Two writes updated the same quota; the API server asks for a retry.
+fn is_quota_race(status: &kube::core::Status) -> bool {
+    let quotas = "Operation cannot be fulfilled on resourcequotas";
+    is_modified(status) && status.message.contains(quotas)
+}
+
+/// The resource version in the request is not that of the live object.
+fn is_modified(status: &kube::core::Status) -> bool {
     status.code == 409 && status.message.contains("the object has been modified")
 }
 
@@ -209,7 +232,7 @@ pub(super) fn failed(verb: &'static str, id: &ObjectId, source: kube::Error) -> 
     }
 }
 
-pub(super) fn invalid(
+pub(super) fn build_failed(
     verb: &'static str,
     id: &ObjectId,
     error: kube::core::request::Error,

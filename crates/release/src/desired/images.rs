@@ -1,11 +1,10 @@
-//! The images of a release, and the way to take them all from one registry.
+//! The images of a release, and their relocation to another registry.
 //!
-//! They are found by structure: containers and image volumes anywhere, fields called `image` or `...Image` in custom
-//! resources, full references in arguments and variables of containers. After they were moved, a second finder that
-//! shares no code with the first looks for one that stayed.
+//! Images are found by structure: containers and image volumes in any kind, fields named `image` or `...Image` in custom
+//! resources, full references in arguments and environment variables of containers. After the relocation, the image finder
+//! of the chart crate, which walks the objects independently, verifies that no image was missed.
 
-use std::collections::BTreeSet;
-
+use outrigger_chart::images::{self, ImageUse, is_full_reference, is_image_key, is_reference};
 use outrigger_chart::{Manifest, Rendered};
 use serde_json::{Map, Value};
 
@@ -13,21 +12,18 @@ use super::{Desired, Document};
 use crate::error::Error;
 use crate::record::Hook;
 
-/// One use of one image.
-pub use outrigger_chart::images::ImageUse as Image;
-
 impl Desired {
-    /// Every image that the release would run, each use once.
-    pub fn images(&self) -> Vec<Image> {
-        outrigger_chart::images::find(&as_rendered(&self.documents, &self.hooks))
+    /// All images of the release, each use once.
+    pub fn images(&self) -> Vec<ImageUse> {
+        images::find(&as_rendered(&self.documents, &self.hooks))
     }
 
-    /// Takes all images from this registry, `HOST[:PORT][/PATH]`, in place of the ones they name. Their path, tag and
-    /// digest stay. Nothing is changed if one would escape.
+    /// Replaces the registries of all images by `registry`, `HOST[:PORT][/PATH]`. Paths, tags and digests are kept. Changes
+    /// nothing if an image cannot be relocated.
     pub fn relocate_images(&mut self, registry: &str) -> Result<(), Error> {
         let registry = registry.trim_end_matches('/');
         if registry.is_empty() || registry.contains("://") || registry.contains(' ') {
-            return Err(Error::Registry(registry.to_owned()));
+            return Err(Error::InvalidRegistry(registry.to_owned()));
         }
         let mut documents = self.documents.clone();
         for document in &mut documents {
@@ -42,7 +38,7 @@ impl Desired {
             }
         }
         check(&documents, &hooks, registry)?;
-        self.objects = self.read(&documents)?;
+        self.objects = self.parse(&documents)?;
         self.documents = documents;
         self.hooks = hooks;
         Ok(())
@@ -50,14 +46,14 @@ impl Desired {
 }
 
 fn check(documents: &[Document], hooks: &[Hook], registry: &str) -> Result<(), Error> {
-    let images = outrigger_chart::images::find(&as_rendered(documents, hooks));
+    let images = images::find(&as_rendered(documents, hooks));
     let prefix = format!("{registry}/");
     match images.iter().find(|use_| !use_.image.starts_with(&prefix)) {
         None => Ok(()),
-        Some(escaped) => Err(Error::ImageEscaped {
-            image: escaped.image.clone(),
-            object: format!("{}/{}", escaped.kind, escaped.name),
-            field: escaped.field.clone(),
+        Some(missed) => Err(Error::ImageNotRelocated {
+            image: missed.image.clone(),
+            object: format!("{}/{}", missed.kind, missed.name),
+            field: missed.field.clone(),
             registry: registry.to_owned(),
         }),
     }
@@ -83,27 +79,29 @@ fn as_rendered(documents: &[Document], hooks: &[Hook]) -> Rendered {
     }
 }
 
-/// The text with all images moved; none if there was nothing to move.
+/// Relocates the images of a document; none if it has no images.
 fn relocate_text(content: &str, registry: &str) -> Option<String> {
     let mut object = outrigger_goyaml::parse_json(content.as_bytes()).ok()?;
-    let mut mover = Mover {
+    let mut relocator = Relocator {
         registry,
-        moved: false,
+        has_relocated: false,
     };
-    mover.object(&mut object, 0);
-    let text = mover.moved.then(|| outrigger_goyaml::write_json(&object))?;
+    relocator.object(&mut object, 0);
+    let text = relocator
+        .has_relocated
+        .then(|| outrigger_goyaml::write_json(&object))?;
     String::from_utf8(text).ok()
 }
 
-/// Objects nest at most this deep.
+/// Maximum nesting of objects.
 const MAX_DEPTH: usize = 128;
 
-struct Mover<'a> {
+struct Relocator<'a> {
     registry: &'a str,
-    moved: bool,
+    has_relocated: bool,
 }
 
-impl Mover<'_> {
+impl Relocator<'_> {
     fn object(&mut self, object: &mut Value, depth: usize) {
         let kind = object["kind"].as_str().unwrap_or_default().to_owned();
         if kind.ends_with("List") && depth < MAX_DEPTH {
@@ -158,14 +156,14 @@ impl Mover<'_> {
             Value::Array(items) if key == "volumes" => {
                 for item in items {
                     if let Some(Value::String(image)) = item.pointer_mut("/image/reference") {
-                        self.whole(image);
+                        self.reference(image);
                     }
                 }
             }
-            Value::String(image) if is_custom && names_an_image(key) && is_image(image) => {
-                self.whole(image);
+            Value::String(image) if is_custom && is_image_key(key) && is_reference(image) => {
+                self.reference(image);
             }
-            Value::Object(parts) if is_custom && names_an_image(key) => self.parts(parts),
+            Value::Object(parts) if is_custom && is_image_key(key) => self.parts(parts),
             _ => {}
         }
     }
@@ -174,7 +172,7 @@ impl Mover<'_> {
         if let Some(Value::String(image)) = container.get_mut("image")
             && !image.is_empty()
         {
-            self.whole(image);
+            self.reference(image);
         }
         for list in ["args", "command"] {
             let items = container.get_mut(list).and_then(Value::as_array_mut);
@@ -189,12 +187,12 @@ impl Mover<'_> {
             if let Some(Value::String(value)) = variable.get_mut("value")
                 && is_full_reference(value)
             {
-                self.whole(value);
+                self.reference(value);
             }
         }
     }
 
-    /// An argument that is an image, or sets one: `--image=quay.io/a/b:1`.
+    /// An argument that is an image reference, or a flag with one: `--image=quay.io/a/b:1`.
     fn argument(&mut self, text: &mut String) {
         let (flag, image) = match text.split_once('=') {
             Some((flag, image)) => (format!("{flag}="), image),
@@ -202,12 +200,12 @@ impl Mover<'_> {
         };
         if is_full_reference(image) {
             let mut image = image.to_owned();
-            self.whole(&mut image);
+            self.reference(&mut image);
             *text = flag + &image;
         }
     }
 
-    /// An image in pieces: `registry`, `repository`, `tag`.
+    /// An image with separate `registry`, `repository` and `tag`.
     fn parts(&mut self, parts: &mut Map<String, Value>) {
         let keys = ["repository", "name", "image"];
         let Some(key) = keys
@@ -219,20 +217,20 @@ impl Mover<'_> {
         let Some(Value::String(repository)) = parts.get(key).cloned() else {
             return;
         };
-        if !is_image(&repository) {
+        if !is_reference(&repository) {
             return;
         }
         let has_registry =
             matches!(parts.get("registry"), Some(Value::String(text)) if !text.is_empty());
         if has_registry {
-            let whole = format!(
+            let image = format!(
                 "{}/{repository}",
                 parts["registry"].as_str().unwrap_or_default()
             );
-            let moved = relocate(&whole, self.registry);
-            let path = moved
+            let relocated = relocate(&image, self.registry);
+            let path = relocated
                 .strip_prefix(&format!("{}/", self.registry))
-                .unwrap_or(&moved)
+                .unwrap_or(&relocated)
                 .to_owned();
             parts.insert("registry".to_owned(), Value::from(self.registry));
             parts.insert(key.to_owned(), Value::from(path));
@@ -242,16 +240,16 @@ impl Mover<'_> {
                 Value::from(relocate(&repository, self.registry)),
             );
         }
-        self.moved = true;
+        self.has_relocated = true;
     }
 
-    fn whole(&mut self, image: &mut String) {
+    fn reference(&mut self, image: &mut String) {
         *image = relocate(image, self.registry);
-        self.moved = true;
+        self.has_relocated = true;
     }
 }
 
-/// The image from another registry, with its whole path. What comes from there already stays.
+/// Replaces the registry of an image, unless it is `registry` already.
 fn relocate(image: &str, registry: &str) -> String {
     if image
         .strip_prefix(registry)
@@ -262,7 +260,7 @@ fn relocate(image: &str, registry: &str) -> String {
     let path = match image.split_once('/') {
         Some((host, path)) if is_host(host) => path.to_owned(),
         Some(_) => image.to_owned(),
-        // Docker's own images have a folder that nobody writes.
+        // Official images of Docker Hub have the implicit path `library`.
         None => format!("library/{image}"),
     };
     let path = match image.split_once('/') {
@@ -274,40 +272,9 @@ fn relocate(image: &str, registry: &str) -> String {
     format!("{registry}/{path}")
 }
 
-/// Whether the first part of a reference is a host: it has a dot or a port, or is this machine.
+/// Whether the first component of a reference is a host: it has a dot or a port, or is `localhost`.
 fn is_host(part: &str) -> bool {
     part.contains(['.', ':']) || part == "localhost"
-}
-
-fn names_an_image(key: &str) -> bool {
-    key == "image" || key.ends_with("Image")
-}
-
-/// Something that a container runtime would accept as a reference.
-fn is_image(text: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "./-_:@+".contains(c);
-    let (name, digest) = text.split_once('@').unwrap_or((text, "sha256:0"));
-    let parts: BTreeSet<bool> = name.split('/').map(str::is_empty).collect();
-    let last = name.rsplit('/').next().unwrap_or(name);
-    let repository = last.split(':').next().unwrap_or(last);
-    !text.contains("://")
-        && text.chars().all(is_plain)
-        && digest.contains(':')
-        && repository.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && !repository.contains(|c: char| c.is_ascii_uppercase())
-        && !parts.contains(&true)
-}
-
-/// A reference with a host and a tag or digest.
-fn is_full_reference(text: &str) -> bool {
-    let Some((host, rest)) = text.split_once('/') else {
-        return false;
-    };
-    let last = rest.rsplit('/').next().unwrap_or(rest);
-    host.contains('.')
-        && !host.starts_with('.')
-        && (last.contains(':') || last.contains("@sha256:"))
-        && is_image(text)
 }
 
 #[cfg(test)]
@@ -315,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_keeps_its_whole_path_tag_and_digest() {
+    fn a_relocated_image_keeps_its_path_tag_and_digest() {
         let registry = "reg.local:5000/mirror";
         let rows = [
             ("nginx", "library/nginx"),
@@ -329,11 +296,11 @@ mod tests {
         for (image, path) in rows {
             assert_eq!(relocate(image, registry), format!("{registry}/{path}"));
         }
-        let there = "reg.local:5000/mirror/a:1";
-        assert_eq!(relocate(there, registry), there);
+        let relocated = "reg.local:5000/mirror/a:1";
+        assert_eq!(relocate(relocated, registry), relocated);
     }
 
-    fn moved(yaml: &str) -> Value {
+    fn relocated(yaml: &str) -> Value {
         let text = relocate_text(yaml, "r.local").unwrap();
         let document = Document {
             source: String::new(),
@@ -344,8 +311,8 @@ mod tests {
     }
 
     #[test]
-    fn images_move_wherever_the_finder_sees_them() {
-        let object = moved(
+    fn all_images_that_the_finder_finds_are_relocated() {
+        let object = relocated(
             "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  template:\n    spec:\n      initContainers:\n      - {name: i, image: busybox}\n      containers:\n      - name: c\n        image: quay.io/a/b:1\n        args: ['--sidecar=ghcr.io/x/y:2', '--other=1']\n        env: [{name: IMG, value: 'gcr.io/p/q:3'}]\n      volumes:\n      - {name: v, image: {reference: 'quay.io/v/w:4'}}\n",
         );
         let spec = &object["spec"]["template"]["spec"];
@@ -362,8 +329,8 @@ mod tests {
     }
 
     #[test]
-    fn images_of_custom_resources_move_whole_and_in_pieces() {
-        let object = moved(
+    fn references_and_separate_parts_in_custom_resources_are_relocated() {
+        let object = relocated(
             "apiVersion: example.com/v1\nkind: Boat\nmetadata: {name: a}\nspec:\n  baseImage: quay.io/a/b:1\n  image: {registry: quay.io, repository: c/d, tag: '2'}\n  otherImage: {repository: ghcr.io/e/f, tag: '3'}\n",
         );
         let spec = &object["spec"];
@@ -374,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_without_images_keeps_its_very_text() {
+    fn a_document_without_images_is_unchanged() {
         assert_eq!(
             relocate_text(
                 "apiVersion: v1\nkind: ConfigMap\ndata: {image: a/b:1}\n",

@@ -3,28 +3,29 @@
 use serde_json::Value;
 
 use super::{Document, Object};
-use crate::cluster::{Kinds, unknown};
-use crate::error::Error;
+use crate::cluster::{ApiResources, unknown_kind};
+use crate::error::{Error, InvalidManifest};
 use crate::id::{ObjectId, ReleaseId};
 use crate::ownership;
 
-/// Lists may be in lists, but not without end.
+/// Maximum nesting of lists.
 const MAX_DEPTH: usize = 16;
 
-/// All objects, each with its namespace and the marks of the release. Of objects with one name the last counts.
-pub(super) fn read(
+/// Parses all objects, and sets their namespaces and ownership metadata. The last of several objects with the same
+/// identifier wins.
+pub(super) fn parse(
     documents: &[Document],
     release: &ReleaseId,
-    kinds: &Kinds,
+    resources: &ApiResources,
 ) -> Result<Vec<Object>, Error> {
     let mut objects: Vec<Object> = Vec::new();
     let mut unknown = Vec::new();
     for document in documents {
-        // Helm reads the objects from the manifest, where each document has a newline more: a text that keeps the
-        // newlines at its end gets it too.
+        // Helm parses the objects from the manifest, where each document has an additional newline, which block scalars
+        // with `+` keep.
         let content = format!("{}\n", document.content);
         for body in parse_objects(&document.source, &content)? {
-            let object = match place(body, release, kinds, &document.source) {
+            let object = match resolve(body, release, resources, &document.source) {
                 Err(Error::UnknownKinds(more)) => {
                     unknown.extend(more);
                     continue;
@@ -32,7 +33,7 @@ pub(super) fn read(
                 object => object?,
             };
             let Object { id, mut body } = object;
-            ownership::stamp(&mut body, release);
+            ownership::set_metadata(&mut body, release);
             match objects.iter_mut().find(|known| known.id == id) {
                 Some(known) => known.body = body,
                 None => objects.push(Object { id, body }),
@@ -45,18 +46,18 @@ pub(super) fn read(
     Ok(objects)
 }
 
-/// An object with the namespace that it is in.
-pub(super) fn place(
+/// Sets the namespace of an object, and removes it from cluster-scoped ones.
+fn resolve(
     mut body: Value,
     release: &ReleaseId,
-    kinds: &Kinds,
+    resources: &ApiResources,
     source: &str,
 ) -> Result<Object, Error> {
     let id = ObjectId::of(&body);
-    let resolved = kinds.resolve(&id, &release.namespace);
-    let id = resolved.ok_or_else(|| unknown(&id))?;
+    let resolved = resources.resolve(&id, &release.namespace);
+    let id = resolved.ok_or_else(|| unknown_kind(&id))?;
     if id.name.is_empty() {
-        return Err(Error::Nameless {
+        return Err(Error::MissingName {
             source_path: source.to_owned(),
             kind: id.kind,
         });
@@ -74,32 +75,32 @@ pub(super) fn place(
     Ok(Object { id, body })
 }
 
-/// The objects of one document: none if it is empty, many if it is a list.
+/// The objects of one document: none if it is empty, several if it is a list.
 pub(crate) fn parse_objects(source: &str, content: &str) -> Result<Vec<Value>, Error> {
-    let failed = |reason: String| Error::Manifest {
+    let invalid = |reason| Error::Manifest {
         source_path: source.to_owned(),
         reason,
     };
     let value = outrigger_goyaml::parse_json(content.as_bytes());
-    let value = value.map_err(|error| failed(error.full_text()))?;
+    let value = value.map_err(|error| invalid(InvalidManifest::Yaml(error.full_text())))?;
     let mut objects = Vec::new();
-    flatten(value, &mut objects, 0).map_err(failed)?;
+    flatten(value, &mut objects, 0).map_err(invalid)?;
     Ok(objects)
 }
 
-fn flatten(value: Value, objects: &mut Vec<Value>, depth: usize) -> Result<(), String> {
+fn flatten(value: Value, objects: &mut Vec<Value>, depth: usize) -> Result<(), InvalidManifest> {
     let mut object = match value {
         Value::Null => return Ok(()),
         Value::Object(object) if object.is_empty() => return Ok(()),
         Value::Object(object) => object,
-        _ => return Err("an object is expected, with apiVersion and kind".to_owned()),
+        _ => return Err(InvalidManifest::NotAnObject),
     };
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     if text("kind").is_empty() {
-        return Err("Object 'Kind' is missing".to_owned());
+        return Err(InvalidManifest::MissingKind);
     }
     if text("apiVersion").is_empty() {
-        return Err("Object 'apiVersion' is missing".to_owned());
+        return Err(InvalidManifest::MissingApiVersion);
     }
     if !text("kind").ends_with("List") || depth > MAX_DEPTH {
         objects.push(Value::Object(object));
@@ -112,7 +113,7 @@ fn flatten(value: Value, objects: &mut Vec<Value>, depth: usize) -> Result<(), S
             }
         }
         Some(Value::Null) => {}
-        Some(_) => return Err("`items` of a list must be a list".to_owned()),
+        Some(_) => return Err(InvalidManifest::InvalidItems),
         None => objects.push(Value::Object(object)),
     }
     Ok(())
@@ -121,35 +122,32 @@ fn flatten(value: Value, objects: &mut Vec<Value>, depth: usize) -> Result<(), S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::kinds_for_tests;
+    use crate::cluster::api_resources_for_tests;
 
-    fn read_one(content: &str) -> Result<Vec<Object>, Error> {
+    fn parse_one(content: &str) -> Result<Vec<Object>, Error> {
         let document = Document {
             source: "web/templates/a.yaml".to_owned(),
             content: content.to_owned(),
         };
-        read(
-            &[document],
-            &ReleaseId::new("shop", "web"),
-            &kinds_for_tests(),
-        )
+        let release = ReleaseId::new("shop", "web");
+        parse(&[document], &release, &api_resources_for_tests())
     }
 
     #[test]
-    fn lists_are_their_items_and_empty_documents_are_nothing() {
+    fn lists_are_flattened_and_empty_documents_ignored() {
         let list = "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: Secret, metadata: {name: b, namespace: other}}\n";
-        let names: Vec<String> = read_one(list)
+        let names: Vec<String> = parse_one(list)
             .unwrap()
             .iter()
             .map(|object| object.id.to_string())
             .collect();
         assert_eq!(names, ["ConfigMap/shop/a", "Secret/other/b"]);
-        assert!(read_one("# nothing\n").unwrap().is_empty());
+        assert!(parse_one("# nothing\n").unwrap().is_empty());
     }
 
     #[test]
-    fn objects_carry_helms_marks_and_their_namespace() {
-        let objects = read_one("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}").unwrap();
+    fn objects_get_their_namespace_and_helms_ownership_metadata() {
+        let objects = parse_one("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}").unwrap();
         let metadata = &objects[0].body["metadata"];
         assert_eq!(metadata["namespace"], "shop");
         assert_eq!(metadata["labels"]["app.kubernetes.io/managed-by"], "Helm");
@@ -160,10 +158,10 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_keeps_its_last_newlines_gets_that_of_the_manifest_as_with_helm() {
+    fn a_block_scalar_that_keeps_newlines_gets_the_newline_of_the_manifest() {
         let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n";
         let text = |text: &str| {
-            let objects = read_one(&format!("{map}{text}")).unwrap();
+            let objects = parse_one(&format!("{map}{text}")).unwrap();
             objects[0].body["data"]["a"].clone()
         };
         assert_eq!(text("  a: |+\n    x\n"), "x\n\n");
@@ -172,8 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_kind_is_refused_in_helms_words() {
-        let error = read_one("{apiVersion: example.com/v1, kind: Boat, metadata: {name: a}}");
+    fn an_unknown_kind_is_reported_in_helms_words() {
+        let error = parse_one("{apiVersion: example.com/v1, kind: Boat, metadata: {name: a}}");
         let text = error.unwrap_err().to_string();
         assert!(
             text.contains("no matches for kind \"Boat\" in version \"example.com/v1\""),
@@ -182,18 +180,18 @@ mod tests {
     }
 
     #[test]
-    fn all_unknown_kinds_are_named_at_once() {
+    fn all_unknown_kinds_are_reported_at_once() {
         let boats = "{apiVersion: v1, kind: List, items: [{apiVersion: x/v1, kind: Boat, metadata: {name: a}}, {apiVersion: v1, kind: Secret, metadata: {name: b}}, {apiVersion: y/v1, kind: Oar, metadata: {name: c}}]}";
-        let text = read_one(boats).unwrap_err().to_string();
+        let text = parse_one(boats).unwrap_err().to_string();
         assert!(text.contains("[resource mapping not found"), "{text}");
         assert!(text.contains("Boat") && text.contains("Oar"), "{text}");
     }
 
     #[test]
-    fn what_is_no_object_is_refused_with_its_place() {
-        let text = read_one("just text").unwrap_err().to_string();
+    fn invalid_objects_are_reported_with_their_template() {
+        let text = parse_one("just text").unwrap_err().to_string();
         assert!(text.starts_with("web/templates/a.yaml: "), "{text}");
-        let text = read_one("{apiVersion: v1, kind: ConfigMap}")
+        let text = parse_one("{apiVersion: v1, kind: ConfigMap}")
             .unwrap_err()
             .to_string();
         assert!(text.contains("has no name"), "{text}");

@@ -1,42 +1,42 @@
-//! Runs hooks: by weight and name, one after the other, deleted when their policies say so.
+//! Runs hooks sequentially, and deletes them by their delete policies.
 
 use outrigger_chart::manifest::hook::Event;
 use serde_json::Value;
 
 use super::{Context, apply};
-use crate::cluster::{Apply, Deleted};
+use crate::action_error::{ActionError, HookError};
+use crate::cluster::{ApplyOptions, DeleteOutcome};
 use crate::desired::parse_objects;
 use crate::error::Error;
-use crate::failure::{Failure, HookFailure};
-use crate::health::Awaited;
+use crate::health::WaitTarget;
 use crate::id::{ObjectId, ReleaseId};
 use crate::progress::Progress;
 use crate::record::Hook;
-use crate::record::hook::{BEFORE_CREATION, FAILED, SUCCEEDED, in_order};
+use crate::record::hook::{BEFORE_CREATION, FAILED, SUCCEEDED, execution_order};
 
-/// Runs all hooks of an event and notes in them how it went.
+/// Runs all hooks of an event, and records their executions in `hooks`.
 pub(crate) async fn run(
     context: &Context<'_>,
     release: &ReleaseId,
     hooks: &mut [Hook],
     event: Event,
-) -> Result<(), Failure> {
-    let order = in_order(hooks, event);
-    for (done, &at) in order.iter().enumerate() {
+) -> Result<(), ActionError> {
+    let order = execution_order(hooks, event);
+    for (completed, &at) in order.iter().enumerate() {
         let hook = &mut hooks[at];
         let objects = match objects(context, release, hook).await {
             Ok(objects) => objects,
-            Err(error) => return Err(failed(event, hook, HookFailure::Cluster(error))),
+            Err(error) => return Err(failed(event, hook, HookError::Cluster(error))),
         };
         if let Err(source) = run_one(context, hook, &objects, event).await {
-            clean_up_after_failure(context, release, hooks, &order[..done], at).await;
+            clean_up_after_failure(context, release, hooks, &order[..completed], at).await;
             return Err(failed(event, &hooks[at], source));
         }
     }
     for &at in order.iter().rev() {
         let hook = &hooks[at];
         let deleted = delete_by_policy(context, release, hook, SUCCEEDED).await;
-        deleted.map_err(|error| failed(event, hook, HookFailure::Cluster(error)))?;
+        deleted.map_err(|error| failed(event, hook, HookError::Cluster(error)))?;
     }
     Ok(())
 }
@@ -46,10 +46,10 @@ async fn run_one(
     hook: &mut Hook,
     objects: &[(ObjectId, Value)],
     event: Event,
-) -> Result<(), HookFailure> {
-    if hook.has_policy(BEFORE_CREATION) && !is_definition(hook) {
+) -> Result<(), HookError> {
+    if hook.has_delete_policy(BEFORE_CREATION) && !is_crd(hook) {
         let deleted = delete_all(context, objects).await;
-        deleted.map_err(HookFailure::Cluster)?;
+        deleted.map_err(HookError::Cluster)?;
     }
     hook.last_run.started_at = Some((context.options.now)());
     hook.last_run.completed_at = None;
@@ -68,7 +68,7 @@ async fn run_one(
     };
     phase.clone_into(&mut hook.last_run.phase);
     for (id, _) in objects {
-        (context.progress)(Progress::HookEnded {
+        (context.progress)(Progress::HookFinished {
             event: event.name(),
             object: id.clone(),
             succeeded: result.is_ok(),
@@ -80,37 +80,34 @@ async fn run_one(
 async fn apply_and_wait(
     context: &Context<'_>,
     objects: &[(ObjectId, Value)],
-) -> Result<(), HookFailure> {
-    let mut awaited = Vec::new();
+) -> Result<(), HookError> {
+    let mut targets = Vec::new();
     for (id, body) in objects {
-        let how = Apply {
-            force: context.options.force,
-            ..Apply::default()
+        let options = ApplyOptions {
+            force_conflicts: context.options.force_conflicts,
+            ..ApplyOptions::default()
         };
-        let state = context.cluster.apply(id, body, how).await;
-        awaited.push(Awaited::hook(
-            id.clone(),
-            state.map_err(HookFailure::Cluster)?,
-        ));
+        let state = context.cluster.apply(id, body, options).await;
+        let state = state.map_err(HookError::Cluster)?;
+        targets.push(WaitTarget::hook(id.clone(), state));
     }
-    let waited = context.until_healthy(awaited).await;
-    waited.map_err(HookFailure::Wait)
+    context.wait(targets).await.map_err(HookError::Wait)
 }
 
-/// What the failure itself says matters more than what goes wrong while cleaning up.
+/// Deletes hooks by their policies after one failed. Errors are only logged: that of the hook is returned.
 async fn clean_up_after_failure(
     context: &Context<'_>,
     release: &ReleaseId,
     hooks: &[Hook],
-    done: &[usize],
+    completed: &[usize],
     failed: usize,
 ) {
     let mut results = vec![delete_by_policy(context, release, &hooks[failed], FAILED).await];
-    for &at in done {
+    for &at in completed {
         results.push(delete_by_policy(context, release, &hooks[at], SUCCEEDED).await);
     }
     for error in results.into_iter().filter_map(Result::err) {
-        tracing::warn!(%release, %error, "a hook could not be deleted after a failure");
+        tracing::warn!(%release, %error, "failed to delete hook");
     }
 }
 
@@ -120,31 +117,31 @@ async fn delete_by_policy(
     hook: &Hook,
     policy: &str,
 ) -> Result<(), Error> {
-    if !hook.has_policy(policy) || is_definition(hook) {
+    if !hook.has_delete_policy(policy) || is_crd(hook) {
         return Ok(());
     }
     let objects = objects(context, release, hook).await?;
     delete_all(context, &objects).await
 }
 
-/// Deletes the objects of a hook and waits until they are gone.
+/// Deletes the objects of a hook, and waits until they are deleted.
 async fn delete_all(context: &Context<'_>, objects: &[(ObjectId, Value)]) -> Result<(), Error> {
     for (id, _) in objects {
-        if let Deleted::Going(state) = context.cluster.delete(id, None).await? {
-            apply::gone(context, id, *state).await?;
+        if let DeleteOutcome::Terminating(state) = context.cluster.delete(id, None).await? {
+            apply::await_deletion(context, id, *state).await?;
         }
     }
     Ok(())
 }
 
-/// Deletes what hooks that run to an end left behind. What other hooks made stays, as with Helm.
-pub(crate) async fn remove_leftovers(
+/// Deletes the Jobs and Pods of hooks. Other objects of hooks are kept, as by Helm.
+pub(crate) async fn delete_jobs_and_pods(
     context: &Context<'_>,
     release: &ReleaseId,
     hooks: &[Hook],
 ) -> Result<(), Error> {
-    let ends = |hook: &&Hook| matches!(hook.kind.as_str(), "Job" | "Pod");
-    for hook in hooks.iter().filter(ends) {
+    let is_job_or_pod = |hook: &&Hook| matches!(hook.kind.as_str(), "Job" | "Pod");
+    for hook in hooks.iter().filter(is_job_or_pod) {
         let objects = objects(context, release, hook).await?;
         for (id, _) in objects {
             context.cluster.delete(&id, None).await?;
@@ -153,11 +150,11 @@ pub(crate) async fn remove_leftovers(
     Ok(())
 }
 
-fn is_definition(hook: &Hook) -> bool {
+fn is_crd(hook: &Hook) -> bool {
     hook.kind == "CustomResourceDefinition"
 }
 
-/// The objects of a hook with their namespaces.
+/// The objects of a hook, with their namespaces set.
 async fn objects(
     context: &Context<'_>,
     release: &ReleaseId,
@@ -175,8 +172,8 @@ async fn objects(
     Ok(objects)
 }
 
-fn failed(event: Event, hook: &Hook, source: HookFailure) -> Failure {
-    Failure::Hook {
+fn failed(event: Event, hook: &Hook, source: HookError) -> ActionError {
+    ActionError::Hook {
         event: event.name(),
         hook: ObjectId {
             api_version: String::new(),

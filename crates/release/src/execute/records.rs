@@ -1,147 +1,139 @@
-//! The records of a run: pending before the first object, deployed or failed at the end.
+//! Writes the release record of an action: pending before the first object, then deployed or failed.
 
 use serde_json::json;
 
 use super::Context;
 use crate::action::Action;
-use crate::cluster::Apply;
-use crate::error::Error;
-use crate::failure::Failure;
+use crate::action_error::ActionError;
+use crate::cluster::ApplyOptions;
+use crate::error::{Error, chain};
 use crate::id::ObjectId;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::record::{Record, Status};
-use crate::storage::{self, Mark, NotCreated};
+use crate::storage::{self, CreateError, RevisionStatus};
 
-/// The record of this run.
-#[derive(Debug)]
-pub(super) struct Records {
-    pub(super) current: Record,
+/// Writes the pending record. From now on the action can be resumed.
+pub(super) async fn begin(context: &Context<'_>, plan: &Plan) -> Result<Record, ActionError> {
+    let now = (context.options.now)();
+    let history = &plan.observed.history;
+    let mut record = plan.desired.record();
+    let first = history.records().first();
+    record.info.first_deployed = first
+        .and_then(|first| first.info.first_deployed)
+        .or(Some(now));
+    record.info.last_deployed = Some(now);
+    if plan.is_resumed {
+        storage::update(context.cluster, &record, now).await?;
+    } else {
+        create(context, &record).await?;
+    }
+    // Includes attempts that an interrupted run should have marked failed.
+    let others = history.attempts().iter();
+    let others = others.filter(|attempt| attempt.revision != record.revision);
+    fail_attempts(context, others).await;
+    (context.progress)(Progress::RecordWritten {
+        action: plan.action,
+        revision: record.revision,
+    });
+    Ok(record)
 }
 
-impl Records {
-    /// Writes the pending record. From now on a kill leaves an inventory.
-    pub(super) async fn begin(context: &Context<'_>, plan: &Plan) -> Result<Self, Failure> {
-        let now = (context.options.now)();
-        let past = &plan.work.observed.past;
-        let mut record = plan.desired().record();
-        let first = past.records().first();
-        record.info.first_deployed = first
-            .and_then(|first| first.info.first_deployed)
-            .or(Some(now));
-        record.info.last_deployed = Some(now);
-        if plan.work.resumes {
-            storage::update(context.cluster, &record, now).await?;
-        } else {
-            create(context, &record).await?;
-        }
-        // Also those that a run should have given up that was stopped before it did.
-        let others = past.attempts().iter();
-        let others = others.filter(|attempt| attempt.revision != record.revision);
-        give_up_attempts(context, others).await;
-        (context.progress)(Progress::Recorded {
-            action: plan.action,
-            revision: record.revision,
-        });
-        Ok(Self { current: record })
+/// Marks the revision deployed, then earlier ones superseded. If this is interrupted in between, the newest deployed
+/// revision counts.
+pub(super) async fn succeed(
+    context: &Context<'_>,
+    plan: &Plan,
+    mut record: Record,
+) -> Result<(), ActionError> {
+    let default = match plan.action {
+        Action::Upgrade => "Upgrade complete".to_owned(),
+        Action::Rollback => record.info.description.clone(),
+        _ => "Install complete".to_owned(),
+    };
+    let description = context.options.description.clone();
+    record.info.description = description.unwrap_or(default);
+    record.info.status = Status::Deployed;
+    let now = (context.options.now)();
+    storage::update(context.cluster, &record, now).await?;
+    supersede_others(context, plan, record.revision).await;
+    let max = context.options.max_history;
+    for revision in surplus(plan.observed.history.revisions(), record.revision, max) {
+        let deleted = storage::delete(context.cluster, &record.id, revision).await;
+        log_error(deleted, "failed to delete old release record");
     }
-
-    /// The same with what was noted during the run.
-    pub(super) fn with(self, noted: Option<Record>) -> Self {
-        Self {
-            current: noted.unwrap_or(self.current),
-        }
-    }
-
-    /// Marks the revision deployed, then those before it superseded: stopped in between, the newest counts.
-    pub(super) async fn succeed(
-        mut self,
-        context: &Context<'_>,
-        plan: &Plan,
-    ) -> Result<(), Failure> {
-        let default = match plan.action {
-            Action::Upgrade => "Upgrade complete".to_owned(),
-            Action::Rollback => self.current.info.description.clone(),
-            _ => "Install complete".to_owned(),
-        };
-        let description = context.options.description.clone();
-        self.current.info.description = description.unwrap_or(default);
-        self.current.info.status = Status::Deployed;
-        let now = (context.options.now)();
-        storage::update(context.cluster, &self.current, now).await?;
-        settle_others(context, plan, self.current.revision).await;
-        let keep = context.options.history;
-        for revision in surplus(plan.work.observed.past.marks(), self.current.revision, keep) {
-            let id = &self.current.id;
-            let deleted = storage::delete(context.cluster, id, revision).await;
-            warn(deleted, "an old revision could not be deleted");
-        }
-        Ok(())
-    }
-
-    /// Marks the revision failed, and says why.
-    pub(super) async fn fail(mut self, context: &Context<'_>, action: Action, failure: &Failure) {
-        let what = match action {
-            Action::Upgrade => "Upgrade",
-            Action::Rollback => "Rollback",
-            _ => "Release",
-        };
-        let name = &self.current.id.name;
-        self.current.info.description = format!("{what} {name:?} failed: {}", failure.text());
-        self.current.info.status = Status::Failed;
-        let now = (context.options.now)();
-        let written = storage::update(context.cluster, &self.current, now).await;
-        warn(written, "a failure could not be recorded");
-    }
+    Ok(())
 }
 
-/// Marks other revisions superseded that are still called deployed, or whose removal was not ended: those before, also
-/// if the run that should have done it was stopped.
-pub(super) async fn settle_others(context: &Context<'_>, plan: &Plan, current: u32) {
-    for mark in plan.work.observed.past.marks() {
-        let is_open = matches!(mark.status, Status::Deployed | Status::Uninstalling);
-        if is_open && mark.revision != current {
-            let superseded = supersede(context, plan, mark.revision).await;
-            warn(superseded, "a revision could not be superseded");
+/// Marks the revision failed, with the error as description.
+pub(super) async fn fail(
+    context: &Context<'_>,
+    action: Action,
+    mut record: Record,
+    error: &ActionError,
+) {
+    let what = match action {
+        Action::Upgrade => "Upgrade",
+        Action::Rollback => "Rollback",
+        _ => "Release",
+    };
+    let name = &record.id.name;
+    record.info.description = format!("{what} {name:?} failed: {}", error.full_message());
+    record.info.status = Status::Failed;
+    let now = (context.options.now)();
+    let updated = storage::update(context.cluster, &record, now).await;
+    log_error(updated, "failed to mark release record failed");
+}
+
+/// Marks all other deployed and uninstalling revisions superseded, also those that an interrupted run left.
+pub(super) async fn supersede_others(context: &Context<'_>, plan: &Plan, current: u32) {
+    for revision in plan.observed.history.revisions() {
+        let is_open = matches!(revision.status, Status::Deployed | Status::Uninstalling);
+        if is_open && revision.revision != current {
+            let superseded = supersede(context, plan, revision.revision).await;
+            log_error(superseded, "failed to mark release record superseded");
         }
     }
 }
 
-/// The record matters more than this.
-fn warn(result: Result<(), Error>, what: &'static str) {
+/// Logs errors that do not fail the action.
+fn log_error(result: Result<(), Error>, message: &'static str) {
     if let Err(error) = result {
-        tracing::warn!(error = crate::error::chain(&error), "{what}");
+        tracing::warn!(error = chain(&error), "{message}");
     }
 }
 
-async fn create(context: &Context<'_>, record: &Record) -> Result<(), Failure> {
+async fn create(context: &Context<'_>, record: &Record) -> Result<(), ActionError> {
     let now = (context.options.now)();
     let mut created = storage::create(context.cluster, record, now).await;
-    if matches!(created, Err(NotCreated::NoNamespace)) && context.options.create_namespace {
+    if matches!(created, Err(CreateError::NamespaceNotFound)) && context.options.create_namespace {
         create_namespace(context, &record.id.namespace).await?;
         created = storage::create(context.cluster, record, now).await;
     }
-    match created {
-        Ok(()) => Ok(()),
-        Err(NotCreated::Exists) => Err(Error::Busy(record.id.to_string()).into()),
-        Err(NotCreated::NoNamespace) => Err(Error::NoNamespace(record.id.namespace.clone()).into()),
-        Err(NotCreated::Failed(error)) => Err(error.into()),
-    }
+    created.map_err(|error| {
+        let error = match error {
+            CreateError::AlreadyExists => Error::OperationInProgress(record.id.to_string()),
+            CreateError::NamespaceNotFound => Error::NamespaceNotFound(record.id.namespace.clone()),
+            CreateError::Storage(error) => error,
+        };
+        error.into()
+    })
 }
 
-/// As Helm makes it.
+/// Creates a namespace with the label that Helm sets.
 async fn create_namespace(context: &Context<'_>, name: &str) -> Result<(), Error> {
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace",
         "metadata": {"name": name, "labels": {"name": name}},
     });
     let id = ObjectId::of(&namespace);
-    let applied = context.cluster.apply(&id, &namespace, Apply::default());
-    applied.await.map(|_| ())
+    let options = ApplyOptions::default();
+    let applied = context.cluster.apply(&id, &namespace, options).await;
+    applied.map(|_| ())
 }
 
-/// Attempts that nobody will complete any more are failed ones.
-async fn give_up_attempts(context: &Context<'_>, attempts: impl Iterator<Item = &Record>) {
+/// Marks pending revisions failed, because a newer revision replaces them.
+async fn fail_attempts(context: &Context<'_>, attempts: impl Iterator<Item = &Record>) {
     for attempt in attempts {
         if attempt.info.status.is_pending() {
             let mut attempt = attempt.clone();
@@ -149,18 +141,18 @@ async fn give_up_attempts(context: &Context<'_>, attempts: impl Iterator<Item = 
             "Interrupted, and given up for a newer revision"
                 .clone_into(&mut attempt.info.description);
             let now = (context.options.now)();
-            let written = storage::update(context.cluster, &attempt, now).await;
-            warn(written, "an interrupted revision could not be marked");
+            let updated = storage::update(context.cluster, &attempt, now).await;
+            log_error(updated, "failed to mark interrupted release record failed");
         }
     }
 }
 
 async fn supersede(context: &Context<'_>, plan: &Plan, revision: u32) -> Result<(), Error> {
-    let past = &plan.work.observed.past;
-    let known = past.deployed().filter(|known| known.revision == revision);
-    let record = match known {
-        Some(known) => Some(known.clone()),
-        None => storage::read(context.cluster, past.id(), revision).await?,
+    let history = &plan.observed.history;
+    let deployed = history.deployed();
+    let record = match deployed.filter(|deployed| deployed.revision == revision) {
+        Some(deployed) => Some(deployed.clone()),
+        None => storage::read(context.cluster, history.id(), revision).await?,
     };
     let Some(mut record) = record else {
         return Ok(());
@@ -169,17 +161,17 @@ async fn supersede(context: &Context<'_>, plan: &Plan, revision: u32) -> Result<
     storage::update(context.cluster, &record, (context.options.now)()).await
 }
 
-/// The oldest revisions, so that no more than `keep` are left; none if `keep` is 0.
-fn surplus(marks: &[Mark], current: u32, keep: usize) -> Vec<u32> {
-    let others: Vec<u32> = marks
+/// The oldest revisions beyond `max`, without the current one; none if `max` is 0.
+fn surplus(revisions: &[RevisionStatus], current: u32, max: usize) -> Vec<u32> {
+    let others: Vec<u32> = revisions
         .iter()
-        .map(|mark| mark.revision)
+        .map(|revision| revision.revision)
         .filter(|&revision| revision != current)
         .collect();
-    match keep {
+    match max {
         0 => Vec::new(),
-        keep => {
-            let surplus = (others.len() + 1).saturating_sub(keep);
+        max => {
+            let surplus = (others.len() + 1).saturating_sub(max);
             others[..surplus.min(others.len())].to_vec()
         }
     }
@@ -190,16 +182,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_revisions_go_first_and_the_current_one_never() {
-        let marks: Vec<Mark> = (1..=4)
-            .map(|revision| Mark {
+    fn the_oldest_revisions_are_deleted_but_never_the_current_one() {
+        let revisions: Vec<RevisionStatus> = (1..=4)
+            .map(|revision| RevisionStatus {
                 revision,
                 status: Status::Superseded,
             })
             .collect();
-        assert_eq!(surplus(&marks, 5, 3), [1, 2]);
-        assert_eq!(surplus(&marks, 5, 10), [0; 0]);
-        assert_eq!(surplus(&marks, 5, 0), [0; 0]);
-        assert_eq!(surplus(&marks, 4, 1), [1, 2, 3]);
+        assert_eq!(surplus(&revisions, 5, 3), [1, 2]);
+        assert_eq!(surplus(&revisions, 5, 10), [0; 0]);
+        assert_eq!(surplus(&revisions, 5, 0), [0; 0]);
+        assert_eq!(surplus(&revisions, 4, 1), [1, 2, 3]);
     }
 }

@@ -1,4 +1,4 @@
-//! Rules that the user wrote: CEL over `self`, true when an object of a kind is healthy.
+//! User-defined health rules: CEL expressions over `self` that are true for healthy objects of a kind.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -10,25 +10,23 @@ use serde_json::Value;
 
 use super::{Health, in_progress};
 
-/// When objects of a kind are healthy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     pub api_version: String,
     pub kind: String,
-    /// An expression over `self`.
+    /// A CEL expression over `self`.
     pub healthy: String,
 }
 
-/// A rule that is no expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the health rule of {kind} ({api_version}) cannot be read: {reason}")]
+#[error("health rule for {kind} ({api_version}) is not a valid CEL expression: {reason}")]
 pub struct InvalidRule {
     pub api_version: String,
     pub kind: String,
     pub reason: String,
 }
 
-/// Rules that were read. Cheap to clone.
+/// Compiled rules. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Rules {
     compiled: Arc<[(Rule, Program)]>,
@@ -42,12 +40,12 @@ impl fmt::Debug for Rules {
 }
 
 thread_local! {
-    /// Registering all functions takes longer than most rules.
+    /// Cached, because registering all functions takes longer than executing most rules.
     static FUNCTIONS: RefCell<Context<'static>> = RefCell::new(Context::default().with_all());
 }
 
 impl Rules {
-    /// Reads the rules.
+    /// Compiles the rules.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Result<Self, InvalidRule> {
         let compiled = rules.into_iter().map(|rule| {
             let program = Program::compile(&rule.healthy).map_err(|error| InvalidRule {
@@ -62,7 +60,7 @@ impl Rules {
         })
     }
 
-    /// What the rules for the kind say; none if there are none.
+    /// Assesses an object; none if no rule applies to its kind.
     pub(super) fn assess(&self, object: &Value) -> Option<Health> {
         let mut rules = self
             .compiled
@@ -73,13 +71,13 @@ impl Rules {
             })
             .peekable();
         rules.peek()?;
-        let fault = rules.find_map(|(rule, program)| fault(rule, program, object));
-        Some(fault.map_or(Health::Current, in_progress))
+        let unmet = rules.find_map(|(rule, program)| unmet(rule, program, object));
+        Some(unmet.map_or(Health::Current, in_progress))
     }
 }
 
-/// Why the object is not healthy yet. A field that is not there yet is no failure.
-fn fault(rule: &Rule, program: &Program, object: &Value) -> Option<String> {
+/// Why a rule is not met. An error, such as a missing field, may go away with the next status update.
+fn unmet(rule: &Rule, program: &Program, object: &Value) -> Option<String> {
     let result = FUNCTIONS.with_borrow(|functions| {
         let mut scope = functions.new_inner_scope();
         let object = to_value(object).map_err(|error| error.to_string())?;
@@ -88,8 +86,8 @@ fn fault(rule: &Rule, program: &Program, object: &Value) -> Option<String> {
     });
     match result {
         Ok(CelValue::Bool(true)) => None,
-        Ok(CelValue::Bool(false)) => Some(format!("not true yet: {}", rule.healthy)),
-        Ok(_) => Some(format!("neither true nor false: {}", rule.healthy)),
-        Err(reason) => Some(format!("{}: {reason}", rule.healthy)),
+        Ok(CelValue::Bool(false)) => Some(format!("health rule is false: {}", rule.healthy)),
+        Ok(_) => Some(format!("health rule is not a boolean: {}", rule.healthy)),
+        Err(reason) => Some(format!("health rule failed: {}: {reason}", rule.healthy)),
     }
 }

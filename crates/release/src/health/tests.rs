@@ -1,8 +1,8 @@
-//! Tests of what counts as healthy.
+//! Tests of health assessments.
 
 use serde_json::{Value, json};
 
-use super::builtin::assess_hook;
+use super::kstatus::assess_hook;
 use super::*;
 
 #[track_caller]
@@ -17,7 +17,7 @@ fn deployment(spec: &Value, status: &Value) -> Value {
 }
 
 #[test]
-fn a_deployment_is_healthy_when_its_newest_pods_are_available() {
+fn a_deployment_is_current_when_all_updated_replicas_are_available() {
     let done = json!({
         "observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
         "conditions": [
@@ -65,7 +65,7 @@ fn a_deployment_is_healthy_when_its_newest_pods_are_available() {
 }
 
 #[test]
-fn stateful_and_daemon_sets_wait_for_all_their_pods() {
+fn stateful_sets_and_daemon_sets_wait_for_all_pods() {
     let set = |status: Value| json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {"replicas": 1}, "status": status});
     check(&set(json!({})), "InProgress: Replicas: 0/1");
     let mut status = json!({
@@ -93,17 +93,17 @@ fn stateful_and_daemon_sets_wait_for_all_their_pods() {
 }
 
 #[test]
-fn pods_claims_services_and_jobs() {
+fn pods_volume_claims_services_and_jobs_follow_kstatus() {
     let pod = |status: Value| json!({"apiVersion": "v1", "kind": "Pod", "status": status});
     check(&pod(json!({"phase": "Succeeded"})), CURRENT);
     check(
         &pod(json!({"phase": "Running"})),
         "InProgress: Pod is running but is not Ready",
     );
-    let looping = json!({"phase": "Running", "containerStatuses": [
+    let crashing = json!({"phase": "Running", "containerStatuses": [
         {"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
     ]});
-    check(&pod(looping), "Failed: Containers in CrashLoop state: c");
+    check(&pod(crashing), "Failed: Containers in CrashLoop state: c");
     let claim = |phase: &str| json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": phase}});
     check(&claim("Bound"), CURRENT);
     check(
@@ -123,7 +123,7 @@ fn pods_claims_services_and_jobs() {
 }
 
 #[test]
-fn custom_resources_go_by_their_conditions() {
+fn custom_resources_are_assessed_by_conditions() {
     let boat =
         |status: Value| json!({"apiVersion": "example.com/v1", "kind": "Boat", "status": status});
     check(&boat(json!({})), CURRENT);
@@ -132,30 +132,30 @@ fn custom_resources_go_by_their_conditions() {
     check(&boat(condition("Ready", "False")), "InProgress: m");
     check(&boat(condition("Reconciling", "True")), "InProgress: m");
     check(&boat(condition("Stalled", "True")), "Failed: m");
-    let going = json!({"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"deletionTimestamp": "t"}});
-    check(&going, "Terminating: Resource scheduled for deletion");
+    let terminating = json!({"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"deletionTimestamp": "t"}});
+    check(&terminating, "Terminating: Resource scheduled for deletion");
 }
 
 #[test]
-fn definitions_must_be_established() {
-    let definition = |conditions: Value| {
+fn crds_must_be_established() {
+    let crd = |conditions: Value| {
         json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "status": {"conditions": conditions},
         })
     };
-    check(&definition(json!([])), "InProgress: Install in progress");
+    check(&crd(json!([])), "InProgress: Install in progress");
     check(
-        &definition(json!([{"type": "Established", "status": "True"}])),
+        &crd(json!([{"type": "Established", "status": "True"}])),
         CURRENT,
     );
     check(
-        &definition(json!([{"type": "NamesAccepted", "status": "False", "message": "taken"}])),
+        &crd(json!([{"type": "NamesAccepted", "status": "False", "message": "taken"}])),
         "Failed: taken",
     );
 }
 
 #[test]
-fn our_own_kinds_are_not_healthy_until_their_controller_says_so() {
+fn plugins_are_in_progress_until_their_controller_reports_readiness() {
     let plugin = |spec: Value, status: Value| json!({"apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"generation": 1}, "spec": spec, "status": status});
     let observed = "InProgress: generation is 1, but latest observed generation is 0";
     check(&plugin(json!({}), json!({})), observed);
@@ -184,12 +184,12 @@ fn our_own_kinds_are_not_healthy_until_their_controller_says_so() {
 }
 
 #[test]
-fn hooks_are_awaited_to_their_end() {
+fn hooks_are_current_when_they_complete() {
     let job = |conditions: Value| json!({"apiVersion": "batch/v1", "kind": "Job", "status": {"startTime": "t", "conditions": conditions}});
     assert_eq!(assess_hook(&job(json!([]))).name(), "InProgress");
-    let ended = |kind: &str| json!([{"type": kind, "status": "True"}]);
-    assert!(assess_hook(&job(ended("Complete"))).is_current());
-    assert_eq!(assess_hook(&job(ended("Failed"))).name(), "Failed");
+    let finished = |kind: &str| json!([{"type": kind, "status": "True"}]);
+    assert!(assess_hook(&job(finished("Complete"))).is_current());
+    assert_eq!(assess_hook(&job(finished("Failed"))).name(), "Failed");
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap"});
     assert!(assess_hook(&map).is_current());
     let pod = |phase: &str| json!({"apiVersion": "v1", "kind": "Pod", "status": {"phase": phase}});
@@ -198,7 +198,7 @@ fn hooks_are_awaited_to_their_end() {
 }
 
 #[test]
-fn rules_of_the_user_come_first() {
+fn user_defined_rules_take_precedence() {
     let rule = |healthy: &str| Rule {
         api_version: "example.com/v1".to_owned(),
         kind: "Boat".to_owned(),
@@ -211,9 +211,9 @@ fn rules_of_the_user_come_first() {
     let boat = |crew: Value| json!({"apiVersion": "example.com/v1", "kind": "Boat", "spec": {"name": "proa"}, "status": {"crew": crew}});
     assert!(assess(&boat(json!(2)), &rules).is_current());
     assert_eq!(assess(&boat(json!(1)), &rules).name(), "InProgress");
-    // A field that is not there yet is no failure.
+    // A missing field is not a failure.
     let new = json!({"apiVersion": "example.com/v1", "kind": "Boat", "spec": {"name": "proa"}});
     assert_eq!(assess(&new, &rules).name(), "InProgress");
     let invalid = Rules::new([rule("self.status.")]).unwrap_err();
-    assert!(invalid.to_string().starts_with("the health rule of Boat"));
+    assert!(invalid.to_string().starts_with("health rule for Boat"));
 }

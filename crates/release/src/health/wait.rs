@@ -1,27 +1,28 @@
-//! Waits until objects are healthy, by watches. What is healthy already costs nothing.
+//! Waits until objects are healthy, by watches. Objects that are healthy already cost no request.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Health, Rules, assess, builtin};
-use crate::cluster::{Cluster, Verdict, follow};
+use super::{Health, Rules, assess, kstatus};
+use crate::cluster::{Cluster, await_condition};
 use crate::error::Error;
 use crate::id::ObjectId;
 use crate::progress::{Progress, Sink};
 
 /// An object that did not become healthy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unhealthy {
+pub struct NotReady {
     pub object: ObjectId,
     pub health: Health,
 }
 
 /// In Helm's words.
-impl fmt::Display for Unhealthy {
+impl fmt::Display for NotReady {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -33,39 +34,37 @@ impl fmt::Display for Unhealthy {
     }
 }
 
-/// Why waiting ended without success.
 #[derive(Debug, thiserror::Error)]
 pub enum WaitError {
-    #[error("{}{}", list(.unhealthy), if *.timed_out { "\ntimed out waiting" } else { "" })]
-    Unhealthy {
-        unhealthy: Vec<Unhealthy>,
+    #[error("{}{}", list(.objects), if *.timed_out { "\ntimed out waiting" } else { "" })]
+    NotReady {
+        objects: Vec<NotReady>,
         timed_out: bool,
     },
     #[error(transparent)]
     Cluster(#[from] Error),
 }
 
-fn list(unhealthy: &[Unhealthy]) -> String {
-    let lines: Vec<String> = unhealthy.iter().map(ToString::to_string).collect();
+fn list(objects: &[NotReady]) -> String {
+    let lines: Vec<String> = objects.iter().map(ToString::to_string).collect();
     lines.join("\n")
 }
 
-/// How an object is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+enum Kind {
     Object,
     Hook,
 }
 
 /// An object to wait for, and its state if that is known.
 #[derive(Debug)]
-pub(crate) struct Awaited {
-    pub(crate) id: ObjectId,
-    pub(crate) state: Option<Value>,
+pub(crate) struct WaitTarget {
+    id: ObjectId,
+    state: Option<Value>,
     kind: Kind,
 }
 
-impl Awaited {
+impl WaitTarget {
     pub(crate) fn object(id: ObjectId, state: Option<Value>) -> Self {
         Self {
             id,
@@ -83,7 +82,7 @@ impl Awaited {
     }
 }
 
-/// Waits until all objects are healthy, or none of the others will be without help.
+/// Waits until each object is healthy or failed.
 pub async fn wait(
     cluster: &Cluster,
     objects: &[ObjectId],
@@ -91,91 +90,88 @@ pub async fn wait(
     timeout: Duration,
     progress: Sink<'_>,
 ) -> Result<(), WaitError> {
-    let awaited = objects.iter().cloned();
-    let awaited = awaited.map(|id| Awaited::object(id, None)).collect();
+    let targets = objects.iter().cloned();
+    let targets = targets.map(|id| WaitTarget::object(id, None)).collect();
     let deadline = Instant::now() + timeout;
-    wait_for(cluster, awaited, rules, deadline, progress).await
+    wait_for(cluster, targets, rules, deadline, progress).await
 }
 
 pub(crate) async fn wait_for(
     cluster: &Cluster,
-    awaited: Vec<Awaited>,
+    targets: Vec<WaitTarget>,
     rules: &Rules,
     deadline: Instant,
     progress: Sink<'_>,
 ) -> Result<(), WaitError> {
-    let waits = awaited
+    let waits = targets
         .into_iter()
-        .map(|one| wait_for_one(cluster, one, rules, deadline, progress));
-    let mut unhealthy = Vec::new();
+        .map(|target| wait_for_one(cluster, target, rules, deadline, progress));
+    let mut objects = Vec::new();
     let mut timed_out = false;
     for result in join_all(waits).await {
         match result? {
-            Ended::Healthy => {}
-            Ended::Failed(one) => unhealthy.push(one),
-            Ended::Late(one) => {
+            Waited::Healthy => {}
+            Waited::Failed(object) => objects.push(object),
+            Waited::TimedOut(object) => {
                 timed_out = true;
-                unhealthy.push(one);
+                objects.push(object);
             }
         }
     }
-    if unhealthy.is_empty() {
+    if objects.is_empty() {
         return Ok(());
     }
-    Err(WaitError::Unhealthy {
-        unhealthy,
-        timed_out,
-    })
+    Err(WaitError::NotReady { objects, timed_out })
 }
 
-enum Ended {
+enum Waited {
     Healthy,
-    Failed(Unhealthy),
-    Late(Unhealthy),
+    Failed(NotReady),
+    TimedOut(NotReady),
 }
 
 async fn wait_for_one(
     cluster: &Cluster,
-    awaited: Awaited,
+    target: WaitTarget,
     rules: &Rules,
     deadline: Instant,
     progress: Sink<'_>,
-) -> Result<Ended, WaitError> {
-    let Awaited { id, state, kind } = awaited;
-    let mut last = Health::InProgress("not looked at yet".to_owned());
-    let judge = |object: Option<&Value>| {
+) -> Result<Waited, WaitError> {
+    let WaitTarget { id, state, kind } = target;
+    let mut last = Health::InProgress("not observed yet".to_owned());
+    let condition = |object: Option<&Value>| {
         let health = match (object, kind) {
-            (None, _) => Health::Missing,
+            (None, _) => Health::NotFound,
             (Some(object), Kind::Object) => assess(object, rules),
-            (Some(object), Kind::Hook) => builtin::assess_hook(object),
+            (Some(object), Kind::Hook) => kstatus::assess_hook(object),
         };
-        let verdict = match &health {
-            Health::Current => Verdict::Done(Ended::Healthy),
-            Health::Failed(_) => Verdict::Done(Ended::Failed(Unhealthy {
+        let flow = match &health {
+            Health::Current => ControlFlow::Break(Waited::Healthy),
+            Health::Failed(_) => ControlFlow::Break(Waited::Failed(NotReady {
                 object: id.clone(),
                 health: health.clone(),
             })),
-            _ => Verdict::NotYet,
+            _ => ControlFlow::Continue(()),
         };
-        if health != last && matches!(verdict, Verdict::NotYet) {
+        if health != last && flow.is_continue() {
             progress(Progress::Waiting {
                 object: id.clone(),
                 message: health.message().to_owned(),
             });
         }
         last = health;
-        verdict
+        flow
     };
-    let ended = tokio::time::timeout_at(deadline, follow(cluster, &id, state, judge)).await;
-    let ended = match ended {
-        Ok(ended) => ended?,
-        Err(_) => Ended::Late(Unhealthy {
+    let wait = await_condition(cluster, &id, state, condition);
+    let waited = match tokio::time::timeout_at(deadline, wait).await {
+        Ok(waited) => waited?,
+        Err(_) => Waited::TimedOut(NotReady {
             object: id.clone(),
             health: last,
         }),
     };
-    if matches!(ended, Ended::Healthy) {
+    if matches!(waited, Waited::Healthy) {
         progress(Progress::Healthy { object: id });
     }
-    Ok(ended)
+    Ok(waited)
 }

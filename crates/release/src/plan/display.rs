@@ -1,10 +1,10 @@
-//! A plan as a table for people.
+//! A plan as a table.
 
 use std::fmt;
 
 use super::{Change, Plan, Step};
 
-/// Fields that are told of each object; more are counted.
+/// Fields that are printed per object; further ones are only counted.
 const MAX_FIELDS: usize = 8;
 
 impl fmt::Display for Change {
@@ -27,7 +27,7 @@ impl fmt::Display for Plan {
             "{} {} to revision {} ({} {})",
             self.action, self.release, self.revision, self.chart.name, self.chart.version
         )?;
-        for step in self.definitions.iter().chain(&self.objects) {
+        for step in self.crds.iter().chain(&self.objects) {
             line(f, step)?;
         }
         for hook in &self.hooks {

@@ -1,15 +1,15 @@
-//! Changes that the server is sure to refuse, found before anything is changed.
+//! Detects changes of immutable fields before anything is changed.
 //!
-//! Only what is certain: fields that are compared as they stand and are never rewritten by the server.
+//! Covers only fields that the API server compares literally and never normalizes.
 
 use serde_json::Value;
 
-use super::{Refusal, is_going};
+use super::{Rejection, is_terminating};
 use crate::desired::{Desired, Object};
-use crate::fields::is_void;
+use crate::managed_fields::is_empty_value;
 use crate::observe::Observed;
 
-/// Fields that cannot be changed once they are set, by API group and kind.
+/// Immutable fields by API group and kind.
 const FIELDS: &[(&str, &str, &[&str])] = &[
     ("apps", "Deployment", &["/spec/selector/matchLabels"]),
     ("apps", "DaemonSet", &["/spec/selector/matchLabels"]),
@@ -43,10 +43,10 @@ const FIELDS: &[(&str, &str, &[&str])] = &[
     ("scheduling.k8s.io", "PriorityClass", &["/value"]),
 ];
 
-pub(super) fn check(desired: &Desired, observed: &Observed) -> Result<(), Refusal> {
+pub(super) fn check(desired: &Desired, observed: &Observed) -> Result<(), Rejection> {
     for object in desired.objects() {
         if let Some(live) = observed.live(object.id())
-            && !is_going(live)
+            && !is_terminating(live)
         {
             check_object(object, live)?;
         }
@@ -54,19 +54,19 @@ pub(super) fn check(desired: &Desired, observed: &Observed) -> Result<(), Refusa
     Ok(())
 }
 
-fn check_object(object: &Object, live: &Value) -> Result<(), Refusal> {
+fn check_object(object: &Object, live: &Value) -> Result<(), Rejection> {
     let id = object.id();
     let rows = FIELDS
         .iter()
         .filter(|(group, kind, _)| *group == id.group() && *kind == id.kind);
     for pointer in rows.flat_map(|(_, _, fields)| fields.iter().copied()) {
-        // What is not said stays, and what was never set can be.
-        let (Some(wanted), Some(there)) = (object.body().pointer(pointer), live.pointer(pointer))
+        // Fields that are not applied stay unchanged, and unset fields can be set.
+        let (Some(desired), Some(live)) = (object.body().pointer(pointer), live.pointer(pointer))
         else {
             continue;
         };
-        if wanted != there && !is_void(wanted) && !is_void(there) {
-            return Err(refuse(object, pointer, there, wanted));
+        if desired != live && !is_empty_value(desired) && !is_empty_value(live) {
+            return Err(reject(object, pointer, live, desired));
         }
     }
     if id.group() == "batch" && id.kind == "Job" {
@@ -75,28 +75,28 @@ fn check_object(object: &Object, live: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The template of a Job's pods cannot be changed. Images are compared: they are what changes, and never rewritten.
-fn check_job(object: &Object, live: &Value) -> Result<(), Refusal> {
+/// The pod template of a Job is immutable. Compares only images, which usually change and are never normalized.
+fn check_job(object: &Object, live: &Value) -> Result<(), Rejection> {
     for list in ["initContainers", "containers"] {
         let path = format!("/spec/template/spec/{list}");
         let containers = |object: &Value| object.pointer(&path).and_then(Value::as_array).cloned();
-        let wanted = containers(object.body()).unwrap_or_default();
-        let there = containers(live).unwrap_or_default();
-        for (at, container) in wanted.iter().enumerate() {
-            let same = there.iter().find(|c| c["name"] == container["name"]);
+        let desired = containers(object.body()).unwrap_or_default();
+        let live = containers(live).unwrap_or_default();
+        for (at, container) in desired.iter().enumerate() {
+            let same = live.iter().find(|c| c["name"] == container["name"]);
             if let Some(same) = same
                 && same["image"] != container["image"]
             {
                 let field = format!("{path}/{at}/image");
-                return Err(refuse(object, &field, &same["image"], &container["image"]));
+                return Err(reject(object, &field, &same["image"], &container["image"]));
             }
         }
     }
     Ok(())
 }
 
-fn refuse(object: &Object, pointer: &str, before: &Value, after: &Value) -> Refusal {
-    Refusal::Immutable {
+fn reject(object: &Object, pointer: &str, before: &Value, after: &Value) -> Rejection {
+    Rejection::ImmutableField {
         object: Box::new(object.id().clone()),
         field: pointer.replace('/', "."),
         before: before.to_string(),

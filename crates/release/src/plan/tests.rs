@@ -1,11 +1,11 @@
-//! Tests of plans: from what is wanted and what is there to what is done.
+//! Tests of plans.
 
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::cluster::kinds_for_tests;
+use crate::cluster::api_resources_for_tests;
 use crate::observe::objects_of;
 use crate::record::tests::record;
 use crate::record::{Hook, Record, Status};
@@ -26,17 +26,17 @@ fn manifest(documents: &[&str]) -> String {
     manifest
 }
 
-fn past(records: Vec<Record>) -> Past {
-    Past::of_records(release(), records)
+fn history(records: Vec<Record>) -> History {
+    History::of_records(release(), records)
 }
 
 fn deployed(documents: &[&str]) -> Record {
     record(1, Status::Deployed, &manifest(documents))
 }
 
-/// What the server keeps of an object that we applied.
+/// The live object after we applied it.
 fn applied(document: &str) -> Value {
-    let desired = Desired::for_tests(&Past::none(release()), &[document], Vec::new());
+    let desired = Desired::for_tests(&History::empty(release()), &[document], Vec::new());
     let mut object = desired.objects()[0].body().clone();
     object["metadata"]["uid"] = json!("u");
     let mut fields = json!({});
@@ -56,39 +56,41 @@ fn applied(document: &str) -> Value {
     object
 }
 
-/// The same as somebody else made it.
+/// The live object if another client created it.
 fn foreign(document: &str) -> Value {
     outrigger_goyaml::parse_json(document.as_bytes()).unwrap()
 }
 
-fn observed(past: Past, live: Vec<Value>) -> Observed {
-    let kinds = kinds_for_tests();
-    let recorded = past.records().iter();
-    let recorded = recorded.map(|record| objects_of(record, &kinds)).collect();
-    let live: HashMap<Key, Value> = live
+fn observed(history: History, live: Vec<Value>) -> Observed {
+    let resources = api_resources_for_tests();
+    let recorded = history.records().iter();
+    let recorded = recorded
+        .map(|record| objects_of(record, &resources))
+        .collect();
+    let live: HashMap<ObjectKey, Value> = live
         .into_iter()
         .map(|object| {
-            let id = kinds.resolve(&ObjectId::of(&object), "shop").unwrap();
+            let id = resources.resolve(&ObjectId::of(&object), "shop").unwrap();
             (id.key(), object)
         })
         .collect();
     Observed {
-        past,
+        history,
         live,
         recorded,
         missing_namespaces: BTreeSet::new(),
     }
 }
 
-fn make(
+fn plan_for(
     records: Vec<Record>,
-    wanted: &[&str],
+    documents: &[&str],
     live: Vec<Value>,
     options: &Options,
-) -> Result<Plan, Refusal> {
-    let past = past(records);
-    let desired = Desired::for_tests(&past, wanted, Vec::new());
-    plan(desired, observed(past, live), options)
+) -> Result<Plan, Rejection> {
+    let history = history(records);
+    let desired = Desired::for_tests(&history, documents, Vec::new());
+    plan(desired, observed(history, live), options)
 }
 
 fn changes(plan: &Plan) -> Vec<String> {
@@ -99,36 +101,36 @@ fn changes(plan: &Plan) -> Vec<String> {
 }
 
 #[test]
-fn a_first_installation_creates_everything() {
-    let plan = make(vec![], &[MAP_A, MAP_B], vec![], &Options::default()).unwrap();
+fn a_first_install_creates_all_objects() {
+    let plan = plan_for(vec![], &[MAP_A, MAP_B], vec![], &Options::default()).unwrap();
     assert_eq!((plan.action, plan.revision), (Action::Install, 1));
     assert_eq!(changes(&plan), ["create a", "create b"]);
 }
 
 #[test]
-fn what_is_deployed_as_wanted_needs_nothing() {
+fn an_up_to_date_release_needs_no_action() {
     let live = vec![applied(MAP_A), applied(MAP_B)];
     let records = vec![deployed(&[MAP_A, MAP_B])];
-    let plan = make(records, &[MAP_A, MAP_B], live, &Options::default()).unwrap();
+    let plan = plan_for(records, &[MAP_A, MAP_B], live, &Options::default()).unwrap();
     assert_eq!((plan.action, plan.revision), (Action::Nothing, 1));
     assert!(plan.is_empty());
 }
 
 #[test]
-fn what_is_missing_of_a_deployed_revision_is_repaired_without_a_new_one() {
+fn a_missing_object_is_repaired_without_a_new_revision() {
     let records = vec![deployed(&[MAP_A, MAP_B])];
     let live = vec![applied(MAP_A)];
-    let plan = make(records, &[MAP_A, MAP_B], live, &Options::default()).unwrap();
+    let plan = plan_for(records, &[MAP_A, MAP_B], live, &Options::default()).unwrap();
     assert_eq!((plan.action, plan.revision), (Action::Repair, 1));
     assert_eq!(changes(&plan), ["unchanged a", "create b"]);
 }
 
 #[test]
-fn an_upgrade_changes_creates_and_prunes() {
+fn an_upgrade_updates_creates_and_prunes() {
     let records = vec![deployed(&[MAP_A, MAP_B])];
     let changed = MAP_A.replace("'1'", "'2'");
     let live = vec![applied(MAP_A), applied(MAP_B)];
-    let plan = make(records, &[&changed, SECRET], live, &Options::default()).unwrap();
+    let plan = plan_for(records, &[&changed, SECRET], live, &Options::default()).unwrap();
     assert_eq!((plan.action, plan.revision), (Action::Upgrade, 2));
     assert_eq!(changes(&plan), ["update a", "create s", "prune b"]);
     let field = &plan.objects[0].fields[0];
@@ -138,11 +140,11 @@ fn an_upgrade_changes_creates_and_prunes() {
 }
 
 #[test]
-fn the_values_of_a_secret_do_not_show_in_a_plan() {
+fn values_of_secrets_are_masked_in_a_plan() {
     let records = vec![deployed(&[SECRET])];
     let live = vec![applied(SECRET)];
-    let wanted = SECRET.replace("new", "hunter2");
-    let plan = make(records, &[&wanted], live, &Options::default()).unwrap();
+    let changed = SECRET.replace("new", "hunter2");
+    let plan = plan_for(records, &[&changed], live, &Options::default()).unwrap();
     let text = format!("{plan} {plan:?} {}", serde_json::to_string(&plan).unwrap());
     assert_eq!(plan.objects[0].fields[0].path, ".data.p");
     assert!(
@@ -152,10 +154,10 @@ fn the_values_of_a_secret_do_not_show_in_a_plan() {
 }
 
 #[test]
-fn an_object_of_somebody_else_is_refused_in_helms_words_and_adopted_if_asked_to() {
+fn a_foreign_object_is_rejected_in_helms_words_unless_ownership_is_taken() {
     let live = || vec![foreign(MAP_A)];
-    let refusal = make(vec![], &[MAP_A], live(), &Options::default()).unwrap_err();
-    let text = refusal.to_string();
+    let rejection = plan_for(vec![], &[MAP_A], live(), &Options::default()).unwrap_err();
+    let text = rejection.to_string();
     assert!(
         text.starts_with(
             "unable to continue with install: ConfigMap \"a\" in namespace \"shop\" exists and cannot be imported \
@@ -167,19 +169,22 @@ fn an_object_of_somebody_else_is_refused_in_helms_words_and_adopted_if_asked_to(
         take_ownership: true,
         ..Options::default()
     };
-    let plan = make(vec![], &[MAP_A], live(), &options).unwrap();
+    let plan = plan_for(vec![], &[MAP_A], live(), &options).unwrap();
     assert_eq!(changes(&plan), ["adopt a"]);
 }
 
 #[test]
-fn all_objects_of_somebody_else_are_told_at_once() {
+fn all_foreign_objects_are_reported_at_once() {
     let live = vec![foreign(MAP_A), foreign(MAP_B)];
-    let refusal = make(vec![], &[MAP_A, MAP_B], live, &Options::default()).unwrap_err();
-    assert_eq!(refusal.to_string().matches("exists and cannot").count(), 2);
+    let rejection = plan_for(vec![], &[MAP_A, MAP_B], live, &Options::default()).unwrap_err();
+    assert_eq!(
+        rejection.to_string().matches("exists and cannot").count(),
+        2
+    );
 }
 
 #[test]
-fn kept_objects_and_those_of_other_releases_are_not_pruned() {
+fn objects_with_keep_policy_or_another_owner_are_not_pruned() {
     let records = vec![deployed(&[MAP_A, MAP_B, SECRET])];
     let mut kept = applied(MAP_A);
     kept["metadata"]["annotations"]["helm.sh/resource-policy"] = json!("keep");
@@ -187,53 +192,53 @@ fn kept_objects_and_those_of_other_releases_are_not_pruned() {
     moved["metadata"]["annotations"]["meta.helm.sh/release-name"] = json!("other");
     let live = vec![kept, moved, applied(SECRET)];
     let other = "{apiVersion: v1, kind: Service, metadata: {name: z}}";
-    let plan = make(records, &[other], live, &Options::default()).unwrap();
+    let plan = plan_for(records, &[other], live, &Options::default()).unwrap();
     assert_eq!(changes(&plan), ["create z", "keep a", "keep b", "prune s"]);
 }
 
 #[test]
-fn an_interrupted_installation_is_gone_on_with_at_its_revision() {
+fn an_interrupted_install_is_resumed_at_its_revision() {
     let pending = record(1, Status::PendingInstall, &manifest(&[MAP_A, MAP_B]));
-    let past = past(vec![pending]);
-    let mut desired = Desired::for_tests(&past, &[MAP_A, MAP_B], Vec::new());
+    let history = history(vec![pending]);
+    let mut desired = Desired::for_tests(&history, &[MAP_A, MAP_B], Vec::new());
     desired.revision = 1;
     let plan = plan(
         desired,
-        observed(past, vec![applied(MAP_A)]),
+        observed(history, vec![applied(MAP_A)]),
         &Options::default(),
     )
     .unwrap();
     assert_eq!((plan.action, plan.revision), (Action::Install, 1));
-    assert!(plan.work.resumes);
+    assert!(plan.is_resumed);
     assert_eq!(changes(&plan), ["unchanged a", "create b"]);
 }
 
 #[test]
-fn what_an_interrupted_attempt_left_is_pruned_if_the_next_one_differs() {
+fn objects_of_an_interrupted_revision_are_pruned_if_the_next_one_differs() {
     let pending = record(1, Status::PendingInstall, &manifest(&[MAP_A, MAP_B]));
     let live = vec![applied(MAP_A), applied(MAP_B)];
-    let plan = make(vec![pending], &[MAP_A], live, &Options::default()).unwrap();
+    let plan = plan_for(vec![pending], &[MAP_A], live, &Options::default()).unwrap();
     assert_eq!((plan.action, plan.revision), (Action::Install, 2));
     assert_eq!(changes(&plan), ["unchanged a", "prune b"]);
 }
 
 #[test]
-fn an_object_that_an_attempt_only_named_and_somebody_else_made_is_left_alone() {
+fn a_foreign_object_in_the_manifest_of_a_failed_revision_is_not_pruned() {
     let failed = record(2, Status::Failed, &manifest(&[MAP_A, MAP_B]));
     let records = vec![deployed(&[MAP_A]), failed];
     let live = vec![applied(MAP_A), foreign(MAP_B)];
-    let plan = make(records, &[MAP_A], live, &Options::default()).unwrap();
+    let plan = plan_for(records, &[MAP_A], live, &Options::default()).unwrap();
     assert_eq!(changes(&plan), ["unchanged a"]);
-    // The deployed revision is wanted again, but a failed one came after it.
+    // The deployed contents are desired again, but a failed revision followed them.
     assert_eq!((plan.action, plan.revision), (Action::Upgrade, 3));
 }
 
 #[test]
-fn a_value_that_a_failed_attempt_changed_is_seen() {
+fn a_value_that_a_failed_revision_changed_is_updated() {
     let changed = MAP_A.replace("'1'", "'2'");
     let failed = record(2, Status::Failed, &manifest(&[&changed]));
     let records = vec![deployed(&[MAP_A]), failed];
-    let plan = make(
+    let plan = plan_for(
         records,
         &[MAP_A],
         vec![applied(&changed)],
@@ -244,39 +249,39 @@ fn a_value_that_a_failed_attempt_changed_is_seen() {
 }
 
 #[test]
-fn a_field_that_somebody_took_is_put_right() {
+fn a_field_that_another_manager_changed_is_repaired() {
     let records = vec![deployed(&[MAP_A])];
     let mut live = applied(MAP_A);
     live["data"]["x"] = json!("theirs");
     let fields = &mut live["metadata"]["managedFields"][0]["fieldsV1"];
     fields.as_object_mut().unwrap().remove("f:data");
-    let plan = make(records, &[MAP_A], vec![live], &Options::default()).unwrap();
+    let plan = plan_for(records, &[MAP_A], vec![live], &Options::default()).unwrap();
     assert_eq!(plan.action, Action::Repair);
     assert_eq!(changes(&plan), ["update a"]);
 }
 
 #[test]
-fn an_object_that_helm_wrote_from_the_clients_side_is_changed_once_more() {
+fn an_object_that_helm_applied_client_side_is_updated() {
     let mut record = deployed(&[MAP_A]);
     record.apply_method = String::new();
     let mut live = applied(MAP_A);
     live["metadata"]["managedFields"][0]["operation"] = json!("Update");
-    let plan = make(vec![record], &[MAP_A], vec![live], &Options::default()).unwrap();
+    let plan = plan_for(vec![record], &[MAP_A], vec![live], &Options::default()).unwrap();
     assert_eq!(changes(&plan), ["update a"]);
     assert!(plan.objects[0].reason.is_some());
 }
 
 #[test]
-fn an_object_that_is_being_deleted_is_made_anew() {
+fn a_terminating_object_is_created_again() {
     let records = vec![deployed(&[MAP_A])];
     let mut live = applied(MAP_A);
     live["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    let plan = make(records, &[MAP_A], vec![live], &Options::default()).unwrap();
+    let plan = plan_for(records, &[MAP_A], vec![live], &Options::default()).unwrap();
     assert_eq!(changes(&plan), ["create a"]);
 }
 
 #[test]
-fn a_field_that_cannot_change_is_refused_before_anything_does() {
+fn a_change_of_an_immutable_field_is_rejected() {
     let deployment = |label: &str| {
         format!(
             "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: d}}, spec: {{selector: {{matchLabels: {{app: {label}}}}}}}}}"
@@ -285,18 +290,19 @@ fn a_field_that_cannot_change_is_refused_before_anything_does() {
     let before = deployment("one");
     let records = vec![deployed(&[&before])];
     let live = vec![applied(&before)];
-    let refusal = make(records, &[&deployment("two")], live, &Options::default()).unwrap_err();
+    let rejection =
+        plan_for(records, &[&deployment("two")], live, &Options::default()).unwrap_err();
     assert!(
-        refusal
+        rejection
             .to_string()
             .contains(".spec.selector.matchLabels is immutable"),
-        "{refusal}"
+        "{rejection}"
     );
-    assert!(refusal.hint().contains("Deployment/shop/d"));
+    assert!(rejection.hint().contains("Deployment/shop/d"));
 }
 
 #[test]
-fn the_image_of_a_job_cannot_change() {
+fn a_change_of_the_image_of_a_job_is_rejected() {
     let job = |image: &str| {
         format!(
             "{{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {{template: {{spec: {{containers: [{{name: c, image: {image}}}]}}}}}}}}"
@@ -304,17 +310,17 @@ fn the_image_of_a_job_cannot_change() {
     };
     let (before, after) = (job("a:1"), job("a:2"));
     let records = vec![deployed(&[&before])];
-    let refusal = make(
+    let rejection = plan_for(
         records,
         &[&after],
         vec![applied(&before)],
         &Options::default(),
     );
-    assert!(matches!(refusal, Err(Refusal::Immutable { .. })));
+    assert!(matches!(rejection, Err(Rejection::ImmutableField { .. })));
 }
 
 #[test]
-fn hooks_are_in_the_plan_in_their_order() {
+fn hooks_are_planned_in_the_order_of_execution() {
     let hook = |name: &str, weight, event: &str| Hook {
         name: name.to_owned(),
         kind: "Job".to_owned(),
@@ -328,19 +334,19 @@ fn hooks_are_in_the_plan_in_their_order() {
         hook("early", 1, "pre-install"),
         hook("other", 0, "pre-upgrade"),
     ];
-    let past = Past::none(release());
-    let desired = Desired::for_tests(&past, &[MAP_A], hooks);
-    let plan = plan(desired, observed(past, vec![]), &Options::default()).unwrap();
+    let history = History::empty(release());
+    let desired = Desired::for_tests(&history, &[MAP_A], hooks);
+    let plan = plan(desired, observed(history, vec![]), &Options::default()).unwrap();
     let names: Vec<&str> = plan.hooks.iter().map(|hook| hook.name.as_str()).collect();
     assert_eq!(names, ["early", "late", "after"]);
 }
 
 #[test]
-fn a_plan_prints_as_a_table() {
+fn a_plan_displays_as_a_table() {
     let records = vec![deployed(&[MAP_A, MAP_B])];
     let changed = MAP_A.replace("'1'", "'2'");
     let live = vec![applied(MAP_A), applied(MAP_B)];
-    let plan = make(records, &[&changed], live, &Options::default()).unwrap();
+    let plan = plan_for(records, &[&changed], live, &Options::default()).unwrap();
     assert_eq!(
         plan.to_string(),
         "upgrade shop/web to revision 2 (web 1.0.0)\n\

@@ -1,4 +1,4 @@
-//! The chart inside a record: its JSON as Helm writes it, compressed once for all records that have it.
+//! The chart in a release record: Helm's JSON, compressed once for all records of the chart.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,10 +17,10 @@ use outrigger_chart::{Chart, Dependency, Lock, Metadata};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// What a chart is called.
+/// Name and version of a chart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Title {
+pub struct ChartSummary {
     #[serde(default)]
     pub name: String,
     #[serde(default)]
@@ -29,14 +29,14 @@ pub struct Title {
     pub app_version: String,
 }
 
-/// A chart as records keep it. Cheap to clone.
+/// A chart as release records store it. Cheap to clone.
 #[derive(Clone)]
 pub struct StoredChart {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    title: Title,
+    summary: ChartSummary,
     json: String,
     compressed: OnceLock<Vec<u8>>,
 }
@@ -44,56 +44,56 @@ struct Inner {
 impl fmt::Debug for StoredChart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("StoredChart")
-            .field(&self.inner.title)
+            .field(&self.inner.summary)
             .finish()
     }
 }
 
 impl StoredChart {
-    /// From the JSON of a record.
+    /// From the chart JSON of a record.
     pub(crate) fn from_json(json: String) -> Self {
         #[derive(Default, Deserialize)]
-        struct Head {
+        struct Header {
             #[serde(default)]
-            metadata: Title,
+            metadata: ChartSummary,
         }
-        let head: Head = serde_json::from_str(&json).unwrap_or_default();
-        Self::new(head.metadata, json)
+        let header: Header = serde_json::from_str(&json).unwrap_or_default();
+        Self::new(header.metadata, json)
     }
 
-    /// A chart that has a name and nothing else, for objects that came without one.
-    pub fn named(title: Title) -> Self {
+    /// A chart without templates and files, for a release of plain manifests.
+    pub fn from_summary(summary: ChartSummary) -> Self {
         let json = json!({
             "metadata": {
                 "apiVersion": "v2",
-                "name": title.name,
-                "version": title.version,
-                "appVersion": title.app_version,
+                "name": summary.name,
+                "version": summary.version,
+                "appVersion": summary.app_version,
             },
             "lock": null, "templates": [], "values": {}, "schema": null, "files": [],
         });
-        Self::new(title, json.to_string())
+        Self::new(summary, json.to_string())
     }
 
-    fn new(title: Title, json: String) -> Self {
+    fn new(summary: ChartSummary, json: String) -> Self {
         Self {
             inner: Arc::new(Inner {
-                title,
+                summary,
                 json,
                 compressed: OnceLock::new(),
             }),
         }
     }
 
-    pub fn title(&self) -> &Title {
-        &self.inner.title
+    pub fn summary(&self) -> &ChartSummary {
+        &self.inner.summary
     }
 
     pub fn json(&self) -> &str {
         &self.inner.json
     }
 
-    /// The beginning of a record's JSON, up to the chart, as a gzip member of its own.
+    /// The start of a record's JSON up to and including the chart, as a separate gzip member.
     pub(crate) fn compressed(&self) -> &[u8] {
         let inner = &self.inner;
         inner
@@ -101,75 +101,75 @@ impl StoredChart {
             .get_or_init(|| gzip(&[b"{\"chart\":", inner.json.as_bytes()]))
     }
 
-    /// The same without what Helm can do without: the files and templates.
+    /// The chart without files and templates, which Helm does not need for installed releases.
     pub(crate) fn without_files(&self) -> Self {
         let mut chart: Map<String, Value> =
             serde_json::from_str(&self.inner.json).unwrap_or_default();
         chart.insert("templates".to_owned(), json!([]));
         chart.insert("files".to_owned(), json!([]));
-        Self::new(self.inner.title.clone(), Value::Object(chart).to_string())
+        Self::new(self.inner.summary.clone(), Value::Object(chart).to_string())
     }
 }
 
-/// Compresses into one gzip member. Readers of gzip take several members for one text.
+/// Compresses into one gzip member. Decoders concatenate the members of a stream.
 pub(crate) fn gzip(parts: &[&[u8]]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     for part in parts {
-        encoder.write_all(part).expect("memory takes any write");
+        encoder.write_all(part).expect("writes to a Vec succeed");
     }
-    encoder.finish().expect("memory takes any write")
+    encoder.finish().expect("writes to a Vec succeed")
 }
 
-/// Charts that were written before: many releases of one chart share one text.
+/// Encoded charts by the address of the chart, so that many releases of one chart share its encoding.
 #[derive(Default)]
-pub(crate) struct ChartTexts {
-    known: Mutex<HashMap<usize, Known>>,
+pub(crate) struct ChartCache {
+    charts: Mutex<HashMap<usize, CachedChart>>,
 }
 
-/// The text of a chart as the last release of it had it.
-struct Known {
+/// The encoding of a chart for its most recent release.
+struct CachedChart {
     owner: Weak<Chart>,
-    settled: Option<Settled>,
+    processed: Option<Settled>,
     stored: StoredChart,
 }
 
-impl ChartTexts {
-    /// The text of a chart for a release, whose values may have made something else of it.
-    pub(crate) fn of(&self, chart: &Arc<Chart>, settled: Option<Settled>) -> StoredChart {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+impl ChartCache {
+    /// Encodes a chart. `processed` has the values and dependencies after Helm's dependency processing.
+    pub(crate) fn encode(&self, chart: &Arc<Chart>, processed: Option<Settled>) -> StoredChart {
+        let mut charts = self.charts.lock().unwrap_or_else(PoisonError::into_inner);
         let address = Arc::as_ptr(chart).addr();
-        if let Some(known) = known.get(&address)
-            && known.owner.strong_count() > 0
-            && known.settled == settled
+        if let Some(cached) = charts.get(&address)
+            && cached.owner.strong_count() > 0
+            && cached.processed == processed
         {
-            return known.stored.clone();
+            return cached.stored.clone();
         }
-        known.retain(|_, known| known.owner.strong_count() > 0);
-        let json = chart_json(chart, settled.as_ref()).to_string();
-        let stored = StoredChart::new(title(&chart.metadata), json);
-        let last = Known {
+        charts.retain(|_, cached| cached.owner.strong_count() > 0);
+        let json = chart_json(chart, processed.as_ref()).to_string();
+        let stored = StoredChart::new(summary(&chart.metadata), json);
+        let cached = CachedChart {
             owner: Arc::downgrade(chart),
-            settled,
+            processed,
             stored: stored.clone(),
         };
-        known.insert(address, last);
+        charts.insert(address, cached);
         stored
     }
 }
 
-fn title(metadata: &Metadata) -> Title {
-    Title {
+fn summary(metadata: &Metadata) -> ChartSummary {
+    ChartSummary {
         name: metadata.name.clone(),
         version: metadata.version.clone(),
         app_version: metadata.app_version.clone(),
     }
 }
 
-fn chart_json(chart: &Chart, settled: Option<&Settled>) -> Value {
+fn chart_json(chart: &Chart, processed: Option<&Settled>) -> Value {
     let values = chart.values.as_ref().map_or_else(|| json!({}), plain_json);
-    let values = settled.map_or(values, |settled| settled.values.clone());
+    let values = processed.map_or(values, |processed| processed.values.clone());
     let dependencies = chart.metadata.declared();
-    let dependencies = settled.map_or(dependencies, |settled| &settled.dependencies);
+    let dependencies = processed.map_or(dependencies, |processed| &processed.dependencies);
     json!({
         "metadata": metadata_json(&chart.metadata, dependencies),
         "lock": chart.lock.as_ref().map(lock_json),
@@ -245,7 +245,7 @@ fn dependency_json(dependency: &Dependency) -> Value {
     Value::Object(fields)
 }
 
-/// Go refuses a time that is none, so what is no time becomes Go's zero.
+/// Go rejects invalid timestamps, so they are replaced by Go's zero time.
 fn lock_json(lock: &Lock) -> Value {
     let generated = lock.generated.parse::<jiff::Timestamp>();
     let generated = generated.map_or_else(

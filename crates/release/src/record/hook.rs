@@ -1,4 +1,4 @@
-//! Hooks as records keep them.
+//! Hooks as release records store them.
 
 use std::fmt;
 
@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use outrigger_chart::manifest::hook::Event;
 use serde::{Deserialize, Serialize};
 
-/// A hook, with what became of it.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hook {
     #[serde(default)]
@@ -20,7 +19,7 @@ pub struct Hook {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
     #[serde(default)]
-    pub last_run: LastRun,
+    pub last_run: HookExecution,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub weight: i64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -29,9 +28,9 @@ pub struct Hook {
     pub output_log_policies: Vec<String>,
 }
 
-/// When a hook ran, and how it ended: `Unknown`, `Running`, `Succeeded` or `Failed`; empty if it never ran.
+/// The last execution of a hook. The phase is `Unknown`, `Running`, `Succeeded` or `Failed`, empty if it never ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LastRun {
+pub struct HookExecution {
     #[serde(default, with = "time", skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
     #[serde(default, with = "time", skip_serializing_if = "Option::is_none")]
@@ -40,7 +39,7 @@ pub struct LastRun {
     pub phase: String,
 }
 
-/// A hook may be a Secret, so its contents are not shown.
+/// Omits the manifest, which may be a Secret.
 impl fmt::Debug for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hook")
@@ -59,8 +58,8 @@ impl Hook {
             .any(|name| Event::parse(name) == Some(event))
     }
 
-    /// Whether the policy applies. A hook without policies is deleted before it is made anew.
-    pub(crate) fn has_policy(&self, policy: &str) -> bool {
+    /// Whether the delete policy applies. The default is `before-hook-creation`.
+    pub(crate) fn has_delete_policy(&self, policy: &str) -> bool {
         match self.delete_policies.as_slice() {
             [] => policy == BEFORE_CREATION,
             policies => policies.iter().any(|name| name == policy),
@@ -72,8 +71,8 @@ pub(crate) const BEFORE_CREATION: &str = "before-hook-creation";
 pub(crate) const SUCCEEDED: &str = "hook-succeeded";
 pub(crate) const FAILED: &str = "hook-failed";
 
-/// The hooks of an event in the order in which they run. They come in the order of their kinds.
-pub(crate) fn in_order(hooks: &[Hook], event: Event) -> Vec<usize> {
+/// The indices of the hooks of an event, by weight, then name. `hooks` is sorted by kind.
+pub(crate) fn execution_order(hooks: &[Hook], event: Event) -> Vec<usize> {
     let mut order: Vec<usize> = (0..hooks.len())
         .filter(|&at| hooks[at].runs_at(event))
         .collect();
@@ -96,7 +95,7 @@ impl From<outrigger_chart::Hook> for Hook {
                 .iter()
                 .map(|event| event.name().to_owned())
                 .collect(),
-            last_run: LastRun::default(),
+            last_run: HookExecution::default(),
             weight: hook.weight,
             delete_policies: hook.delete_policies,
             output_log_policies: hook.output_log_policies,
@@ -104,17 +103,17 @@ impl From<outrigger_chart::Hook> for Hook {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "required by serde")]
 fn is_zero(number: &i64) -> bool {
     *number == 0
 }
 
-/// Times: Helm 3 writes "" for none, Helm 4 leaves them out, both with any offset.
+/// Timestamps: Helm 3 writes "" for none, Helm 4 omits them; both write any UTC offset.
 pub(crate) mod time {
     use jiff::Timestamp;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    #[expect(clippy::ref_option, reason = "serde asks for it")]
+    #[expect(clippy::ref_option, reason = "required by serde")]
     pub(crate) fn serialize<S: Serializer>(
         time: &Option<Timestamp>,
         serializer: S,
@@ -144,29 +143,33 @@ mod tests {
     }
 
     #[test]
-    fn hooks_run_by_weight_then_by_name_and_only_at_their_event() {
+    fn hooks_of_an_event_run_by_weight_then_by_name() {
         let hooks = [
             hook("c", 5, &["pre-install"]),
             hook("b", -1, &["pre-install", "pre-upgrade"]),
             hook("a", 5, &["pre-install"]),
             hook("t", 0, &["test-success"]),
         ];
-        assert_eq!(in_order(&hooks, Event::PreInstall), [1, 2, 0]);
-        assert_eq!(in_order(&hooks, Event::PreUpgrade), [1]);
-        assert_eq!(in_order(&hooks, Event::Test), [3]);
+        assert_eq!(execution_order(&hooks, Event::PreInstall), [1, 2, 0]);
+        assert_eq!(execution_order(&hooks, Event::PreUpgrade), [1]);
+        assert_eq!(execution_order(&hooks, Event::Test), [3]);
     }
 
     #[test]
-    fn the_default_policy_deletes_before_creation_only() {
+    fn the_default_delete_policy_is_before_hook_creation() {
         let mut hook = hook("a", 0, &["pre-install"]);
-        assert!(hook.has_policy(BEFORE_CREATION) && !hook.has_policy(SUCCEEDED));
+        assert!(hook.has_delete_policy(BEFORE_CREATION) && !hook.has_delete_policy(SUCCEEDED));
         hook.delete_policies = vec![SUCCEEDED.to_owned()];
-        assert!(!hook.has_policy(BEFORE_CREATION) && hook.has_policy(SUCCEEDED));
+        assert!(!hook.has_delete_policy(BEFORE_CREATION) && hook.has_delete_policy(SUCCEEDED));
     }
 
     #[test]
-    fn times_of_both_helms_are_read() {
-        let read = |json: &str| serde_json::from_str::<LastRun>(json).unwrap().started_at;
+    fn timestamps_of_helm_3_and_helm_4_are_read() {
+        let read = |json: &str| {
+            serde_json::from_str::<HookExecution>(json)
+                .unwrap()
+                .started_at
+        };
         assert_eq!(read(r#"{"started_at":"","phase":""}"#), None);
         assert_eq!(read(r#"{"phase":"Failed"}"#), None);
         let time = read(r#"{"started_at":"2026-11-16T05:15:34.123456789+01:00"}"#).unwrap();

@@ -1,7 +1,7 @@
-//! The text of a record: JSON, compressed, in base64.
+//! The payload of a release record: JSON, gzip, base64.
 //!
-//! The chart is a gzip member of its own, because many records share it and each record is written twice. Go's
-//! reader, like ours, takes members for one stream.
+//! The chart is a separate gzip member, because many records share it and each record is written twice. Gzip decoders,
+//! including Go's, concatenate the members.
 
 use std::io::Read as _;
 
@@ -16,12 +16,12 @@ use super::chart::{StoredChart, gzip};
 use super::{Hook, Info, Record};
 use crate::id::ReleaseId;
 
-/// A record may expand to this much. Helm has no limit.
-const MAX_BYTES: u64 = 256 << 20;
+/// Maximum size of decompressed records. Helm has no limit.
+const MAX_DECOMPRESSED_BYTES: u64 = 256 << 20;
 
-/// All of a record but the chart.
+/// All fields of a record except the chart.
 #[derive(Serialize)]
-struct Rest<'a> {
+struct WithoutChart<'a> {
     name: &'a str,
     info: &'a Info,
     #[serde(skip_serializing_if = "Map::is_empty")]
@@ -36,7 +36,7 @@ struct Rest<'a> {
 }
 
 #[derive(Deserialize)]
-struct Whole {
+struct Stored {
     #[serde(default)]
     name: String,
     #[serde(default)]
@@ -54,14 +54,23 @@ struct Whole {
     apply_method: String,
 }
 
-/// The compressed JSON.
-pub(crate) fn compress(record: &Record) -> Vec<u8> {
-    join(&record.chart, &compress_rest(record))
+/// Why a release record cannot be decoded.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    #[error("the record is not valid base64")]
+    Base64(#[source] base64::DecodeError),
+    #[error("failed to decompress the record")]
+    Gzip(#[source] std::io::Error),
+    #[error("the record is not valid JSON")]
+    Json(#[source] serde_json::Error),
 }
 
-/// The compressed JSON of all but the chart.
-pub(crate) fn compress_rest(record: &Record) -> Vec<u8> {
-    let rest = Rest {
+pub(crate) fn compress(record: &Record) -> Vec<u8> {
+    join(&record.chart, &compress_without_chart(record))
+}
+
+pub(crate) fn compress_without_chart(record: &Record) -> Vec<u8> {
+    let fields = WithoutChart {
         name: &record.id.name,
         info: &record.info,
         config: &record.config,
@@ -71,51 +80,49 @@ pub(crate) fn compress_rest(record: &Record) -> Vec<u8> {
         namespace: &record.id.namespace,
         apply_method: &record.apply_method,
     };
-    let rest = serde_json::to_string(&rest).expect("all of it has a form in JSON");
-    // The chart's member ends where the next field begins, in place of the brace.
-    gzip(&[b",", &rest.as_bytes()[1..]])
+    let json = serde_json::to_string(&fields).expect("records serialize to JSON");
+    // A comma instead of the opening brace continues the object that the chart's member opens.
+    gzip(&[b",", &json.as_bytes()[1..]])
 }
 
-/// Both parts of a record, one after the other.
-pub(crate) fn join(chart: &StoredChart, rest: &[u8]) -> Vec<u8> {
-    [chart.compressed(), rest].concat()
+/// Joins the compressed chart and the other compressed fields to a complete record.
+pub(crate) fn join(chart: &StoredChart, without_chart: &[u8]) -> Vec<u8> {
+    [chart.compressed(), without_chart].concat()
 }
 
-/// The same in base64, as Helm stores it.
 pub(crate) fn encode(compressed: &[u8]) -> String {
     STANDARD.encode(compressed)
 }
 
-/// Reads what Helm stored.
-pub(crate) fn decode(text: &[u8]) -> Result<Record, String> {
-    let bytes = STANDARD.decode(text).map_err(|error| error.to_string())?;
+pub(crate) fn decode(text: &[u8]) -> Result<Record, DecodeError> {
+    let bytes = STANDARD.decode(text).map_err(DecodeError::Base64)?;
     decompress(&bytes)
 }
 
-/// Reads compressed JSON, or plain JSON as early Helms wrote it.
-pub(crate) fn decompress(bytes: &[u8]) -> Result<Record, String> {
+/// Decodes compressed JSON, or plain JSON as early versions of Helm wrote it.
+pub(crate) fn decompress(bytes: &[u8]) -> Result<Record, DecodeError> {
     let mut json = Vec::new();
     if bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
-        let mut reader = MultiGzDecoder::new(bytes).take(MAX_BYTES);
+        let mut reader = MultiGzDecoder::new(bytes).take(MAX_DECOMPRESSED_BYTES);
         let read = reader.read_to_end(&mut json);
-        read.map_err(|error| error.to_string())?;
+        read.map_err(DecodeError::Gzip)?;
     } else {
         json.extend_from_slice(bytes);
     }
-    let whole: Whole = serde_json::from_slice(&json).map_err(|error| error.to_string())?;
-    let chart = whole
+    let stored: Stored = serde_json::from_slice(&json).map_err(DecodeError::Json)?;
+    let chart = stored
         .chart
         .map(|chart| StoredChart::from_json(chart.get().to_owned()));
     Ok(Record {
-        id: ReleaseId::new(whole.namespace, whole.name),
-        revision: whole.version,
-        info: whole.info,
-        chart: chart.unwrap_or_else(|| StoredChart::named(super::Title::default())),
-        config: whole.config.unwrap_or_default(),
-        manifest: whole.manifest,
-        hooks: whole.hooks.unwrap_or_default(),
-        apply_method: whole.apply_method,
+        id: ReleaseId::new(stored.namespace, stored.name),
+        revision: stored.version,
+        info: stored.info,
+        chart: chart.unwrap_or_else(|| StoredChart::from_summary(super::ChartSummary::default())),
+        config: stored.config.unwrap_or_default(),
+        manifest: stored.manifest,
+        hooks: stored.hooks.unwrap_or_default(),
+        apply_method: stored.apply_method,
         labels: std::collections::BTreeMap::new(),
-        is_skeleton: false,
+        is_truncated: false,
     })
 }

@@ -1,9 +1,9 @@
-//! Records as Secrets, and what is done with a record that is too large for one.
+//! Release records as Secrets.
 //!
-//! A Secret holds 1 MiB. A record that does not fit loses the chart's files and templates, which Helm can do without.
-//! If it still does not fit, the Secret that Helm reads names all objects but describes only those that fit, so that
-//! `helm list`, `status`, `history` and `uninstall` go on working. The whole record then lies in further Secrets that
-//! Helm does not look at; they belong to the first one and go with it.
+//! A Secret holds 1 MiB. A record that does not fit is stored without the files and templates of the chart, which Helm
+//! does not need. If it still does not fit, the Secret that Helm reads has a truncated manifest: it lists all objects, but
+//! the largest only by name, so that `helm list`, `status`, `history` and `uninstall` work. The complete record is stored
+//! in further Secrets, the parts, which Helm ignores; the first Secret owns them.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,15 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Record, StoredChart, payload, skeleton};
+use super::{DecodeError, Record, StoredChart, payload, truncate};
 
-/// The type of Secrets with records.
 const TYPE: &str = "helm.sh/release.v1";
-/// The type of Secrets with parts of records.
 const PART_TYPE: &str = "outrigger.dev/release-part";
-/// Says on the first Secret how many parts there are.
+/// The annotation with the number of parts.
 const PARTS: &str = "outrigger.dev/parts";
-/// What the data of a Secret may take, with some room.
+/// Maximum size of the data of a Secret, with some reserve.
 pub(crate) const MAX_BYTES: usize = (1 << 20) - (16 << 10);
-/// Labels that are not the user's.
+/// Labels that are not user-defined.
 const SYSTEM_LABELS: [&str; 6] = [
     "name",
     "owner",
@@ -32,87 +30,83 @@ const SYSTEM_LABELS: [&str; 6] = [
     "modifiedAt",
 ];
 
-/// A record in the form in which it is stored.
 #[derive(Debug)]
-pub(crate) struct Stored {
-    /// What Helm reads.
+pub(crate) struct EncodedRecord {
+    /// The Secret that Helm reads.
     pub(crate) secret: Value,
-    /// The data of the other Secrets, none if the first holds all.
+    /// The data of the parts; empty if the record fits into one Secret.
     pub(crate) parts: Vec<Vec<u8>>,
 }
 
-/// The name of the Secret of a revision.
 pub(crate) fn name(release: &str, revision: u32) -> String {
     format!("{}{revision}", prefix(release))
 }
 
-/// What the names of all Secrets of a release begin with.
+/// The common prefix of the names of all Secrets of a release.
 pub(crate) fn prefix(release: &str) -> String {
     format!("sh.helm.release.v1.{release}.v")
 }
 
-/// The name of a Secret with a part.
 pub(crate) fn part_name(release: &str, revision: u32, part: usize) -> String {
     format!("{}.part{part}", name(release, revision))
 }
 
-/// Which label tells when it was written.
+/// Determines the label with the time of writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Writing {
+pub(crate) enum Write {
     Create,
     Update,
 }
 
-/// The Secrets of a record.
-pub(crate) fn store(record: &Record, writing: Writing, now: Timestamp) -> Stored {
-    store_within(record, writing, now, MAX_BYTES)
+pub(crate) fn encode(record: &Record, write: Write, now: Timestamp) -> EncodedRecord {
+    encode_within(record, write, now, MAX_BYTES)
 }
 
-pub(crate) fn store_within(
+pub(crate) fn encode_within(
     record: &Record,
-    writing: Writing,
+    write: Write,
     now: Timestamp,
     max_bytes: usize,
-) -> Stored {
-    let rest = payload::compress_rest(record);
-    let in_one = |chart: &StoredChart| {
-        let text = payload::encode(&payload::join(chart, &rest));
-        (text.len() <= max_bytes).then(|| Stored {
-            secret: secret(record, &text, 0, writing, now),
+) -> EncodedRecord {
+    let without_chart = payload::compress_without_chart(record);
+    let in_one_secret = |chart: &StoredChart| {
+        let text = payload::encode(&payload::join(chart, &without_chart));
+        (text.len() <= max_bytes).then(|| EncodedRecord {
+            secret: secret(record, &text, 0, write, now),
             parts: Vec::new(),
         })
     };
-    if let Some(stored) = in_one(&record.chart) {
-        return stored;
+    if let Some(encoded) = in_one_secret(&record.chart) {
+        return encoded;
     }
     let smaller = Record {
         chart: record.chart.without_files(),
         ..record.clone()
     };
-    if let Some(stored) = in_one(&smaller.chart) {
-        return stored;
+    if let Some(encoded) = in_one_secret(&smaller.chart) {
+        return encoded;
     }
-    let first = skeleton::shrink(&smaller, max_bytes);
-    let bytes = payload::join(&smaller.chart, &rest);
-    let parts: Vec<Vec<u8>> = bytes.chunks(max_bytes).map(<[u8]>::to_vec).collect();
-    Stored {
-        secret: secret(record, &first, parts.len(), writing, now),
+    let truncated = truncate::encode(&smaller, max_bytes);
+    let complete = payload::join(&smaller.chart, &without_chart);
+    let parts: Vec<Vec<u8>> = complete.chunks(max_bytes).map(<[u8]>::to_vec).collect();
+    EncodedRecord {
+        secret: secret(record, &truncated, parts.len(), write, now),
         parts,
     }
 }
 
-fn secret(record: &Record, text: &str, parts: usize, writing: Writing, now: Timestamp) -> Value {
+fn secret(record: &Record, text: &str, parts: usize, write: Write, now: Timestamp) -> Value {
     let mut labels = record.labels.clone();
-    let written = match writing {
-        Writing::Create => "createdAt",
-        Writing::Update => "modifiedAt",
+    let time = match write {
+        Write::Create => "createdAt",
+        Write::Update => "modifiedAt",
     };
     let system = [
         ("name", record.id.name.clone()),
         ("owner", "helm".to_owned()),
         ("status", record.info.status.name().to_owned()),
         ("version", record.revision.to_string()),
-        (written, now.as_second().to_string()),
+        (time, now.as_second().to_string()),
     ];
     labels.extend(system.map(|(key, value)| (key.to_owned(), value)));
     let mut secret = json!({
@@ -132,7 +126,7 @@ fn secret(record: &Record, text: &str, parts: usize, writing: Writing, now: Time
     secret
 }
 
-/// A Secret with a part. `owner` is the first Secret as the server keeps it.
+/// The Secret of a part. `owner` is the first Secret, with its uid.
 pub(crate) fn part(record: &Record, number: usize, data: &[u8], owner: &Value) -> Value {
     json!({
         "apiVersion": "v1",
@@ -151,8 +145,7 @@ pub(crate) fn part(record: &Record, number: usize, data: &[u8], owner: &Value) -
     })
 }
 
-/// How many parts belong to the Secret of a record.
-pub(crate) fn parts(secret: &Value) -> usize {
+pub(crate) fn part_count(secret: &Value) -> usize {
     let parts = &secret["metadata"]["annotations"][PARTS];
     parts
         .as_str()
@@ -160,30 +153,29 @@ pub(crate) fn parts(secret: &Value) -> usize {
         .unwrap_or(0)
 }
 
-/// The bytes of a part.
 pub(crate) fn part_data(secret: &Value) -> Option<Vec<u8>> {
     STANDARD.decode(secret["data"]["part"].as_str()?).ok()
 }
 
-/// Reads the Secret of a record, without its parts.
-pub(crate) fn read(secret: &Value) -> Result<Record, String> {
+/// Decodes the Secret of a record, without its parts.
+pub(crate) fn decode(secret: &Value) -> Result<Record, DecodeError> {
     let data = secret["data"]["release"].as_str().unwrap_or_default();
-    let text = STANDARD.decode(data).map_err(|error| error.to_string())?;
+    let text = STANDARD.decode(data).map_err(DecodeError::Base64)?;
     let mut record = payload::decode(&text)?;
     record.labels = user_labels(secret);
-    record.is_skeleton = parts(secret) > 0;
+    record.is_truncated = part_count(secret) > 0;
     Ok(record)
 }
 
-/// Puts the parts in place of what the first Secret could not hold; the status of the first is newer.
-pub(crate) fn complete(first: Record, parts: &[Vec<u8>]) -> Result<Record, String> {
-    let whole = payload::decompress(&parts.concat())?;
+/// Completes a truncated record. Its info is more recent than that in the parts.
+pub(crate) fn merge_parts(first: Record, parts: &[Vec<u8>]) -> Result<Record, DecodeError> {
+    let complete = payload::decompress(&parts.concat())?;
     Ok(Record {
-        manifest: whole.manifest,
-        config: whole.config,
-        hooks: whole.hooks,
-        chart: whole.chart,
-        is_skeleton: false,
+        manifest: complete.manifest,
+        config: complete.config,
+        hooks: complete.hooks,
+        chart: complete.chart,
+        is_truncated: false,
         ..first
     })
 }

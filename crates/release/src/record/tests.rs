@@ -1,4 +1,4 @@
-//! Tests of records: what Helm reads is what was written, whatever its size.
+//! Tests of release records: encoding and decoding, of any size.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use outrigger_chart::{Chart, File};
 use serde_json::json;
 
-use super::chart::ChartTexts;
-use super::secret::{self, Writing};
+use super::chart::ChartCache;
+use super::secret::{self, Write};
 use super::*;
 
 /// A record of release `web` in namespace `shop`.
@@ -21,7 +21,7 @@ pub(crate) fn record(revision: u32, status: Status, manifest: &str) -> Record {
             first_deployed: Some(Timestamp::UNIX_EPOCH),
             ..Info::default()
         },
-        chart: StoredChart::named(Title {
+        chart: StoredChart::from_summary(ChartSummary {
             name: "web".to_owned(),
             version: "1.0.0".to_owned(),
             app_version: "2".to_owned(),
@@ -31,7 +31,7 @@ pub(crate) fn record(revision: u32, status: Status, manifest: &str) -> Record {
         hooks: Vec::new(),
         apply_method: SERVER_SIDE.to_owned(),
         labels: BTreeMap::new(),
-        is_skeleton: false,
+        is_truncated: false,
     }
 }
 
@@ -40,7 +40,7 @@ fn now() -> Timestamp {
 }
 
 #[test]
-fn a_record_is_read_as_it_was_written() {
+fn an_encoded_record_decodes_to_the_same_record() {
     let mut record = record(3, Status::PendingUpgrade, "---\n# Source: a\nb: 1\n");
     record.config = json!({"a": {"b": [1, 2.5, "x", null]}})
         .as_object()
@@ -52,29 +52,29 @@ fn a_record_is_read_as_it_was_written() {
         ..Hook::default()
     }];
     record.labels.insert("team".to_owned(), "red".to_owned());
-    let stored = secret::store(&record, Writing::Create, now());
-    assert!(stored.parts.is_empty());
-    let labels = &stored.secret["metadata"]["labels"];
+    let encoded = secret::encode(&record, Write::Create, now());
+    assert!(encoded.parts.is_empty());
+    let labels = &encoded.secret["metadata"]["labels"];
     assert_eq!(labels["status"], "pending-upgrade");
     assert_eq!(labels["version"], "3");
     assert_eq!(labels["createdAt"], "0");
     assert_eq!(
-        stored.secret["metadata"]["name"],
+        encoded.secret["metadata"]["name"],
         "sh.helm.release.v1.web.v3"
     );
-    let read = secret::read(&stored.secret).unwrap();
-    assert_eq!(read.info, record.info);
-    assert_eq!(read.config, record.config);
-    assert_eq!(read.hooks, record.hooks);
-    assert_eq!(read.labels, record.labels);
-    assert_eq!(read.manifest, record.manifest);
-    assert_eq!(read.chart.title(), record.chart.title());
-    assert_eq!(read.apply_method, "ssa");
-    assert!(read.has_same_contents(&record));
+    let decoded = secret::decode(&encoded.secret).unwrap();
+    assert_eq!(decoded.info, record.info);
+    assert_eq!(decoded.config, record.config);
+    assert_eq!(decoded.hooks, record.hooks);
+    assert_eq!(decoded.labels, record.labels);
+    assert_eq!(decoded.manifest, record.manifest);
+    assert_eq!(decoded.chart.summary(), record.chart.summary());
+    assert_eq!(decoded.apply_method, "ssa");
+    assert!(decoded.has_same_contents(&record));
 }
 
 #[test]
-fn records_of_helm_3_without_compression_are_read() {
+fn uncompressed_records_of_helm_3_are_decoded() {
     let json = json!({
         "name": "web", "namespace": "shop", "version": 1, "manifest": "a: 1",
         "info": {"first_deployed": "2026-01-01T00:00:00Z", "deleted": "", "status": "deployed"},
@@ -85,11 +85,11 @@ fn records_of_helm_3_without_compression_are_read() {
     assert_eq!(record.info.status, Status::Deployed);
     assert_eq!(record.info.deleted, None);
     assert_eq!(record.apply_method, "");
-    assert_eq!(record.chart.title().version, "1.2.3");
+    assert_eq!(record.chart.summary().version, "1.2.3");
 }
 
 #[test]
-fn the_chart_has_all_that_helm_asks_for() {
+fn a_stored_chart_has_all_fields_that_helm_needs() {
     let files = vec![
         File::new(
             "Chart.yaml",
@@ -101,8 +101,8 @@ fn the_chart_has_all_that_helm_asks_for() {
     ];
     let chart = outrigger_chart::from_files(files, Profile::Helm4, &mut |_| {}).unwrap();
     let chart = Arc::new(chart);
-    let texts = ChartTexts::default();
-    let stored = texts.of(&chart, None);
+    let cache = ChartCache::default();
+    let stored = cache.encode(&chart, None);
     let json: Value = serde_json::from_str(stored.json()).unwrap();
     assert_eq!(json["metadata"]["apiVersion"], "v2");
     assert_eq!(json["metadata"]["keywords"], json!(["a"]));
@@ -111,15 +111,15 @@ fn the_chart_has_all_that_helm_asks_for() {
     assert_eq!(json["templates"][0]["data"], STANDARD.encode("kind: X"));
     assert_eq!(json["files"][0]["name"], "README.md");
     assert_eq!(
-        texts.of(&chart, None).json().as_ptr(),
+        cache.encode(&chart, None).json().as_ptr(),
         stored.json().as_ptr()
     );
     drop(chart);
     let other = Arc::new(Chart::default());
-    assert_eq!(texts.of(&other, None).title().name, "");
+    assert_eq!(cache.encode(&other, None).summary().name, "");
 }
 
-/// Text that does not shrink.
+/// Text that hardly compresses.
 fn noise(bytes: usize, seed: u64) -> String {
     let mut state = seed;
     let mut text = String::new();
@@ -133,21 +133,21 @@ fn noise(bytes: usize, seed: u64) -> String {
 }
 
 #[test]
-fn a_record_that_is_too_large_first_loses_the_files_of_its_chart() {
+fn a_record_over_the_limit_is_stored_without_the_files_of_its_chart() {
     let mut record = record(1, Status::Deployed, "---\n# Source: a\nkind: A\n");
     let chart = json!({
         "metadata": {"name": "web", "version": "1.0.0"}, "values": {"a": 1},
         "templates": [{"name": "t", "data": noise(60_000, 1)}], "files": [{"name": "f", "data": noise(60_000, 2)}],
     });
     record.chart = StoredChart::from_json(chart.to_string());
-    let stored = secret::store_within(&record, Writing::Update, now(), 10_000);
-    assert!(stored.parts.is_empty());
-    assert_eq!(stored.secret["metadata"]["labels"]["modifiedAt"], "0");
-    let read = secret::read(&stored.secret).unwrap();
-    let chart: Value = serde_json::from_str(read.chart.json()).unwrap();
+    let encoded = secret::encode_within(&record, Write::Update, now(), 10_000);
+    assert!(encoded.parts.is_empty());
+    assert_eq!(encoded.secret["metadata"]["labels"]["modifiedAt"], "0");
+    let decoded = secret::decode(&encoded.secret).unwrap();
+    let chart: Value = serde_json::from_str(decoded.chart.json()).unwrap();
     assert_eq!(chart["values"], json!({"a": 1}));
     assert_eq!(chart["templates"], json!([]));
-    assert_eq!(read.manifest, record.manifest);
+    assert_eq!(decoded.manifest, record.manifest);
 }
 
 fn large_record() -> Record {
@@ -168,12 +168,12 @@ fn large_record() -> Record {
 }
 
 #[test]
-fn a_record_that_is_still_too_large_names_all_objects_and_keeps_the_rest_in_parts() {
+fn a_truncated_record_lists_all_objects_and_is_completed_by_its_parts() {
     let record = large_record();
-    let stored = secret::store_within(&record, Writing::Create, now(), 20_000);
-    assert!(stored.parts.len() > 1);
-    let first = secret::read(&stored.secret).unwrap();
-    assert!(first.is_skeleton);
+    let encoded = secret::encode_within(&record, Write::Create, now(), 20_000);
+    assert!(encoded.parts.len() > 1);
+    let first = secret::decode(&encoded.secret).unwrap();
+    assert!(first.is_truncated);
     let names = |record: &Record| -> Vec<String> {
         let documents = record.documents();
         let ids = documents.iter().map(|(source, content)| {
@@ -183,14 +183,14 @@ fn a_record_that_is_still_too_large_names_all_objects_and_keeps_the_rest_in_part
         ids.collect()
     };
     assert_eq!(names(&first), names(&record));
-    assert_eq!(secret::parts(&stored.secret), stored.parts.len());
-    let whole = secret::complete(first, &stored.parts).unwrap();
-    assert_eq!(whole.manifest, record.manifest);
-    assert!(!whole.is_skeleton);
+    assert_eq!(secret::part_count(&encoded.secret), encoded.parts.len());
+    let complete = secret::merge_parts(first, &encoded.parts).unwrap();
+    assert_eq!(complete.manifest, record.manifest);
+    assert!(!complete.is_truncated);
 }
 
 #[test]
-fn parts_belong_to_the_record_and_helm_does_not_see_them() {
+fn parts_are_owned_by_the_first_secret_and_ignored_by_helm() {
     let record = large_record();
     let owner = json!({"metadata": {"name": "sh.helm.release.v1.web.v2", "uid": "u"}});
     let part = secret::part(&record, 1, b"data", &owner);
@@ -210,7 +210,7 @@ fn statuses_have_helms_names() {
 }
 
 #[test]
-fn nothing_secret_is_shown_in_debug_texts() {
+fn debug_output_contains_no_secrets() {
     let mut record = record(1, Status::Deployed, "password: hunter2");
     record
         .config

@@ -1,11 +1,9 @@
-//! What templates get from outside: the time, randomness, keys, and `lookup` in the cluster.
+//! The host functions of templates: clock, random numbers, keys, and `lookup`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
-use kube::api::ListParams;
-use kube::core::Request;
 use outrigger_gotmpl::function::{CallError, Host};
 use outrigger_gotmpl::functions::rsa_key;
 use outrigger_gotmpl::value::{Str, Value as GoValue};
@@ -21,8 +19,7 @@ pub(super) struct ClusterHost {
     pub(super) cluster: Cluster,
     pub(super) runtime: Handle,
     pub(super) now: fn() -> Timestamp,
-    /// Nobody waits for the result any more.
-    pub(super) unwanted: Arc<AtomicBool>,
+    pub(super) cancelled: Arc<AtomicBool>,
 }
 
 impl Host for ClusterHost {
@@ -31,7 +28,7 @@ impl Host for ClusterHost {
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
-        getrandom::fill(bytes).expect("the system has randomness");
+        getrandom::fill(bytes).expect("the system has a random number generator");
     }
 
     fn lookup(
@@ -41,13 +38,13 @@ impl Host for ClusterHost {
         namespace: &str,
         name: &str,
     ) -> Result<GoValue, CallError> {
-        let wanted = ObjectId {
+        let id = ObjectId {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
             namespace: Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
             name: name.to_owned(),
         };
-        let found = self.runtime.block_on(find(&self.cluster, &wanted));
+        let found = self.runtime.block_on(find(&self.cluster, &id));
         let found = found.map_err(|error| CallError::returned(chain(&error)))?;
         Ok(found.map_or_else(|| GoValue::map(Vec::new()), |object| go_value(&object)))
     }
@@ -61,37 +58,26 @@ impl Host for ClusterHost {
     }
 
     fn interrupted(&self) -> bool {
-        self.unwanted.load(Ordering::Relaxed)
+        self.cancelled.load(Ordering::Relaxed)
     }
 }
 
-/// One object, or the list of all if no name is given.
-async fn find(cluster: &Cluster, wanted: &ObjectId) -> Result<Option<Value>, Error> {
-    let url = cluster.url(wanted).await?;
-    if !wanted.name.is_empty() {
-        return cluster.get(wanted).await;
+/// The object, or the list of all objects if the name is empty. An unknown kind is an error, as in Helm.
+async fn find(cluster: &Cluster, id: &ObjectId) -> Result<Option<Value>, Error> {
+    if id.name.is_empty() {
+        return cluster.list(id).await;
     }
-    let failed = |source| Error::Request {
-        verb: "list",
-        object: Box::new(wanted.clone()),
-        source,
-    };
-    let request = Request::new(url).list(&ListParams::default());
-    let request = request.map_err(|error| failed(kube::Error::BuildRequest(error)))?;
-    match cluster.request(request).await {
-        Ok(list) => Ok(Some(list)),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-        Err(source) => Err(failed(source)),
-    }
+    cluster.url(id).await?;
+    cluster.get(id).await
 }
 
-/// JSON as Helm's client reads objects: whole numbers stay whole.
+/// Converts JSON as Helm's client decodes objects: integers stay integers.
 fn go_value(value: &Value) -> GoValue {
     match value {
         Value::Null => GoValue::Nil,
         Value::Bool(flag) => GoValue::Bool(*flag),
         Value::Number(number) => match number.as_i64() {
-            Some(whole) => GoValue::Int64(whole),
+            Some(integer) => GoValue::Int64(integer),
             None => GoValue::Float(number.as_f64().unwrap_or_default()),
         },
         Value::String(text) => GoValue::str(text.as_str()),

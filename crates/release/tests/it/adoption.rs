@@ -70,7 +70,7 @@ async fn fields_that_helm_3_set_and_that_are_not_wanted_any_more_go() {
     assert_eq!(managers.len(), 1);
     assert_eq!(managers[0]["operation"], "Apply");
     assert_eq!(stage.statuses().await, ["1 superseded", "2 deployed"]);
-    let record = outrigger_release::release(&stage.cluster, &stage.id, None).await;
+    let record = outrigger_release::get_release(&stage.cluster, &stage.id, None).await;
     let record = record.unwrap();
     // The user's labels and the day of the first installation stay.
     assert_eq!(record.labels["team"], "red");

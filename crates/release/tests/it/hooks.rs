@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use outrigger_release::{Failure, Options, Progress};
+use outrigger_release::{ActionError, Options, Progress};
 use serde_json::json;
 
 use crate::charts::{chart, hook};
@@ -31,7 +31,7 @@ async fn hooks_run_around_the_objects_in_their_order_and_tests_do_not() {
     let note = |progress| {
         seen.lock().unwrap().push(match progress {
             Progress::HookStarted { object, .. } => format!("start {}", object.name),
-            Progress::HookEnded { object, .. } => format!("end {}", object.name),
+            Progress::HookFinished { object, .. } => format!("end {}", object.name),
             Progress::Applied { object, .. } => format!("apply {}", object.name),
             _ => return,
         });
@@ -59,7 +59,7 @@ async fn hooks_run_around_the_objects_in_their_order_and_tests_do_not() {
             "end after",
         ]
     );
-    let record = outrigger_release::release(&stage.cluster, &stage.id, None).await;
+    let record = outrigger_release::get_release(&stage.cluster, &stage.id, None).await;
     let record = record.unwrap();
     let phase = |name: &str| {
         let hook = record.hooks.iter().find(|hook| hook.name == name);
@@ -135,19 +135,19 @@ async fn a_hook_that_fails_fails_the_release_before_any_object() {
         .unwrap_err();
     assert!(matches!(
         failure,
-        Failure::Hook {
+        ActionError::Hook {
             event: "pre-install",
             ..
         }
     ));
-    let text = failure.text();
+    let text = failure.full_message();
     assert!(
         text.contains("failed pre-install: resource Job/default/second not ready. status: Failed, message: Job Failed"),
         "{text}"
     );
     assert!(stage.objects().await.is_empty());
     assert_eq!(stage.statuses().await, ["1 failed"]);
-    let record = outrigger_release::release(&stage.cluster, &stage.id, None).await;
+    let record = outrigger_release::get_release(&stage.cluster, &stage.id, None).await;
     let description = record.unwrap().info.description;
     assert!(
         description.starts_with("Release \"web\" failed: failed pre-install"),
@@ -172,7 +172,7 @@ async fn hooks_run_before_and_after_removal() {
     stage.deploy(&chart, &json!({}), &options).await.unwrap();
     let seen = Mutex::new(Vec::new());
     let note = |progress| {
-        if let Progress::HookEnded { object, .. } | Progress::Removed { object } = progress {
+        if let Progress::HookFinished { object, .. } | Progress::Deleted { object } = progress {
             seen.lock().unwrap().push(object.name);
         }
     };

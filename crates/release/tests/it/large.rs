@@ -1,6 +1,6 @@
 //! Releases whose record is larger than a Secret.
 
-use outrigger_release::{Options, release};
+use outrigger_release::{Options, get_release};
 use serde_json::json;
 
 use crate::charts::chart;
@@ -36,8 +36,8 @@ async fn a_release_over_one_mebibyte_is_installed_upgraded_rolled_back_and_remov
         .deploy(&chart, &json!({"v": "1"}), &options)
         .await
         .unwrap();
-    let record = release(&stage.cluster, &stage.id, None).await.unwrap();
-    assert!(!record.is_skeleton);
+    let record = get_release(&stage.cluster, &stage.id, None).await.unwrap();
+    assert!(!record.is_truncated);
     assert!(record.manifest.len() > 1_100_000);
     let part = "/api/v1/namespaces/default/secrets/sh.helm.release.v1.web.v1.part0";
     assert!(stage.get(part).await.is_some());
@@ -63,8 +63,8 @@ async fn a_release_over_one_mebibyte_is_installed_upgraded_rolled_back_and_remov
             &json!({}),
         )
         .await;
-    let record = release(&stage.cluster, &stage.id, None).await.unwrap();
-    assert!(record.is_skeleton);
+    let record = get_release(&stage.cluster, &stage.id, None).await.unwrap();
+    assert!(record.is_truncated);
     stage.uninstall(&options).await.unwrap();
     assert!(stage.objects().await.is_empty());
     stage.close().await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use outrigger_release::{Action, Change, Options, Outcome, drift, from_manifests, past};
+use outrigger_release::{Action, Change, Options, Outcome, drift, from_manifests, load_history};
 use serde_json::{Value, json};
 
 use crate::charts::{WEB_OBJECTS, chart, web};
@@ -95,7 +95,7 @@ async fn an_upgrade_writes_what_changed_and_takes_away_what_is_not_wanted() {
 async fn history_is_trimmed() {
     let stage = Stage::open().await;
     let options = Options {
-        history: 2,
+        max_history: 2,
         ..Options::default()
     };
     for text in ["a", "b", "c", "d"] {
@@ -125,7 +125,7 @@ async fn a_rollback_brings_an_earlier_revision_back_as_a_new_one() {
         stage.statuses().await,
         ["1 superseded", "2 superseded", "3 deployed"]
     );
-    let record = outrigger_release::release(&stage.cluster, &stage.id, None).await;
+    let record = outrigger_release::get_release(&stage.cluster, &stage.id, None).await;
     assert_eq!(record.unwrap().info.description, "Rollback to 1");
     stage.close().await;
 }
@@ -140,13 +140,13 @@ async fn removal_leaves_nothing_but_what_is_kept() {
     )]);
     stage.deploy(&chart, &json!({}), &options).await.unwrap();
     let removed = stage.uninstall(&options).await.unwrap();
-    assert!(removed.found);
-    assert_eq!(removed.objects.len(), 1);
+    assert!(removed.existed);
+    assert_eq!(removed.deleted.len(), 1);
     assert_eq!(removed.kept[0].object.name, "kept");
     assert_eq!(stage.objects().await, set(&["configmaps/kept"]));
     assert!(stage.statuses().await.is_empty());
     // Once more is no error.
-    assert!(!stage.uninstall(&options).await.unwrap().found);
+    assert!(!stage.uninstall(&options).await.unwrap().existed);
     stage.close().await;
 }
 
@@ -175,13 +175,13 @@ async fn a_release_that_was_removed_with_its_history_kept_is_installed_again() {
 async fn what_others_change_or_take_away_is_seen_and_put_right() {
     let stage = Stage::open().await;
     let options = Options {
-        force: true,
+        force_conflicts: true,
         ..Options::default()
     };
     let chart = web();
     stage.deploy(&chart, &json!({}), &options).await.unwrap();
     assert!(
-        drift::look(&stage.cluster, &stage.id)
+        drift::detect_in_release(&stage.cluster, &stage.id)
             .await
             .unwrap()
             .is_empty()
@@ -192,7 +192,9 @@ async fn what_others_change_or_take_away_is_seen_and_put_right() {
     stage
         .send("DELETE", service, "application/json", &json!({}))
         .await;
-    let drifts = drift::look(&stage.cluster, &stage.id).await.unwrap();
+    let drifts = drift::detect_in_release(&stage.cluster, &stage.id)
+        .await
+        .unwrap();
     let seen: Vec<String> = drifts
         .iter()
         .map(|drift| format!("{} {}", drift.object, drift.is_missing()))
@@ -205,13 +207,13 @@ async fn what_others_change_or_take_away_is_seen_and_put_right() {
         ]
     );
     assert_eq!(drifts[0].fields[0].path, ".data.text");
-    assert_eq!(drifts[0].fields[0].by.as_deref(), Some("mallory"));
+    assert_eq!(drifts[0].fields[0].manager.as_deref(), Some("mallory"));
     let outcome = stage.deploy(&chart, &json!({}), &options).await.unwrap();
     assert_eq!((outcome.action, outcome.changed), (Action::Repair, 2));
     assert_eq!(stage.get(MAP).await.unwrap()["data"]["text"], "one");
     assert_eq!(stage.statuses().await, ["1 deployed"]);
     assert!(
-        drift::look(&stage.cluster, &stage.id)
+        drift::detect_in_release(&stage.cluster, &stage.id)
             .await
             .unwrap()
             .is_empty()
@@ -223,7 +225,7 @@ async fn what_others_change_or_take_away_is_seen_and_put_right() {
 async fn manifests_without_a_chart_are_a_release_too() {
     let stage = Stage::open().await;
     let options = Options::default();
-    let title = outrigger_release::Title {
+    let title = outrigger_release::ChartSummary {
         name: "plain".to_owned(),
         version: "0.1.0".to_owned(),
         app_version: String::new(),
@@ -234,10 +236,10 @@ async fn manifests_without_a_chart_are_a_release_too() {
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
         ]}),
     ];
-    let past = past(&stage.cluster, &stage.id).await.unwrap();
-    let desired = from_manifests(&stage.cluster, &past, title, objects).await;
+    let history = load_history(&stage.cluster, &stage.id).await.unwrap();
+    let desired = from_manifests(&stage.cluster, &history, title, objects).await;
     let desired = desired.unwrap();
-    let observed = outrigger_release::observe(&stage.cluster, past, &desired).await;
+    let observed = outrigger_release::observe(&stage.cluster, history, &desired).await;
     let plan = outrigger_release::plan(desired, observed.unwrap(), &options).unwrap();
     let done = outrigger_release::execute(&stage.cluster, plan, &options, &|_| {}).await;
     assert_eq!(done.unwrap().inventory.len(), 2);
@@ -309,7 +311,7 @@ async fn definitions_are_replaced_only_if_asked_to() {
         .unwrap();
     assert_eq!(names().await, Value::Null);
     let options = Options {
-        crds: outrigger_release::Crds::Replace,
+        crds: outrigger_release::CrdPolicy::Replace,
         ..Options::default()
     };
     let outcome = stage.deploy(&chart, &json!({}), &options).await.unwrap();
@@ -325,7 +327,7 @@ async fn the_namespace_of_a_release_is_made_if_asked_to() {
     let mut options = Options::default();
     let (chart, values) = (web(), json!({}));
     let failure = deploy(&stage.cluster, &id, &chart, &values, &options, &|_| {}).await;
-    let text = failure.unwrap_err().text();
+    let text = failure.unwrap_err().full_message();
     assert!(
         text.contains("namespaces \"elsewhere\" not found"),
         "{text}"
@@ -342,14 +344,14 @@ async fn the_namespace_of_a_release_is_made_if_asked_to() {
 #[tokio::test]
 async fn images_come_from_the_registry_that_was_named() {
     let stage = Stage::open().await;
-    let rendering = outrigger_release::Rendering {
+    let rendering = outrigger_release::RenderOptions {
         image_registry: Some("reg.local/mirror".to_owned()),
-        ..outrigger_release::Rendering::default()
+        ..outrigger_release::RenderOptions::default()
     };
-    let past = past(&stage.cluster, &stage.id).await.unwrap();
+    let history = load_history(&stage.cluster, &stage.id).await.unwrap();
     let values = crate::stage::map(&json!({}));
     let chart = web();
-    let desired = outrigger_release::render(&stage.cluster, &past, &chart, &values, &rendering);
+    let desired = outrigger_release::render(&stage.cluster, &history, &chart, &values, &rendering);
     let desired = desired.await.unwrap();
     assert_eq!(
         desired.images()[0].image,

@@ -16,8 +16,8 @@ use outrigger_apiserver::server::{self, Server};
 use outrigger_apiserver::simulate;
 use outrigger_chart::Chart;
 use outrigger_release::{
-    Cluster, Failure, Options, Outcome, Plan, Progress, Refusal, ReleaseId, Rendering, execute,
-    observe, past, plan, render,
+    ActionError, Cluster, Options, Outcome, Plan, Progress, Rejection, ReleaseId, RenderOptions,
+    execute, load_history, observe, plan, render,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
@@ -126,7 +126,7 @@ impl Stage {
 
     /// The statuses of all revisions, oldest first.
     pub(crate) async fn statuses(&self) -> Vec<String> {
-        let history = outrigger_release::history(&self.cluster, &self.id).await;
+        let history = outrigger_release::list_revisions(&self.cluster, &self.id).await;
         let history = history.unwrap();
         let texts = history.iter();
         texts
@@ -139,14 +139,14 @@ impl Stage {
         chart: &Arc<Chart>,
         values: &Value,
         options: &Options,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Outcome, ActionError> {
         deploy(&self.cluster, &self.id, chart, values, options, &|_| {}).await
     }
 
     pub(crate) async fn uninstall(
         &self,
         options: &Options,
-    ) -> Result<outrigger_release::Removed, Failure> {
+    ) -> Result<outrigger_release::UninstallOutcome, ActionError> {
         outrigger_release::uninstall(&self.cluster, &self.id, &[], options, &|_| {}).await
     }
 }
@@ -162,14 +162,14 @@ pub(crate) async fn plan_for(
     chart: &Arc<Chart>,
     values: &Value,
     options: &Options,
-) -> Result<Result<Plan, Refusal>, outrigger_release::Error> {
-    let rendering = Rendering {
+) -> Result<Result<Plan, Rejection>, outrigger_release::Error> {
+    let rendering = RenderOptions {
         crds: options.crds,
-        ..Rendering::default()
+        ..RenderOptions::default()
     };
-    let past = past(cluster, id).await?;
-    let desired = render(cluster, &past, chart, &map(values), &rendering).await?;
-    let observed = observe(cluster, past, &desired).await?;
+    let history = load_history(cluster, id).await?;
+    let desired = render(cluster, &history, chart, &map(values), &rendering).await?;
+    let observed = observe(cluster, history, &desired).await?;
     Ok(plan(desired, observed, options))
 }
 
@@ -181,7 +181,7 @@ pub(crate) async fn deploy(
     values: &Value,
     options: &Options,
     progress: &(dyn Fn(Progress) + Send + Sync),
-) -> Result<Outcome, Failure> {
+) -> Result<Outcome, ActionError> {
     let plan = plan_for(cluster, id, chart, values, options).await??;
     execute(cluster, plan, options, progress).await
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::Client;
 use outrigger_apiserver::auth::Identity;
-use outrigger_release::{Cluster, Error, Failure, Options, Refusal, execute};
+use outrigger_release::{ActionError, Cluster, Error, Options, Rejection, execute};
 use serde_json::json;
 
 use crate::charts::{CHART, WEB_OBJECTS, chart, web};
@@ -22,14 +22,14 @@ async fn a_field_of_another_manager_is_a_conflict_unless_it_is_taken() {
     stage.apply_as("mallory", MAP, &theirs).await;
     let values = json!({"map": "two"});
     let failure = stage.deploy(&web(), &values, &options).await.unwrap_err();
-    let text = failure.text();
+    let text = failure.full_message();
     assert!(
         text.starts_with("conflict occurred while applying object ConfigMap/default/web-map: Apply failed with 1 conflict: conflict with \"mallory\""),
         "{text}"
     );
     assert!(failure.hint().is_some());
     assert_eq!(stage.statuses().await, ["1 deployed", "2 failed"]);
-    options.force = true;
+    options.force_conflicts = true;
     let outcome = stage.deploy(&web(), &values, &options).await.unwrap();
     // The failed attempt was gone on with.
     assert_eq!(outcome.revision, 2);
@@ -47,7 +47,7 @@ async fn nothing_is_changed_or_recorded_if_the_plan_is_refused() {
     let failure = stage.deploy(&web(), &json!({}), &options).await;
     assert!(matches!(
         failure,
-        Err(Failure::Refused(Refusal::Foreign { .. }))
+        Err(ActionError::Rejected(Rejection::InvalidOwnership { .. }))
     ));
     assert!(stage.statuses().await.is_empty());
     assert_eq!(
@@ -96,7 +96,7 @@ metadata: {name: far, annotations: {helm.sh/hook: pre-install}}
         .await
         .unwrap_err();
     assert_eq!(
-        failure.text(),
+        failure.full_message(),
         "unable to continue with install: ServiceAccount/far/a: namespaces \"far\" not found\n\
          Role/far/b: namespaces \"far\" not found"
     );
@@ -129,7 +129,7 @@ async fn an_object_that_came_after_the_look_is_not_taken() {
     let failure = execute(cluster, plan, &options, &|_| {}).await.unwrap_err();
     assert!(failure.is_transient(), "{failure:?}");
     assert!(
-        failure.text().contains("ConfigMap/default/web-map"),
+        failure.full_message().contains("ConfigMap/default/web-map"),
         "{failure:?}"
     );
     assert_eq!(
@@ -138,7 +138,10 @@ async fn an_object_that_came_after_the_look_is_not_taken() {
     );
     // The next look sees it, and says whose it is not.
     let refused = plan_for(cluster, id, &web(), &json!({}), &options).await;
-    assert!(matches!(refused.unwrap(), Err(Refusal::Foreign { .. })));
+    assert!(matches!(
+        refused.unwrap(),
+        Err(Rejection::InvalidOwnership { .. })
+    ));
     stage.close().await;
 }
 
@@ -156,8 +159,8 @@ async fn an_immutable_field_that_only_the_server_knows_has_a_hint() {
         .unwrap();
     let failure = stage.deploy(&chart, &json!({"x": "2"}), &options).await;
     let failure = failure.unwrap_err();
-    assert!(matches!(failure, Failure::Apply(_)), "{failure:?}");
-    let text = failure.text();
+    assert!(matches!(failure, ActionError::Apply(_)), "{failure:?}");
+    let text = failure.full_message();
     assert!(text.contains("immutable"), "{text}");
     assert!(failure.hint().unwrap().contains("ConfigMap/default/a"));
     stage.close().await;
@@ -175,10 +178,10 @@ async fn a_failed_upgrade_goes_back_to_the_last_good_revision() {
     let values = json!({"map": "two", "image": "nginx:2", "simulate": "never-ready"});
     let failure = stage.deploy(&web(), &values, &options).await.unwrap_err();
     assert!(
-        matches!(failure, Failure::RolledBack { revision: 3, .. }),
+        matches!(failure, ActionError::RolledBack { revision: 3, .. }),
         "{failure}"
     );
-    let text = failure.text();
+    let text = failure.full_message();
     assert!(
         text.contains("Deployment/default/web not ready. status: InProgress"),
         "{text}"
@@ -201,7 +204,10 @@ async fn a_failed_installation_is_removed_if_asked_to() {
     };
     let values = json!({"simulate": "never-ready"});
     let failure = stage.deploy(&web(), &values, &options).await.unwrap_err();
-    assert!(matches!(failure, Failure::Uninstalled { .. }), "{failure}");
+    assert!(
+        matches!(failure, ActionError::Uninstalled { .. }),
+        "{failure}"
+    );
     assert!(stage.objects().await.is_empty());
     assert!(stage.statuses().await.is_empty());
     stage.close().await;
@@ -217,7 +223,7 @@ async fn a_failed_installation_is_tried_again_at_its_revision() {
     let values = json!({"simulate": "never-ready"});
     for _ in 0..2 {
         let failure = stage.deploy(&web(), &values, &options).await.unwrap_err();
-        assert!(matches!(failure, Failure::Unhealthy(_)), "{failure}");
+        assert!(matches!(failure, ActionError::Wait(_)), "{failure}");
         assert_eq!(stage.statuses().await, ["1 failed"]);
     }
     let options = Options::default();
@@ -243,7 +249,7 @@ async fn without_rights_it_is_said_what_may_not_be_done() {
     let failure = failure.unwrap_err();
     let error = failure.cluster_error().unwrap();
     assert!(error.is_forbidden() && !error.is_transient());
-    let text = failure.text();
+    let text = failure.full_message();
     assert!(
         text.contains("nobody") && text.contains("cannot list resource \"secrets\""),
         "{text}"
@@ -260,7 +266,7 @@ async fn an_unknown_kind_is_refused_in_helms_words() {
         "{apiVersion: example.com/v1, kind: Boat, metadata: {name: a}}",
     )]);
     let failure = stage.deploy(&chart, &json!({}), &Options::default()).await;
-    let Err(Failure::Cluster(Error::UnknownKinds(unknown))) = failure else {
+    let Err(ActionError::Cluster(Error::UnknownKinds(unknown))) = failure else {
         panic!("{failure:?}");
     };
     assert_eq!(unknown[0].kind, "Boat");
@@ -273,7 +279,7 @@ async fn a_template_that_fails_changes_nothing() {
     let stage = Stage::open().await;
     let chart = chart(&[("templates/a.yaml", "{{ fail \"no good\" }}")]);
     let failure = stage.deploy(&chart, &json!({}), &Options::default()).await;
-    let text = failure.unwrap_err().text();
+    let text = failure.unwrap_err().full_message();
     assert!(text.contains("no good"), "{text}");
     assert!(stage.statuses().await.is_empty());
     stage.close().await;

@@ -57,7 +57,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let plugin = connection.get(&args.name).await?;
     let cluster = release::cluster(&connection, &plugin).await?;
     let id = release::id(&plugin);
-    let revisions = outrigger_release::history(&cluster, &id).await?;
+    let revisions = outrigger_release::list_revisions(&cluster, &id).await?;
     if revisions.is_empty() {
         return Err(anyhow::anyhow!("plugin {} was never installed", args.name))
             .hint("outrigger plugin show tells what it waits for");

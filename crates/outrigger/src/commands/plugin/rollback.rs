@@ -61,10 +61,10 @@ pub(super) async fn roll_back(
     let revision = if let Some(revision) = revision {
         revision
     } else {
-        let history = outrigger_release::history(&cluster, &id).await?;
+        let history = outrigger_release::list_revisions(&cluster, &id).await?;
         last_good(&history).ok_or_else(|| anyhow!("plugin {name} has no earlier good revision"))?
     };
-    let record = outrigger_release::release(&cluster, &id, Some(revision)).await;
+    let record = outrigger_release::get_release(&cluster, &id, Some(revision)).await;
     let record = record.hint("outrigger plugin history NAME lists the revisions")?;
     if !plugin.spec.values_from.is_empty() {
         note("what comes from ConfigMaps and Secrets stays as it is there now");
@@ -92,7 +92,7 @@ fn last_good(history: &[Revision]) -> Option<u32> {
 /// A record has all values in one, also those of Secrets. With sources besides, only what the plugin sets itself now
 /// goes back, so that nothing secret gets into the plugin.
 fn restore(plugin: &mut Plugin, record: &Record) {
-    plugin.spec.version = Some(record.chart.title().version.clone());
+    plugin.spec.version = Some(record.chart.summary().version.clone());
     plugin.spec.values = if plugin.spec.values_from.is_empty() {
         record.config.clone()
     } else {

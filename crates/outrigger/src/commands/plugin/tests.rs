@@ -536,7 +536,7 @@ async fn a_change_is_foreseen_made_recorded_taken_back_and_switched_off() {
     set(cluster, &values).await;
     let cluster_of_release = release::cluster(connection, &plugin).await.unwrap();
     let id = release::id(&plugin);
-    let history = outrigger_release::history(&cluster_of_release, &id)
+    let history = outrigger_release::list_revisions(&cluster_of_release, &id)
         .await
         .unwrap();
     assert_eq!(history.len(), 2);

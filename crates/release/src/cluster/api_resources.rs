@@ -1,4 +1,4 @@
-//! What a server serves: where each kind is found, and what charts may rely on.
+//! The API resources that a server serves, from discovery.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,36 +11,35 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::id::ObjectId;
 
-/// Where objects of a kind are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ApiResource {
     pub(crate) plural: String,
     pub(crate) namespaced: bool,
 }
 
-/// All kinds of a server.
+/// All API resources of a server.
 #[derive(Debug, Clone)]
-pub(crate) struct Kinds {
+pub(crate) struct ApiResources {
     /// By API version, then by kind.
-    places: HashMap<String, HashMap<String, Place>>,
+    resources: HashMap<String, HashMap<String, ApiResource>>,
     capabilities: Capabilities,
 }
 
-impl Kinds {
-    pub(crate) fn find(&self, api_version: &str, kind: &str) -> Option<&Place> {
-        self.places.get(api_version)?.get(kind)
+impl ApiResources {
+    pub(crate) fn find(&self, api_version: &str, kind: &str) -> Option<&ApiResource> {
+        self.resources.get(api_version)?.get(kind)
     }
 
     pub(crate) fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
 
-    /// The object with the namespace that it is in, none if its kind has none.
-    pub(crate) fn resolve(&self, object: &ObjectId, namespace: &str) -> Option<ObjectId> {
-        let place = self.find(&object.api_version, &object.kind)?;
-        let namespace = place.namespaced.then(|| {
+    /// Sets the namespace of an object: none for cluster-scoped kinds, `default_namespace` if it has none.
+    pub(crate) fn resolve(&self, object: &ObjectId, default_namespace: &str) -> Option<ObjectId> {
+        let resource = self.find(&object.api_version, &object.kind)?;
+        let namespace = resource.namespaced.then(|| {
             let own = object.namespace.clone();
-            own.unwrap_or_else(|| namespace.to_owned())
+            own.unwrap_or_else(|| default_namespace.to_owned())
         });
         Some(ObjectId {
             namespace,
@@ -48,22 +47,19 @@ impl Kinds {
         })
     }
 
-    /// The same with the kinds that custom resource definitions will add once they are there.
-    pub(crate) fn with_definitions<'a>(
-        &self,
-        definitions: impl IntoIterator<Item = &'a Value>,
-    ) -> Self {
-        let mut kinds = self.clone();
-        for definition in definitions {
-            kinds.define(definition);
+    /// Adds the API resources that these CRDs define.
+    pub(crate) fn with_crds<'a>(&self, crds: impl IntoIterator<Item = &'a Value>) -> Self {
+        let mut resources = self.clone();
+        for crd in crds {
+            resources.add_crd(crd);
         }
-        kinds.capabilities.api_versions.sort_unstable();
-        kinds.capabilities.api_versions.dedup();
-        kinds
+        resources.capabilities.api_versions.sort_unstable();
+        resources.capabilities.api_versions.dedup();
+        resources
     }
 
-    fn define(&mut self, definition: &Value) {
-        let spec = &definition["spec"];
+    fn add_crd(&mut self, crd: &Value) {
+        let spec = &crd["spec"];
         let names = &spec["names"];
         let (Some(group), Some(kind), Some(plural)) = (
             spec["group"].as_str(),
@@ -72,7 +68,7 @@ impl Kinds {
         ) else {
             return;
         };
-        let place = Place {
+        let resource = ApiResource {
             plural: plural.to_owned(),
             namespaced: spec["scope"].as_str() != Some("Cluster"),
         };
@@ -86,16 +82,16 @@ impl Kinds {
             let versions = &mut self.capabilities.api_versions;
             versions.push(format!("{api_version}/{kind}"));
             versions.push(api_version.clone());
-            let kinds = self.places.entry(api_version).or_default();
+            let kinds = self.resources.entry(api_version).or_default();
             kinds
                 .entry(kind.to_owned())
-                .or_insert_with(|| place.clone());
+                .or_insert_with(|| resource.clone());
         }
     }
 }
 
-/// Asks a server for all that it serves: three requests, more if it is older than Kubernetes 1.26.
-pub(crate) async fn discover(client: &Client) -> Result<Kinds, Error> {
+/// Discovers all API resources: three requests, more for servers before Kubernetes 1.26.
+pub(crate) async fn discover(client: &Client) -> Result<ApiResources, Error> {
     let (version, core, groups) = tokio::join!(
         client.apiserver_version(),
         client.list_core_api_versions_aggregated(),
@@ -104,14 +100,14 @@ pub(crate) async fn discover(client: &Client) -> Result<Kinds, Error> {
     let version = version.map_err(Error::Discovery)?;
     let core = core.map_err(Error::Discovery)?;
     let groups = groups.map_err(Error::Discovery)?;
-    let mut table = Table::default();
+    let mut builder = Builder::default();
     if core.items.is_empty() {
-        table.add_all(client).await?;
+        builder.add_unaggregated(client).await?;
     } else {
-        table.add_groups(core);
-        table.add_groups(groups);
+        builder.add_groups(core);
+        builder.add_groups(groups);
     }
-    Ok(table.finish(kube_version(
+    Ok(builder.finish(kube_version(
         &version.git_version,
         &version.major,
         &version.minor,
@@ -135,12 +131,12 @@ fn kube_version(git_version: &str, major: &str, minor: &str) -> KubeVersion {
 }
 
 #[derive(Default)]
-struct Table {
-    places: HashMap<String, HashMap<String, Place>>,
+struct Builder {
+    resources: HashMap<String, HashMap<String, ApiResource>>,
     versions: BTreeSet<String>,
 }
 
-impl Table {
+impl Builder {
     fn add_groups(&mut self, list: APIGroupDiscoveryList) {
         for group in list.items {
             self.add_group(group);
@@ -168,22 +164,22 @@ impl Table {
                     continue;
                 };
                 let namespaced = resource.scope.as_deref() == Some("Namespaced");
-                self.add(&api_version, kind, Place { plural, namespaced });
+                self.add(&api_version, kind, ApiResource { plural, namespaced });
             }
         }
     }
 
-    fn add(&mut self, api_version: &str, kind: String, place: Place) {
+    fn add(&mut self, api_version: &str, kind: String, resource: ApiResource) {
         if kind.is_empty() {
             return;
         }
         self.versions.insert(format!("{api_version}/{kind}"));
-        let kinds = self.places.entry(api_version.to_owned()).or_default();
-        kinds.entry(kind).or_insert(place);
+        let kinds = self.resources.entry(api_version.to_owned()).or_default();
+        kinds.entry(kind).or_insert(resource);
     }
 
-    /// The way for servers without aggregated discovery.
-    async fn add_all(&mut self, client: &Client) -> Result<(), Error> {
+    /// For servers without aggregated discovery.
+    async fn add_unaggregated(&mut self, client: &Client) -> Result<(), Error> {
         let discovery = Discovery::new(client.clone()).run().await;
         for group in discovery.map_err(Error::Discovery)?.groups() {
             for version in group.versions() {
@@ -194,7 +190,7 @@ impl Table {
                     self.add(
                         &resource.api_version,
                         resource.kind,
-                        Place { plural, namespaced },
+                        ApiResource { plural, namespaced },
                     );
                 }
             }
@@ -202,9 +198,9 @@ impl Table {
         Ok(())
     }
 
-    fn finish(self, kube_version: KubeVersion) -> Kinds {
-        Kinds {
-            places: self.places,
+    fn finish(self, kube_version: KubeVersion) -> ApiResources {
+        ApiResources {
+            resources: self.resources,
             capabilities: Capabilities {
                 kube_version,
                 api_versions: self.versions.into_iter().collect(),
@@ -219,9 +215,9 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A few kinds that every server has.
-    pub(crate) fn usual() -> Kinds {
-        let mut table = Table::default();
+    /// A few kinds that every server serves.
+    pub(crate) fn api_resources_for_tests() -> ApiResources {
+        let mut builder = Builder::default();
         let rows = [
             ("v1", "ConfigMap", "configmaps", true),
             ("v1", "Secret", "secrets", true),
@@ -231,36 +227,36 @@ pub(crate) mod tests {
             ("batch/v1", "Job", "jobs", true),
         ];
         for (api_version, kind, plural, namespaced) in rows {
-            table.versions.insert(api_version.to_owned());
-            let place = Place {
+            builder.versions.insert(api_version.to_owned());
+            let resource = ApiResource {
                 plural: plural.to_owned(),
                 namespaced,
             };
-            table.add(api_version, kind.to_owned(), place);
+            builder.add(api_version, kind.to_owned(), resource);
         }
-        table.finish(kube_version("v1.36.4", "1", "36"))
+        builder.finish(kube_version("v1.36.4", "1", "36"))
     }
 
     #[test]
-    fn a_definition_that_is_about_to_be_installed_counts() {
-        let definition = json!({"spec": {
+    fn the_kinds_of_a_crd_count_before_it_is_installed() {
+        let crd = json!({"spec": {
             "group": "example.com", "scope": "Cluster",
             "names": {"kind": "Boat", "plural": "boats"},
             "versions": [{"name": "v1", "served": true}, {"name": "v0", "served": false}],
         }});
-        let kinds = usual().with_definitions([&definition]);
+        let resources = api_resources_for_tests().with_crds([&crd]);
         let boat = ObjectId::of(&json!({
             "apiVersion": "example.com/v1", "kind": "Boat",
             "metadata": {"name": "proa", "namespace": "ignored"},
         }));
-        assert_eq!(kinds.resolve(&boat, "shop").unwrap().namespace, None);
-        assert!(kinds.find("example.com/v0", "Boat").is_none());
-        let versions = &kinds.capabilities().api_versions;
+        assert_eq!(resources.resolve(&boat, "shop").unwrap().namespace, None);
+        assert!(resources.find("example.com/v0", "Boat").is_none());
+        let versions = &resources.capabilities().api_versions;
         assert!(versions.contains(&"example.com/v1/Boat".to_owned()));
     }
 
     #[test]
-    fn objects_get_the_namespace_of_the_release_unless_they_have_their_own_or_need_none() {
+    fn only_namespaced_objects_without_a_namespace_get_the_default_namespace() {
         let resolve = |kind: &str, namespace: Option<&str>| {
             let object = ObjectId {
                 api_version: "v1".to_owned(),
@@ -268,7 +264,8 @@ pub(crate) mod tests {
                 namespace: namespace.map(str::to_owned),
                 name: "x".to_owned(),
             };
-            usual().resolve(&object, "shop").unwrap().namespace
+            let resources = api_resources_for_tests();
+            resources.resolve(&object, "shop").unwrap().namespace
         };
         assert_eq!(resolve("Secret", None).as_deref(), Some("shop"));
         assert_eq!(resolve("Secret", Some("own")).as_deref(), Some("own"));

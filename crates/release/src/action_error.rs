@@ -1,33 +1,32 @@
-//! Why work on a release did not come to a good end.
+//! Errors of install, upgrade, rollback, repair and uninstall.
 
 use crate::error::{Error, chain};
 use crate::health::WaitError;
 use crate::id::ObjectId;
-use crate::plan::Refusal;
+use crate::plan::Rejection;
 
-/// What went wrong, and what was done about it.
+/// Why an action failed, and whether it was rolled back. Helm's wording where Helm has one.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum ActionError {
     #[error(transparent)]
     Cluster(#[from] Error),
     #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// Objects that could not be applied. All of one kind are tried; later kinds are not.
+    Rejected(#[from] Rejection),
+    /// Objects that failed to apply. All objects of a kind are attempted, later kinds are not.
     #[error("{}", errors(.0))]
     Apply(Vec<Error>),
     #[error("failed {event}: {source}")]
     Hook {
         event: &'static str,
         hook: ObjectId,
-        source: HookFailure,
+        source: HookError,
     },
     #[error(transparent)]
-    Unhealthy(WaitError),
-    #[error("failed to remove: {}", errors(.0))]
-    Removal(Vec<Error>),
+    Wait(WaitError),
+    #[error("failed to delete: {}", errors(.0))]
+    Delete(Vec<Error>),
     #[error("timed out")]
     TimedOut,
-    /// It failed, and the last good revision is back.
     #[error(
         "release {release} failed, and has been rolled back due to rollback-on-failure being set: {source}"
     )]
@@ -36,24 +35,21 @@ pub enum Failure {
         revision: u32,
         source: Box<Self>,
     },
-    /// The installation failed, and nothing is left of it.
     #[error(
         "release {release} failed, and has been uninstalled due to rollback-on-failure being set: {source}"
     )]
     Uninstalled { release: String, source: Box<Self> },
-    /// It failed, and so did the way back.
     #[error(
         "an error occurred while rolling back the release. original error: {source}: {rollback}"
     )]
-    Stuck {
+    RollbackFailed {
         source: Box<Self>,
         rollback: Box<Self>,
     },
 }
 
-/// Why a hook did not end well.
 #[derive(Debug, thiserror::Error)]
-pub enum HookFailure {
+pub enum HookError {
     #[error("{}", chain(.0))]
     Cluster(Error),
     #[error(transparent)]
@@ -65,41 +61,40 @@ fn errors(all: &[Error]) -> String {
     texts.join("\n")
 }
 
-impl Failure {
-    /// The whole story in one text. It has no values of secrets.
-    pub fn text(&self) -> String {
+impl ActionError {
+    /// The message including all sources. Contains no values of Secrets.
+    pub fn full_message(&self) -> String {
         match self {
             Self::Cluster(error) => chain(error),
             other => other.to_string(),
         }
     }
 
-    /// What the cluster answered, where that is what went wrong.
+    /// The underlying cluster error, if there is one.
     pub fn cluster_error(&self) -> Option<&Error> {
         match self {
             Self::Cluster(error)
-            | Self::Unhealthy(WaitError::Cluster(error))
+            | Self::Wait(WaitError::Cluster(error))
             | Self::Hook {
-                source: HookFailure::Cluster(error) | HookFailure::Wait(WaitError::Cluster(error)),
+                source: HookError::Cluster(error) | HookError::Wait(WaitError::Cluster(error)),
                 ..
             } => Some(error),
-            Self::Apply(errors) | Self::Removal(errors) => errors.first(),
+            Self::Apply(errors) | Self::Delete(errors) => errors.first(),
             Self::RolledBack { source, .. }
             | Self::Uninstalled { source, .. }
-            | Self::Stuck { source, .. } => source.cluster_error(),
+            | Self::RollbackFailed { source, .. } => source.cluster_error(),
             _ => None,
         }
     }
 
-    /// Whether trying again later may help without anybody changing anything.
+    /// Whether a retry may succeed without any change.
     pub fn is_transient(&self) -> bool {
         self.cluster_error().is_some_and(Error::is_transient)
     }
 
-    /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Refused(refusal) => Some(refusal.hint()),
+            Self::Rejected(rejection) => Some(rejection.hint()),
             other => other.cluster_error().and_then(Error::hint),
         }
     }

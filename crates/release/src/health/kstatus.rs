@@ -1,12 +1,12 @@
-//! The rules of kstatus for the kinds of Kubernetes, and for all others by their conditions.
+//! The rules of kstatus: by kind for built-in kinds, by conditions for others.
 
 use serde_json::Value;
 
 use super::{Health, conditions, in_progress};
 
-/// How an object is that is not being deleted.
+/// Assesses an object that is not terminating.
 pub(super) fn assess(object: &Value) -> Health {
-    if let Some(health) = common(object) {
+    if let Some(health) = by_generation_and_conditions(object) {
         return health;
     }
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
@@ -14,7 +14,7 @@ pub(super) fn assess(object: &Value) -> Health {
     match (group, object["kind"].as_str().unwrap_or_default()) {
         ("", "Service") => service(object),
         ("", "Pod") => pod(object),
-        ("", "PersistentVolumeClaim") => claim(object),
+        ("", "PersistentVolumeClaim") => persistent_volume_claim(object),
         ("", "Secret" | "ConfigMap") | ("batch", "CronJob") | ("policy", "PodDisruptionBudget") => {
             Health::Current
         }
@@ -23,13 +23,13 @@ pub(super) fn assess(object: &Value) -> Health {
         ("apps" | "extensions", "DaemonSet") => daemon_set(object),
         ("apps" | "extensions", "ReplicaSet") => replica_set(object),
         ("batch", "Job") => job(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => crd(object),
         _ => by_ready_condition(object),
     }
 }
 
-/// What holds for all kinds: the newest generation must be seen, and two conditions decide.
-fn common(object: &Value) -> Option<Health> {
+/// Rules for all kinds: the observed generation, and the conditions Reconciling and Stalled.
+fn by_generation_and_conditions(object: &Value) -> Option<Health> {
     let generation = object["metadata"]["generation"].as_i64();
     let observed = object["status"]["observedGeneration"].as_i64();
     if let (Some(generation), Some(observed)) = (generation, observed)
@@ -41,15 +41,15 @@ fn common(object: &Value) -> Option<Health> {
         )));
     }
     conditions(object).find_map(|condition| match condition.kind {
-        "Reconciling" if condition.is_true() => Some(in_progress(condition.words())),
-        "Stalled" if condition.is_true() => Some(Health::Failed(condition.words())),
+        "Reconciling" if condition.is_true() => Some(in_progress(condition.text())),
+        "Stalled" if condition.is_true() => Some(Health::Failed(condition.text())),
         _ => None,
     })
 }
 
 fn by_ready_condition(object: &Value) -> Health {
     match conditions(object).find(|condition| condition.kind == "Ready") {
-        Some(ready) if matches!(ready.status, "False" | "Unknown") => in_progress(ready.words()),
+        Some(ready) if matches!(ready.status, "False" | "Unknown") => in_progress(ready.text()),
         _ => Health::Current,
     }
 }
@@ -63,15 +63,15 @@ fn count(object: &Value, pointer: &str) -> i64 {
 }
 
 fn service(object: &Value) -> Health {
-    let is_balancer = object["spec"]["type"] == "LoadBalancer";
-    let address = object["spec"]["clusterIP"].as_str().unwrap_or_default();
-    if is_balancer && address.is_empty() {
+    let is_load_balancer = object["spec"]["type"] == "LoadBalancer";
+    let cluster_ip = object["spec"]["clusterIP"].as_str().unwrap_or_default();
+    if is_load_balancer && cluster_ip.is_empty() {
         return in_progress("ClusterIP not set. Service type: LoadBalancer");
     }
     Health::Current
 }
 
-fn claim(object: &Value) -> Health {
+fn persistent_volume_claim(object: &Value) -> Health {
     match object["status"]["phase"].as_str().unwrap_or("unknown") {
         "Bound" => Health::Current,
         phase => in_progress(format!("PVC is not Bound. phase: {phase}")),
@@ -104,23 +104,23 @@ fn running_pod(object: &Value) -> Health {
         return Health::Current;
     }
     let statuses = object["status"]["containerStatuses"].as_array();
-    let looping: Vec<&str> = statuses
+    let crashing: Vec<&str> = statuses
         .into_iter()
         .flatten()
         .filter(|status| status["state"]["waiting"]["reason"] == "CrashLoopBackOff")
         .filter_map(|status| status["name"].as_str())
         .collect();
-    if looping.is_empty() {
+    if crashing.is_empty() {
         return in_progress("Pod is running but is not Ready");
     }
     Health::Failed(format!(
         "Containers in CrashLoop state: {}",
-        looping.join(",")
+        crashing.join(",")
     ))
 }
 
 fn deployment(object: &Value) -> Health {
-    // Somebody holds it on purpose.
+    // Paused on purpose.
     if object["spec"]["paused"] == true {
         return Health::Current;
     }
@@ -139,25 +139,25 @@ fn deployment(object: &Value) -> Health {
             _ => {}
         }
     }
-    let wanted = number(object, "/spec/replicas").unwrap_or(1);
+    let desired = number(object, "/spec/replicas").unwrap_or(1);
     let replicas = count(object, "/status/replicas");
     let updated = count(object, "/status/updatedReplicas");
     let ready = count(object, "/status/readyReplicas");
-    let at_hand = count(object, "/status/availableReplicas");
-    if wanted > replicas {
-        return in_progress(format!("Replicas: {replicas}/{wanted}"));
+    let available_replicas = count(object, "/status/availableReplicas");
+    if desired > replicas {
+        return in_progress(format!("Replicas: {replicas}/{desired}"));
     }
-    if wanted > updated {
-        return in_progress(format!("Updated: {updated}/{wanted}"));
+    if desired > updated {
+        return in_progress(format!("Updated: {updated}/{desired}"));
     }
-    if replicas > wanted {
-        return in_progress(format!("Pending termination: {}", replicas - wanted));
+    if replicas > desired {
+        return in_progress(format!("Pending termination: {}", replicas - desired));
     }
-    if updated > at_hand {
-        return in_progress(format!("Available: {at_hand}/{updated}"));
+    if updated > available_replicas {
+        return in_progress(format!("Available: {available_replicas}/{updated}"));
     }
-    if wanted > ready {
-        return in_progress(format!("Ready: {ready}/{wanted}"));
+    if desired > ready {
+        return in_progress(format!("Ready: {ready}/{desired}"));
     }
     if !progressing {
         return in_progress("ReplicaSet not Available");
@@ -172,30 +172,30 @@ fn stateful_set(object: &Value) -> Health {
     if object["spec"]["updateStrategy"]["type"] == "OnDelete" {
         return Health::Current;
     }
-    let wanted = number(object, "/spec/replicas").unwrap_or(1);
+    let desired = number(object, "/spec/replicas").unwrap_or(1);
     let replicas = count(object, "/status/replicas");
     let ready = count(object, "/status/readyReplicas");
     let current = count(object, "/status/currentReplicas");
     let updated = count(object, "/status/updatedReplicas");
-    if wanted > replicas {
-        return in_progress(format!("Replicas: {replicas}/{wanted}"));
+    if desired > replicas {
+        return in_progress(format!("Replicas: {replicas}/{desired}"));
     }
-    if wanted > ready {
-        return in_progress(format!("Ready: {ready}/{wanted}"));
+    if desired > ready {
+        return in_progress(format!("Ready: {ready}/{desired}"));
     }
-    if replicas > wanted {
-        return in_progress(format!("Pending termination: {}", replicas - wanted));
+    if replicas > desired {
+        return in_progress(format!("Pending termination: {}", replicas - desired));
     }
     if let Some(partition) = number(object, "/spec/updateStrategy/rollingUpdate/partition") {
-        let due = wanted - partition;
-        return if updated < due {
-            in_progress(format!("updated: {updated}/{due}"))
+        let expected = desired - partition;
+        return if updated < expected {
+            in_progress(format!("updated: {updated}/{expected}"))
         } else {
             Health::Current
         };
     }
-    if wanted > current {
-        return in_progress(format!("current: {current}/{wanted}"));
+    if desired > current {
+        return in_progress(format!("current: {current}/{desired}"));
     }
     if object["status"]["currentRevision"] != object["status"]["updateRevision"] {
         return in_progress("Waiting for updated revision to match current");
@@ -212,7 +212,7 @@ fn daemon_set(object: &Value) -> Health {
             return in_progress(format!("DaemonSet {name} not found"));
         }
     }
-    let Some(wanted) = number(object, "/status/desiredNumberScheduled") else {
+    let Some(desired) = number(object, "/status/desiredNumberScheduled") else {
         return in_progress("Missing .status.desiredNumberScheduled");
     };
     for (field, name) in [
@@ -221,9 +221,9 @@ fn daemon_set(object: &Value) -> Health {
         ("/status/numberAvailable", "Available"),
         ("/status/numberReady", "Ready"),
     ] {
-        let there = count(object, field);
-        if wanted > there {
-            return in_progress(format!("{name}: {there}/{wanted}"));
+        let actual = count(object, field);
+        if desired > actual {
+            return in_progress(format!("{name}: {actual}/{desired}"));
         }
     }
     Health::Current
@@ -234,27 +234,27 @@ fn replica_set(object: &Value) -> Health {
     {
         return in_progress("Replica Failure condition. Check Pods");
     }
-    let wanted = number(object, "/spec/replicas").unwrap_or(1);
+    let desired = number(object, "/spec/replicas").unwrap_or(1);
     for (field, name) in [
         ("/status/fullyLabeledReplicas", "Labelled"),
         ("/status/availableReplicas", "Available"),
         ("/status/readyReplicas", "Ready"),
     ] {
-        let there = count(object, field);
-        if wanted > there {
-            return in_progress(format!("{name}: {there}/{wanted}"));
+        let actual = count(object, field);
+        if desired > actual {
+            return in_progress(format!("{name}: {actual}/{desired}"));
         }
     }
     let replicas = count(object, "/status/replicas");
-    if replicas > wanted {
-        return in_progress(format!("Pending termination: {}", replicas - wanted));
+    if replicas > desired {
+        return in_progress(format!("Pending termination: {}", replicas - desired));
     }
     Health::Current
 }
 
-/// A Job is well once it runs; whether it completes matters for hooks only.
+/// A Job is current once it has started; only hooks must complete.
 fn job(object: &Value) -> Health {
-    if let Some(health) = ended_job(object) {
+    if let Some(health) = finished_job(object) {
         return health;
     }
     match object["status"]["startTime"].as_str() {
@@ -263,29 +263,31 @@ fn job(object: &Value) -> Health {
     }
 }
 
-fn ended_job(object: &Value) -> Option<Health> {
-    let wanted = number(object, "/spec/completions")
+fn finished_job(object: &Value) -> Option<Health> {
+    let desired = number(object, "/spec/completions")
         .or_else(|| number(object, "/spec/parallelism"))
         .unwrap_or(1);
     conditions(object).find_map(|condition| match condition.kind {
         "Complete" if condition.is_true() => Some(Health::Current),
         "Failed" if condition.is_true() => Some(Health::Failed(format!(
-            "Job Failed. failed: {}/{wanted}",
+            "Job Failed. failed: {}/{desired}",
             count(object, "/status/failed")
         ))),
         _ => None,
     })
 }
 
-/// How a hook is: Jobs and Pods must come to a good end, all else is well at once.
+/// Assesses an object of a hook: Jobs and Pods must complete, other kinds are current at once.
 pub(super) fn assess_hook(object: &Value) -> Health {
-    let group = object["apiVersion"].as_str().unwrap_or_default();
-    match (group, object["kind"].as_str().unwrap_or_default()) {
-        ("batch/v1", "Job") => ended_job(object).unwrap_or_else(|| in_progress("Job in progress")),
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    match (api_version, object["kind"].as_str().unwrap_or_default()) {
+        ("batch/v1", "Job") => {
+            finished_job(object).unwrap_or_else(|| in_progress("Job in progress"))
+        }
         ("v1", "Pod") => match object["status"]["phase"].as_str().unwrap_or_default() {
             "Succeeded" => Health::Current,
             "Failed" => Health::Failed(match conditions(object).find(|c| c.kind == "Ready") {
-                Some(ready) => format!("Pod failed: {}", ready.words()),
+                Some(ready) => format!("Pod failed: {}", ready.text()),
                 None => "Pod failed".to_owned(),
             }),
             _ => in_progress("Pod in progress"),
@@ -294,13 +296,13 @@ pub(super) fn assess_hook(object: &Value) -> Health {
     }
 }
 
-fn definition(object: &Value) -> Health {
+fn crd(object: &Value) -> Health {
     for condition in conditions(object) {
         match (condition.kind, condition.status) {
-            ("NamesAccepted", "False") => return Health::Failed(condition.words()),
+            ("NamesAccepted", "False") => return Health::Failed(condition.text()),
             ("Established", "True") => return Health::Current,
             ("Established", "False") if condition.reason != "Installing" => {
-                return Health::Failed(condition.words());
+                return Health::Failed(condition.text());
             }
             _ => {}
         }

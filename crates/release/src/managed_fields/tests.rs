@@ -1,4 +1,4 @@
-//! Tests of what is ours and what differs.
+//! Tests of comparisons by managed fields.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn live(spec: &Value, fields: &Value) -> Value {
     })
 }
 
-fn wanted(spec: &Value) -> Value {
+fn desired(spec: &Value) -> Value {
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec})
 }
 
@@ -28,7 +28,7 @@ fn paths(changes: &[FieldChange]) -> Vec<&str> {
 }
 
 #[test]
-fn what_we_applied_and_nobody_touched_is_equal_whatever_defaults_were_added() {
+fn an_unchanged_object_is_equal_despite_defaulted_fields() {
     let live = live(
         &json!({"replicas": 2, "strategy": {"type": "RollingUpdate"}, "template": {"spec": {"containers": [
             {"name": "web", "image": "a:1", "ports": [{"containerPort": 80, "protocol": "TCP"}], "pullPolicy": "x"},
@@ -40,34 +40,34 @@ fn what_we_applied_and_nobody_touched_is_equal_whatever_defaults_were_added() {
             }},
         }}}}}),
     );
-    let wanted = wanted(&json!({"replicas": 2, "template": {"spec": {"containers": [
+    let desired = desired(&json!({"replicas": 2, "template": {"spec": {"containers": [
         {"name": "web", "image": "a:1", "ports": [{"containerPort": 80}]},
     ]}}}));
-    let comparison = compare(&wanted, &live, None);
+    let comparison = compare(&desired, &live, None);
     assert!(comparison.is_equal(), "{comparison:?}");
 }
 
 #[test]
-fn changed_added_and_removed_fields_are_told_apart() {
+fn unowned_changed_and_removed_fields_are_distinguished() {
     let live = live(
         &json!({"replicas": 2, "paused": true, "minReadySeconds": 3}),
         &json!({"f:spec": {"f:replicas": {}, "f:paused": {}}}),
     );
-    let wanted = wanted(&json!({"replicas": 3, "minReadySeconds": 3, "revisionHistoryLimit": 1}));
-    let comparison = compare(&wanted, &live, None);
-    assert_eq!(paths(&comparison.differing), [".spec.replicas"]);
+    let desired = desired(&json!({"replicas": 3, "minReadySeconds": 3, "revisionHistoryLimit": 1}));
+    let comparison = compare(&desired, &live, None);
+    assert_eq!(paths(&comparison.changed), [".spec.replicas"]);
     assert_eq!(
-        paths(&comparison.not_ours),
+        paths(&comparison.unowned),
         [".spec.minReadySeconds", ".spec.revisionHistoryLimit"]
     );
-    assert_eq!(paths(&comparison.left_over), [".spec.paused"]);
-    // A field that only changes hands changes nothing.
+    assert_eq!(paths(&comparison.removed), [".spec.paused"]);
+    // A field that only changes its manager is not a change.
     let changes = comparison.changes();
     assert!(!paths(&changes).contains(&".spec.minReadySeconds"));
 }
 
 #[test]
-fn an_item_that_is_no_longer_wanted_is_left_over() {
+fn an_item_that_is_no_longer_desired_is_removed() {
     let live = live(
         &json!({"containers": [{"name": "a"}, {"name": "b"}]}),
         &json!({"f:spec": {"f:containers": {
@@ -75,34 +75,31 @@ fn an_item_that_is_no_longer_wanted_is_left_over() {
         }}}),
     );
     let comparison = compare(
-        &wanted(&json!({"containers": [{"name": "a"}]})),
+        &desired(&json!({"containers": [{"name": "a"}]})),
         &live,
         None,
     );
-    assert_eq!(
-        paths(&comparison.left_over),
-        [".spec.containers[name=\"b\"]"]
-    );
+    assert_eq!(paths(&comparison.removed), [".spec.containers[name=\"b\"]"]);
 }
 
 #[test]
-fn an_atomic_list_must_be_the_very_same() {
+fn an_atomic_list_is_compared_as_a_whole() {
     let fields = json!({"f:spec": {"f:args": {}}});
     let live = live(&json!({"args": ["a", "b"]}), &fields);
-    assert!(compare(&wanted(&json!({"args": ["a", "b"]})), &live, None).is_equal());
-    assert!(!compare(&wanted(&json!({"args": ["a"]})), &live, None).is_equal());
+    assert!(compare(&desired(&json!({"args": ["a", "b"]})), &live, None).is_equal());
+    assert!(!compare(&desired(&json!({"args": ["a"]})), &live, None).is_equal());
 }
 
 #[test]
-fn an_object_of_another_manager_is_compared_field_by_field() {
+fn an_object_without_our_managed_fields_is_compared_by_value() {
     let mut live = live(&json!({"replicas": 2, "paused": true}), &json!({}));
     live["metadata"]["managedFields"] = json!([]);
-    let comparison = compare(&wanted(&json!({"replicas": 3})), &live, None);
-    assert_eq!(paths(&comparison.not_ours), [".spec.replicas"]);
+    let comparison = compare(&desired(&json!({"replicas": 3})), &live, None);
+    assert_eq!(paths(&comparison.unowned), [".spec.replicas"]);
 }
 
 #[test]
-fn texts_of_a_secret_are_its_data_and_are_masked() {
+fn string_data_of_a_secret_is_compared_as_data_and_masked() {
     let live = json!({
         "apiVersion": "v1", "kind": "Secret",
         "metadata": {"name": "x", "managedFields": [{
@@ -111,58 +108,58 @@ fn texts_of_a_secret_are_its_data_and_are_masked() {
         }]},
         "data": {"a": "Zm9v", "b": "YmFy"},
     });
-    let wanted = |a: &str| {
+    let desired = |a: &str| {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"},
             "stringData": {"a": a}, "data": {"b": "YmFy"}})
     };
-    assert!(compare(&wanted("foo"), &live, None).is_equal());
-    let mut changes = compare(&wanted("other"), &live, None).changes();
+    assert!(compare(&desired("foo"), &live, None).is_equal());
+    let mut changes = compare(&desired("other"), &live, None).changes();
     mask(&mut changes);
     assert_eq!(paths(&changes), [".data.a"]);
     assert_eq!(changes[0].after, Some(json!("***")));
 }
 
 #[test]
-fn fields_that_helm_wrote_from_the_clients_side_become_applied_ones() {
+fn client_side_fields_of_helm_become_applied_fields() {
     let live = json!({"metadata": {"resourceVersion": "9", "managedFields": [
         {"manager": "helm", "operation": "Update", "apiVersion": "v1", "time": "t",
          "fieldsV1": {"f:data": {".": {}, "f:a": {}}}},
         {"manager": "helm", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:b": {}}}},
         {"manager": "kubectl", "operation": "Update", "apiVersion": "v1", "fieldsV1": {}},
     ]}});
-    assert!(needs_migration(&live));
-    let patch = migration(&live);
-    let managers = patch[0]["value"].as_array().unwrap();
-    assert_eq!(managers.len(), 2);
-    assert_eq!(managers[0]["operation"], "Apply");
+    assert!(needs_upgrade(&live));
+    let patch = upgrade_patch(&live);
+    let entries = patch[0]["value"].as_array().unwrap();
+    assert_eq!(entries.len(), 2);
+    assert_eq!(entries[0]["operation"], "Apply");
     assert_eq!(
-        managers[0]["fieldsV1"],
+        entries[0]["fieldsV1"],
         json!({"f:data": {".": {}, "f:a": {}, "f:b": {}}})
     );
     assert_eq!(patch[1]["value"], "9");
 }
 
 #[test]
-fn what_we_last_applied_as_it_is_wanted_is_not_a_change_however_the_server_wrote_it_down() {
+fn a_field_that_was_applied_as_desired_is_equal_despite_normalization() {
     let fields = json!({"f:spec": {"f:claims": {}, "f:env": {"k:{\"name\":\"a\"}": {".": {}, "f:name": {}, "f:from": {}}}}});
     let live = live(
         &json!({"claims": [{"name": "x", "phase": "added"}], "env": [{"name": "a", "from": {"path": "p", "version": "added"}}]}),
         &fields,
     );
     let same =
-        wanted(&json!({"claims": [{"name": "x"}], "env": [{"name": "a", "from": {"path": "p"}}]}));
+        desired(&json!({"claims": [{"name": "x"}], "env": [{"name": "a", "from": {"path": "p"}}]}));
     assert!(compare(&same, &live, Some(&same)).is_equal());
-    assert_eq!(compare(&same, &live, None).differing.len(), 2);
+    assert_eq!(compare(&same, &live, None).changed.len(), 2);
     let other =
-        wanted(&json!({"claims": [{"name": "y"}], "env": [{"name": "a", "from": {"path": "p"}}]}));
+        desired(&json!({"claims": [{"name": "y"}], "env": [{"name": "a", "from": {"path": "p"}}]}));
     let comparison = compare(&other, &live, Some(&same));
-    assert_eq!(paths(&comparison.differing), [".spec.claims"]);
+    assert_eq!(paths(&comparison.changed), [".spec.claims"]);
 }
 
 #[test]
-fn what_says_nothing_is_not_missed() {
+fn empty_desired_values_may_be_absent() {
     let live = live(&json!({"a": 1}), &json!({"f:spec": {"f:a": {}}}));
-    let wanted =
-        wanted(&json!({"a": 1, "mounts": [], "affinity": {"node": null, "pod": {}}, "text": ""}));
-    assert!(compare(&wanted, &live, None).is_equal());
+    let desired =
+        desired(&json!({"a": 1, "mounts": [], "affinity": {"node": null, "pod": {}}, "text": ""}));
+    assert!(compare(&desired, &live, None).is_equal());
 }

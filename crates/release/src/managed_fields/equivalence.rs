@@ -1,9 +1,9 @@
-//! Whether two values mean the same to the server, which rewrites some of them.
+//! Equivalence of desired and live values, because the API server normalizes some of them.
 
 use serde_json::Value;
 
-/// Fields below these hold quantities, which have many spellings.
-const QUANTITIES: [&str; 9] = [
+/// Parts of the paths of fields that are quantities.
+const QUANTITY_PATHS: [&str; 9] = [
     ".limits.",
     ".requests.",
     ".capacity.",
@@ -15,33 +15,36 @@ const QUANTITIES: [&str; 9] = [
     ".min.",
 ];
 
-pub(super) fn is_same(wanted: &Value, live: &Value, path: &str) -> bool {
-    if wanted == live {
+pub(super) fn is_equivalent(desired: &Value, live: &Value, path: &str) -> bool {
+    if desired == live {
         return true;
     }
-    match (wanted, live) {
+    match (desired, live) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
         (Value::Number(_) | Value::String(_), Value::String(_)) => {
-            QUANTITIES.iter().any(|part| path.contains(part))
-                && matches!((quantity(wanted), quantity(live)), (Some(a), Some(b)) if a == b)
+            QUANTITY_PATHS.iter().any(|part| path.contains(part)) && is_same_quantity(desired, live)
         }
-        (wanted, Value::Null) => is_void(wanted),
+        (desired, Value::Null) => is_empty_value(desired),
         _ => false,
     }
 }
 
-/// Whether a value says nothing: the server leaves it out.
-pub(crate) fn is_void(value: &Value) -> bool {
+/// Whether a value is empty, so that the API server omits it.
+pub(crate) fn is_empty_value(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.values().all(is_void),
+        Value::Object(fields) => fields.values().all(is_empty_value),
         _ => false,
     }
 }
 
-/// A quantity in thousandths of a thousandth.
+fn is_same_quantity(desired: &Value, live: &Value) -> bool {
+    matches!((quantity(desired), quantity(live)), (Some(a), Some(b)) if a == b)
+}
+
+/// A quantity in millionths.
 fn quantity(value: &Value) -> Option<i128> {
     let text = match value {
         Value::Number(number) => number.to_string(),
@@ -87,24 +90,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_compared_by_what_they_mean_and_only_where_they_stand() {
+    fn quantities_are_equivalent_by_value_and_only_in_quantity_fields() {
         let cpu = ".spec.containers[0].resources.limits.cpu";
-        assert!(is_same(&json!("0.5"), &json!("500m"), cpu));
-        assert!(is_same(&json!(1), &json!("1"), cpu));
-        assert!(is_same(&json!("1024Mi"), &json!("1Gi"), cpu));
-        assert!(!is_same(&json!("1"), &json!("2"), cpu));
+        assert!(is_equivalent(&json!("0.5"), &json!("500m"), cpu));
+        assert!(is_equivalent(&json!(1), &json!("1"), cpu));
+        assert!(is_equivalent(&json!("1024Mi"), &json!("1Gi"), cpu));
+        assert!(!is_equivalent(&json!("1"), &json!("2"), cpu));
         let variable = ".spec.containers[0].env[0].value";
-        assert!(!is_same(&json!("1000m"), &json!("1"), variable));
+        assert!(!is_equivalent(&json!("1000m"), &json!("1"), variable));
     }
 
     #[test]
-    fn empty_is_the_same_as_absent() {
-        assert!(is_same(&json!({}), &Value::Null, ".spec.podSelector"));
-        assert!(is_same(
+    fn empty_values_are_equivalent_to_absent_ones() {
+        assert!(is_equivalent(&json!({}), &Value::Null, ".spec.podSelector"));
+        assert!(is_equivalent(
             &json!({"a": [], "b": {"c": ""}}),
             &Value::Null,
             ".spec"
         ));
-        assert!(!is_same(&json!({"a": 1}), &Value::Null, ".spec"));
+        assert!(!is_equivalent(&json!({"a": 1}), &Value::Null, ".spec"));
     }
 }

@@ -1,12 +1,12 @@
-//! A record that names all its objects and describes as many as fit into a size.
+//! Truncation of release records: objects are reduced to their names until the record fits.
 
 use serde_json::{Value, json};
 
 use super::chart::gzip;
 use super::{Record, payload, push_document};
 
-/// The text of the record, with the largest objects reduced to their names until it fits. Values and hooks go last.
-pub(crate) fn shrink(record: &Record, max_bytes: usize) -> String {
+/// Encodes a record with the largest objects reduced to their names; at last also without values, hooks and notes.
+pub(super) fn encode(record: &Record, max_bytes: usize) -> String {
     let documents: Vec<(&str, &str)> = record.documents();
     let sizes: Vec<usize> = documents
         .iter()
@@ -14,15 +14,15 @@ pub(crate) fn shrink(record: &Record, max_bytes: usize) -> String {
         .collect();
     let mut by_size: Vec<usize> = (0..documents.len()).collect();
     by_size.sort_by_key(|&at| std::cmp::Reverse(sizes[at]));
-    // What base64 makes of so many bytes; one document alone is never smaller than among others.
-    let mut room = max_bytes / 4 * 3;
-    while room > 0 {
-        let reduced = reduce(&sizes, &by_size, room);
-        let text = text(record, &documents, &reduced);
+    // Base64 adds a third. A document compressed alone is never smaller than compressed together with others.
+    let mut budget = max_bytes / 4 * 3;
+    while budget > 0 {
+        let reduced = select_reduced(&sizes, &by_size, budget);
+        let text = encode_reduced(record, &documents, &reduced);
         if text.len() <= max_bytes {
             return text;
         }
-        room /= 2;
+        budget /= 2;
     }
     let smallest = Record {
         config: serde_json::Map::new(),
@@ -33,28 +33,28 @@ pub(crate) fn shrink(record: &Record, max_bytes: usize) -> String {
         },
         ..record.clone()
     };
-    text(&smallest, &documents, &vec![true; documents.len()])
+    encode_reduced(&smallest, &documents, &vec![true; documents.len()])
 }
 
-/// Which documents are reduced so that the others take no more than `room`.
-fn reduce(sizes: &[usize], by_size: &[usize], room: usize) -> Vec<bool> {
-    let mut left: usize = sizes.iter().sum();
+/// Selects the documents to reduce, so that the others need at most `budget` bytes.
+fn select_reduced(sizes: &[usize], by_size: &[usize], budget: usize) -> Vec<bool> {
+    let mut total: usize = sizes.iter().sum();
     let mut reduced = vec![false; sizes.len()];
     for &at in by_size {
-        if left <= room {
+        if total <= budget {
             break;
         }
         reduced[at] = true;
-        left -= sizes[at];
+        total -= sizes[at];
     }
     reduced
 }
 
-fn text(record: &Record, documents: &[(&str, &str)], reduced: &[bool]) -> String {
+fn encode_reduced(record: &Record, documents: &[(&str, &str)], reduced: &[bool]) -> String {
     let mut manifest = String::new();
     for ((source, content), is_reduced) in documents.iter().zip(reduced) {
         if *is_reduced {
-            push_document(&mut manifest, source, &named(content));
+            push_document(&mut manifest, source, &reduce(content));
         } else {
             push_document(&mut manifest, source, content);
         }
@@ -66,34 +66,34 @@ fn text(record: &Record, documents: &[(&str, &str)], reduced: &[bool]) -> String
     payload::encode(&payload::compress(&record))
 }
 
-/// What names an object and says whether it is kept.
-fn named(content: &str) -> String {
+/// Reduces an object, or the items of a list, to identifier and resource policy.
+fn reduce(content: &str) -> String {
     let Ok(object) = outrigger_goyaml::parse_json(content.as_bytes()) else {
         return String::new();
     };
-    let name = |object: &Value| {
+    let reduce_object = |object: &Value| {
         let metadata = &object["metadata"];
-        let mut named = json!({
+        let mut reduced = json!({
             "apiVersion": object["apiVersion"],
             "kind": object["kind"],
             "metadata": {"name": metadata["name"]},
         });
         if metadata["namespace"].is_string() {
-            named["metadata"]["namespace"] = metadata["namespace"].clone();
+            reduced["metadata"]["namespace"] = metadata["namespace"].clone();
         }
         let policy = &metadata["annotations"]["helm.sh/resource-policy"];
         if policy.is_string() {
-            named["metadata"]["annotations"] = json!({"helm.sh/resource-policy": policy});
+            reduced["metadata"]["annotations"] = json!({"helm.sh/resource-policy": policy});
         }
-        named
+        reduced
     };
-    let named = match object["items"].as_array() {
+    let reduced = match object["items"].as_array() {
         Some(items) => json!({
             "apiVersion": object["apiVersion"],
             "kind": object["kind"],
-            "items": items.iter().map(name).collect::<Vec<_>>(),
+            "items": items.iter().map(reduce_object).collect::<Vec<_>>(),
         }),
-        None => name(&object),
+        None => reduce_object(&object),
     };
-    String::from_utf8(outrigger_goyaml::write_json(&named)).unwrap_or_default()
+    String::from_utf8(outrigger_goyaml::write_json(&reduced)).unwrap_or_default()
 }
