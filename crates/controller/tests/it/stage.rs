@@ -16,8 +16,8 @@ use kube::runtime::wait::await_condition;
 use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_apiserver::server::{self, Server};
-use outrigger_apiserver::simulate;
 use outrigger_controller::{Backoff, Options, definitions};
+use outrigger_simulate as simulate;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -364,10 +364,13 @@ impl Running {
 pub(crate) async fn open() -> Server {
     let server = Server::open(server::Options::in_memory()).await.unwrap();
     server.run_controllers();
-    server.simulate_workloads(simulate::Options {
-        delay: Duration::from_millis(5),
-        ..simulate::Options::default()
-    });
+    simulate::start(
+        &server,
+        simulate::Options {
+            delay: Duration::from_millis(5),
+            ..simulate::Options::default()
+        },
+    );
     server
 }
 

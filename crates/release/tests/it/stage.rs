@@ -13,12 +13,12 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::client::Body;
 use outrigger_apiserver::server::{self, Server};
-use outrigger_apiserver::simulate;
 use outrigger_chart::Chart;
 use outrigger_release::{
     ActionError, Cluster, Options, Outcome, Plan, Progress, Rejection, ReleaseId, RenderOptions,
     execute, load_history, observe, plan, render,
 };
+use outrigger_simulate as simulate;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
@@ -33,10 +33,13 @@ impl Stage {
     pub(crate) async fn open() -> Self {
         let server = Server::open(server::Options::in_memory()).await.unwrap();
         server.run_controllers();
-        server.simulate_workloads(simulate::Options {
-            delay: Duration::from_millis(2),
-            now: Timestamp::now,
-        });
+        simulate::start(
+            &server,
+            simulate::Options {
+                delay: Duration::from_millis(2),
+                now: Timestamp::now,
+            },
+        );
         let client = Client::new(server.service(), "default");
         Self {
             server,
