@@ -1,5 +1,6 @@
 //! Equivalence of desired and live values, because the API server normalizes some of them.
 
+use outrigger_apimachinery::quantity::Quantity;
 use serde_json::Value;
 
 /// Parts of the paths of fields that are quantities.
@@ -44,43 +45,12 @@ fn is_same_quantity(desired: &Value, live: &Value) -> bool {
     matches!((quantity(desired), quantity(live)), (Some(a), Some(b)) if a == b)
 }
 
-/// A quantity in millionths.
-fn quantity(value: &Value) -> Option<i128> {
-    let text = match value {
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.clone(),
-        _ => return None,
-    };
-    let end = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c));
-    let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
-    let scale: i128 = match suffix {
-        "u" => 1,
-        "m" => 1_000,
-        "" => 1_000_000,
-        "k" => 1_000_000_000,
-        "M" => 1_000_000_000_000,
-        "G" => 1_000_000_000_000_000,
-        "T" => 1_000_000_000_000_000_000,
-        "Ki" => 1_000_000 << 10,
-        "Mi" => 1_000_000 << 20,
-        "Gi" => 1_000_000 << 30,
-        "Ti" => 1_000_000 << 40,
-        _ => return None,
-    };
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    let whole: i128 = if whole.is_empty() {
-        0
-    } else {
-        whole.parse().ok()?
-    };
-    let digits = u32::try_from(part.len()).ok().filter(|&n| n <= 6)?;
-    let part: i128 = if part.is_empty() {
-        0
-    } else {
-        part.parse().ok()?
-    };
-    let part = part.checked_mul(scale)? / 10_i128.pow(digits);
-    whole.checked_mul(scale)?.checked_add(part)
+fn quantity(value: &Value) -> Option<Quantity> {
+    match value {
+        Value::Number(number) => Quantity::parse(&number.to_string()).ok(),
+        Value::String(text) => Quantity::parse(text).ok(),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use outrigger_chart::Chart;
 use outrigger_testing::embedded_api::charts::DEPLOYMENT;
 pub(crate) use outrigger_testing::embedded_api::charts::load as chart;
 
-/// A ConfigMap, a Secret, a Service and a Deployment; each can be switched off by its value.
+/// A ConfigMap, a Secret, a Service and a Deployment; each can be disabled by a value.
 pub(crate) fn web() -> Arc<Chart> {
     chart(&[
         (
@@ -54,7 +54,7 @@ pub(crate) const WEB_OBJECTS: [&str; 4] = [
     "services/web",
 ];
 
-/// A Job that is a hook.
+/// A hook Job.
 pub(crate) fn hook(name: &str, event: &str, annotations: &str) -> String {
     format!(
         "---\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {name}\n  annotations:\n    helm.sh/hook: {event}\n{annotations}spec:\n  backoffLimit: 0\n  template:\n    spec:\n      restartPolicy: Never\n      containers: [{{name: c, image: busybox}}]\n"

@@ -1,4 +1,4 @@
-//! Hooks: order, policies, failures.
+//! Hooks: order, delete policies, failures.
 
 use std::sync::Mutex;
 
@@ -6,13 +6,13 @@ use outrigger_release::{ActionError, Options, Progress};
 use serde_json::json;
 
 use crate::charts::{chart, hook};
-use crate::stage::{Stage, deploy};
+use crate::harness::{Harness, deploy};
 
 const MAP: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: m}}\n";
 
 #[tokio::test]
-async fn hooks_run_around_the_objects_in_their_order_and_tests_do_not() {
-    let stage = Stage::open().await;
+async fn hooks_run_by_weight_before_and_after_the_objects() {
+    let harness = Harness::start().await;
     let chart = chart(&[
         ("templates/m.yaml", MAP),
         (
@@ -21,15 +21,15 @@ async fn hooks_run_around_the_objects_in_their_order_and_tests_do_not() {
                 hook("late", "pre-install", "    helm.sh/hook-weight: '5'\n"),
                 hook("early", "pre-install", "    helm.sh/hook-weight: '-5'\n"),
                 hook("after", "post-install", ""),
-                hook("exam", "test", ""),
+                hook("test", "test", ""),
                 hook("upgrade", "pre-upgrade", ""),
             ]
             .concat(),
         ),
     ]);
-    let seen = Mutex::new(Vec::new());
-    let note = |progress| {
-        seen.lock().unwrap().push(match progress {
+    let events = Mutex::new(Vec::new());
+    let sink = |progress| {
+        events.lock().unwrap().push(match progress {
             Progress::HookStarted { object, .. } => format!("start {}", object.name),
             Progress::HookFinished { object, .. } => format!("end {}", object.name),
             Progress::Applied { object, .. } => format!("apply {}", object.name),
@@ -38,17 +38,17 @@ async fn hooks_run_around_the_objects_in_their_order_and_tests_do_not() {
     };
     let options = Options::default();
     deploy(
-        &stage.cluster,
-        &stage.id,
+        &harness.cluster,
+        &harness.id,
         &chart,
         &json!({}),
         &options,
-        &note,
+        &sink,
     )
     .await
     .unwrap();
     assert_eq!(
-        *seen.lock().unwrap(),
+        *events.lock().unwrap(),
         [
             "start early",
             "end early",
@@ -59,62 +59,62 @@ async fn hooks_run_around_the_objects_in_their_order_and_tests_do_not() {
             "end after",
         ]
     );
-    let record = outrigger_release::get_release(&stage.cluster, &stage.id, None).await;
+    let record = outrigger_release::get_release(&harness.cluster, &harness.id, None).await;
     let record = record.unwrap();
     let phase = |name: &str| {
         let hook = record.hooks.iter().find(|hook| hook.name == name);
         hook.unwrap().last_run.phase.clone()
     };
     assert_eq!(
-        (phase("early"), phase("exam")),
+        (phase("early"), phase("test")),
         ("Succeeded".to_owned(), String::new())
     );
-    stage.close().await;
+    harness.stop().await;
 }
 
 #[tokio::test]
-async fn hooks_are_deleted_when_their_policies_say_so() {
-    let stage = Stage::open().await;
+async fn hooks_are_deleted_by_their_delete_policies() {
+    let harness = Harness::start().await;
     let policy = |policy: &str| format!("    helm.sh/hook-delete-policy: {policy}\n");
     let hooks = [
-        hook("usual", "pre-install,pre-upgrade", ""),
-        hook("goes", "pre-install", &policy("hook-succeeded")),
-        hook("stays", "pre-install", &policy("hook-failed")),
+        hook("default", "pre-install,pre-upgrade", ""),
+        hook("on-success", "pre-install", &policy("hook-succeeded")),
+        hook("on-error", "pre-install", &policy("hook-failed")),
     ];
     let chart = chart(&[
         ("templates/h.yaml", &hooks.concat()),
         ("templates/m.yaml", MAP),
     ]);
     let options = Options::default();
-    stage.deploy(&chart, &json!({}), &options).await.unwrap();
-    let objects = stage.objects().await;
+    harness.deploy(&chart, &json!({}), &options).await.unwrap();
+    let objects = harness.objects().await;
     let jobs: Vec<&str> = objects
         .iter()
         .filter_map(|name| name.strip_prefix("jobs/"))
         .collect();
-    assert_eq!(jobs, ["stays", "usual"]);
+    assert_eq!(jobs, ["default", "on-error"]);
     let uid = || async {
-        let job = stage
-            .get("/apis/batch/v1/namespaces/default/jobs/usual")
+        let job = harness
+            .get("/apis/batch/v1/namespaces/default/jobs/default")
             .await;
         job.unwrap()["metadata"]["uid"].clone()
     };
     let before = uid().await;
-    // A hook without a policy is made anew each time.
-    stage
+    // A hook with the default policy is created again each time.
+    harness
         .deploy(&chart, &json!({"x": 1}), &options)
         .await
         .unwrap();
     assert_ne!(uid().await, before);
-    // Removal takes what hooks left.
-    stage.uninstall(&options).await.unwrap();
-    assert!(stage.objects().await.is_empty());
-    stage.close().await;
+    // Uninstall deletes the Jobs of hooks.
+    harness.uninstall(&options).await.unwrap();
+    assert!(harness.objects().await.is_empty());
+    harness.stop().await;
 }
 
 #[tokio::test]
-async fn a_hook_that_fails_fails_the_release_before_any_object() {
-    let stage = Stage::open().await;
+async fn a_failed_pre_install_hook_fails_the_release_before_any_object() {
+    let harness = Harness::start().await;
     let fails =
         "    outrigger.dev/simulate: job-fails\n    helm.sh/hook-delete-policy: hook-failed\n";
     let hooks = [
@@ -129,36 +129,36 @@ async fn a_hook_that_fails_fails_the_release_before_any_object() {
         ("templates/m.yaml", MAP),
     ]);
     let options = Options::default();
-    let failure = stage
+    let error = harness
         .deploy(&chart, &json!({}), &options)
         .await
         .unwrap_err();
     assert!(matches!(
-        failure,
+        error,
         ActionError::Hook {
             event: "pre-install",
             ..
         }
     ));
-    let text = failure.full_message();
+    let text = error.full_message();
     assert!(
         text.contains("failed pre-install: resource Job/default/second not ready. status: Failed, message: Job Failed"),
         "{text}"
     );
-    assert!(stage.objects().await.is_empty());
-    assert_eq!(stage.statuses().await, ["1 failed"]);
-    let record = outrigger_release::get_release(&stage.cluster, &stage.id, None).await;
+    assert!(harness.objects().await.is_empty());
+    assert_eq!(harness.statuses().await, ["1 failed"]);
+    let record = outrigger_release::get_release(&harness.cluster, &harness.id, None).await;
     let description = record.unwrap().info.description;
     assert!(
         description.starts_with("Release \"web\" failed: failed pre-install"),
         "{description}"
     );
-    stage.close().await;
+    harness.stop().await;
 }
 
 #[tokio::test]
-async fn hooks_run_before_and_after_removal() {
-    let stage = Stage::open().await;
+async fn delete_hooks_run_before_and_after_uninstall() {
+    let harness = Harness::start().await;
     let policy = "    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded\n";
     let hooks = [
         hook("before", "pre-delete", policy),
@@ -169,17 +169,17 @@ async fn hooks_run_before_and_after_removal() {
         ("templates/m.yaml", MAP),
     ]);
     let options = Options::default();
-    stage.deploy(&chart, &json!({}), &options).await.unwrap();
-    let seen = Mutex::new(Vec::new());
-    let note = |progress| {
+    harness.deploy(&chart, &json!({}), &options).await.unwrap();
+    let events = Mutex::new(Vec::new());
+    let sink = |progress| {
         if let Progress::HookFinished { object, .. } | Progress::Deleted { object } = progress {
-            seen.lock().unwrap().push(object.name);
+            events.lock().unwrap().push(object.name);
         }
     };
-    outrigger_release::uninstall(&stage.cluster, &stage.id, &[], &options, &note)
+    outrigger_release::uninstall(&harness.cluster, &harness.id, &[], &options, &sink)
         .await
         .unwrap();
-    assert_eq!(*seen.lock().unwrap(), ["before", "m", "after"]);
-    assert!(stage.objects().await.is_empty());
-    stage.close().await;
+    assert_eq!(*events.lock().unwrap(), ["before", "m", "after"]);
+    assert!(harness.objects().await.is_empty());
+    harness.stop().await;
 }

@@ -1,17 +1,17 @@
-//! Releases on the embedded API server, in process: no sockets, workloads simulated.
+//! Releases on the embedded API server in the test process, with simulated workloads.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in tests a surprise is a failure"
+    reason = "test helpers fail by panicking"
 )]
 
-mod adoption;
 mod charts;
-mod cost;
+mod failures;
+mod harness;
+mod helm3;
 mod hooks;
-mod large;
+mod large_records;
 mod lifecycle;
-mod stage;
-mod takeover;
-mod trouble;
+mod request_count;
+mod resume;

@@ -1,15 +1,15 @@
-//! Releases that Helm made from the client's side are gone on with.
+//! Releases that Helm 3 applied client-side are upgraded and uninstalled.
 
 use outrigger_release::{Action, Options};
 use serde_json::{Value, json};
 
 use crate::charts::chart;
-use crate::stage::Stage;
+use crate::harness::Harness;
 
 const MAP: &str = "/api/v1/namespaces/default/configmaps/m";
 
-/// What Helm 3 leaves: an object made by a plain request, and a record without a method.
-async fn install_as_helm_3(stage: &Stage) {
+/// The result of an install by Helm 3: an object created client-side, and a record without apply method.
+async fn install_as_helm_3(harness: &Harness) {
     let object = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {
@@ -20,7 +20,9 @@ async fn install_as_helm_3(stage: &Stage) {
         "data": {"old": "1", "both": "1"},
     });
     let path = "/api/v1/namespaces/default/configmaps?fieldManager=helm";
-    stage.send("POST", path, "application/json", &object).await;
+    harness
+        .send("POST", path, "application/json", &object)
+        .await;
     let record = json!({
         "name": "web", "namespace": "default", "version": 1,
         "info": {
@@ -38,7 +40,7 @@ async fn install_as_helm_3(stage: &Stage) {
         },
         "stringData": {"release": base64(&record.to_string())},
     });
-    stage
+    harness
         .send(
             "POST",
             "/api/v1/namespaces/default/secrets",
@@ -54,37 +56,37 @@ fn base64(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn fields_that_helm_3_set_and_that_are_not_wanted_any_more_go() {
-    let stage = Stage::open().await;
-    install_as_helm_3(&stage).await;
+async fn an_upgrade_removes_fields_that_helm_3_set_and_the_chart_no_longer_contains() {
+    let harness = Harness::start().await;
+    install_as_helm_3(&harness).await;
     let chart = chart(&[(
         "templates/m.yaml",
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\ndata:\n  both: \"2\"\n",
     )]);
     let options = Options::default();
-    let outcome = stage.deploy(&chart, &json!({}), &options).await.unwrap();
+    let outcome = harness.deploy(&chart, &json!({}), &options).await.unwrap();
     assert_eq!((outcome.action, outcome.revision), (Action::Upgrade, 2));
-    let map: Value = stage.get(MAP).await.unwrap();
+    let map: Value = harness.get(MAP).await.unwrap();
     assert_eq!(map["data"], json!({"both": "2"}));
     let managers = map["metadata"]["managedFields"].as_array().unwrap();
     assert_eq!(managers.len(), 1);
     assert_eq!(managers[0]["operation"], "Apply");
-    assert_eq!(stage.statuses().await, ["1 superseded", "2 deployed"]);
-    let record = outrigger_release::get_release(&stage.cluster, &stage.id, None).await;
+    assert_eq!(harness.statuses().await, ["1 superseded", "2 deployed"]);
+    let record = outrigger_release::get_release(&harness.cluster, &harness.id, None).await;
     let record = record.unwrap();
-    // The user's labels and the day of the first installation stay.
+    // User-defined labels and the time of the first deployment are kept.
     assert_eq!(record.labels["team"], "red");
     let first = record.info.first_deployed.unwrap().to_string();
     assert_eq!(first, "2025-12-31T23:00:00.5Z");
-    stage.close().await;
+    harness.stop().await;
 }
 
 #[tokio::test]
-async fn a_release_that_helm_3_made_is_removed() {
-    let stage = Stage::open().await;
-    install_as_helm_3(&stage).await;
-    stage.uninstall(&Options::default()).await.unwrap();
-    assert!(stage.objects().await.is_empty());
-    assert!(stage.statuses().await.is_empty());
-    stage.close().await;
+async fn a_release_of_helm_3_is_uninstalled() {
+    let harness = Harness::start().await;
+    install_as_helm_3(&harness).await;
+    harness.uninstall(&Options::default()).await.unwrap();
+    assert!(harness.objects().await.is_empty());
+    assert!(harness.statuses().await.is_empty());
+    harness.stop().await;
 }

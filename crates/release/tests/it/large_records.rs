@@ -1,12 +1,12 @@
-//! Releases whose record is larger than a Secret.
+//! Releases whose record does not fit into one Secret.
 
 use outrigger_release::{Options, get_release};
 use serde_json::json;
 
 use crate::charts::chart;
-use crate::stage::Stage;
+use crate::harness::Harness;
 
-/// Text that hardly shrinks.
+/// Text that hardly compresses.
 fn noise(characters: usize, seed: u64) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._";
     let mut state = seed;
@@ -20,8 +20,8 @@ fn noise(characters: usize, seed: u64) -> String {
 }
 
 #[tokio::test]
-async fn a_release_over_one_mebibyte_is_installed_upgraded_rolled_back_and_removed() {
-    let stage = Stage::open().await;
+async fn a_release_over_one_mebibyte_is_installed_upgraded_rolled_back_and_uninstalled() {
+    let harness = Harness::start().await;
     let options = Options::default();
     let maps: String = (0..2)
         .map(|number| {
@@ -32,30 +32,32 @@ async fn a_release_over_one_mebibyte_is_installed_upgraded_rolled_back_and_remov
         })
         .collect();
     let chart = chart(&[("templates/maps.yaml", &maps)]);
-    stage
+    harness
         .deploy(&chart, &json!({"v": "1"}), &options)
         .await
         .unwrap();
-    let record = get_release(&stage.cluster, &stage.id, None).await.unwrap();
+    let record = get_release(&harness.cluster, &harness.id, None)
+        .await
+        .unwrap();
     assert!(!record.is_truncated);
     assert!(record.manifest.len() > 1_100_000);
     let part = "/api/v1/namespaces/default/secrets/sh.helm.release.v1.web.v1.part0";
-    assert!(stage.get(part).await.is_some());
-    stage
+    assert!(harness.get(part).await.is_some());
+    harness
         .deploy(&chart, &json!({"v": "2"}), &options)
         .await
         .unwrap();
-    outrigger_release::rollback(&stage.cluster, &stage.id, Some(1), &options, &|_| {})
+    outrigger_release::rollback(&harness.cluster, &harness.id, Some(1), &options, &|_| {})
         .await
         .unwrap();
-    let map = stage
+    let map = harness
         .get("/api/v1/namespaces/default/configmaps/m1")
         .await
         .unwrap();
     assert_eq!(map["data"]["version"], "1");
-    assert_eq!(stage.objects().await.len(), 2);
-    // Without its parts the record still names all objects.
-    stage
+    assert_eq!(harness.objects().await.len(), 2);
+    // Without its parts, the record still lists all objects.
+    harness
         .send(
             "DELETE",
             &part.replace(".v1.part0", ".v3.part0"),
@@ -63,9 +65,11 @@ async fn a_release_over_one_mebibyte_is_installed_upgraded_rolled_back_and_remov
             &json!({}),
         )
         .await;
-    let record = get_release(&stage.cluster, &stage.id, None).await.unwrap();
+    let record = get_release(&harness.cluster, &harness.id, None)
+        .await
+        .unwrap();
     assert!(record.is_truncated);
-    stage.uninstall(&options).await.unwrap();
-    assert!(stage.objects().await.is_empty());
-    stage.close().await;
+    harness.uninstall(&options).await.unwrap();
+    assert!(harness.objects().await.is_empty());
+    harness.stop().await;
 }

@@ -1,4 +1,4 @@
-//! The fixture of most tests: an embedded API server, a cluster on it, and connections that fail.
+//! The test harness: an embedded API server, its cluster, and clusters whose connection fails.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,15 +14,14 @@ use outrigger_release::{
 use outrigger_testing::embedded_api::{self, Connection, Fault, Loss};
 use serde_json::{Map, Value};
 
-/// A server with one cluster on it.
-pub(crate) struct Stage {
+pub(crate) struct Harness {
     server: Server,
     pub(crate) cluster: Cluster,
     pub(crate) id: ReleaseId,
 }
 
-impl Stage {
-    pub(crate) async fn open() -> Self {
+impl Harness {
+    pub(crate) async fn start() -> Self {
         let server = embedded_api::start(Duration::from_millis(2)).await;
         let cluster = Cluster::new(embedded_api::client(&server));
         Self {
@@ -36,7 +35,7 @@ impl Stage {
         self.server.service()
     }
 
-    pub(crate) async fn close(self) {
+    pub(crate) async fn stop(self) {
         self.server.close().await;
     }
 
@@ -54,7 +53,7 @@ impl Stage {
         (Cluster::new(connection.client()), connection)
     }
 
-    /// The names of all objects in the namespace that a release can have, without those of the server.
+    /// The objects in the default namespace, without release records and those that the server creates.
     pub(crate) async fn objects(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         let lists = [
@@ -69,8 +68,8 @@ impl Stage {
             for item in list["items"].as_array().unwrap() {
                 let name = item["metadata"]["name"].as_str().unwrap();
                 let kind = path.rsplit('/').next().unwrap();
-                let is_servers = name == "kube-root-ca.crt" || name == "kubernetes";
-                if !is_servers && !name.starts_with("sh.helm.release.") {
+                let is_builtin = name == "kube-root-ca.crt" || name == "kubernetes";
+                if !is_builtin && !name.starts_with("sh.helm.release.") {
                     names.insert(format!("{kind}/{name}"));
                 }
             }
@@ -87,30 +86,36 @@ impl Stage {
         }
     }
 
-    pub(crate) async fn send(&self, method: &str, path: &str, kind: &str, body: &Value) -> Value {
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: &str,
+        body: &Value,
+    ) -> Value {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header("content-type", kind)
+            .header("content-type", content_type)
             .body(serde_json::to_vec(body).unwrap())
             .unwrap();
-        let answer = self.cluster.client().request(request).await;
-        answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+        let response = self.cluster.client().request(request).await;
+        response.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    /// Applies an object as some manager, whoever has its fields.
+    /// Applies an object as another field manager, forcing conflicts.
     pub(crate) async fn apply_as(&self, manager: &str, path: &str, body: &Value) -> Value {
         let path = format!("{path}?fieldManager={manager}&force=true");
         self.send("PATCH", &path, "application/apply-patch+yaml", body)
             .await
     }
 
-    /// The statuses of all revisions, oldest first.
+    /// The status of each revision, oldest first.
     pub(crate) async fn statuses(&self) -> Vec<String> {
-        let history = outrigger_release::list_revisions(&self.cluster, &self.id).await;
-        let history = history.unwrap();
-        let texts = history.iter();
-        texts
+        let revisions = outrigger_release::list_revisions(&self.cluster, &self.id).await;
+        let revisions = revisions.unwrap();
+        let statuses = revisions.iter();
+        statuses
             .map(|revision| format!("{} {}", revision.revision, revision.status))
             .collect()
     }
@@ -132,11 +137,14 @@ impl Stage {
     }
 }
 
+pub(crate) fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
 pub(crate) fn map(values: &Value) -> Map<String, Value> {
     values.as_object().cloned().unwrap_or_default()
 }
 
-/// Works out what to do.
 pub(crate) async fn plan_for(
     cluster: &Cluster,
     id: &ReleaseId,
@@ -144,17 +152,17 @@ pub(crate) async fn plan_for(
     values: &Value,
     options: &Options,
 ) -> Result<Result<Plan, Rejection>, outrigger_release::Error> {
-    let rendering = RenderOptions {
+    let render_options = RenderOptions {
         crds: options.crds,
         ..RenderOptions::default()
     };
     let history = load_history(cluster, id).await?;
-    let desired = render(cluster, &history, chart, &map(values), &rendering).await?;
+    let desired = render(cluster, &history, chart, &map(values), &render_options).await?;
     let observed = observe(cluster, history, &desired).await?;
     Ok(plan(desired, observed, options))
 }
 
-/// The whole way.
+/// Plans and executes an install or upgrade.
 pub(crate) async fn deploy(
     cluster: &Cluster,
     id: &ReleaseId,
