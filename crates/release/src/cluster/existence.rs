@@ -15,11 +15,11 @@ type Name = (String, String);
 #[derive(Debug, Default)]
 pub struct ExistenceCache {
     /// By API version and kind.
-    kinds: RwLock<HashMap<(String, String), Names>>,
+    kinds: RwLock<HashMap<(String, String), KnownNames>>,
 }
 
 #[derive(Debug, Default)]
-struct Names {
+struct KnownNames {
     /// Whether the initial list is complete.
     has_synced: bool,
     names: BTreeSet<Name>,
@@ -30,44 +30,44 @@ struct Names {
 impl ExistenceCache {
     /// A list of a kind starts.
     pub fn init(&self, api_version: &str, kind: &str) {
-        self.change(api_version, kind, |names| {
-            names.listing = Some(BTreeSet::new());
+        self.change(api_version, kind, |known| {
+            known.listing = Some(BTreeSet::new());
         });
     }
 
     /// An object is in the list.
     pub fn init_apply(&self, api_version: &str, kind: &str, namespace: Option<&str>, name: &str) {
         let name = full_name(namespace, name);
-        self.change(api_version, kind, |names| {
-            names.listing.get_or_insert_default().insert(name);
+        self.change(api_version, kind, |known| {
+            known.listing.get_or_insert_default().insert(name);
         });
     }
 
     /// The list is complete.
     pub fn init_done(&self, api_version: &str, kind: &str) {
-        self.change(api_version, kind, |names| {
-            names.names = names.listing.take().unwrap_or_default();
-            names.has_synced = true;
+        self.change(api_version, kind, |known| {
+            known.names = known.listing.take().unwrap_or_default();
+            known.has_synced = true;
         });
     }
 
     /// An object exists.
     pub fn apply(&self, api_version: &str, kind: &str, namespace: Option<&str>, name: &str) {
         let name = full_name(namespace, name);
-        self.change(api_version, kind, |names| {
+        self.change(api_version, kind, |known| {
             // A list in progress may be older than this event.
-            if let Some(listing) = &mut names.listing {
+            if let Some(listing) = &mut known.listing {
                 listing.insert(name.clone());
             }
-            names.names.insert(name);
+            known.names.insert(name);
         });
     }
 
     /// An object was deleted.
     pub fn delete(&self, api_version: &str, kind: &str, namespace: Option<&str>, name: &str) {
         let name = full_name(namespace, name);
-        self.change(api_version, kind, |names| {
-            names.names.remove(&name);
+        self.change(api_version, kind, |known| {
+            known.names.remove(&name);
         });
     }
 
@@ -80,12 +80,12 @@ impl ExistenceCache {
     /// Whether the object is known not to exist.
     pub(crate) fn is_absent(&self, id: &ObjectId) -> bool {
         let name = full_name(id.namespace.as_deref(), &id.name);
-        self.is_known(&id.api_version, &id.kind, |names| {
-            !names.names.contains(&name)
+        self.is_known(&id.api_version, &id.kind, |known| {
+            !known.names.contains(&name)
         })
     }
 
-    /// Whether no object with this name prefix is known to exist.
+    /// Whether it is known that no object has a name with this prefix.
     pub(crate) fn is_prefix_absent(
         &self,
         api_version: &str,
@@ -94,8 +94,8 @@ impl ExistenceCache {
         prefix: &str,
     ) -> bool {
         let first = full_name(Some(namespace), prefix);
-        self.is_known(api_version, kind, |names| {
-            let next = names.names.range(first..).next();
+        self.is_known(api_version, kind, |known| {
+            let next = known.names.range(first..).next();
             !next.is_some_and(|(ns, name)| ns == namespace && name.starts_with(prefix))
         })
     }
@@ -105,14 +105,14 @@ impl ExistenceCache {
         &self,
         api_version: &str,
         kind: &str,
-        predicate: impl FnOnce(&Names) -> bool,
+        predicate: impl FnOnce(&KnownNames) -> bool,
     ) -> bool {
         let kinds = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
-        let names = kinds.get(&(api_version.to_owned(), kind.to_owned()));
-        names.is_some_and(|names| names.has_synced && predicate(names))
+        let known = kinds.get(&(api_version.to_owned(), kind.to_owned()));
+        known.is_some_and(|known| known.has_synced && predicate(known))
     }
 
-    fn change(&self, api_version: &str, kind: &str, change: impl FnOnce(&mut Names)) {
+    fn change(&self, api_version: &str, kind: &str, change: impl FnOnce(&mut KnownNames)) {
         let mut kinds = self.kinds.write().unwrap_or_else(PoisonError::into_inner);
         let key = (api_version.to_owned(), kind.to_owned());
         change(kinds.entry(key).or_default());

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::charts::chart;
 use crate::harness::{Harness, deploy};
 
-/// Ten ConfigMaps; the first contains a value.
+/// Ten objects of kind ConfigMap; the first contains a value.
 const MAPS: &str = r"{{- range $i := until 10 }}
 ---
 apiVersion: v1
