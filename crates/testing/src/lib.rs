@@ -1,6 +1,8 @@
-//! What tests share. Only tests and tasks use this crate; nothing in it reaches the binary.
+//! Support for tests and developer tasks. Nothing in this crate reaches the binary.
 
 pub mod command;
+#[cfg(feature = "embedded-api")]
+pub mod embedded_api;
 #[cfg(feature = "kubernetes")]
 pub mod kubernetes;
 pub mod peers;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt as _;
 use outrigger_api::plugin::Phase;
+use outrigger_testing::embedded_api::charts;
 use serde_json::json;
 
-use crate::charts;
-use crate::stage::Stage;
+use crate::harness::Harness;
 
 const CHILDREN: &str = "\
 {{- range .Values.children }}
@@ -22,14 +22,14 @@ spec:
 ";
 
 /// A plugin whose chart has plugins: three levels, two leaves, one of which depends on the other.
-async fn tree(stage: &Stage) {
+async fn tree(harness: &Harness) {
     charts::write(
-        stage.charts.path(),
+        harness.charts.path(),
         "bundle",
         "1.0.0",
         &[("plugins.yaml", CHILDREN)],
     );
-    let repo = stage.repo();
+    let repo = harness.repo();
     let leaf = |dependencies: serde_json::Value| json!({"repo": repo, "chart": "web", "dependencies": dependencies});
     let inner = json!({"kind": "template", "repo": repo, "chart": "bundle", "values": {"children": [
         {"name": "leaf-one", "spec": leaf(json!([]))},
@@ -37,76 +37,76 @@ async fn tree(stage: &Stage) {
     ]}});
     let spec =
         json!({"kind": "template", "values": {"children": [{"name": "inner", "spec": inner}]}});
-    stage.create("outer", "bundle", spec).await;
+    harness.create("outer", "bundle", spec).await;
 }
 
 #[tokio::test]
 async fn a_tree_of_depth_three_becomes_ready_from_the_leaves_and_is_summed_up() {
     // One worker: nobody may keep its place while it waits for its children.
-    let stage = Stage::with(|options| options.parallel = 1).await;
-    tree(&stage).await;
-    let outer = stage.until_ready("outer").await;
-    let inner = stage.get("inner").await;
+    let harness = Harness::with(|options| options.parallel = 1).await;
+    tree(&harness).await;
+    let outer = harness.until_ready("outer").await;
+    let inner = harness.get("inner").await;
     assert_eq!(inner.phase(), Phase::Ready);
-    assert_eq!(stage.get("leaf-two").await.phase(), Phase::Ready);
+    assert_eq!(harness.get("leaf-two").await.phase(), Phase::Ready);
     let children = |plugin: &outrigger_api::plugin::Plugin| plugin.status.clone().unwrap().children;
     assert_eq!(children(&outer), BTreeMap::from([("Ready".to_owned(), 1)]));
     assert_eq!(children(&inner), BTreeMap::from([("Ready".to_owned(), 2)]));
 
-    stage.delete("outer").await;
+    harness.delete("outer").await;
     for name in ["outer", "inner", "leaf-one", "leaf-two"] {
-        stage.until_gone(name).await;
+        harness.until_gone(name).await;
     }
-    assert_eq!(stage.owned().await, [""; 0]);
-    stage.close().await;
+    assert_eq!(harness.owned().await, [""; 0]);
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_child_that_breaks_degrades_all_above_it() {
-    let stage = Stage::new().await;
-    tree(&stage).await;
-    stage.until_ready("outer").await;
-    let deployments = stage.objects("apps/v1", "Deployment");
+    let harness = Harness::new().await;
+    tree(&harness).await;
+    harness.until_ready("outer").await;
+    let deployments = harness.objects("apps/v1", "Deployment");
     let patch = json!({"spec": {"template": {"metadata": {"annotations": {"outrigger.dev/simulate": "never-ready"}}}}});
     let patch = kube::api::Patch::Merge(patch);
     deployments
         .patch("leaf-one", &Default::default(), &patch)
         .await
         .unwrap();
-    let outer = stage.until_phase("outer", Phase::Degraded).await;
+    let outer = harness.until_phase("outer", Phase::Degraded).await;
     let message = &outer.condition("Healthy").unwrap().message;
     assert!(message.contains("Plugin default/inner"), "{message}");
-    stage.close().await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_child_that_is_no_longer_rendered_goes() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     charts::write(
-        stage.charts.path(),
+        harness.charts.path(),
         "bundle",
         "1.0.0",
         &[("plugins.yaml", CHILDREN)],
     );
     let child =
-        |name: &str| json!({"name": name, "spec": {"repo": stage.repo(), "chart": "config"}});
+        |name: &str| json!({"name": name, "spec": {"repo": harness.repo(), "chart": "config"}});
     let children = |names: &[&str]| {
         let children: Vec<_> = names.iter().map(|name| child(name)).collect();
         json!({"kind": "template", "values": {"children": children}})
     };
-    stage
+    harness
         .create("all", "bundle", children(&["one", "two"]))
         .await;
-    stage.until_ready("all").await;
-    stage
+    harness.until_ready("all").await;
+    harness
         .patch("all", json!({"spec": children(&["one"])}))
         .await;
-    stage.until_gone("two").await;
-    let all = stage.until_ready("all").await;
+    harness.until_gone("two").await;
+    let all = harness.until_ready("all").await;
     assert_eq!(all.status.unwrap().inventory.len(), 1);
     assert_eq!(
-        stage.get("one").await.annotations()["meta.helm.sh/release-name"],
+        harness.get("one").await.annotations()["meta.helm.sh/release-name"],
         "all"
     );
-    stage.close().await;
+    harness.close().await;
 }

@@ -2,96 +2,98 @@
 
 use outrigger_api::condition::Truth;
 use outrigger_api::plugin::Phase;
+use outrigger_testing::embedded_api::charts;
 use serde_json::json;
 
-use crate::charts;
-use crate::stage::Stage;
+use crate::harness::Harness;
 
 #[tokio::test]
 async fn a_plugin_is_installed_changed_and_removed_without_a_trace() {
-    let stage = Stage::new().await;
-    stage.create("web", "web", json!({})).await;
-    let plugin = stage.until_ready("web").await;
+    let harness = Harness::new().await;
+    harness.create("web", "web", json!({})).await;
+    let plugin = harness.until_ready("web").await;
     let status = plugin.status.clone().unwrap();
     assert_eq!(status.version.as_deref(), Some("1.2.3"));
     assert_eq!(status.app_version.as_deref(), Some("7"));
     assert_eq!(status.revision, Some(1));
     assert_eq!(status.inventory.len(), 2);
-    assert_eq!(stage.text("web").await.as_deref(), Some("hello"));
+    assert_eq!(harness.text("web").await.as_deref(), Some("hello"));
     for kind in ["Fetched", "Rendered", "Applied", "Healthy", "Ready"] {
         let condition = plugin.condition(kind).unwrap();
         assert_eq!(condition.status, Truth::True, "{condition:?}");
         assert_eq!(condition.observed_generation, plugin.metadata.generation);
     }
 
-    stage
+    harness
         .patch("web", json!({"spec": {"values": {"text": "changed"}}}))
         .await;
-    let plugin = stage.until_ready("web").await;
+    let plugin = harness.until_ready("web").await;
     assert_eq!(plugin.status.unwrap().revision, Some(2));
-    assert_eq!(stage.text("web").await.as_deref(), Some("changed"));
+    assert_eq!(harness.text("web").await.as_deref(), Some("changed"));
 
-    stage
+    harness
         .patch("web", json!({"spec": {"enabled": false}}))
         .await;
-    let plugin = stage.until_phase("web", Phase::Disabled).await;
-    assert_eq!(stage.owned().await, [""; 0]);
+    let plugin = harness.until_phase("web", Phase::Disabled).await;
+    assert_eq!(harness.owned().await, [""; 0]);
     assert!(plugin.metadata.finalizers.unwrap_or_default().is_empty());
     assert!(plugin.status.unwrap().inventory.is_empty());
 
-    stage.patch("web", json!({"spec": {"enabled": true}})).await;
-    stage.until_ready("web").await;
-    stage.delete("web").await;
-    stage.until_gone("web").await;
-    assert_eq!(stage.owned().await, [""; 0]);
-    stage.close().await;
+    harness
+        .patch("web", json!({"spec": {"enabled": true}}))
+        .await;
+    harness.until_ready("web").await;
+    harness.delete("web").await;
+    harness.until_gone("web").await;
+    assert_eq!(harness.owned().await, [""; 0]);
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn events_tell_the_transitions_once() {
-    let stage = Stage::new().await;
-    stage.create("config", "config", json!({})).await;
-    stage.until_ready("config").await;
-    stage.until_event("config", "Installed").await;
-    stage
+    let harness = Harness::new().await;
+    harness.create("config", "config", json!({})).await;
+    harness.until_ready("config").await;
+    harness.until_event("config", "Installed").await;
+    harness
         .patch("config", json!({"spec": {"values": {"text": "x"}}}))
         .await;
-    stage.until_event("config", "Upgraded").await;
-    stage
+    harness.until_event("config", "Upgraded").await;
+    harness
         .patch("config", json!({"spec": {"enabled": false}}))
         .await;
-    stage.until_event("config", "Removed").await;
-    let events = stage.events("config").await;
+    harness.until_event("config", "Removed").await;
+    let events = harness.events("config").await;
     let reasons: Vec<&str> = events.iter().map(|(reason, _)| reason.as_str()).collect();
     assert_eq!(reasons, ["Installed", "Upgraded", "Removed"]);
-    stage.close().await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_plugin_of_manifests_applies_what_it_has_in_itself() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     let spec = json!({"kind": "manifests", "repo": null, "chart": null, "resources": [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "inline"}, "data": {"text": "in"}},
     ]});
-    stage.create("plain", "", spec).await;
-    stage.until_ready("plain").await;
-    assert_eq!(stage.text("inline").await.as_deref(), Some("in"));
-    stage.delete("plain").await;
-    stage.until_gone("plain").await;
-    assert_eq!(stage.text("inline").await, None);
-    stage.close().await;
+    harness.create("plain", "", spec).await;
+    harness.until_ready("plain").await;
+    assert_eq!(harness.text("inline").await.as_deref(), Some("in"));
+    harness.delete("plain").await;
+    harness.until_gone("plain").await;
+    assert_eq!(harness.text("inline").await, None);
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn values_come_from_config_maps_and_secrets_and_changes_of_them_are_followed() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     let spec = json!({"valuesFrom": [{"kind": "Secret", "name": "texts", "key": "values.yaml"}]});
-    stage.create("config", "config", spec).await;
-    let message = stage.until_reason("config", "ValuesMissing").await;
+    harness.create("config", "config", spec).await;
+    let message = harness.until_reason("config", "ValuesMissing").await;
     assert!(message.contains("Secret texts is missing"), "{message}");
-    assert_eq!(stage.get("config").await.phase(), Phase::Waiting);
+    assert_eq!(harness.get("config").await.phase(), Phase::Waiting);
 
-    let secrets = stage.objects("v1", "Secret");
+    let secrets = harness.objects("v1", "Secret");
     let secret = |text: &str| {
         serde_json::from_value(json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "texts"},
@@ -103,8 +105,8 @@ async fn values_come_from_config_maps_and_secrets_and_changes_of_them_are_follow
         .create(&Default::default(), &secret("first"))
         .await
         .unwrap();
-    let plugin = stage.until_ready("config").await;
-    assert_eq!(stage.text("config").await.as_deref(), Some("first"));
+    let plugin = harness.until_ready("config").await;
+    assert_eq!(harness.text("config").await.as_deref(), Some("first"));
     assert!(!serde_json::to_string(&plugin).unwrap().contains("first"));
 
     secrets
@@ -115,7 +117,7 @@ async fn values_come_from_config_maps_and_secrets_and_changes_of_them_are_follow
         )
         .await
         .unwrap();
-    stage
+    harness
         .until("config", |plugin| {
             plugin
                 .status
@@ -123,57 +125,57 @@ async fn values_come_from_config_maps_and_secrets_and_changes_of_them_are_follow
                 .is_some_and(|status| status.revision == Some(2) && status.phase == Phase::Ready)
         })
         .await;
-    assert_eq!(stage.text("config").await.as_deref(), Some("second"));
-    stage.close().await;
+    assert_eq!(harness.text("config").await.as_deref(), Some("second"));
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn long_work_is_told_and_short_work_is_not() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     let spec = json!({"values": {"simulate": "slow=1"}});
-    stage.create("web", "web", spec).await;
-    let message = stage.until_phase("web", Phase::Installing).await;
+    harness.create("web", "web", spec).await;
+    let message = harness.until_phase("web", Phase::Installing).await;
     let message = message.condition("Ready").unwrap().message.clone();
     assert!(message.contains("Deployment default/web"), "{message}");
-    stage.until_ready("web").await;
-    stage.close().await;
+    harness.until_ready("web").await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn rules_of_the_user_decide_what_is_healthy_and_may_change() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     let rule = |expression: &str| json!({"health": [{"apiVersion": "v1", "kind": "ConfigMap", "healthy": expression}]});
-    stage
+    harness
         .create("config", "config", rule("self.data.text == 'go'"))
         .await;
-    let plugin = stage.until_phase("config", Phase::Installing).await;
+    let plugin = harness.until_phase("config", Phase::Installing).await;
     let message = plugin.condition("Ready").unwrap().message.clone();
     assert!(message.contains("ConfigMap default/config"), "{message}");
-    stage
+    harness
         .patch("config", json!({"spec": rule("self.data.text == 'hello'")}))
         .await;
-    stage.until_ready("config").await;
-    stage.create("bad", "config", rule("self.data.")).await;
-    stage.until_reason("bad", "BadHealthRule").await;
-    stage.close().await;
+    harness.until_ready("config").await;
+    harness.create("bad", "config", rule("self.data.")).await;
+    harness.until_reason("bad", "BadHealthRule").await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn files_are_put_into_the_chart() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     let spec = json!({"fileOverrides": [{"name": "values.yaml", "content": "text: mine\n"}]});
-    stage.create("config", "config", spec).await;
-    stage.until_ready("config").await;
-    assert_eq!(stage.text("config").await.as_deref(), Some("mine"));
-    stage.close().await;
+    harness.create("config", "config", spec).await;
+    harness.until_ready("config").await;
+    assert_eq!(harness.text("config").await.as_deref(), Some("mine"));
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn images_are_taken_from_the_registry_of_the_plugin_else_of_the_cluster() {
-    let stage = Stage::without_controller().await;
-    let mut stage = stage;
+    let harness = Harness::without_controller().await;
+    let mut harness = harness;
     let namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace> =
-        kube::Api::all(stage.client.clone());
+        kube::Api::all(harness.client.clone());
     let namespace =
         serde_json::from_value(json!({"metadata": {"name": "outrigger-system"}})).unwrap();
     namespaces
@@ -181,24 +183,24 @@ async fn images_are_taken_from_the_registry_of_the_plugin_else_of_the_cluster() 
         .await
         .unwrap();
     let maps: kube::Api<k8s_openapi::api::core::v1::ConfigMap> =
-        kube::Api::namespaced(stage.client.clone(), "outrigger-system");
+        kube::Api::namespaced(harness.client.clone(), "outrigger-system");
     let map = serde_json::from_value(json!({
         "metadata": {"name": "outrigger-defaults"}, "data": {"imageRegistry": "cluster.local"},
     }))
     .unwrap();
     maps.create(&Default::default(), &map).await.unwrap();
-    stage.start(|_| {});
-    stage.create("one", "web", json!({})).await;
-    stage
+    harness.start(|_| {});
+    harness.create("one", "web", json!({})).await;
+    harness
         .create(
             "two",
             "web",
             json!({"imageRegistry": "own.local:5000/site"}),
         )
         .await;
-    stage.until_ready("one").await;
-    stage.until_ready("two").await;
-    let deployments = stage.objects("apps/v1", "Deployment");
+    harness.until_ready("one").await;
+    harness.until_ready("two").await;
+    let deployments = harness.objects("apps/v1", "Deployment");
     let image = |object: kube::core::DynamicObject| {
         object.data["spec"]["template"]["spec"]["containers"][0]["image"]
             .as_str()
@@ -213,7 +215,7 @@ async fn images_are_taken_from_the_registry_of_the_plugin_else_of_the_cluster() 
     maps.delete("outrigger-defaults", &Default::default())
         .await
         .unwrap();
-    stage
+    harness
         .until("one", |plugin| {
             plugin.status.as_ref().unwrap().revision == Some(2)
         })
@@ -222,12 +224,12 @@ async fn images_are_taken_from_the_registry_of_the_plugin_else_of_the_cluster() 
         image(deployments.get("one").await.unwrap()),
         "example.com/web:1"
     );
-    stage.close().await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_failed_hook_fails_the_plugin_and_hooks_are_refused_in_templates() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     let job = "\
 apiVersion: batch/v1
 kind: Job
@@ -244,16 +246,21 @@ spec:
       restartPolicy: Never
       containers: [{name: main, image: example.com/check:1}]
 ";
-    charts::write(stage.charts.path(), "hooked", "1.0.0", &[("job.yaml", job)]);
-    stage
+    charts::write(
+        harness.charts.path(),
+        "hooked",
+        "1.0.0",
+        &[("job.yaml", job)],
+    );
+    harness
         .create("hooked", "hooked", json!({"retries": 0}))
         .await;
-    let message = stage.until_reason("hooked", "HookFailed").await;
+    let message = harness.until_reason("hooked", "HookFailed").await;
     assert!(message.contains("given up after 1 attempts"), "{message}");
-    stage
+    harness
         .create("template", "hooked", json!({"kind": "template"}))
         .await;
-    let message = stage.until_reason("template", "HooksRefused").await;
+    let message = harness.until_reason("template", "HooksRefused").await;
     assert!(message.contains("Job template-check"), "{message}");
-    stage.close().await;
+    harness.close().await;
 }

@@ -9,9 +9,9 @@
 )]
 
 mod all_in_one;
-mod charts;
 mod dependencies;
 mod drift;
+mod harness;
 mod kills;
 mod lifecycle;
 mod mirrors;
@@ -20,6 +20,5 @@ mod removal;
 mod repositories;
 mod requests;
 mod scale;
-mod stage;
 mod told;
 mod trouble;

@@ -7,23 +7,23 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::runtime::wait::await_condition;
 use outrigger_api::condition::Condition;
 use outrigger_api::repository::{Repository, RepositorySpec};
+use outrigger_testing::embedded_api::charts;
 use serde_json::json;
 
-use crate::charts;
-use crate::stage::Stage;
+use crate::harness::Harness;
 
-fn repositories(stage: &Stage) -> Api<Repository> {
-    Api::all(stage.client.clone())
+fn repositories(harness: &Harness) -> Api<Repository> {
+    Api::all(harness.client.clone())
 }
 
-async fn create(stage: &Stage, name: &str, url: String) {
+async fn create(harness: &Harness, name: &str, url: String) {
     let spec = RepositorySpec {
         url,
         ..RepositorySpec::default()
     };
     let repository = Repository::new(name, spec);
     let parameters = PostParams::default();
-    let api = repositories(stage);
+    let api = repositories(harness);
     api.create(&parameters, &repository).await.unwrap();
 }
 
@@ -33,13 +33,13 @@ fn ready(repository: &Repository) -> Option<&Condition> {
 }
 
 /// Waits until the condition Ready has this reason, for the spec that it has now.
-async fn until(stage: &Stage, name: &str, reason: &str) -> Repository {
+async fn until(harness: &Harness, name: &str, reason: &str) -> Repository {
     let is_told = |repository: Option<&Repository>| {
         let generation = repository.and_then(|known| known.metadata.generation);
         let ready = repository.and_then(ready);
         ready.is_some_and(|ready| ready.reason == reason && ready.observed_generation == generation)
     };
-    let told = await_condition(repositories(stage), name, is_told);
+    let told = await_condition(repositories(harness), name, is_told);
     let told = tokio::time::timeout(Duration::from_secs(20), told).await;
     told.unwrap_or_else(|_| panic!("{name} does not become {reason}"))
         .unwrap()
@@ -48,9 +48,9 @@ async fn until(stage: &Stage, name: &str, reason: &str) -> Repository {
 
 #[tokio::test]
 async fn a_repository_tells_its_charts_and_their_versions() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     let folder = tempfile::tempdir().unwrap();
-    let config = [("config.yaml", charts::CONFIG)];
+    let config = [("config.yaml", charts::CONFIG_MAP)];
     charts::write(folder.path(), "web", "1.2.0", &config);
     for file in [
         "web-1.10.0.tgz",
@@ -61,12 +61,12 @@ async fn a_repository_tells_its_charts_and_their_versions() {
         fs_err::write(folder.path().join(file), b"").unwrap();
     }
     create(
-        &stage,
+        &harness,
         "shelf",
         format!("file://{}", folder.path().display()),
     )
     .await;
-    let status = until(&stage, "shelf", "Read").await.status.unwrap();
+    let status = until(&harness, "shelf", "Read").await.status.unwrap();
     assert_eq!(status.chart_count, 2);
     let charts: Vec<(&str, Vec<&str>)> = status
         .charts
@@ -81,37 +81,37 @@ async fn a_repository_tells_its_charts_and_their_versions() {
         ("web", vec!["1.10.0", "1.9.0", "1.2.0"]),
     ];
     assert_eq!(charts, expected);
-    stage.close().await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_repository_that_is_not_there_says_so_and_recovers_when_it_is_put_right() {
-    let stage = Stage::new().await;
-    let missing = stage.charts.path().join("nowhere");
-    create(&stage, "shelf", format!("file://{}", missing.display())).await;
-    let told = until(&stage, "shelf", "Unreadable").await;
+    let harness = Harness::new().await;
+    let missing = harness.charts.path().join("nowhere");
+    create(&harness, "shelf", format!("file://{}", missing.display())).await;
+    let told = until(&harness, "shelf", "Unreadable").await;
     let message = &ready(&told).unwrap().message;
     assert!(message.contains("nowhere"), "{message}");
-    let patch = json!({"spec": {"url": stage.repo()}});
+    let patch = json!({"spec": {"url": harness.repo()}});
     let parameters = PatchParams::default();
     let patch = Patch::Merge(&patch);
-    let api = repositories(&stage);
+    let api = repositories(&harness);
     api.patch("shelf", &parameters, &patch).await.unwrap();
-    until(&stage, "shelf", "Read").await;
-    stage.close().await;
+    until(&harness, "shelf", "Read").await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_missing_secret_of_a_repository_is_named() {
-    let stage = Stage::new().await;
-    create(&stage, "shelf", stage.repo()).await;
+    let harness = Harness::new().await;
+    create(&harness, "shelf", harness.repo()).await;
     let reference = json!({"spec": {"secretRef": {"name": "login", "namespace": "default"}}});
     let patch = Patch::Merge(&reference);
-    let api = repositories(&stage);
+    let api = repositories(&harness);
     let parameters = PatchParams::default();
     api.patch("shelf", &parameters, &patch).await.unwrap();
-    let told = until(&stage, "shelf", "CredentialsMissing").await;
+    let told = until(&harness, "shelf", "CredentialsMissing").await;
     let message = &ready(&told).unwrap().message;
     assert!(message.contains("default/login"), "{message}");
-    stage.close().await;
+    harness.close().await;
 }

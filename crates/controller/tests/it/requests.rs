@@ -1,9 +1,9 @@
 //! What it costs: an installation has few requests, a look that finds nothing new has none.
 
+use outrigger_testing::embedded_api::charts;
 use serde_json::json;
 
-use crate::charts;
-use crate::stage::Stage;
+use crate::harness::Harness;
 
 fn writes(requests: &[String]) -> Vec<&String> {
     let is_event = |request: &&String| !request.contains("/events");
@@ -13,21 +13,21 @@ fn writes(requests: &[String]) -> Vec<&String> {
 
 #[tokio::test]
 async fn an_installation_of_ten_objects_makes_few_requests() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     let ten: String = (0..10)
         .map(|number| {
             format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {{{{ .Release.Name }}}}-{number}}}\n")
         })
         .collect();
-    charts::write(stage.charts.path(), "ten", "1.0.0", &[("ten.yaml", &ten)]);
-    stage.create("first", "ten", json!({})).await;
-    stage.until_ready("first").await;
-    stage.until_event("first", "Installed").await;
-    stage.wire.take();
-    stage.create("second", "ten", json!({})).await;
-    stage.until_ready("second").await;
-    stage.until_event("second", "Installed").await;
-    let requests = stage.wire.take();
+    charts::write(harness.charts.path(), "ten", "1.0.0", &[("ten.yaml", &ten)]);
+    harness.create("first", "ten", json!({})).await;
+    harness.until_ready("first").await;
+    harness.until_event("first", "Installed").await;
+    harness.connection.take_requests();
+    harness.create("second", "ten", json!({})).await;
+    harness.until_ready("second").await;
+    harness.until_event("second", "Installed").await;
+    let requests = harness.connection.take_requests();
     let writes = writes(&requests).len();
     let reads = requests
         .iter()
@@ -38,42 +38,42 @@ async fn an_installation_of_ten_objects_makes_few_requests() {
     // Names of objects are known from the watch: what is not there need not be asked for. Nobody watches Secrets, so
     // the records are listed.
     assert_eq!(reads, 1, "{requests:#?}");
-    stage.close().await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn where_secrets_are_watched_an_installation_reads_nothing() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}}\n";
     charts::write(
-        stage.charts.path(),
+        harness.charts.path(),
         "secret",
         "1.0.0",
         &[("secret.yaml", secret)],
     );
-    stage.create("first", "secret", json!({})).await;
-    stage.until_ready("first").await;
-    stage.wire.take();
-    stage.create("second", "secret", json!({})).await;
-    stage.until_ready("second").await;
-    let requests = stage.wire.take();
+    harness.create("first", "secret", json!({})).await;
+    harness.until_ready("first").await;
+    harness.connection.take_requests();
+    harness.create("second", "secret", json!({})).await;
+    harness.until_ready("second").await;
+    let requests = harness.connection.take_requests();
     let is_read = |request: &&String| request.starts_with("GET");
     assert_eq!(requests.iter().filter(is_read).count(), 0, "{requests:#?}");
-    stage.close().await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_removal_asks_for_the_records_and_is_done_once() {
-    let stage = Stage::new().await;
-    stage.create("first", "config", json!({})).await;
-    stage.until_ready("first").await;
-    stage.wire.take();
-    stage.delete("first").await;
-    stage.until_gone("first").await;
+    let harness = Harness::new().await;
+    harness.create("first", "config", json!({})).await;
+    harness.until_ready("first").await;
+    harness.connection.take_requests();
+    harness.delete("first").await;
+    harness.until_gone("first").await;
     // What is installed after it would come after a second removal.
-    stage.create("last", "config", json!({})).await;
-    stage.until_ready("last").await;
-    let requests = stage.wire.take();
+    harness.create("last", "config", json!({})).await;
+    harness.until_ready("last").await;
+    let requests = harness.connection.take_requests();
     let count = |request: &str| {
         requests
             .iter()
@@ -86,22 +86,22 @@ async fn a_removal_asks_for_the_records_and_is_done_once() {
     assert_eq!(count(&format!("GET {record}")), 1, "{requests:#?}");
     // No kinds went with it.
     assert_eq!(count("GET /version"), 0, "{requests:#?}");
-    stage.close().await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_look_that_finds_nothing_new_asks_and_writes_nothing() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     for name in ["one", "two", "three"] {
-        stage.create(name, "web", json!({})).await;
+        harness.create(name, "web", json!({})).await;
     }
     for name in ["one", "two", "three"] {
-        stage.until_ready(name).await;
-        stage.until_event(name, "Installed").await;
+        harness.until_ready(name).await;
+        harness.until_event(name, "Installed").await;
     }
-    stage.wire.take();
+    harness.connection.take_requests();
     for name in ["one", "two", "three"] {
-        stage
+        harness
             .patch(
                 name,
                 json!({"metadata": {"annotations": {"note": "touched"}}}),
@@ -109,9 +109,9 @@ async fn a_look_that_finds_nothing_new_asks_and_writes_nothing() {
             .await;
     }
     // A fourth one is installed after all looks at the others.
-    stage.create("last", "config", json!({})).await;
-    stage.until_ready("last").await;
-    let requests = stage.wire.take();
+    harness.create("last", "config", json!({})).await;
+    harness.until_ready("last").await;
+    let requests = harness.connection.take_requests();
     let about = |name: &str| {
         requests
             .iter()
@@ -121,31 +121,31 @@ async fn a_look_that_finds_nothing_new_asks_and_writes_nothing() {
     for name in ["/one", "/two", "/three"] {
         assert_eq!(about(name), 0, "{requests:#?}");
     }
-    stage.close().await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_start_over_ready_plugins_writes_nothing() {
-    let mut stage = Stage::new().await;
-    stage.create("base", "web", json!({})).await;
-    stage
+    let mut harness = Harness::new().await;
+    harness.create("base", "web", json!({})).await;
+    harness
         .create("app", "config", json!({"dependencies": [{"name": "base"}]}))
         .await;
-    stage.until_ready("app").await;
-    stage.until_event("app", "Installed").await;
-    stage.stop().await;
-    stage.wire.take();
-    stage.start(|_| {});
-    stage
+    harness.until_ready("app").await;
+    harness.until_event("app", "Installed").await;
+    harness.stop().await;
+    harness.connection.take_requests();
+    harness.start(|_| {});
+    harness
         .create("last", "config", json!({"dependencies": [{"name": "app"}]}))
         .await;
-    stage.until_ready("last").await;
-    let requests = stage.wire.take();
+    harness.until_ready("last").await;
+    let requests = harness.connection.take_requests();
     // The record of the last one is posted to all Secrets.
     let is_last = |request: &str| request.contains("last") || request.ends_with("/secrets");
     let others = writes(&requests)
         .into_iter()
         .filter(|request| !is_last(request));
     assert_eq!(others.count(), 0, "{requests:#?}");
-    stage.close().await;
+    harness.close().await;
 }

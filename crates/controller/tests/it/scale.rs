@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use outrigger_api::plugin::Phase;
+use outrigger_testing::embedded_api::charts;
 use serde_json::json;
 
-use crate::charts;
-use crate::stage::Stage;
+use crate::harness::Harness;
 
 fn ten() -> String {
     let maps = (0..10).map(|number| {
@@ -15,16 +15,21 @@ fn ten() -> String {
     maps.collect()
 }
 
-async fn until_all_ready(stage: &Stage, names: &[String]) {
+async fn until_all_ready(harness: &Harness, names: &[String]) {
     for name in names {
-        stage.until_ready(name).await;
+        harness.until_ready(name).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn plugins_of_ten_objects_are_installed_with_few_writes() {
-    let stage = Stage::new().await;
-    charts::write(stage.charts.path(), "ten", "1.0.0", &[("ten.yaml", &ten())]);
+    let harness = Harness::new().await;
+    charts::write(
+        harness.charts.path(),
+        "ten",
+        "1.0.0",
+        &[("ten.yaml", &ten())],
+    );
     let count = std::env::var("OUTRIGGER_SCALE")
         .ok()
         .and_then(|text| text.parse().ok());
@@ -33,15 +38,15 @@ async fn plugins_of_ten_objects_are_installed_with_few_writes() {
         .collect();
     let began = Instant::now();
     for name in &names {
-        stage.create(name, "ten", json!({})).await;
+        harness.create(name, "ten", json!({})).await;
     }
-    until_all_ready(&stage, &names).await;
+    until_all_ready(&harness, &names).await;
     println!(
         "{} plugins of 10 objects: {:?}",
         names.len(),
         began.elapsed()
     );
-    let requests = stage.wire.take();
+    let requests = harness.connection.take_requests();
     let statuses = requests
         .iter()
         .filter(|request| request.ends_with("/status"))
@@ -53,13 +58,13 @@ async fn plugins_of_ten_objects_are_installed_with_few_writes() {
         .filter(|request| request.starts_with("POST /api/v1"))
         .count();
     assert_eq!(records, names.len());
-    stage.close().await;
+    harness.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_chain_of_thirty_is_walked_by_events() {
     // With these pauses nothing would ever happen if something were polled.
-    let stage = Stage::with(|options| {
+    let harness = Harness::with(|options| {
         options.backoff.first = std::time::Duration::from_mins(10);
         options.backoff.longest = options.backoff.first;
     })
@@ -71,13 +76,13 @@ async fn a_chain_of_thirty_is_walked_by_events() {
         };
         let spec = json!({"dependencies": dependencies});
         if number > 0 {
-            stage.create(&format!("p{number}"), "config", spec).await;
+            harness.create(&format!("p{number}"), "config", spec).await;
         }
     }
-    stage.until_phase("p1", Phase::Waiting).await;
+    harness.until_phase("p1", Phase::Waiting).await;
     let began = Instant::now();
-    stage.create("p0", "config", json!({})).await;
-    stage.until_ready("p29").await;
+    harness.create("p0", "config", json!({})).await;
+    harness.until_ready("p29").await;
     println!("a chain of 30: {:?}", began.elapsed());
-    stage.close().await;
+    harness.close().await;
 }

@@ -1,14 +1,14 @@
 //! Each trouble that users meet is told twice, in the status and in an event, in words that say what it is about.
 
+use outrigger_testing::embedded_api::charts;
 use serde_json::{Value, json};
 
-use crate::charts;
-use crate::stage::Stage;
+use crate::harness::Harness;
 
 /// The words that must be in the status with the reason, and in the event.
-async fn told(stage: &Stage, name: &str, reason: &str, event: &str, words: &[&str]) {
-    let message = stage.until_reason(name, reason).await;
-    let note = stage.until_event(name, event).await;
+async fn told(harness: &Harness, name: &str, reason: &str, event: &str, words: &[&str]) {
+    let message = harness.until_reason(name, reason).await;
+    let note = harness.until_event(name, event).await;
     for word in words {
         assert!(message.contains(word), "{word} in the status: {message}");
         assert!(note.contains(word), "{word} in the event: {note}");
@@ -17,122 +17,127 @@ async fn told(stage: &Stage, name: &str, reason: &str, event: &str, words: &[&st
 
 #[tokio::test]
 async fn a_missing_chart_names_what_is_near() {
-    let stage = Stage::new().await;
-    stage.create("web", "wbe", json!({})).await;
+    let harness = Harness::new().await;
+    harness.create("web", "wbe", json!({})).await;
     let words = ["wbe", "web"];
-    told(&stage, "web", "ChartNotFound", "Failed", &words).await;
-    stage.close().await;
+    told(&harness, "web", "ChartNotFound", "Failed", &words).await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_bad_version_range_is_quoted() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     let spec = json!({"version": ">=1.x.y, <<2"});
-    stage.create("web", "config", spec).await;
+    harness.create("web", "config", spec).await;
     let words = [">=1.x.y, <<2"];
-    told(&stage, "web", "InvalidSpec", "Refused", &words).await;
-    stage.close().await;
+    told(&harness, "web", "InvalidSpec", "Refused", &words).await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_cycle_is_walked_once_around() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     for (name, needs) in [("a", "b"), ("b", "c"), ("c", "a")] {
         let spec = json!({"dependencies": [{"name": needs}]});
-        stage.create(name, "config", spec).await;
+        harness.create(name, "config", spec).await;
     }
     for name in ["a", "b", "c"] {
         let words = ["depends on itself", "a", "b", "c", " -> "];
-        told(&stage, name, "DependencyCycle", "Refused", &words).await;
+        told(&harness, name, "DependencyCycle", "Refused", &words).await;
     }
-    stage.close().await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_missing_secret_is_waited_for_by_name_and_its_content_is_not_told() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     let spec =
         json!({"valuesFrom": [{"kind": "Secret", "name": "passwords", "key": "values.yaml"}]});
-    stage.create("web", "config", spec).await;
+    harness.create("web", "config", spec).await;
     let words = ["Secret passwords"];
-    told(&stage, "web", "ValuesMissing", "Waiting", &words).await;
+    told(&harness, "web", "ValuesMissing", "Waiting", &words).await;
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "passwords"},
         "stringData": {"values.yaml": "text: [hunter2"},
     });
     let secret = serde_json::from_value(secret).unwrap();
-    let secrets = stage.objects("v1", "Secret");
+    let secrets = harness.objects("v1", "Secret");
     secrets.create(&Default::default(), &secret).await.unwrap();
     let words = ["Secret passwords", "values.yaml"];
-    told(&stage, "web", "BadValues", "Failed", &words).await;
-    let whole = serde_json::to_string(&stage.get("web").await).unwrap();
+    told(&harness, "web", "BadValues", "Failed", &words).await;
+    let whole = serde_json::to_string(&harness.get("web").await).unwrap();
     assert!(!whole.contains("hunter2"), "{whole}");
-    let events = stage.events("web").await;
+    let events = harness.events("web").await;
     assert!(!format!("{events:?}").contains("hunter2"), "{events:?}");
-    stage.close().await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_schema_violation_names_the_value() {
-    let stage = Stage::new().await;
-    let folder = stage.charts.path();
+    let harness = Harness::new().await;
+    let folder = harness.charts.path();
     charts::write(
         folder,
         "strict",
         "1.0.0",
-        &[("config.yaml", charts::CONFIG)],
+        &[("config.yaml", charts::CONFIG_MAP)],
     );
     let schema = r#"{"type": "object", "properties": {"text": {"type": "string"}}}"#;
     fs_err::write(folder.join("strict/values.schema.json"), schema).unwrap();
     let spec = json!({"values": {"text": 5}});
-    stage.create("strict", "strict", spec).await;
+    harness.create("strict", "strict", spec).await;
     let words = ["text", "string"];
-    told(&stage, "strict", "RenderFailed", "Failed", &words).await;
-    stage.close().await;
+    told(&harness, "strict", "RenderFailed", "Failed", &words).await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn an_immutable_field_is_named_before_anything_is_changed() {
-    let stage = Stage::new().await;
-    let map = format!("{}---\n{}", charts::CONFIG, charts::DEPLOYMENT);
+    let harness = Harness::new().await;
+    let map = format!("{}---\n{}", charts::CONFIG_MAP, charts::DEPLOYMENT);
     let map = map.replace(
         "matchLabels: {app: {{ .Release.Name }}}",
         "matchLabels: {app: {{ .Values.app | default .Release.Name }}}",
     );
-    charts::write(stage.charts.path(), "fixed", "1.0.0", &[("all.yaml", &map)]);
-    stage.create("web", "fixed", json!({})).await;
-    stage.until_ready("web").await;
+    charts::write(
+        harness.charts.path(),
+        "fixed",
+        "1.0.0",
+        &[("all.yaml", &map)],
+    );
+    harness.create("web", "fixed", json!({})).await;
+    harness.until_ready("web").await;
     let change = json!({"spec": {"values": {"app": "other", "text": "changed"}}});
-    stage.patch("web", change).await;
+    harness.patch("web", change).await;
     let words = ["Deployment", "web", "spec.selector"];
-    told(&stage, "web", "Refused", "Failed", &words).await;
-    assert_eq!(stage.text("web").await.as_deref(), Some("hello"));
-    stage.close().await;
+    told(&harness, "web", "Refused", "Failed", &words).await;
+    assert_eq!(harness.text("web").await.as_deref(), Some("hello"));
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn missing_rights_name_who_lacks_them() {
-    let stage = Stage::new().await;
+    let harness = Harness::new().await;
     let account = json!({
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "limited"},
     });
     let account = serde_json::from_value(account).unwrap();
-    let accounts = stage.objects("v1", "ServiceAccount");
+    let accounts = harness.objects("v1", "ServiceAccount");
     accounts
         .create(&Default::default(), &account)
         .await
         .unwrap();
     let spec = json!({"serviceAccountName": "limited"});
-    stage.create("web", "config", spec).await;
+    harness.create("web", "config", spec).await;
     let words = ["system:serviceaccount:default:limited", "secrets"];
-    told(&stage, "web", "Forbidden", "Failed", &words).await;
-    stage.close().await;
+    told(&harness, "web", "Forbidden", "Failed", &words).await;
+    harness.close().await;
 }
 
 #[tokio::test]
 async fn a_repository_that_lies_about_a_digest_is_told_with_both_digests() {
-    let stage = Stage::new().await;
-    let folder = stage.charts.path().join("lying");
+    let harness = Harness::new().await;
+    let folder = harness.charts.path().join("lying");
     fs_err::create_dir(&folder).unwrap();
     fs_err::write(folder.join("web-1.0.0.tgz"), b"not what was promised").unwrap();
     let promised = "0".repeat(64);
@@ -144,8 +149,8 @@ async fn a_repository_that_lies_about_a_digest_is_told_with_both_digests() {
     });
     fs_err::write(folder.join("index.yaml"), index.to_string()).unwrap();
     let spec: Value = json!({"repo": format!("file://{}", folder.display())});
-    stage.create("web", "web", spec).await;
+    harness.create("web", "web", spec).await;
     let words = [promised.as_str(), "web-1.0.0.tgz"];
-    told(&stage, "web", "DigestMismatch", "Failed", &words).await;
-    stage.close().await;
+    told(&harness, "web", "DigestMismatch", "Failed", &words).await;
+    harness.close().await;
 }

@@ -2,16 +2,9 @@
 
 use std::sync::Arc;
 
-use outrigger_chart::{Chart, File, Profile, from_files};
-
-pub(crate) const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\nappVersion: '7'\n";
-
-/// A chart of these files, besides `Chart.yaml`.
-pub(crate) fn chart(files: &[(&str, &str)]) -> Arc<Chart> {
-    let mut all = vec![File::new("Chart.yaml", CHART)];
-    all.extend(files.iter().map(|(name, text)| File::new(*name, *text)));
-    Arc::new(from_files(all, Profile::Helm4, &mut |_| {}).unwrap())
-}
+use outrigger_chart::Chart;
+use outrigger_testing::embedded_api::charts::DEPLOYMENT;
+pub(crate) use outrigger_testing::embedded_api::charts::load as chart;
 
 /// A ConfigMap, a Secret, a Service and a Deployment; each can be switched off by its value.
 pub(crate) fn web() -> Arc<Chart> {
@@ -20,12 +13,12 @@ pub(crate) fn web() -> Arc<Chart> {
             "values.yaml",
             "replicas: 1\nimage: nginx:1\nmap: one\nsecret: true\nservice: true\n",
         ),
-        ("templates/objects.yaml", WEB),
+        ("templates/objects.yaml", &format!("{OBJECTS}{DEPLOYMENT}")),
         ("templates/NOTES.txt", "Revision {{ .Release.Revision }}"),
     ])
 }
 
-const WEB: &str = r"
+const OBJECTS: &str = r"
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: {{ .Release.Name }}-map}
@@ -51,27 +44,6 @@ spec:
   ports: [{port: 80}]
 ---
 {{- end }}
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: {{ .Release.Name }}
-  {{- with .Values.simulate }}
-  annotations: {outrigger.dev/simulate: {{ . }}}
-  {{- end }}
-spec:
-  replicas: {{ .Values.replicas }}
-  selector: {matchLabels: {app: {{ .Release.Name }}}}
-  template:
-    metadata:
-      labels: {app: {{ .Release.Name }}}
-      {{- with .Values.simulate }}
-      annotations: {outrigger.dev/simulate: {{ . }}}
-      {{- end }}
-    spec:
-      containers:
-      - name: web
-        image: {{ .Values.image }}
-        ports: [{containerPort: 80}]
 ";
 
 /// All objects of [`web`].

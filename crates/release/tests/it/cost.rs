@@ -20,10 +20,10 @@ data: {text: {{ if eq $i 0 }}{{ $.Values.v | quote }}{{ else }}same{{ end }}}
 async fn an_object_costs_one_read_and_one_write_and_nothing_more() {
     let stage = Stage::open().await;
     let chart = chart(&[("templates/maps.yaml", MAPS)]);
-    let (cluster, line) = stage.counting();
+    let (cluster, connection) = stage.recording();
     let options = Options::default();
     cluster.capabilities().await.unwrap();
-    line.sent();
+    connection.take_requests();
     let run = |v: &'static str| {
         let (cluster, chart, options, id) = (&cluster, &chart, &options, &stage.id);
         async move {
@@ -34,8 +34,12 @@ async fn an_object_costs_one_read_and_one_write_and_nothing_more() {
         }
     };
     run("1").await;
-    let sent = line.sent();
-    let count = |verb: &str| sent.iter().filter(|line| line.starts_with(verb)).count();
+    let sent = connection.take_requests();
+    let count = |verb: &str| {
+        sent.iter()
+            .filter(|request| request.starts_with(verb))
+            .count()
+    };
     // One list of records and ten reads; one record, ten objects, and the record once more.
     assert_eq!(
         (
@@ -49,13 +53,17 @@ async fn an_object_costs_one_read_and_one_write_and_nothing_more() {
         "{sent:#?}"
     );
     run("1").await;
-    let sent = line.sent();
+    let sent = connection.take_requests();
     // Nothing to do: the records, the objects, and no write.
     assert_eq!(sent.len(), 12, "{sent:#?}");
-    assert!(sent.iter().all(|line| line.starts_with("GET")));
+    assert!(sent.iter().all(|request| request.starts_with("GET")));
     run("2").await;
-    let sent = line.sent();
-    let count = |verb: &str| sent.iter().filter(|line| line.starts_with(verb)).count();
+    let sent = connection.take_requests();
+    let count = |verb: &str| {
+        sent.iter()
+            .filter(|request| request.starts_with(verb))
+            .count()
+    };
     // One object changed: one write for it, three for records.
     assert_eq!(
         (count("PATCH"), count("POST"), count("PUT")),

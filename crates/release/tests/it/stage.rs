@@ -1,26 +1,18 @@
-//! What the tests stand on: a server, a cluster, and connections that break.
+//! The fixture of most tests: an embedded API server, a cluster on it, and connections that fail.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
-use jiff::Timestamp;
-use kube::Client;
-use kube::client::Body;
+use http::Request;
 use outrigger_apiserver::server::{self, Server};
-use outrigger_apiserver::simulate;
 use outrigger_chart::Chart;
 use outrigger_release::{
     Cluster, Failure, Options, Outcome, Plan, Progress, Refusal, ReleaseId, Rendering, execute,
     observe, past, plan, render,
 };
+use outrigger_testing::embedded_api::{self, Connection, Fault, Loss};
 use serde_json::{Map, Value};
-use tokio::sync::Notify;
 
 /// A server with one cluster on it.
 pub(crate) struct Stage {
@@ -31,16 +23,11 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) async fn open() -> Self {
-        let server = Server::open(server::Options::in_memory()).await.unwrap();
-        server.run_controllers();
-        server.simulate_workloads(simulate::Options {
-            delay: Duration::from_millis(2),
-            now: Timestamp::now,
-        });
-        let client = Client::new(server.service(), "default");
+        let server = embedded_api::start(Duration::from_millis(2)).await;
+        let cluster = Cluster::new(embedded_api::client(&server));
         Self {
             server,
-            cluster: Cluster::new(client),
+            cluster,
             id: ReleaseId::new("default", "web"),
         }
     }
@@ -53,24 +40,18 @@ impl Stage {
         self.server.close().await;
     }
 
-    /// A cluster whose connection breaks after so many requests.
-    pub(crate) fn dying(&self, requests: usize, at: Death) -> (Cluster, Arc<Line>) {
-        let line = Arc::new(Line {
-            left: AtomicUsize::new(requests),
-            at,
-            died: Notify::new(),
-            log: Mutex::new(Vec::new()),
-        });
-        let service = Dying {
-            inner: self.service(),
-            line: Arc::clone(&line),
-        };
-        (Cluster::new(Client::new(service, "default")), line)
+    /// A cluster whose requests hang after `requests` have succeeded.
+    pub(crate) fn hanging(&self, requests: usize, loss: Loss) -> (Cluster, Connection) {
+        let (cluster, connection) = self.recording();
+        let after = requests;
+        connection.inject(Fault::Hang { after, loss });
+        (cluster, connection)
     }
 
-    /// A cluster whose requests are written down.
-    pub(crate) fn counting(&self) -> (Cluster, Arc<Line>) {
-        self.dying(usize::MAX, Death::BeforeTheServer)
+    /// A cluster whose requests are recorded.
+    pub(crate) fn recording(&self) -> (Cluster, Connection) {
+        let connection = Connection::new(&self.server);
+        (Cluster::new(connection.client()), connection)
     }
 
     /// The names of all objects in the namespace that a release can have, without those of the server.
@@ -184,67 +165,4 @@ pub(crate) async fn deploy(
 ) -> Result<Outcome, Failure> {
     let plan = plan_for(cluster, id, chart, values, options).await??;
     execute(cluster, plan, options, progress).await
-}
-
-/// What breaks when a connection does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Death {
-    /// The last request never gets to the server.
-    BeforeTheServer,
-    /// The server does what the last request says, and nobody hears of it.
-    AfterTheServer,
-}
-
-/// A connection, what went over it, and when it breaks.
-pub(crate) struct Line {
-    left: AtomicUsize,
-    at: Death,
-    pub(crate) died: Notify,
-    pub(crate) log: Mutex<Vec<String>>,
-}
-
-impl Line {
-    /// What was sent since this was asked last.
-    pub(crate) fn sent(&self) -> Vec<String> {
-        std::mem::take(&mut self.log.lock().unwrap())
-    }
-}
-
-#[derive(Clone)]
-struct Dying {
-    inner: server::Service,
-    line: Arc<Line>,
-}
-
-impl tower_service::Service<Request<Body>> for Dying {
-    type Response = Response<server::Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let line = Arc::clone(&self.line);
-        let service = self.inner.clone();
-        Box::pin(async move {
-            let is_last = line
-                .left
-                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
-                    left.checked_sub(1)
-                })
-                .is_err();
-            let entry = format!("{} {}", request.method(), request.uri());
-            line.log.lock().unwrap().push(entry);
-            if !is_last {
-                return Ok(service.answer(request).await);
-            }
-            if line.at == Death::AfterTheServer {
-                service.answer(request).await;
-            }
-            line.died.notify_one();
-            std::future::pending().await
-        })
-    }
 }

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use outrigger_chart::Chart;
 use outrigger_release::{Cluster, Options};
+use outrigger_testing::embedded_api::Loss;
 use serde_json::{Value, json};
 
 use crate::charts::{WEB_OBJECTS, chart, hook, web};
-use crate::stage::{Death, Stage, deploy};
-
-const DEATHS: [Death; 2] = [Death::BeforeTheServer, Death::AfterTheServer];
+use crate::stage::{Stage, deploy};
 
 /// What is there before the run that is killed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,19 +38,19 @@ async fn at_each_request(
     after: impl AsyncFn(&Stage, &str),
 ) {
     let stage = Stage::open().await;
-    for death in DEATHS {
+    for loss in [Loss::Request, Loss::Response] {
         for requests in 0.. {
             match before {
                 Before::Nothing => {}
                 Before::Begun => begin(&stage, chart).await,
                 Before::Installed => install(&stage.cluster, &stage, chart, &json!({})).await,
             }
-            let (cluster, line) = stage.dying(requests, death);
+            let (cluster, connection) = stage.hanging(requests, loss);
             let is_done = tokio::select! {
                 () = Box::pin(run(&cluster, &stage)) => true,
-                () = line.died.notified() => false,
+                () = connection.fault_hit() => false,
             };
-            after(&stage, &format!("{death:?} {requests}")).await;
+            after(&stage, &format!("{loss:?} lost after {requests}")).await;
             clear(&stage).await;
             if is_done {
                 break;
@@ -77,11 +76,11 @@ async fn install(cluster: &Cluster, stage: &Stage, chart: &Arc<Chart>, values: &
 /// Kills an installation as soon as its record is there.
 async fn begin(stage: &Stage, chart: &Arc<Chart>) {
     for requests in 0.. {
-        let (cluster, line) = stage.dying(requests, Death::AfterTheServer);
+        let (cluster, connection) = stage.hanging(requests, Loss::Response);
         let values = json!({});
         tokio::select! {
             () = Box::pin(install(&cluster, stage, chart, &values)) => {}
-            () = line.died.notified() => {}
+            () = connection.fault_hit() => {}
         }
         if !stage.statuses().await.is_empty() {
             return;

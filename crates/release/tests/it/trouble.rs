@@ -8,7 +8,7 @@ use outrigger_apiserver::auth::Identity;
 use outrigger_release::{Cluster, Error, Failure, Options, Refusal, execute};
 use serde_json::json;
 
-use crate::charts::{CHART, WEB_OBJECTS, chart, web};
+use crate::charts::{WEB_OBJECTS, chart, web};
 use crate::stage::{Stage, deploy, plan_for};
 
 const MAP: &str = "/api/v1/namespaces/default/configmaps/web-map";
@@ -81,14 +81,7 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: far, annotations: {helm.sh/hook: pre-install}}
 ";
-    let with = |extra| {
-        let chart_yaml = ("Chart.yaml", CHART);
-        chart(&[
-            chart_yaml,
-            ("templates/far.yaml", far),
-            ("templates/more.yaml", extra),
-        ])
-    };
+    let with = |extra| chart(&[("templates/far.yaml", far), ("templates/more.yaml", extra)]);
     let stage = Stage::open().await;
     let options = Options::default();
     let failure = stage

@@ -1,43 +1,36 @@
 //! A server, a controller and charts: what most tests need.
 
-use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt as _;
-use http::{Request, Response};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube::client::Body;
 use kube::core::{DynamicObject, GroupVersionKind};
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::plugin::{Phase, Plugin};
-use outrigger_apiserver::server::{self, Server};
-use outrigger_apiserver::simulate;
+use outrigger_apiserver::server::Server;
 use outrigger_controller::{Backoff, Options, definitions};
+use outrigger_testing::embedded_api::{self, Connection, charts};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-
-use crate::charts;
 
 /// Nothing takes this long unless it is broken.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
 
 /// A server with a controller at work.
-pub(crate) struct Stage {
+pub(crate) struct Harness {
     pub(crate) server: Server,
     pub(crate) client: Client,
     pub(crate) charts: tempfile::TempDir,
-    pub(crate) wire: Wire,
+    /// The connection of the controller.
+    pub(crate) connection: Connection,
     stop: Arc<Notify>,
     controller: Option<JoinHandle<()>>,
 }
 
-impl Stage {
+impl Harness {
     /// A server with the charts `config` and `web`, and a controller.
     pub(crate) async fn new() -> Self {
         Self::with(|_| {}).await
@@ -45,9 +38,9 @@ impl Stage {
 
     pub(crate) async fn with(change: impl FnOnce(&mut Options)) -> Self {
         let options = options(change);
-        let mut stage = Self::defined(options.compat).await;
-        stage.run(options);
-        stage
+        let mut harness = Self::defined(options.compat).await;
+        harness.run(options);
+        harness
     }
 
     pub(crate) async fn without_controller() -> Self {
@@ -57,26 +50,26 @@ impl Stage {
     /// A server that knows our kinds and, if wanted, those of others.
     async fn defined(compat: bool) -> Self {
         let server = open().await;
-        let client = Client::new(server.service(), "default");
+        let client = embedded_api::client(&server);
         definitions::install(&client, compat).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         charts::write(
             folder.path(),
             "config",
             "1.0.0",
-            &[("config.yaml", charts::CONFIG)],
+            &[("config.yaml", charts::CONFIG_MAP)],
         );
         charts::write(
             folder.path(),
             "web",
             "1.2.3",
             &[
-                ("config.yaml", charts::CONFIG),
+                ("config.yaml", charts::CONFIG_MAP),
                 ("web.yaml", charts::DEPLOYMENT),
             ],
         );
         Self {
-            wire: Wire::new(server.service()),
+            connection: Connection::new(&server),
             server,
             client,
             charts: folder,
@@ -91,7 +84,7 @@ impl Stage {
     }
 
     fn run(&mut self, options: Options) {
-        let client = Client::new(self.wire.clone(), "default");
+        let client = self.connection.client();
         self.stop = Arc::new(Notify::new());
         let stop = Arc::clone(&self.stop);
         let shutdown = async move { stop.notified().await };
@@ -347,7 +340,7 @@ fn options(change: impl FnOnce(&mut Options)) -> Options {
     options
 }
 
-/// A controller beside the one of the stage.
+/// A controller beside the one of the harness.
 pub(crate) struct Running {
     stop: Arc<Notify>,
     controller: JoinHandle<()>,
@@ -362,13 +355,7 @@ impl Running {
 
 /// A server whose workloads become ready quickly.
 pub(crate) async fn open() -> Server {
-    let server = Server::open(server::Options::in_memory()).await.unwrap();
-    server.run_controllers();
-    server.simulate_workloads(simulate::Options {
-        delay: Duration::from_millis(5),
-        ..simulate::Options::default()
-    });
-    server
+    embedded_api::start(Duration::from_millis(5)).await
 }
 
 pub(crate) fn objects(client: &Client, api_version: &str, kind: &str) -> Api<DynamicObject> {
@@ -386,95 +373,5 @@ fn merge(base: &mut Value, top: Value) {
             }
         }
         (base, top) => *base = top,
-    }
-}
-
-/// The way to the server, which counts and can be cut.
-#[derive(Clone)]
-pub(crate) struct Wire {
-    service: server::Service,
-    is_cut: Arc<AtomicBool>,
-    /// Writes that are still let through.
-    writes: Arc<AtomicUsize>,
-    /// A write was not let through.
-    refused: Arc<Notify>,
-    log: Arc<Mutex<Vec<String>>>,
-}
-
-impl Wire {
-    pub(crate) fn new(service: server::Service) -> Self {
-        Self {
-            service,
-            is_cut: Arc::default(),
-            writes: Arc::new(AtomicUsize::new(usize::MAX)),
-            refused: Arc::default(),
-            log: Arc::default(),
-        }
-    }
-
-    /// Lets only some more writes through.
-    pub(crate) fn allow(&self, writes: usize) {
-        // What was refused before is of no interest any more.
-        let _ = self.refused.notified().now_or_never();
-        self.writes.store(writes, Ordering::SeqCst);
-    }
-
-    /// Waits until a write is not let through.
-    pub(crate) async fn refused(&self) {
-        self.refused.notified().await;
-    }
-
-    fn lets_write(&self) -> bool {
-        let order = Ordering::SeqCst;
-        let left = self
-            .writes
-            .try_update(order, order, |left| left.checked_sub(1));
-        left.is_ok()
-    }
-
-    /// From now on the server cannot be reached, or can again.
-    pub(crate) fn cut(&self, is_cut: bool) {
-        self.is_cut.store(is_cut, Ordering::SeqCst);
-    }
-
-    /// The requests since the last time: method and path.
-    pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.log.lock().unwrap())
-    }
-}
-
-impl tower_service::Service<Request<Body>> for Wire {
-    type Response = Response<server::Body>;
-    type Error = std::io::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
-
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let is_write = request.method() != http::Method::GET;
-        let is_refused = is_write && !self.lets_write();
-        if is_refused {
-            self.refused.notify_one();
-        }
-        if is_refused || self.is_cut.load(Ordering::SeqCst) {
-            return Box::pin(async { Err(std::io::Error::other("the server is away")) });
-        }
-        let uri = request.uri();
-        let is_watch = uri
-            .query()
-            .is_some_and(|query| query.contains("watch=true"));
-        let method = if is_watch {
-            "WATCH".to_owned()
-        } else {
-            request.method().to_string()
-        };
-        self.log
-            .lock()
-            .unwrap()
-            .push(format!("{method} {}", uri.path()));
-        let answer = tower_service::Service::call(&mut self.service, request);
-        Box::pin(async move { answer.await.map_err(|never: Infallible| match never {}) })
     }
 }
