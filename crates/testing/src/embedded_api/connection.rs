@@ -85,9 +85,10 @@ impl Connection {
     ) -> <server::Service as Service<Request<Body>>>::Future {
         let uri = request.uri();
         let query = uri.query().unwrap_or_default();
-        let method = match query.contains("watch=true") {
-            true => "WATCH",
-            false => request.method().as_str(),
+        let method = if query.contains("watch=true") {
+            "WATCH"
+        } else {
+            request.method().as_str()
         };
         lock(&self.state.requests).push(format!("{method} {}", uri.path()));
         self.service.call(request)
