@@ -1,7 +1,7 @@
 //! Executes actions on the release of a plugin. Each can be interrupted at any point and repeated.
 //!
-//! An action returns an outcome or an error, which the reconcile records; while it runs, [`Progress`] tells how far it
-//! has come.
+//! An action returns an outcome or an error, which the reconcile records. [`Progress`] shares the progress of a running
+//! action.
 
 mod inventory;
 mod progress;

@@ -19,8 +19,9 @@ use crate::queue::Queue;
 use crate::reconcile::{self, Outcome};
 use crate::references::ReferenceKind;
 use crate::release_ref::ClusterRef;
+use crate::task::AbortOnDrop;
 use crate::watch_event::WatchEvent;
-use crate::watches::{self, AbortOnDrop};
+use crate::watches;
 
 /// How long reconcile tasks may continue after a shutdown request.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
@@ -42,7 +43,7 @@ pub(crate) struct Controller {
     tasks: JoinSet<Outcome>,
     /// The plugin of each task.
     task_keys: HashMap<Id, Key>,
-    /// Tells the task of a plugin that the plugin changed.
+    /// Signals to the task of a plugin that the plugin changed.
     superseded: HashMap<Key, watch::Sender<bool>>,
     /// The plugin watches whose initial list is not complete.
     unsynced_namespaces: BTreeSet<Option<String>>,

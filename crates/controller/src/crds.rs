@@ -1,4 +1,4 @@
-//! Installs the CustomResourceDefinitions and waits until the server serves them.
+//! Installs the CRDs and waits until the server serves them.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub enum Error {
     TimedOut { name: String },
 }
 
-/// Applies our CustomResourceDefinitions and, with `compat`, those of KubeGems and TKEStack.
+/// Applies our CRDs and, with `compat`, those of KubeGems and TKEStack.
 pub async fn install(client: &Client, compat: bool) -> Result<(), Error> {
     let mut crds = outrigger_api::definitions();
     if compat {

@@ -381,7 +381,7 @@ pub(crate) fn assess_health(
         (true, false, _) => (Phase::Degraded, "Progressing"),
         (false, true, _) => (Phase::Failed, "Unhealthy"),
         (false, false, true) => (Phase::Failed, "Timeout"),
-        // After a timeout it stays Failed until it is healthy.
+        // After a timeout it remains Failed until it is healthy.
         (false, false, false) if before == Phase::Failed => (Phase::Failed, "Timeout"),
         (false, false, false) => (in_progress(before), "Progressing"),
     };

@@ -1,4 +1,4 @@
-//! The index of all plugins: applies watch events, and tells which plugins to reconcile because of them. Pure.
+//! The index of all plugins. Pure: applies watch events, and returns the plugins to reconcile because of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -18,7 +18,7 @@ pub struct Options {
     pub name: String,
     /// Identifies this process; must be unique.
     pub identity: String,
-    /// How long a leader that does not renew stays the leader.
+    /// How long a leader that does not renew the lease remains the leader.
     pub lease_duration: Duration,
     /// How often the leader renews, and the others try to acquire.
     pub retry_period: Duration,

@@ -40,6 +40,7 @@ mod repository_status;
 mod sources;
 mod status;
 mod target;
+mod task;
 mod values;
 mod version_range;
 mod watch_event;
@@ -103,7 +104,7 @@ impl Default for Options {
     }
 }
 
-/// Runs the controller until `shutdown` completes. The CustomResourceDefinitions must be installed.
+/// Runs the controller until `shutdown` completes. The CRDs must be installed.
 pub async fn run(client: Client, options: Options, shutdown: impl Future<Output = ()>) {
     let mut shutdown = std::pin::pin!(shutdown);
     let Some(election) = options.leader_election.clone() else {
@@ -141,10 +142,10 @@ async fn run_controller(client: Client, options: Options, stop: impl Future<Outp
     };
     let mirror = options.compat.then(|| {
         let mirror = mirror::run(client.clone(), options.now);
-        watches::spawn(mirror)
+        task::spawn(mirror)
     });
     let repository_status = repository_status::run(sources.clone(), options.clone());
-    let repository_status = watches::spawn(repository_status);
+    let repository_status = task::spawn(repository_status);
     let ctx = Context::new(client, options, sources, sender);
     Controller::new(ctx, receiver).run(stop).await;
     drop((mirror, repository_status));

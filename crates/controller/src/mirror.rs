@@ -1,8 +1,8 @@
 //! Mirrors objects of KubeGems and TKEStack: each becomes a Plugin that it owns, and the status of the Plugin is
 //! translated back.
 //!
-//! One mirror per kind, which runs while the CustomResourceDefinition of the kind exists. When an object is deleted, the
-//! garbage collector of the cluster deletes its Plugin.
+//! One mirror per kind, which runs while the CRD of the kind exists. When an object is deleted, the garbage collector of
+//! the cluster deletes its Plugin.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub(crate) async fn run(client: Client, now: fn() -> Timestamp) {
     futures::future::join_all(mirrors).await;
 }
 
-/// Runs the mirror of a kind while its CustomResourceDefinition exists.
+/// Runs the mirror of a kind while its CRD exists.
 async fn run_while_defined(client: Client, kind: Foreign, now: fn() -> Timestamp) {
     let resource = kind.resource();
     let name = format!("{}.{}", resource.plural, resource.group);

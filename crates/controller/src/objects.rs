@@ -1,6 +1,6 @@
 //! The observed state of the objects of all releases: whether they exist, are healthy, and are still as applied.
 //!
-//! Filled by watches ([`crate::watches`]). Of each object only its health, its resource version and a digest of the
+//! Filled by the object watches. Of each object only its health, its resource version and a digest of the
 //! applied fields are kept.
 
 use std::collections::{HashMap, HashSet};

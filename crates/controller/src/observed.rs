@@ -24,7 +24,7 @@ pub(crate) struct Observed {
     pub(crate) dependents: Vec<Dependent>,
     pub(crate) objects: ObservedObjects,
     pub(crate) retry: RetryState,
-    /// Whether the ConfigMaps and Secrets that it references are unchanged since they were read.
+    /// Whether each ConfigMap and Secret that it references is unchanged since it was read.
     pub(crate) are_references_current: bool,
     pub(crate) now: Instant,
 }

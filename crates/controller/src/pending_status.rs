@@ -175,7 +175,7 @@ impl PendingStatus {
         self.set_condition(ConditionUpdate::mark_false(READY, cause.reason, message));
     }
 
-    /// Reports that the cluster or the repository did not respond. A plugin that is Ready stays so.
+    /// Reports that the cluster or the repository did not respond. A Ready plugin remains Ready.
     pub(crate) fn mark_unreachable(&mut self, condition: &'static str, cause: &Cause) {
         if condition != READY {
             let update = ConditionUpdate::mark_unknown(condition, cause.reason, &*cause.message);

@@ -1,4 +1,4 @@
-//! Tracks the ConfigMaps and Secrets that plugins reference, and whether they changed since they were read.
+//! Tracks each ConfigMap and Secret that a plugin references, and whether it changed since it was read.
 
 use std::collections::{BTreeSet, HashMap};
 

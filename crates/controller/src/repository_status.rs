@@ -17,7 +17,7 @@ use crate::conditions::{self, ConditionUpdate, READY};
 use crate::error::{error_chain, with_hint};
 use crate::sources::{Error, Sources};
 use crate::status::{FIELD_MANAGER, merge_patch, patch_params};
-use crate::watches::{AbortOnDrop, spawn};
+use crate::task::{AbortOnDrop, spawn};
 
 /// Limits of what a status lists.
 const MAX_CHARTS: usize = 500;

@@ -18,13 +18,13 @@ use outrigger_api::repository::Repository;
 use outrigger_release::Presence;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::Sender;
-use tokio::task::AbortHandle;
 
 use crate::backoff::Backoff;
 use crate::objects::Kind;
 use crate::references::ReferenceKind;
 use crate::release_ref::ClusterRef;
 use crate::sources::Repositories;
+use crate::task::{AbortOnDrop, spawn};
 use crate::watch_event::{self, WatchEvent, WatchedObject};
 use crate::watches::presence::PresenceRecorder;
 
@@ -60,21 +60,6 @@ const BACKOFF: Backoff = Backoff {
     max: Duration::from_secs(2),
 };
 
-/// A handle to a task that is aborted when the handle is dropped.
-#[derive(Debug)]
-pub(crate) struct AbortOnDrop(AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// Spawns a task that is aborted when the handle is dropped.
-pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> AbortOnDrop {
-    AbortOnDrop(tokio::spawn(task).abort_handle())
-}
-
 /// Watches the plugins of one namespace, or of all.
 pub(crate) fn plugins(
     client: Client,
@@ -90,40 +75,36 @@ pub(crate) fn plugins(
         watcher(api, Config::default()),
         sender,
         move |event| {
-            let event = valid(event)?;
+            let event = deserialized(event)?;
             Some(WatchEvent::Plugin(namespace.clone(), event))
         },
     ))
 }
 
-/// Skips plugins that do not deserialize: their CustomResourceDefinition is not ours.
-fn valid(event: Event<DeserializeGuard<Plugin>>) -> Option<Event<Box<Plugin>>> {
-    let event = match event {
-        Event::Apply(DeserializeGuard(Err(invalid)))
-        | Event::InitApply(DeserializeGuard(Err(invalid)))
-        | Event::Delete(DeserializeGuard(Err(invalid))) => {
+/// Skips plugins that do not deserialize: their CRD is not ours.
+fn deserialized(event: Event<DeserializeGuard<Plugin>>) -> Option<Event<Box<Plugin>>> {
+    let deserialized = |DeserializeGuard(plugin): DeserializeGuard<Plugin>| match plugin {
+        Ok(mut plugin) => {
+            // Unused, and the larger half of a plugin.
+            plugin.metadata.managed_fields = None;
+            Some(Box::new(plugin))
+        }
+        Err(invalid) => {
             let name = invalid.metadata.name.as_deref();
             tracing::warn!(plugin = name, error = invalid.error, "plugin is not valid");
-            return None;
+            None
         }
-        event => watch_event::map(event, |DeserializeGuard(plugin)| plugin.ok().map(Box::new)),
     };
     Some(match event {
-        Event::Apply(plugin) => Event::Apply(without_managed_fields(plugin?)),
-        Event::Delete(plugin) => Event::Delete(without_managed_fields(plugin?)),
-        Event::InitApply(plugin) => Event::InitApply(without_managed_fields(plugin?)),
+        Event::Apply(plugin) => Event::Apply(deserialized(plugin)?),
+        Event::Delete(plugin) => Event::Delete(deserialized(plugin)?),
+        Event::InitApply(plugin) => Event::InitApply(deserialized(plugin)?),
         Event::Init => Event::Init,
         Event::InitDone => Event::InitDone,
     })
 }
 
-/// Managed fields are not used here, and are the larger half of a plugin.
-fn without_managed_fields(mut plugin: Box<Plugin>) -> Box<Plugin> {
-    plugin.metadata.managed_fields = None;
-    plugin
-}
-
-/// Watches the resource versions of the ConfigMaps or Secrets in a namespace.
+/// Watches the resource versions of each ConfigMap or Secret in a namespace.
 pub(crate) fn references(
     client: Client,
     kind: ReferenceKind,
@@ -175,11 +156,9 @@ pub(crate) fn objects(
         let Some(client) = client.await else { return };
         let resource = discover(&client, &kind).await;
         let managed = Config::default().labels(&format!("{MANAGED_BY}={HELM}"));
-        let is_metadata_only =
-            METADATA_ONLY.contains(&(kind.api_version.as_str(), kind.kind.as_str()));
-        let is_metadata_only = is_metadata_only && !has_health_rule;
+        let type_meta = (kind.api_version.as_str(), kind.kind.as_str());
         let name = kind.kind.clone();
-        if is_metadata_only {
+        if METADATA_ONLY.contains(&type_meta) && !has_health_rule {
             let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource);
             let config = if presence.is_some() {
                 Config::default()
@@ -215,7 +194,7 @@ pub(crate) fn objects(
     })
 }
 
-/// Discovers the resource of a kind. Retries until it is served: its CustomResourceDefinition may be new.
+/// Discovers the resource of a kind. Retries until it is served: its CRD may be new.
 async fn discover(client: &Client, kind: &Kind) -> ApiResource {
     let (group, version) = match kind.api_version.split_once('/') {
         Some((group, version)) => (group, version),

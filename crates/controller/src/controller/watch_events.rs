@@ -51,7 +51,11 @@ impl Controller {
                 listing.insert(Key::of(&plugin));
                 self.apply_plugin(*plugin);
             }
-            Event::InitDone => self.finish_plugin_listing(namespace),
+            Event::InitDone => {
+                let listing = self.plugin_listings.remove(&namespace);
+                self.unsynced_namespaces.remove(&namespace);
+                self.replace_plugins(namespace.as_deref(), listing.unwrap_or_default());
+            }
             Event::Apply(plugin) => self.apply_plugin(*plugin),
             Event::Delete(plugin) => {
                 let enqueued = self.index.delete(&Key::of(&plugin));
@@ -60,17 +64,16 @@ impl Controller {
         }
     }
 
-    fn finish_plugin_listing(&mut self, namespace: Option<String>) {
-        let mut keys = self.plugin_listings.remove(&namespace).unwrap_or_default();
-        if let Some(namespace) = &namespace {
+    /// Deletes the plugins of the namespace, or of all, that are not in the completed list.
+    fn replace_plugins(&mut self, namespace: Option<&str>, mut listed: BTreeSet<Key>) {
+        if let Some(namespace) = namespace {
             let others = self.index.keys();
-            keys.extend(others.filter(|key| key.namespace != *namespace).cloned());
+            listed.extend(others.filter(|key| key.namespace != namespace).cloned());
         }
-        let enqueued = self.index.retain(&keys);
+        let enqueued = self.index.retain(&listed);
         self.enqueue(enqueued);
         // The server may have been unreachable: plugins in backoff retry now.
         self.enqueue_all();
-        self.unsynced_namespaces.remove(&namespace);
         self.watch_all_objects();
         self.watch_references();
     }

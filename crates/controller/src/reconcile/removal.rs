@@ -35,7 +35,7 @@ impl Reconcile {
                 self.record_error(ReconcileError::Superseded);
                 return false;
             }
-            // The kubeconfig of the cluster is gone, so nothing can be uninstalled.
+            // The kubeconfig of the cluster no longer exists, so nothing can be uninstalled.
             Err(ReconcileError::Wait(cause)) => PluginEvent::warning(
                 "Orphaned",
                 format!("{}; objects left behind: {objects}", cause.message),

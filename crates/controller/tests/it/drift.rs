@@ -132,7 +132,7 @@ async fn fields_of_other_managers_are_not_drift() {
     harness.create("other", "config", json!({})).await;
     harness.until_ready("config").await;
     harness.until_ready("other").await;
-    let parameters = PatchParams::apply("somebody").force();
+    let parameters = PatchParams::apply("someone-else").force();
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}, "data": {"more": "x"}});
     harness
         .config_maps()

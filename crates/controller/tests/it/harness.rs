@@ -48,7 +48,7 @@ impl Harness {
         Self::start_server(false).await
     }
 
-    /// Starts a server with our CustomResourceDefinitions and, with `compat`, those of KubeGems and TKEStack.
+    /// Starts a server with our CRDs and, with `compat`, those of KubeGems and TKEStack.
     async fn start_server(compat: bool) -> Self {
         let server = start_server().await;
         let client = embedded_api::client(&server);
