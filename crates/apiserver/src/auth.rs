@@ -32,10 +32,10 @@ pub use identity::{
     service_account_name,
 };
 
-use crate::status::Status;
-use crate::store::Store;
 use credentials::digest;
 use index::{Decision, Index};
+use outrigger_apimachinery::status::Status;
+use outrigger_store::Store;
 use policy::Policy;
 use service_account::{Claims, Shown};
 

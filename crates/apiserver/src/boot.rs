@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use outrigger_apimachinery::status::Status;
+use outrigger_store::{Draft, MAX_OPERATIONS, Mutation, Operation, Resource, Scope};
 use serde_json::{Value, json};
 
 use crate::auth::bootstrap_objects;
 use crate::lifecycle::{definitions, namespaces};
 use crate::server::State;
-use crate::status::Status;
-use crate::store::{Draft, MAX_OPERATIONS, Mutation, Operation, Resource, Scope};
 use crate::verbs::store_failure;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];

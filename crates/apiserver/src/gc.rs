@@ -12,17 +12,17 @@ mod queue;
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-
-use crate::kinds::Kinds;
-use crate::local::Local;
-use crate::store::{Key, Scope, Store};
-use crate::watch::{Event, WatchEnd, Watcher};
 use act::Outcome;
 use graph::Graph;
 use observe::{Observer, Seen};
+use outrigger_builtin::kinds::Kinds;
+use outrigger_store::watch::{Event, WatchEnd, Watcher};
+use outrigger_store::{Key, Scope, Store};
 use queue::Queue;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::local::Local;
 
 /// Most objects that are acted on at a time. Many, so that their writes share a commit.
 const AT_ONCE: usize = 64;
@@ -67,7 +67,7 @@ impl Collector {
         local: &Local,
         store: &Store,
         kinds: &ServedKinds,
-    ) -> Result<(Self, Watcher), crate::watch::Expired> {
+    ) -> Result<(Self, Watcher), outrigger_store::watch::Expired> {
         let snapshot = store.snapshot();
         let watcher = store.watch(Scope::everything(), snapshot.revision())?;
         let mut graph = Graph::default();

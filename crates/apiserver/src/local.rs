@@ -2,6 +2,7 @@
 //!
 //! It says what it wants in terms of the API and is answered with objects or a [`Error::Refused`]. It does not retry.
 
+mod condition;
 mod path;
 mod watch;
 

@@ -5,10 +5,10 @@
 //! to Pods and nodes, and descriptions of parameters. The schemas of built-in kinds come from the caller, those of
 //! custom resources from their definitions.
 
+use outrigger_apimachinery::GroupVersion;
+use outrigger_builtin::kinds::{Kinds, Version};
 use serde_json::{Map, Value, json};
 use sha2::Digest as _;
-
-use crate::kinds::{GroupVersion, Kinds, Version};
 
 mod operation;
 mod paths;

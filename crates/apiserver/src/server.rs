@@ -28,8 +28,7 @@ use crate::auth::{StaticTokens, aggregate, token_secrets};
 use crate::boot;
 use crate::gc;
 use crate::local::Local;
-use crate::simulate;
-use crate::store::{self, Store};
+use outrigger_store::{self as store, Store};
 
 /// How a server is opened.
 #[derive(Debug, Clone)]
@@ -70,7 +69,14 @@ pub enum OpenError {
     #[error(transparent)]
     Credentials(#[from] crate::transport::CredentialsError),
     #[error("failed to write the objects that every cluster has")]
-    Boot(#[source] crate::status::Status),
+    Boot(#[source] outrigger_apimachinery::status::Status),
+}
+
+/// Simulated nodes. While a simulation is attached, the server stores webhook configurations that it cannot call, with
+/// a warning, instead of rejecting them.
+pub trait Simulation: std::fmt::Debug + Send + Sync {
+    /// The log of a container; none if the pod is not simulated. An empty name stands for the first container.
+    fn pod_log(&self, pod: &serde_json::Value, container: &str) -> Option<String>;
 }
 
 /// An open server. It goes on until [`Server::close`].
@@ -131,19 +137,22 @@ impl Server {
         self.spawn(gc::run(local, self.state.store.clone(), kinds, closed));
     }
 
-    /// Makes workloads seem to run. Not for a server whose pods run somewhere.
-    pub fn simulate_workloads(&self, options: simulate::Options) {
-        self.state.simulate();
-        let local = Local::new(self.service(), "simulation");
-        self.spawn(simulate::run(local, options, self.state.closed.clone()));
+    /// Declares that workloads are simulated. Not for a server whose pods run somewhere.
+    pub fn attach_simulation(&self, simulation: Arc<dyn Simulation>) {
+        self.state.attach_simulation(simulation);
+    }
+
+    /// Becomes true when the server closes.
+    pub fn closed(&self) -> watch::Receiver<bool> {
+        self.state.closed.clone()
     }
 
     pub fn store(&self) -> &Store {
         &self.state.store
     }
 
-    /// Runs a task until the server closes.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    /// Runs a task that [`Server::close`] waits for; the task ends itself when [`Server::closed`] becomes true.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.retain(|task| !task.is_finished());
         tasks.push(tokio::spawn(task));

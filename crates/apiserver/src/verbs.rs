@@ -29,8 +29,9 @@ pub(crate) use find::{Found, find};
 pub(crate) use names::{random_suffix, random_uid};
 pub(crate) use write::{store_failure, write_value};
 
+use outrigger_apimachinery::status::Status;
+
 use crate::negotiate::Answer;
-use crate::status::Status;
 
 /// Does what a request asks for.
 pub(crate) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kube::Client;
 use outrigger_apiserver::server::{Options, Server};
-use outrigger_apiserver::simulate;
+use outrigger_simulate as simulate;
 
 pub use connection::{Connection, Fault, Loss};
 
@@ -18,10 +18,11 @@ pub async fn start(delay: Duration) -> Server {
         .await
         .expect("an in-memory server always opens");
     server.run_controllers();
-    server.simulate_workloads(simulate::Options {
+    let options = simulate::Options {
         delay,
         ..simulate::Options::default()
-    });
+    };
+    simulate::start(&server, options);
     server
 }
 

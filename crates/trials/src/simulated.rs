@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
 use outrigger_apiserver::local::Local;
-use outrigger_apiserver::simulate;
+use outrigger_simulate as simulate;
 use tokio::sync::watch;
 use tower_service::Service;
 

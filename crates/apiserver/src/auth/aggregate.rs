@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use outrigger_store::watch::WatchEnd;
+use outrigger_store::{Object, Resource, Scope, Store};
 use serde_json::{Value, json};
 
 use super::service_account::text;
 use crate::local::{Local, Patch, Place};
-use crate::store::{Object, Resource, Scope, Store};
-use crate::watch::WatchEnd;
 
 /// Keeps gathered rules up to date until the store closes.
 pub async fn run(local: Local, store: Store) {

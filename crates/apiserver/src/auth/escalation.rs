@@ -1,5 +1,8 @@
 //! Nobody gives away rights that they do not have: the checks on roles and bindings that are written.
 
+use outrigger_apimachinery::status::Status;
+use outrigger_apimachinery::status::field::quote;
+use outrigger_builtin::kinds::Kind;
 use serde_json::Value;
 
 use super::Auth;
@@ -7,9 +10,6 @@ use super::identity::{Attributes, Identity, Target};
 use super::index::RoleRef;
 use super::rule::{Rule, missing, quoted_list};
 use super::service_account::text;
-use crate::kinds::Kind;
-use crate::status::Status;
-use crate::status::field::quote;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 

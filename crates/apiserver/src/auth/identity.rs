@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::status::authorization;
+use outrigger_apimachinery::status::authorization;
 
 /// Everybody who has shown who they are.
 pub const AUTHENTICATED: &str = "system:authenticated";

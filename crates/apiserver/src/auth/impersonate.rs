@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 
 use http::HeaderMap;
+use outrigger_apimachinery::status::Status;
+use outrigger_apimachinery::status::field::quote;
 
 use super::Auth;
 use super::identity::{
     ANONYMOUS, AUTHENTICATED, Attributes, Identity, MASTERS, Target, UNAUTHENTICATED,
     service_account_groups, split_node, split_service_account,
 };
-use crate::status::Status;
-use crate::status::field::quote;
 
 const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use outrigger_apimachinery::status::field::quote;
 use serde_json::Value;
 
 use super::identity::{Attributes, Identity, service_account_name};
 use super::rule::Rule;
-use crate::status::field::quote;
 
 /// What is known of all roles and bindings.
 #[derive(Debug, Default)]

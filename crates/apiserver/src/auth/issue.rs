@@ -2,6 +2,9 @@
 
 use aws_lc_rs::rand::fill;
 use jiff::Timestamp;
+use outrigger_apimachinery::status::Status;
+use outrigger_apimachinery::status::field::{Error, Path};
+use outrigger_apimachinery::{GroupKind, GroupResource};
 use serde_json::{Value, json};
 
 use super::Auth;
@@ -9,9 +12,6 @@ use super::credentials::ISSUER;
 use super::identity::service_account_name;
 use super::jwt;
 use super::service_account::{find, strings, text};
-use crate::kinds::{GroupKind, GroupResource};
-use crate::status::Status;
-use crate::status::field::{Error, Path};
 
 const KIND: GroupKind<'_> = GroupKind::new("authentication.k8s.io", "TokenRequest");
 const DEFAULT_SECONDS: i64 = 3600;
@@ -108,7 +108,7 @@ impl Auth {
         if what == "pod" {
             let pod: Value = serde_json::from_slice(object.bytes()).map_err(Status::internal)?;
             if text(&pod["spec"]["serviceAccountName"]) != account {
-                let account = crate::status::field::quote(account);
+                let account = outrigger_apimachinery::status::field::quote(account);
                 return Err(Status::bad_request(format!(
                     "cannot bind token for serviceaccount {account} to pod running with different serviceaccount name."
                 )));
@@ -130,7 +130,7 @@ impl Auth {
 }
 
 /// The node that a pod runs on; only its name if there is no such object.
-fn node_of(store: &crate::store::Store, name: &str) -> Option<(&'static str, Value)> {
+fn node_of(store: &outrigger_store::Store, name: &str) -> Option<(&'static str, Value)> {
     if name.is_empty() {
         return None;
     }

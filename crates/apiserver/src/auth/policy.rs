@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
+use outrigger_store::watch::{Event, Watcher};
+use outrigger_store::{Key, Object, Resource, Scope, Snapshot, Store};
 use serde_json::Value;
 
 use super::index::Index;
-use crate::store::{Key, Object, Resource, Scope, Snapshot, Store};
-use crate::watch::{Event, Watcher};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 

@@ -1,5 +1,8 @@
 //! Reviews: questions about rights and identities that are answered and forgotten.
 
+use outrigger_apimachinery::GroupKind;
+use outrigger_apimachinery::status::Status;
+use outrigger_apimachinery::status::field::{BadValue, Error, Path};
 use serde_json::{Map, Value, json};
 
 use super::Auth;
@@ -8,9 +11,6 @@ use super::index::together;
 use super::issue::seconds_text;
 use super::rule::Rule;
 use super::service_account::{strings, text};
-use crate::kinds::GroupKind;
-use crate::status::Status;
-use crate::status::field::{BadValue, Error, Path};
 
 impl Auth {
     /// Answers a review that `who` has sent: `object` with its status. None if `kind`, a plural name, is no review.

@@ -1,10 +1,10 @@
 //! One rule of a role: what it allows, and whether it covers another rule.
 
+use outrigger_apimachinery::status::field::quote;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::identity::{Attributes, Target};
-use crate::status::field::quote;
 
 /// Most rules that one is broken down to, and most that are told to be missing.
 const MAX_PARTS: usize = 10_000;

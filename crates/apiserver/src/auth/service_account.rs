@@ -1,13 +1,14 @@
 //! Tokens of service accounts: what they claim, and whether what they claim is still so.
 
+use std::sync::Arc;
+
+use outrigger_store::{Object, Resource, Store};
 use serde_json::{Value, json};
 
 use super::credentials::{ISSUER, SigningKey};
 use super::identity::{Identity, service_account_name, split_service_account};
 use super::jwt;
 use super::rule::quoted_list;
-use crate::store::{Object, Resource, Store};
-use std::sync::Arc;
 
 /// The issuer of tokens that are kept in Secrets and do not expire.
 const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
@@ -90,7 +91,7 @@ impl Claims {
         let account = find(store, "serviceaccounts", namespace, name).ok_or_else(|| {
             format!(
                 "serviceaccounts {} not found",
-                crate::status::field::quote(name)
+                outrigger_apimachinery::status::field::quote(name)
             )
         })?;
         let found = account.metadata().uid();
@@ -144,7 +145,7 @@ impl Claims {
         let account = find(store, "serviceaccounts", namespace, name).ok_or_else(|| {
             format!(
                 "serviceaccounts {} not found",
-                crate::status::field::quote(name)
+                outrigger_apimachinery::status::field::quote(name)
             )
         })?;
         if account.metadata().deletion_timestamp().is_some() {

@@ -1,11 +1,11 @@
 //! Authentication and authorization over a store in memory. The expected texts are those of a real server.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use outrigger_builtin::kinds::Registry;
+use outrigger_store::{Draft, Mutation, Options, Precondition, Resource};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kinds::Registry;
-use crate::store::{Draft, Mutation, Options, Precondition, Resource};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use outrigger_store::watch::{Event, WatchEnd, Watcher};
+use outrigger_store::{Key, Object, Resource, Scope, Store};
 use serde_json::{Value, json};
 
 use super::Auth;
 use super::service_account::{find, text};
 use crate::local::{Local, Patch, Place};
-use crate::store::{Key, Object, Resource, Scope, Store};
-use crate::watch::{Event, WatchEnd, Watcher};
 
 const TYPE: &str = "kubernetes.io/service-account-token";
 const NAME: &str = "kubernetes.io/service-account.name";

@@ -1,9 +1,8 @@
 //! Everything below `/api` or `/apis` in one document.
 
+use outrigger_builtin::kinds::{Group, Kind, Kinds, Subresource, Version};
 use serde::Serialize;
 use sha2::Digest as _;
-
-use crate::kinds::{Group, Kind, Kinds, Subresource, Version};
 
 /// What a client sends in `Accept` to get this document, and what the answer's content type must be.
 pub const CONTENT_TYPE: &str =

@@ -1,8 +1,7 @@
 //! One document for each of `/api`, `/apis`, a group, and a version of a group.
 
+use outrigger_builtin::kinds::{Group, Kind, Kinds, Subresource, Version};
 use serde::Serialize;
-
-use crate::kinds::{Group, Kind, Kinds, Subresource, Version};
 
 /// `/api`. The address is where clients reach this server.
 #[derive(Debug, Serialize)]
@@ -145,7 +144,7 @@ pub fn api_resource_list(group: &str, version: &Version) -> ApiResourceList {
     ApiResourceList {
         kind: "APIResourceList",
         api_version: (!group.is_empty()).then_some("v1"),
-        group_version: crate::kinds::GroupVersion::new(group, &version.name).to_string(),
+        group_version: outrigger_apimachinery::GroupVersion::new(group, &version.name).to_string(),
         resources: resources.collect(),
     }
 }

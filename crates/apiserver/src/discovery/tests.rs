@@ -1,13 +1,14 @@
 //! Every discovery document against the one of a real server, byte for byte.
 
+use outrigger_apimachinery::GroupVersion;
+use outrigger_builtin::kinds::{Kinds, Registry};
 use serde_json::Value;
 
 use super::aggregated::{Root, group_discovery_list};
 use super::legacy;
-use crate::kinds::{GroupVersion, Kinds, Registry};
 
 const DOCUMENTS: &str = include_str!("../../tests/data/discovery.jsonl");
-const DEFINITIONS: &str = include_str!("../../tests/data/definitions.jsonl");
+const DEFINITIONS: &str = include_str!("../../../builtin/tests/data/definitions.jsonl");
 
 fn with_definitions() -> Registry {
     let registry = Registry::default();

@@ -1,11 +1,11 @@
 //! Does what was decided, through the API like any other client, and only to the object that was looked at.
 
+use outrigger_store::{Key, Object};
 use serde_json::{Value, json};
 
 use super::decide::{Action, Policy};
 use super::observe::Observer;
 use crate::local::{Error, Local, Patch, Place};
-use crate::store::{Key, Object};
 
 /// How it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What to do with one object, from what is known of it, its owners and its dependents. Pure.
 
-use crate::store::Key;
+use outrigger_store::Key;
 
 use super::graph::{FOREGROUND, ORPHAN};
 
@@ -159,7 +159,7 @@ fn own_policy(facts: &Facts) -> Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Resource;
+    use outrigger_store::Resource;
 
     fn key(name: &str) -> Key {
         Resource::new("", "pods").unwrap().key("n", name).unwrap()

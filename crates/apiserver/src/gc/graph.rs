@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::store::{Key, Metadata, Object, OwnerReference};
-use crate::watch::Event;
+use outrigger_store::watch::Event;
+use outrigger_store::{Key, Metadata, Object, OwnerReference};
 
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
 pub(super) const ORPHAN: &str = "orphan";

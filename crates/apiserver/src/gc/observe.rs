@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use outrigger_builtin::kinds::Kind;
+use outrigger_store::{Key, Object, OwnerReference, Resource, Store};
+
 use super::ServedKinds;
 use super::decide::{Dependent, Facts, Owner};
 use super::graph::{FOREGROUND, Graph, ORPHAN, has_finalizer, is_waiting};
-use crate::kinds::Kind;
 use crate::local::Place;
-use crate::store::{Key, Object, OwnerReference, Resource, Store};
 
 /// Reads the store. Cheap to clone.
 #[derive(Clone)]

@@ -3,9 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
+use outrigger_store::Key;
 use tokio::time::Instant;
-
-use crate::store::Key;
 
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const SERVED_WITHIN: Duration = Duration::from_millis(500);

@@ -1,11 +1,11 @@
 //! The graph of owners, fed by a store.
 
+use outrigger_builtin::kinds::Registry;
+use outrigger_store::{Draft, Mutation, Options, Precondition, Resource};
 use serde_json::{Value, json};
 
 use super::decide::{Facts, Owner};
 use super::*;
-use crate::kinds::Registry;
-use crate::store::{Draft, Mutation, Options, Precondition, Resource};
 
 /// Objects in a store in memory and the graph of their owners.
 struct Fixture {

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use outrigger_builtin::kinds::Kind;
+use outrigger_store::{Key, Object, Resource, Scope};
+use outrigger_structural::merge::Writer;
+use outrigger_structural::schema::{self, FieldError};
 use serde_json::{Value, json};
 use tokio::sync::MutexGuard;
 
-use crate::kinds::Kind;
-use crate::merge::Writer;
 use crate::request::DeleteOptions;
-use crate::schema::{self, FieldError};
 use crate::server::State;
-use crate::store::{Key, Object, Resource, Scope};
 use crate::verbs::{Deleted, delete_object, write_value};
 
 const GROUP: &str = "apiextensions.k8s.io";
@@ -205,8 +205,10 @@ pub(super) async fn run(state: &Arc<State>) {
         loop {
             match watcher.next().await {
                 Ok(event) => begin(state, event.object()),
-                Err(crate::watch::WatchEnd::Overflow) => break,
-                Err(crate::watch::WatchEnd::Closed) => return std::future::pending().await,
+                Err(outrigger_store::watch::WatchEnd::Overflow) => break,
+                Err(outrigger_store::watch::WatchEnd::Closed) => {
+                    return std::future::pending().await;
+                }
             }
         }
     }
@@ -286,12 +288,12 @@ async fn finish(state: &Arc<State>, key: &Key) {
         .as_array()
         .is_none_or(Vec::is_empty);
     let _guard = state.definitions.lock().await;
-    let precondition = crate::store::Precondition::revision(object.revision());
+    let precondition = outrigger_store::Precondition::revision(object.revision());
     let kind = definition_kind(state);
     if is_free {
         let gone = state
             .store
-            .write(crate::store::Mutation::delete(key.clone(), precondition))
+            .write(outrigger_store::Mutation::delete(key.clone(), precondition))
             .await;
         if let (Ok(_), Some(kind)) = (gone, kind) {
             removed(state, &kind, key.name()).await;
@@ -329,8 +331,8 @@ async fn empty(state: &Arc<State>, definition: &Value) -> bool {
             let deleted = delete_object(state, kind, object.key(), &DeleteOptions::default()).await;
             !matches!(deleted, Ok(Deleted::Pending(_)))
         } else {
-            let precondition = crate::store::Precondition::exists();
-            let mutation = crate::store::Mutation::delete(object.key().clone(), precondition);
+            let precondition = outrigger_store::Precondition::exists();
+            let mutation = outrigger_store::Mutation::delete(object.key().clone(), precondition);
             state.store.write(mutation).await.is_ok()
         };
         all_gone &= gone;
@@ -361,7 +363,7 @@ async fn wait_for_objects(state: &Arc<State>, definition: &Value) {
 mod tests {
     use super::*;
     use crate::server::{Options, Server};
-    use crate::store::{Draft, Mutation};
+    use outrigger_store::{Draft, Mutation};
 
     #[tokio::test]
     async fn a_definition_whose_writer_went_before_it_was_judged_is_judged_all_the_same() {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use outrigger_builtin::kinds::Kind;
+use outrigger_store::watch::WatchEnd;
+use outrigger_store::{Key, Mutation, Object, Precondition, Resource, Scope, WriteError};
 use serde_json::{Value, json};
 
-use crate::kinds::Kind;
 use crate::request::DeleteOptions;
 use crate::server::State;
-use crate::store::{Key, Mutation, Object, Precondition, Resource, Scope, WriteError};
 use crate::verbs::{Deleted, delete_object, random_uid, write_value};
-use crate::watch::WatchEnd;
 
 const ROOT_CERTIFICATES: &str = "kube-root-ca.crt";
 const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";

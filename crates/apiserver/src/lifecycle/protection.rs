@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use outrigger_store::watch::WatchEnd;
+use outrigger_store::{Mutation, Object, Precondition, Resource, Scope};
 use serde_json::Value;
 
 use crate::server::State;
-use crate::store::{Mutation, Object, Precondition, Resource, Scope};
 use crate::verbs::write_value;
-use crate::watch::WatchEnd;
 
 const CLAIM: (&str, &str) = ("persistentvolumeclaims", "kubernetes.io/pvc-protection");
 const VOLUME: (&str, &str) = ("persistentvolumes", "kubernetes.io/pv-protection");

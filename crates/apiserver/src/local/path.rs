@@ -1,7 +1,7 @@
 //! Where an object or a collection is in the API.
 
-use crate::kinds::Kind;
-use crate::store::Key;
+use outrigger_builtin::kinds::Kind;
+use outrigger_store::Key;
 
 /// A collection, or an object if it has a name. The namespace is empty for what has none, and for all namespaces.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

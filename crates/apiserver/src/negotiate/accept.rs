@@ -2,9 +2,9 @@
 
 use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
+use outrigger_apimachinery::status::{Details, Reason, Status};
 
 use crate::request::Query;
-use crate::status::{Details, Reason, Status};
 
 const OFFERED: [&str; 3] = [
     "application/json",

@@ -5,12 +5,12 @@ use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, VARY, WARNING,
 };
 use http::{HeaderName, HeaderValue, Response, StatusCode};
+use outrigger_apimachinery::status::Status;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::accept::{Accept, Form};
 use crate::server::Body;
-use crate::status::Status;
 
 /// Smaller answers are not worth compressing.
 const COMPRESS_FROM: usize = 128 * 1024;

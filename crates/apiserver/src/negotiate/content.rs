@@ -2,8 +2,7 @@
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-
-use crate::status::{Details, Reason, Status};
+use outrigger_apimachinery::status::{Details, Reason, Status};
 
 const BODIES: [&str; 3] = [
     "application/json",

@@ -1,9 +1,9 @@
 //! One operation of a path: what it takes, what it answers.
 
+use outrigger_builtin::kinds::Kind;
 use serde_json::{Map, Value, json};
 
 use super::REFERENCE;
-use crate::kinds::Kind;
 
 /// Parameters with their types.
 type Parameters = &'static [(&'static str, &'static str)];

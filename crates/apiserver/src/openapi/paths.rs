@@ -1,10 +1,10 @@
 //! The paths of a kind and what can be done with each.
 
+use outrigger_builtin::kinds::{Kind, Subresource};
 use serde_json::{Map, Value, json};
 
 use super::operation::{Action, Target, operation, parameter};
 use super::schemas::{definition_name, list_definition_name};
-use crate::kinds::{Kind, Subresource};
 
 /// Endpoints that connect to something else than the API.
 const CONNECTING: [&str; 4] = ["attach", "exec", "portforward", "proxy"];

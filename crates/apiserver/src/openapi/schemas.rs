@@ -1,9 +1,10 @@
 //! The schemas of a document: of built-in kinds as they are given, of custom resources from their definitions.
 
+use outrigger_apimachinery::GroupVersion;
+use outrigger_builtin::kinds::{Custom, Kind};
 use serde_json::{Map, Value, json};
 
 use super::{Definitions, REFERENCE};
-use crate::kinds::{Custom, GroupVersion, Kind};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 const TAG: &str = "x-kubernetes-group-version-kind";

@@ -1,13 +1,13 @@
 //! Paths and schemas against the documents of a real server.
 
+use outrigger_builtin::kinds::Registry;
 use serde_json::{Map, Value, json};
 use sha2::Digest as _;
 
 use super::*;
-use crate::kinds::Registry;
 
 const RECORDED: &str = include_str!("../../tests/data/openapi.json");
-const DEFINITIONS: &str = include_str!("../../tests/data/definitions.jsonl");
+const DEFINITIONS: &str = include_str!("../../../builtin/tests/data/definitions.jsonl");
 
 fn registry() -> Registry {
     let registry = Registry::default();

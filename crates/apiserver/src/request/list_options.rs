@@ -1,11 +1,13 @@
 //! The options of lists and watches.
 
+use outrigger_apimachinery::GroupKind;
+use outrigger_apimachinery::status::Status;
+use outrigger_apimachinery::status::field::{Error, Path};
+use outrigger_builtin::kinds::Kind;
+use outrigger_builtin::selector::{FieldSelector, LabelSelector};
+
 use super::Query;
 use super::options::parse_revision;
-use crate::kinds::{GroupKind, Kind};
-use crate::selector::{FieldSelector, LabelSelector};
-use crate::status::Status;
-use crate::status::field::{Error, Path};
 
 /// How a resource version is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! What writes and deletions are told beside the object: dry run, field manager, propagation.
 
+use outrigger_apimachinery::GroupKind;
+use outrigger_apimachinery::status::Status;
+use outrigger_apimachinery::status::field::{self, quote};
 use serde_json::Value;
 
 use super::Query;
-use crate::kinds::GroupKind;
-use crate::status::Status;
-use crate::status::field::{self, quote};
 
 const MAX_MANAGER: usize = 128;
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::status::Status;
+use outrigger_apimachinery::status::Status;
 
 /// Most pairs that are looked at.
 const MAX_PAIRS: usize = 256;
@@ -62,7 +62,7 @@ impl<'q> Query<'q> {
         match value.parse() {
             Ok(number) => Ok(Some(number)),
             Err(error) => {
-                let quoted = crate::status::field::quote(value);
+                let quoted = outrigger_apimachinery::status::field::quote(value);
                 let why = match error.kind() {
                     std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => {
                         "value out of range"

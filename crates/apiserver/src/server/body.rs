@@ -9,8 +9,7 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 use futures::Stream;
 use http_body::{Frame, SizeHint};
-
-use crate::store::Object;
+use outrigger_store::Object;
 
 /// About how large the pieces of a list are.
 const PIECE: usize = 64 * 1024;

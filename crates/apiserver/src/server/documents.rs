@@ -7,17 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use http::header::{ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, Method, StatusCode};
+use outrigger_apimachinery::GroupVersion;
+use outrigger_apimachinery::status::Status;
+use outrigger_builtin::kinds::Kinds;
+use outrigger_store::Scope;
+use outrigger_structural::schema::builtin;
 use serde::Serialize;
 
 use super::State;
 use crate::discovery::{aggregated, legacy};
-use crate::kinds::{GroupVersion, Kinds};
 use crate::negotiate::{Accept, Answer, Content, failure, text};
 use crate::openapi;
 use crate::request::Query;
-use crate::schema::builtin;
-use crate::status::Status;
-use crate::store::Scope;
 
 const GIT_VERSION: &str = "v1.36.4+embedded";
 

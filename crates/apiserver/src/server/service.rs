@@ -10,12 +10,12 @@ use http::header::{AUTHORIZATION, CONTENT_LENGTH};
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
+use outrigger_apimachinery::status::Status;
 
 use super::{Body, State, documents};
 use crate::auth::{Attributes, Auth, Identity, Target};
 use crate::negotiate::{Accept, Answer, NotAcceptable, failure};
 use crate::request::{Endpoint, Place, Query};
-use crate::status::Status;
 use crate::verbs::{self, Call, Found};
 
 /// Largest body that is read.

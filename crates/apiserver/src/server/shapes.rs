@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::kinds::{Custom, Kind, Kinds};
-use crate::merge::{self, FieldManager, reset_fields};
-use crate::schema::{Schema, builtin};
+use outrigger_builtin::kinds::{Custom, Kind, Kinds};
+use outrigger_structural::merge::{self, FieldManager, reset_fields};
+use outrigger_structural::schema::{Schema, builtin};
 
 /// What writes to one endpoint of a kind need.
 #[derive(Debug)]

@@ -1,19 +1,18 @@
 //! What all requests share.
 
 use std::net::Ipv4Addr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
+use outrigger_builtin::kinds::Registry;
+use outrigger_builtin::prepare::service::Pool;
+use outrigger_store::Store;
 use tokio::sync::watch;
 
 use super::documents::Documents;
 use super::metrics::Metrics;
-use super::{Address, Shapes};
+use super::{Address, Shapes, Simulation};
 use crate::auth::{Auth, Credentials};
-use crate::kinds::Registry;
-use crate::prepare::service::Pool;
-use crate::store::Store;
 use crate::transport::ServerCredentials;
 
 /// Addresses of Services and ports of nodes, as the real server has them unless told otherwise.
@@ -35,7 +34,7 @@ pub(crate) struct State {
     pub(crate) closed: watch::Receiver<bool>,
     pub(crate) address: Address,
     started: OnceLock<u64>,
-    simulates: AtomicBool,
+    simulation: OnceLock<Arc<dyn Simulation>>,
     services: Mutex<Pool>,
     now: fn() -> Timestamp,
 }
@@ -60,7 +59,7 @@ impl State {
             closed,
             address: Address::new(),
             started: OnceLock::new(),
-            simulates: AtomicBool::new(false),
+            simulation: OnceLock::new(),
             services: Mutex::new(Pool::new(NETWORK.0, NETWORK.1, NODE_PORTS)),
             now,
         }
@@ -76,13 +75,13 @@ impl State {
         self.started.get().copied().unwrap_or_default()
     }
 
-    /// Says that workloads are simulated from now on.
-    pub(crate) fn simulate(&self) {
-        self.simulates.store(true, Ordering::Relaxed);
+    /// Attaches simulated workloads; the first simulation stays.
+    pub(crate) fn attach_simulation(&self, simulation: Arc<dyn Simulation>) {
+        let _ = self.simulation.set(simulation);
     }
 
-    pub(crate) fn simulates(&self) -> bool {
-        self.simulates.load(Ordering::Relaxed)
+    pub(crate) fn simulation(&self) -> Option<&dyn Simulation> {
+        self.simulation.get().map(AsRef::as_ref)
     }
 
     /// The time of day.

@@ -1,9 +1,8 @@
 //! What admission looks up in the store.
 
+use outrigger_builtin::prepare::admission::{Priority, Surroundings};
+use outrigger_store::{Resource, Scope, Store};
 use serde_json::Value;
-
-use crate::prepare::admission::{Priority, Surroundings};
-use crate::store::{Resource, Scope, Store};
 
 /// Looks into the store as it is now.
 #[derive(Debug, Clone, Copy)]

@@ -1,15 +1,15 @@
 //! A Pod is given its node.
 
 use http::StatusCode;
+use outrigger_apimachinery::GroupResource;
+use outrigger_apimachinery::status::Status;
+use outrigger_store::{Resource, WriteError};
 use serde_json::{Value, json};
 
 use super::call::Call;
 use super::write::{store_failure, write_value};
 use super::{decode, present};
-use crate::kinds::GroupResource;
 use crate::negotiate::{Answer, Content};
-use crate::status::Status;
-use crate::store::{Resource, WriteError};
 
 const PODS: GroupResource<'static> = GroupResource::new("", "pods");
 const ATTEMPTS: usize = 16;

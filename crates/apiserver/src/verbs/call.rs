@@ -6,15 +6,16 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::USER_AGENT;
 use http::request::Parts;
+use outrigger_apimachinery::GroupResource;
+use outrigger_apimachinery::status::Status;
+use outrigger_builtin::kinds::{Kind, Kinds};
+use outrigger_store::{Key, Resource, Scope};
 
 use super::find::Target;
 use crate::auth::Identity;
-use crate::kinds::{GroupResource, Kind, Kinds};
 use crate::negotiate::Accept;
 use crate::request::{Place, Query};
 use crate::server::State;
-use crate::status::Status;
-use crate::store::{Key, Resource, Scope};
 
 /// A request whose kind and verb are known, by somebody who may.
 #[derive(Debug)]

@@ -3,18 +3,18 @@
 //! It calls nobody, so it does not keep them: nobody shall believe in a check that is never made. Where workloads are
 //! simulated there is nobody to call, and whole charts shall install: there they are kept, and a warning says so.
 
+use outrigger_apimachinery::status::Status;
+use outrigger_builtin::kinds::Kind;
 use serde_json::Value;
 
 use super::call::Call;
-use crate::kinds::Kind;
-use crate::status::Status;
 
 /// Refuses what needs calls, or warns.
 pub(super) fn check(call: &mut Call<'_>, object: &Value) -> Result<(), Status> {
     let Some(wanted) = wanted(&call.kind, object) else {
         return Ok(());
     };
-    if call.state.simulates() {
+    if call.state.simulation().is_some() {
         call.warn(format!(
             "this server calls no {wanted}: it only keeps the object"
         ));

@@ -1,6 +1,7 @@
 //! The end of many objects: those that a selector names.
 
 use http::StatusCode;
+use outrigger_apimachinery::status::{Reason, Status};
 use serde_json::{Map, Value};
 
 use super::call::Call;
@@ -8,7 +9,6 @@ use super::delete::{self, delete_object};
 use super::{page, present};
 use crate::negotiate::{Answer, Content, View};
 use crate::request::ListOptions;
-use crate::status::{Reason, Status};
 
 pub(super) async fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let list = ListOptions::parse(&call.query, &call.kind, false)?;

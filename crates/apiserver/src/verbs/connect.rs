@@ -1,9 +1,9 @@
 //! What needs a running container: logs are told to be absent, connections are refused.
 
+use outrigger_apimachinery::status::{Reason, Status};
+
 use super::call::Call;
 use crate::negotiate::{Answer, text};
-use crate::simulate;
-use crate::status::{Reason, Status};
 
 /// The log of a Pod. Nothing runs here, so there is one line that says so.
 pub(super) fn log(call: &Call<'_>) -> Result<Answer, Status> {
@@ -11,10 +11,10 @@ pub(super) fn log(call: &Call<'_>) -> Result<Answer, Status> {
         return Err(call.not_found(call.name()));
     };
     let pod = serde_json::from_slice(pod.bytes()).map_err(Status::internal)?;
-    let line = match simulate::log_text(&pod, call.query.text("container")) {
-        Some(line) => line,
-        None => "This API server runs no containers: there is no log.\n".to_owned(),
-    };
+    let simulation = call.state.simulation();
+    let line = simulation.and_then(|nodes| nodes.pod_log(&pod, call.query.text("container")));
+    let line =
+        line.unwrap_or_else(|| "This API server runs no containers: there is no log.\n".to_owned());
     Ok(text(http::StatusCode::OK, line))
 }
 

@@ -1,6 +1,7 @@
 //! A new object.
 
 use http::StatusCode;
+use outrigger_apimachinery::status::Status;
 use serde_json::Value;
 
 use super::call::Call;
@@ -10,7 +11,6 @@ use super::{decode, present};
 use crate::lifecycle::namespaces;
 use crate::negotiate::Answer;
 use crate::request::WriteOptions;
-use crate::status::Status;
 
 pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     let options = WriteOptions::parse(&call.query, "CreateOptions", false)?;

@@ -1,15 +1,15 @@
 //! From the body of a request to an object in the form in which the rest of the server works on it.
 
+use outrigger_apimachinery::status::{Status, field};
+use outrigger_apimachinery::{GroupKind, GroupVersion};
+use outrigger_builtin::defaults;
+use outrigger_builtin::protobuf;
+use outrigger_structural::schema::{self, Schema, builtin, strict};
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
-use crate::defaults;
-use crate::kinds::{GroupKind, GroupVersion};
 use crate::negotiate::{BodyForm, body_form, from_yaml, strict_problem, strict_warnings};
-use crate::protobuf;
 use crate::request::FieldValidation;
-use crate::schema::{self, Schema, builtin, strict};
-use crate::status::{Status, field};
 
 /// How much of a body is shown when it cannot be read.
 const SHOWN: usize = 30;

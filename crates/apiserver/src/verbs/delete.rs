@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
+use outrigger_apimachinery::status::Status;
+use outrigger_builtin::kinds::Kind;
+use outrigger_builtin::prepare::service::Allocator as _;
+use outrigger_store::{Draft, Key, Mutation, Object, Precondition, WriteError};
 use serde_json::{Value, json};
 
 use super::call::Call;
 use super::decode::{self, metadata_of};
 use super::present;
 use super::write::store_failure;
-use crate::kinds::Kind;
 use crate::lifecycle::definitions;
 use crate::negotiate::{Answer, Content};
-use crate::prepare::service::Allocator as _;
 use crate::request::{DeleteOptions, Propagation};
 use crate::server::State;
-use crate::status::Status;
-use crate::store::{Draft, Key, Mutation, Object, Precondition, WriteError};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";

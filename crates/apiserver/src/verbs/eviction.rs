@@ -1,6 +1,9 @@
 //! The polite deletion of a Pod: refused while a disruption budget does not allow it.
 
 use http::StatusCode;
+use outrigger_apimachinery::status::{Cause, Status};
+use outrigger_builtin::selector::LabelSelector;
+use outrigger_store::{Resource, Scope};
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -8,9 +11,6 @@ use super::delete::delete_object;
 use super::{decode, present};
 use crate::negotiate::{Answer, Content};
 use crate::request::DeleteOptions;
-use crate::selector::LabelSelector;
-use crate::status::{Cause, Status};
-use crate::store::{Resource, Scope};
 
 pub(super) async fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let eviction = decode::foreign(call, "policy/v1", "Eviction")?;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use http::Method;
+use outrigger_apimachinery::status::Status;
+use outrigger_builtin::kinds::{Kind, Kinds};
 
-use crate::kinds::{Kind, Kinds};
 use crate::request::{Place, Query};
-use crate::status::Status;
 
 /// What is behind a path.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ fn check_name(name: &str) -> Result<(), Status> {
     if problems.is_empty() {
         return Ok(());
     }
-    let quoted = crate::status::field::quote(name);
+    let quoted = outrigger_apimachinery::status::field::quote(name);
     let problems = problems.join("; ");
     Err(Status::bad_request(format!(
         "Name parameter invalid: {quoted}: {problems}"

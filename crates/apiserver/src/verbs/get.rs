@@ -1,12 +1,12 @@
 //! One object.
 
 use http::StatusCode;
+use outrigger_apimachinery::status::Status;
 
 use super::call::Call;
 use super::present;
 use crate::negotiate::Answer;
 use crate::request::parse_revision;
-use crate::status::Status;
 
 pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let wanted = call.query.text("resourceVersion");

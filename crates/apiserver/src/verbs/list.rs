@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use outrigger_apimachinery::status::Status;
+use outrigger_builtin::table::{self, Now};
+use outrigger_store::Object;
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
@@ -10,9 +13,6 @@ use super::present;
 use crate::negotiate::{Answer, Content, View};
 use crate::request::ListOptions;
 use crate::server::Body;
-use crate::status::Status;
-use crate::store::Object;
-use crate::table::{self, Now};
 
 pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
     let options = ListOptions::parse(&call.query, &call.kind, false)?;

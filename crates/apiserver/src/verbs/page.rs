@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use outrigger_apimachinery::status::Status;
+use outrigger_store::{Key, Object, Snapshot};
+use outrigger_structural::schema::strict;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::present;
 use crate::request::{ListOptions, Match};
-use crate::schema::strict;
-use crate::status::Status;
-use crate::store::{Key, Object, Snapshot};
 
 const TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.";
 
@@ -74,7 +74,10 @@ pub(super) fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, Sta
 }
 
 /// A selector for one name is a look-up.
-pub(super) fn scope(call: &Call<'_>, options: &ListOptions) -> Result<crate::store::Scope, Status> {
+pub(super) fn scope(
+    call: &Call<'_>,
+    options: &ListOptions,
+) -> Result<outrigger_store::Scope, Status> {
     let scope = call.scope()?;
     Ok(match options.fields.exact("metadata.name") {
         Some(name) => scope.named(name),

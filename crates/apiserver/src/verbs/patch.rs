@@ -1,18 +1,18 @@
 //! Changes to an object: JSON patch, merge patch, strategic merge patch, and server-side apply.
 
 use http::StatusCode;
+use outrigger_apimachinery::GroupKind;
+use outrigger_apimachinery::status::{Cause, Status, field};
+use outrigger_structural::merge::ApplyError;
+use outrigger_structural::patch::{self, Patched, Reading};
 use serde_json::Value;
 
 use super::call::Call;
 use super::write::{Failure, Writing, answer};
 use super::{decode, present, shown};
-use crate::kinds::GroupKind;
 use crate::lifecycle::namespaces;
-use crate::merge::ApplyError;
 use crate::negotiate::{Answer, PatchForm, from_yaml, patch_form, strict_problem, strict_warnings};
-use crate::patch::{self, Patched, Reading};
 use crate::request::{FieldValidation, WriteOptions};
-use crate::status::{Cause, Status, field};
 
 /// How often a patch is tried again when others are faster.
 const ATTEMPTS: usize = 16;
@@ -93,7 +93,7 @@ fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value,
     let applied = from_yaml(&writing.call.body)
         .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
     if !applied.is_object() {
-        let found = crate::schema::strict::json_type(&applied);
+        let found = outrigger_structural::schema::strict::json_type(&applied);
         return Err(Status::bad_request(format!(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
         )));
@@ -103,7 +103,7 @@ fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value,
     let merged = manager.apply(live, &applied, writing.writer(), force);
     let mut object = merged.map_err(apply_failure)?;
     if writing.call.kind.custom.is_none() {
-        crate::defaults::complete(&writing.call.kind, &mut object)
+        outrigger_builtin::defaults::complete(&writing.call.kind, &mut object)
             .map_err(|error| error.into_status(&writing.call.kind))?;
     }
     check_repeated(writing)?;
@@ -204,7 +204,7 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
 fn complete(
     writing: &Writing<'_, '_>,
     object: &mut Value,
-    schema: &crate::schema::Schema,
+    schema: &outrigger_structural::schema::Schema,
     form: PatchForm,
     shown: &str,
 ) -> Result<Vec<String>, Status> {

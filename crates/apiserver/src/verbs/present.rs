@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
+use outrigger_apimachinery::status::{Reason, Status};
+use outrigger_builtin::kinds::{Kind, convert};
+use outrigger_builtin::table::{self, Include, Now};
+use outrigger_store::Object;
+use outrigger_structural::schema;
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
-use crate::kinds::{Kind, convert};
 use crate::lifecycle::definitions;
 use crate::negotiate::{Answer, Content, View};
-use crate::schema;
 use crate::server::State;
-use crate::status::{Reason, Status};
-use crate::store::Object;
-use crate::table::{self, Include, Now};
 
 /// An object as it is stored.
 pub(super) fn stored_value(object: &Object) -> Result<Value, Status> {
@@ -133,7 +133,7 @@ pub(super) fn wrong_view(call: &Call<'_>, is_list: bool) -> Status {
 pub(super) fn include(call: &Call<'_>) -> Result<Include, Status> {
     let text = call.query.text("includeObject");
     Include::parse(text).ok_or_else(|| {
-        let quoted = crate::status::field::quote(text);
+        let quoted = outrigger_apimachinery::status::field::quote(text);
         let detail = "must be 'Metadata', 'Object', 'None', or empty";
         Status::bad_request(format!("Unable to convert to Table as requested: includeObject: Invalid value: {quoted}: {detail}"))
     })

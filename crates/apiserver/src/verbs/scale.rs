@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use outrigger_apimachinery::status::{Reason, Status};
+use outrigger_builtin::kinds::Kind;
+use outrigger_builtin::selector::LabelSelector;
+use outrigger_structural::merge::{self, FieldManager, Path, ScalePaths};
+use outrigger_structural::patch::{self, Reading};
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
 use super::decode::{self, metadata_of};
 use super::present;
 use super::write::{Failure, Outcome, Writing};
-use crate::kinds::Kind;
-use crate::merge::{self, FieldManager, Path, ScalePaths};
 use crate::negotiate::{Answer, Content, PatchForm, from_yaml, patch_form};
-use crate::patch::{self, Reading};
 use crate::request::{FieldValidation, WriteOptions};
-use crate::selector::LabelSelector;
-use crate::status::{Reason, Status};
 
 const VERSION: &str = "autoscaling/v1";
 const ATTEMPTS: usize = 16;
@@ -245,17 +245,19 @@ impl Place {
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
         if replicas < 0 {
             let name = parent["metadata"]["name"].as_str().unwrap_or_default();
-            let spec = crate::status::field::Path::root("spec");
+            let spec = outrigger_apimachinery::status::field::Path::root("spec");
             let place = spec.child("replicas");
             let detail = "must be greater than or equal to 0";
             if kind.custom.is_some() {
-                let place = crate::status::field::Path::root(".spec.replicas");
+                let place = outrigger_apimachinery::status::field::Path::root(".spec.replicas");
                 let detail = "should be a non-negative integer";
-                let error = crate::status::field::Error::invalid(&place, replicas, detail);
+                let error =
+                    outrigger_apimachinery::status::field::Error::invalid(&place, replicas, detail);
                 return Err(Status::invalid(kind.group_kind(), name, &[error]));
             }
-            let error = crate::status::field::Error::invalid(&place, replicas, detail);
-            let kind = crate::kinds::GroupKind::new("autoscaling", "Scale");
+            let error =
+                outrigger_apimachinery::status::field::Error::invalid(&place, replicas, detail);
+            let kind = outrigger_apimachinery::GroupKind::new("autoscaling", "Scale");
             return Err(Status::invalid(kind, name, &[error]));
         }
         put(&mut new, &self.spec, replicas.into());

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use outrigger_apimachinery::status::Status;
+use outrigger_structural::merge::{FieldManager, Kind, Writer};
 
 use super::call::Call;
 use super::{decode, present};
-use crate::merge::{FieldManager, Kind, Writer};
 use crate::negotiate::{Answer, Content};
 use crate::request::{WriteOptions, manager_or_agent};
-use crate::status::Status;
 
 const VERSION: &str = "authentication.k8s.io/v1";
 

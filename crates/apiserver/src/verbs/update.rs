@@ -1,6 +1,7 @@
 //! An object in the place of another.
 
 use http::StatusCode;
+use outrigger_apimachinery::status::Status;
 use serde_json::Value;
 
 use super::call::Call;
@@ -9,7 +10,6 @@ use super::present;
 use super::write::{Failure, Writing, answer};
 use crate::negotiate::Answer;
 use crate::request::WriteOptions;
-use crate::status::Status;
 
 /// How often a write is tried again that names no version.
 const ATTEMPTS: usize = 16;
@@ -27,7 +27,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     let asked = match object["metadata"]["resourceVersion"].as_str() {
         None | Some("" | "0") => None,
         Some(text) => Some(text.parse().map_err(|_| {
-            let quoted = crate::status::field::quote(text);
+            let quoted = outrigger_apimachinery::status::field::quote(text);
             Status::unexplained(format!(
                 "strconv.ParseUint: parsing {quoted}: invalid syntax"
             ))
@@ -56,7 +56,7 @@ fn check_version(
     call: &Call<'_>,
     object: &Value,
     asked: Option<u64>,
-    old: &crate::store::Object,
+    old: &outrigger_store::Object,
 ) -> Result<(), Status> {
     let name = call.name();
     let uid = object["metadata"]["uid"].as_str().unwrap_or_default();

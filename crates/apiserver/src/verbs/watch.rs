@@ -8,6 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use outrigger_apimachinery::status::Status;
+use outrigger_builtin::kinds::Kind;
+use outrigger_builtin::table::{self, Include, Now};
+use outrigger_store::Object;
+use outrigger_store::watch::{Event, Expired, WatchEnd, Watcher};
+use outrigger_structural::schema::builtin;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -15,15 +21,9 @@ use tokio::time::Instant;
 use super::call::Call;
 use super::page;
 use super::present;
-use crate::kinds::Kind;
 use crate::negotiate::{Answer, Content, View};
 use crate::request::ListOptions;
-use crate::schema::builtin;
 use crate::server::{Body, State};
-use crate::status::Status;
-use crate::store::Object;
-use crate::table::{self, Include, Now};
-use crate::watch::{Event, Expired, WatchEnd, Watcher};
 
 /// A watch that names no time ends somewhere between this and twice this.
 const SHORTEST: u64 = 1800;

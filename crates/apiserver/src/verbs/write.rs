@@ -5,23 +5,26 @@ mod refusal;
 
 use std::sync::Arc;
 
+use outrigger_apimachinery::status::Status;
+use outrigger_apimachinery::{GroupKind, GroupResource};
+use outrigger_builtin::defaults;
+use outrigger_builtin::kinds::{Kind, convert};
+use outrigger_builtin::prepare::service::Allocator as _;
+use outrigger_builtin::prepare::{self, Creation, User, admission, service};
+use outrigger_builtin::validation;
+use outrigger_store::{
+    Draft, Key, Mutation, Object, Operation, Precondition, Resource, WriteError,
+};
+use outrigger_structural::merge::{self, keep_times};
+use outrigger_structural::schema;
 use serde_json::Value;
 
 use super::call::Call;
 use super::decode::metadata_of;
 use super::{callbacks, names, present};
-use crate::defaults;
-use crate::kinds::{GroupKind, GroupResource, Kind, convert};
 use crate::lifecycle::definitions;
-use crate::merge::{self, keep_times};
-use crate::prepare::service::Allocator as _;
-use crate::prepare::{self, Creation, User, admission, service};
 use crate::request::{WriteOptions, manager_or_agent};
-use crate::schema;
 use crate::server::{Lookup, Shape, State};
-use crate::status::Status;
-use crate::store::{Draft, Key, Mutation, Object, Operation, Precondition, Resource, WriteError};
-use crate::validation;
 
 pub(crate) use refusal::store_failure;
 use refusal::{draft_failure, invalid, write_failure};

@@ -1,11 +1,10 @@
-//! The server's own controllers, in process: garbage collection, gathered rules, token Secrets, simulated workloads.
+//! The server's own controllers, in process: garbage collection, gathered rules, token Secrets.
 
 use std::time::Duration;
 
 use outrigger_apiserver::auth::Identity;
-use outrigger_apiserver::local::{Change, Local, Patch, Place};
+use outrigger_apiserver::local::{Local, Patch, Place};
 use outrigger_apiserver::server::{Options, Server};
-use outrigger_apiserver::simulate;
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(20);
@@ -27,40 +26,10 @@ fn config(name: &str) -> Place {
     place("v1", "configmaps", name)
 }
 
-/// Waits until the object is as it should be; none is an object that is not there.
 async fn until(local: &Local, place: &Place, is_wanted: impl Fn(Option<&Value>) -> bool) {
-    let wait = async {
-        let all = Place {
-            name: String::new(),
-            ..place.clone()
-        };
-        let (objects, revision) = local.list(&all, "").await.unwrap();
-        let object = objects
-            .into_iter()
-            .find(|object| object["metadata"]["name"] == place.name);
-        if is_wanted(object.as_ref()) {
-            return;
-        }
-        let mut watch = local.watch(&all, &revision).await.unwrap();
-        while let Some(change) = watch.next().await.unwrap() {
-            let (object, is_there) = match change {
-                Change::Applied(object) => (object, true),
-                Change::Deleted(object) => (object, false),
-                Change::Bookmark(_) => continue,
-            };
-            if object["metadata"]["name"] == place.name && is_wanted(is_there.then_some(&object)) {
-                return;
-            }
-        }
-        panic!("the watch ended");
-    };
-    let waited = tokio::time::timeout(SOON, wait).await;
-    assert!(
-        waited.is_ok(),
-        "{}: {:?}",
-        place.path(),
-        local.get(place).await
-    );
+    let waited = tokio::time::timeout(SOON, local.await_condition(place, is_wanted)).await;
+    let state = local.get(place).await;
+    assert!(matches!(waited, Ok(Ok(()))), "{}: {state:?}", place.path());
 }
 
 /// A ConfigMap that belongs to others.
@@ -222,58 +191,5 @@ async fn somebody_without_rights_is_refused_in_process_too() {
         error.to_string(),
         r#"the server answered 403: configmaps "a" is forbidden: User "system:anonymous" cannot get resource "configmaps" in API group "" in the namespace "default""#
     );
-    server.close().await;
-}
-
-#[tokio::test]
-async fn a_simulated_deployment_becomes_available_and_is_scaled() {
-    let (server, local) = server().await;
-    server.simulate_workloads(simulate::Options {
-        delay: Duration::from_millis(20),
-        ..simulate::Options::default()
-    });
-    let at = place("apps/v1", "deployments", "web");
-    let deployment = json!({
-        "metadata": {"name": "web"},
-        "spec": {
-            "replicas": 2, "selector": {"matchLabels": {"app": "web"}},
-            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
-        },
-    });
-    local.create(&at, &deployment).await.unwrap();
-    let has = |count: i64| {
-        move |object: Option<&Value>| {
-            object.is_some_and(|object| {
-                let status = &object["status"];
-                status["availableReplicas"] == count
-                    && status["replicas"] == count
-                    && status["observedGeneration"] == object["metadata"]["generation"]
-            })
-        }
-    };
-    until(&local, &at, has(2)).await;
-    let (pods, _) = local
-        .list(&place("v1", "pods", ""), "labelSelector=app%3Dweb")
-        .await
-        .unwrap();
-    assert_eq!(pods.len(), 2);
-    assert!(
-        simulate::log_text(&pods[0], "")
-            .unwrap()
-            .contains("is simulated")
-    );
-    local
-        .patch(&at, Patch::Merge, &json!({"spec": {"replicas": 1}}))
-        .await
-        .unwrap();
-    until(&local, &at, has(1)).await;
-    local.delete(&at, &Value::Null).await.unwrap();
-    for pod in &pods {
-        let name = pod["metadata"]["name"].as_str().unwrap();
-        until(&local, &place("v1", "pods", name), |object| {
-            object.is_none()
-        })
-        .await;
-    }
     server.close().await;
 }

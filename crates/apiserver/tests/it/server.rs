@@ -1,9 +1,11 @@
 //! The whole server, from a request to its answer, in process and over HTTPS.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use outrigger_apiserver::server::{Body, Options, Server, Service};
+use outrigger_apiserver::server::{Body, Options, Server, Service, Simulation};
 use serde_json::{Value, json};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -292,6 +294,15 @@ async fn a_kind_may_ask_for_generated_names() {
     server.close().await;
 }
 
+#[derive(Debug)]
+struct NoNodes;
+
+impl Simulation for NoNodes {
+    fn pod_log(&self, _: &Value, _: &str) -> Option<String> {
+        None
+    }
+}
+
 #[tokio::test]
 async fn what_asks_for_calls_is_refused_unless_workloads_are_simulated() {
     let server = server().await;
@@ -312,7 +323,7 @@ async fn what_asks_for_calls_is_refused_unless_workloads_are_simulated() {
         "validatingwebhookconfigurations.admissionregistration.k8s.io \"w\" is forbidden: this server calls no \
          admission webhooks, so it does not keep what asks for them"
     );
-    server.simulate_workloads(outrigger_apiserver::simulate::Options::default());
+    server.attach_simulation(Arc::new(NoNodes));
     let kind = "application/json";
     let kept = send(&service, Method::POST, path, kind, &configuration).await;
     assert_eq!(kept.status(), StatusCode::CREATED);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use outrigger_apiserver::store::{Options, Store};
+use outrigger_store::{Options, Store};
 
 use crate::printer::Printer;
 

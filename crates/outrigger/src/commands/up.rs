@@ -14,9 +14,9 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use outrigger_api::plugin::Plugin;
 use outrigger_apiserver::server::{Options, Server};
-use outrigger_apiserver::simulate;
 use outrigger_apiserver::transport::{Listener, write_kubeconfig};
 use outrigger_controller::crds;
+use outrigger_simulate as simulate;
 use tokio::sync::Notify;
 
 use super::plugin::file;
@@ -81,10 +81,13 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         .context("failed to open the API server")?;
     server.serve(listener)?;
     server.run_controllers();
-    server.simulate_workloads(simulate::Options {
-        delay: SIMULATED_DELAY,
-        ..simulate::Options::default()
-    });
+    simulate::start(
+        &server,
+        simulate::Options {
+            delay: SIMULATED_DELAY,
+            ..simulate::Options::default()
+        },
+    );
     let kubeconfig = Kubeconfig::write(args, |path| {
         write_kubeconfig(path, address, server.credentials())
     })?;

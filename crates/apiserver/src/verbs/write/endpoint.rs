@@ -1,9 +1,9 @@
 //! What an endpoint lets a write change: of all that is sent, the rest stays as it was.
 
+use outrigger_builtin::kinds::Kind;
+use outrigger_builtin::prepare;
 use serde_json::Value;
 
-use crate::kinds::Kind;
-use crate::prepare;
 use crate::verbs::decode::metadata_of;
 
 /// Prepares an object that is written through an endpoint: the main one, or one below.

@@ -1,10 +1,11 @@
 //! Why a write is refused: what is wrong with the object, or with the store.
 
+use outrigger_apimachinery::status::{Cause, Details, Reason, Status, field};
+use outrigger_apimachinery::{GroupKind, GroupResource};
+use outrigger_store::{DraftError, WriteError};
+use outrigger_structural::schema::FieldError;
+
 use super::Failure;
-use crate::kinds::{GroupKind, GroupResource};
-use crate::schema::FieldError;
-use crate::status::{Cause, Details, Reason, Status, field};
-use crate::store::{DraftError, WriteError};
 use crate::verbs::Call;
 
 pub(super) fn draft_failure(error: DraftError) -> Status {

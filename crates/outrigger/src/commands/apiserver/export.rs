@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use outrigger_apiserver::store::Scope;
+use outrigger_store::Scope;
 use serde_json::Value;
 
 use super::DataFlag;

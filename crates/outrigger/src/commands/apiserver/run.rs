@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use outrigger_apiserver::auth::StaticTokens;
 use outrigger_apiserver::server::{Options, Server};
-use outrigger_apiserver::simulate;
 use outrigger_apiserver::transport::{Listener, write_kubeconfig};
+use outrigger_simulate as simulate;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::printer::Printer;
@@ -76,7 +76,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     server.serve(listener)?;
     server.run_controllers();
     if args.simulate_workloads {
-        server.simulate_workloads(simulate::Options::default());
+        simulate::start(&server, simulate::Options::default());
     }
     if let Some(path) = &args.kubeconfig {
         write_kubeconfig(path, address, server.credentials())?;

@@ -10,8 +10,8 @@ use kube::api::{Api, PostParams};
 use outrigger_api::annotation::{CASCADE, FORCE};
 use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_apiserver::server::{Options, Server};
-use outrigger_apiserver::simulate;
 use outrigger_release::Change;
+use outrigger_simulate as simulate;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -413,10 +413,13 @@ impl Manned {
     async fn start() -> Self {
         let cluster = Cluster::start().await;
         cluster.server.run_controllers();
-        cluster.server.simulate_workloads(simulate::Options {
-            delay: Duration::from_millis(1),
-            ..simulate::Options::default()
-        });
+        simulate::start(
+            &cluster.server,
+            simulate::Options {
+                delay: Duration::from_millis(1),
+                ..simulate::Options::default()
+            },
+        );
         let end = Arc::new(Notify::new());
         let stop = Arc::clone(&end);
         let client = cluster.connection.client.clone();

@@ -1,7 +1,0 @@
-//! Quantities such as `500m` and `1Gi`: as numbers, and the text in which the API shows each.
-
-mod amount;
-mod text;
-
-pub(crate) use amount::Quantity;
-pub(crate) use text::canonical;

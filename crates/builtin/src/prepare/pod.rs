@@ -1,0 +1,73 @@
+//! The first status of a Pod, and what it keeps of its status.
+
+use outrigger_apimachinery::quantity::Quantity;
+use serde_json::{Map, Value, json};
+
+use super::part;
+
+pub(super) fn create(pod: &mut Map<String, Value>, now: &str) {
+    let spec = pod.get("spec").cloned().unwrap_or_default();
+    let mut status = json!({"phase": "Pending", "qosClass": quality_of_service(&spec)});
+    let gates = spec["schedulingGates"].as_array();
+    if gates.is_some_and(|gates| !gates.is_empty()) {
+        status["conditions"] = json!([{
+            "type": "PodScheduled",
+            "status": "False",
+            "lastTransitionTime": now,
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }]);
+    }
+    pod.insert("status".to_owned(), status);
+}
+
+pub(super) fn keep_quality_of_service(pod: &mut Map<String, Value>, old: &Value) {
+    if let Some(status) = part(pod, "status") {
+        let class = &old["status"]["qosClass"];
+        if !status.contains_key("qosClass") && !class.is_null() {
+            status.insert("qosClass".to_owned(), class.clone());
+        }
+    }
+}
+
+/// How a Pod is treated when its node runs short: by what it requests and how it is limited.
+fn quality_of_service(spec: &Value) -> &'static str {
+    let whole = &spec["resources"];
+    if whole.is_object() {
+        return class_of(&[whole]);
+    }
+    let containers = ["containers", "initContainers"]
+        .iter()
+        .filter_map(|list| spec[*list].as_array())
+        .flatten()
+        .map(|container| &container["resources"]);
+    class_of(&containers.collect::<Vec<_>>())
+}
+
+fn class_of(all: &[&Value]) -> &'static str {
+    const COUNTED: [&str; 2] = ["cpu", "memory"];
+    let amount = |resources: &Value, part: &str, name: &str| -> Option<Quantity> {
+        let quantity = Quantity::parse(resources[part][name].as_str()?).ok()?;
+        (!quantity.is_zero()).then_some(quantity)
+    };
+    let says_something = |resources: &&Value| {
+        COUNTED.iter().any(|name| {
+            amount(resources, "requests", name).is_some()
+                || amount(resources, "limits", name).is_some()
+        })
+    };
+    if !all.iter().any(says_something) {
+        return "BestEffort";
+    }
+    let is_guaranteed = |resources: &&Value| {
+        COUNTED.iter().all(|name| {
+            let limit = amount(resources, "limits", name);
+            limit.is_some() && amount(resources, "requests", name) == limit
+        })
+    };
+    if all.iter().all(is_guaranteed) {
+        "Guaranteed"
+    } else {
+        "Burstable"
+    }
+}

@@ -1,0 +1,203 @@
+//! Metadata: names, labels, annotations, owners, finalizers.
+
+use outrigger_apimachinery::GroupVersion;
+use outrigger_apimachinery::status::field::{BadValue, Error, Path};
+use outrigger_apimachinery::syntax;
+use serde_json::Value;
+
+use super::field_checks::{each, labels, list, map, text, texts, unchanged};
+use crate::kinds::Kind;
+
+const METADATA: Path<'static> = Path::root("metadata");
+/// Finalizers that need no domain.
+const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+const MAX_ANNOTATIONS: usize = 256 * 1024;
+
+type Syntax = fn(&str) -> Vec<String>;
+
+/// What names of a kind look like. Nothing if the kind does not look at them itself.
+fn name_syntax(kind: &Kind) -> Option<Syntax> {
+    Some(match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "Event") | ("events.k8s.io", _) | ("policy", "PodDisruptionBudget") => return None,
+        ("", "Namespace" | "Service") | ("apps", "StatefulSet") => syntax::dns_label,
+        ("rbac.authorization.k8s.io" | "apiregistration.k8s.io", _) => syntax::path_segment,
+        _ => syntax::dns_subdomain,
+    })
+}
+
+/// The metadata of an object that is created.
+pub(super) fn create(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
+    if let Some(syntax) = name_syntax(kind) {
+        check(kind, object, syntax, errors);
+    }
+}
+
+/// What is looked at for all kinds once everything else is right.
+pub(super) fn create_generic(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
+    check(kind, object, syntax::path_segment, errors);
+}
+
+fn check(kind: &Kind, object: &Value, syntax: Syntax, errors: &mut Vec<Error>) {
+    let metadata = &object["metadata"];
+    let prefix = text(metadata, "generateName");
+    if !prefix.is_empty() {
+        // What is appended makes an end with a dash right.
+        let masked = match prefix.strip_suffix('-') {
+            Some(start) if prefix.len() > 1 => format!("{start}a"),
+            _ => prefix.to_owned(),
+        };
+        let place = METADATA.child("generateName");
+        each(errors, &place, prefix, syntax(&masked));
+    }
+    let name = text(metadata, "name");
+    let place = METADATA.child("name");
+    if name.is_empty() {
+        let detail = "name or generateName is required";
+        errors.push(Error::required(&place, detail));
+    } else {
+        each(errors, &place, name, syntax(name));
+    }
+    let namespace = METADATA.child("namespace");
+    match (kind.namespaced, text(metadata, "namespace")) {
+        (true, "") => errors.push(Error::required(&namespace, "")),
+        (false, set) if !set.is_empty() => {
+            errors.push(Error::forbidden(&namespace, "not allowed on this type"));
+        }
+        _ => {}
+    }
+    rest(metadata, errors);
+}
+
+/// All but the names.
+fn rest(metadata: &Value, errors: &mut Vec<Error>) {
+    labels(errors, &METADATA.child("labels"), &metadata["labels"]);
+    annotations(errors, &METADATA.child("annotations"), metadata);
+    owners(metadata, errors);
+    finalizers(metadata, errors);
+}
+
+/// Annotations of an object or of a template.
+pub(super) fn annotations(errors: &mut Vec<Error>, path: &Path<'_>, metadata: &Value) {
+    let mut size = 0;
+    for (key, value) in map(metadata, "annotations") {
+        each(errors, path, key, syntax::label_key(&key.to_lowercase()));
+        size += key.len() + value.as_str().unwrap_or_default().len();
+    }
+    if size > MAX_ANNOTATIONS {
+        errors.push(Error::too_long(path, MAX_ANNOTATIONS));
+    }
+}
+
+fn owners(metadata: &Value, errors: &mut Vec<Error>) {
+    let place = METADATA.child("ownerReferences");
+    let mut controller: Option<&Value> = None;
+    for owner in list(metadata, "ownerReferences") {
+        let version = GroupVersion::parse(text(owner, "apiVersion"));
+        if version.version.is_empty() {
+            let place = place.child("apiVersion");
+            let given = text(owner, "apiVersion");
+            errors.push(Error::invalid(&place, given, "version must not be empty"));
+        }
+        for key in ["kind", "name", "uid"] {
+            if text(owner, key).is_empty() {
+                errors.push(Error::invalid(&place.child(key), "", "must not be empty"));
+            }
+        }
+        if version == GroupVersion::new("", "v1") && owner["kind"] == "Event" {
+            let detail = "/v1, Kind=Event is disallowed from being an owner";
+            errors.push(Error::invalid(&place, owner_shown(owner), detail));
+        }
+        if owner["controller"] != true {
+            continue;
+        }
+        if let Some(first) = controller {
+            let all: Vec<_> = list(metadata, "ownerReferences")
+                .iter()
+                .map(owner_text)
+                .collect();
+            let detail = format!(
+                "Only one reference can have Controller set to true. Found \"true\" in references for {}/{} and {}/{}",
+                text(first, "kind"),
+                text(first, "name"),
+                text(owner, "kind"),
+                text(owner, "name"),
+            );
+            let shown = BadValue::verbatim(format!("[{}]", all.join(",")));
+            errors.push(Error::invalid(&place, shown, detail));
+        } else {
+            controller = Some(owner);
+        }
+    }
+}
+
+fn owner_shown(owner: &Value) -> BadValue {
+    BadValue::verbatim(owner_text(owner))
+}
+
+fn owner_text(owner: &Value) -> String {
+    let keys = [
+        "apiVersion",
+        "kind",
+        "name",
+        "uid",
+        "controller",
+        "blockOwnerDeletion",
+    ];
+    let parts: Vec<_> = keys
+        .iter()
+        .filter(|key| !owner[**key].is_null())
+        .map(|key| format!("\"{key}\":{}", owner[*key]))
+        .collect();
+    format!("{{{}}}", parts.join(","))
+}
+
+fn finalizers(metadata: &Value, errors: &mut Vec<Error>) {
+    let place = METADATA.child("finalizers");
+    let all = list(metadata, "finalizers");
+    for finalizer in texts(all) {
+        each(errors, &place, finalizer, syntax::label_key(finalizer));
+    }
+    let has = |name: &str| all.iter().any(|finalizer| finalizer == name);
+    if has("orphan") && has("foregroundDeletion") {
+        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+        errors.push(Error::invalid(&place, &metadata["finalizers"], detail));
+    }
+    for (index, finalizer) in texts(all).enumerate() {
+        if !finalizer.contains('/') && !STANDARD.contains(&finalizer) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(Error::invalid(&place.index(index), finalizer, detail));
+        }
+    }
+}
+
+/// The metadata of an object that replaces another.
+pub(super) fn update(new: &Value, old: &Value, errors: &mut Vec<Error>) {
+    let metadata = &new["metadata"];
+    let before = &old["metadata"];
+    if before["deletionTimestamp"].is_string() {
+        let known = list(before, "finalizers");
+        let added: Vec<_> = list(metadata, "finalizers")
+            .iter()
+            .filter(|finalizer| !known.contains(finalizer))
+            .map(ToString::to_string)
+            .collect();
+        if !added.is_empty() {
+            let detail = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                added.join(", ")
+            );
+            errors.push(Error::forbidden(&METADATA.child("finalizers"), detail));
+        }
+    }
+    for key in [
+        "name",
+        "namespace",
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ] {
+        unchanged(errors, &METADATA.child(key), &metadata[key], &before[key]);
+    }
+    rest(metadata, errors);
+}

@@ -1,0 +1,130 @@
+//! Decodes custom resources: what is not in the schema goes, and metadata gets the form it has everywhere.
+
+use serde_json::{Map, Value};
+
+use super::decode::check_types;
+use super::{FieldError, OBJECT_META, SchemaRef, builtin, prune_nulls, prune_unknown};
+
+/// Brings a custom resource into the form in which it is merged and stored, except for defaults. Returns the paths
+/// of the fields that the schema does not know, or what makes the object impossible to decode.
+pub fn coerce(object: &mut Value, schema: SchemaRef<'_>) -> Result<Vec<String>, String> {
+    let meta = schema.at(OBJECT_META);
+    let mut unknown = match object.get_mut("metadata") {
+        Some(metadata) => coerce_metadata(metadata, meta, "metadata")?,
+        None => Vec::new(),
+    };
+    unknown.extend(prune_unknown(object, schema));
+    prune_nulls(object, schema);
+    let mut embedded = Vec::new();
+    coerce_embedded("", object, schema, &mut embedded)?;
+    embedded.sort();
+    unknown.extend(embedded);
+    normalize_numbers(object);
+    Ok(unknown)
+}
+
+/// Gives a merged custom resource the form that a server writes: empty labels go, `1.0` becomes `1`.
+pub fn normalize(object: &mut Value, schema: SchemaRef<'_>) {
+    if let Some(metadata) = object.get_mut("metadata") {
+        builtin::normalize(metadata, schema.at(OBJECT_META));
+    }
+    normalize_numbers(object);
+}
+
+/// Floats that are whole numbers are written without a fraction.
+fn normalize_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|float| {
+                number.is_f64() && float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_991.0
+            });
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "whole and within the range of exact integers"
+            )]
+            if let Some(whole) = whole {
+                *value = (whole as i64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(normalize_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(normalize_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+fn coerce_metadata(
+    metadata: &mut Value,
+    schema: SchemaRef<'_>,
+    path: &str,
+) -> Result<Vec<String>, String> {
+    check_types(metadata, schema)?;
+    let fields = metadata.as_object().into_iter().flat_map(Map::keys);
+    let unknown = fields.filter(|name| schema.property(name).is_none());
+    let unknown: Vec<String> = unknown.map(|name| format!("{path}.{name}")).collect();
+    builtin::normalize(metadata, schema);
+    Ok(unknown)
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
+fn coerce_embedded(
+    path: &str,
+    value: &mut Value,
+    schema: SchemaRef<'_>,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    match value {
+        Value::Object(fields) => {
+            if schema.embedded_resource {
+                coerce_resource(path, fields, schema, unknown)?;
+            }
+            for (name, value) in fields {
+                if let Some(property) = schema.property(name) {
+                    coerce_embedded(&join(path, name), value, property, unknown)?;
+                } else if let Some(additional) = schema.additional() {
+                    coerce_embedded(&format!("{path}[{name}]"), value, additional, unknown)?;
+                }
+            }
+            Ok(())
+        }
+        Value::Array(items) => {
+            let Some(schema) = schema.items() else {
+                return Ok(());
+            };
+            let mut items = items.iter_mut().enumerate();
+            items.try_for_each(|(i, item)| {
+                coerce_embedded(&format!("{path}[{i}]"), item, schema, unknown)
+            })
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+    }
+}
+
+fn coerce_resource(
+    path: &str,
+    fields: &mut Map<String, Value>,
+    schema: SchemaRef<'_>,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    for name in ["apiVersion", "kind"] {
+        if let Some(value) = fields.get(name).filter(|value| !value.is_string()) {
+            let error = FieldError::invalid(join(path, name), value.clone(), "must be a string");
+            return Err(error.to_string());
+        }
+    }
+    let Some(metadata) = fields.get_mut("metadata") else {
+        return Ok(());
+    };
+    let field = join(path, "metadata");
+    let shown = metadata.clone();
+    let result = coerce_metadata(metadata, schema.at(OBJECT_META), &field);
+    unknown
+        .extend(result.map_err(|problem| FieldError::invalid(field, shown, problem).to_string())?);
+    Ok(())
+}

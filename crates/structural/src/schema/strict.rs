@@ -1,0 +1,215 @@
+//! Reads JSON and tells what strict field validation objects to: repeated fields, and fields that a built-in kind
+//! does not have. The order is that of the text.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use super::SchemaRef;
+
+mod syntax;
+
+/// More than these many complaints are not told.
+const MAX_COMPLAINTS: usize = 100;
+
+/// Reads JSON. The complaints are about repeated fields: `duplicate field "spec.replicas"`. The last of them
+/// counts. A syntax error is told in the words of a real server.
+pub fn parse(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
+    read(bytes, None)
+}
+
+/// Reads a built-in object. The complaints are also about unknown fields: `unknown field "spec.foo"`.
+pub fn parse_typed(bytes: &[u8], schema: SchemaRef<'_>) -> Result<(Value, Vec<String>), String> {
+    read(bytes, Some(schema))
+}
+
+fn read(bytes: &[u8], schema: Option<SchemaRef<'_>>) -> Result<(Value, Vec<String>), String> {
+    let reader = Reader {
+        path: RefCell::new(String::new()),
+        complaints: RefCell::new(Vec::new()),
+    };
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let seed = Seed {
+        reader: &reader,
+        schema,
+    };
+    let value = seed
+        .deserialize(&mut json)
+        .and_then(|value| json.end().map(|()| value));
+    match value {
+        Ok(value) => Ok((value, reader.complaints.into_inner())),
+        Err(error) => Err(syntax::problem(bytes).unwrap_or_else(|| error.to_string())),
+    }
+}
+
+/// The name of a value's type in messages.
+pub fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+struct Reader {
+    path: RefCell<String>,
+    complaints: RefCell<Vec<String>>,
+}
+
+impl Reader {
+    fn enter(&self, step: &str) -> usize {
+        let mut path = self.path.borrow_mut();
+        let length = path.len();
+        if !path.is_empty() && !step.starts_with('[') {
+            path.push('.');
+        }
+        path.push_str(step);
+        length
+    }
+
+    fn leave(&self, length: usize) {
+        self.path.borrow_mut().truncate(length);
+    }
+
+    fn complain(&self, what: &str, name: &str) {
+        let length = self.enter(name);
+        let mut complaints = self.complaints.borrow_mut();
+        if complaints.len() < MAX_COMPLAINTS {
+            complaints.push(format!("{what} field \"{}\"", self.path.borrow()));
+        }
+        drop(complaints);
+        self.leave(length);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Seed<'r, 's> {
+    reader: &'r Reader,
+    schema: Option<SchemaRef<'s>>,
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_, '_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let seed = Seed {
+            reader: self.reader,
+            schema: self.schema.and_then(SchemaRef::items),
+        };
+        let mut list = Vec::new();
+        loop {
+            let length = self.reader.enter(&format!("[{}]", list.len()));
+            let item = items.next_element_seed(seed);
+            self.reader.leave(length);
+            match item? {
+                Some(item) => list.push(item),
+                None => return Ok(Value::Array(list)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            let schema = self
+                .schema
+                .and_then(|schema| schema.property(&name).or_else(|| schema.additional()));
+            if map.contains_key(&name) {
+                self.reader.complain("duplicate", &name);
+            } else if schema.is_none() && self.schema.is_some_and(is_closed) {
+                self.reader.complain("unknown", &name);
+            }
+            let seed = Seed {
+                reader: self.reader,
+                schema,
+            };
+            let length = self.reader.enter(&name);
+            let value = fields.next_value_seed(seed);
+            self.reader.leave(length);
+            map.insert(name, value?);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+/// Built-in objects have the fields that are declared and no others.
+fn is_closed(schema: SchemaRef<'_>) -> bool {
+    schema.node().name.is_some() && !schema.node().properties.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::builtin;
+
+    #[test]
+    fn repeated_fields_are_told_with_their_path() {
+        let (value, complaints) =
+            parse(br#"{"a":{"b":1,"b":2},"l":[{"x":1,"x":2}],"a":3}"#).unwrap();
+        assert_eq!(value["a"], 3);
+        let expected = [
+            r#"duplicate field "a.b""#,
+            r#"duplicate field "l[0].x""#,
+            r#"duplicate field "a""#,
+        ];
+        assert_eq!(complaints, expected);
+    }
+
+    #[test]
+    fn unknown_fields_are_told_in_the_order_of_the_text() {
+        let schema = builtin::schema("apps/v1", "Deployment").unwrap();
+        let text = br#"{"spec":{"foo":1,"template":{"spec":{"containers":[{"name":"a","bar":1}]}}},"baz":2}"#;
+        let (_, complaints) = parse_typed(text, schema.root()).unwrap();
+        let expected = [
+            r#"unknown field "spec.foo""#,
+            r#"unknown field "spec.template.spec.containers[0].bar""#,
+            r#"unknown field "baz""#,
+        ];
+        assert_eq!(complaints, expected);
+    }
+}

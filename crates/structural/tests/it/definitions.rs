@@ -1,0 +1,40 @@
+//! Schemas of custom resource definitions that a real server accepted or refused.
+
+use outrigger_structural::schema::check_definition;
+use serde_json::Value;
+
+#[test]
+fn definitions_are_refused_as_recorded() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/definitions.json");
+    let cases: Vec<Value> = serde_json::from_str(&fs_err::read_to_string(file).unwrap()).unwrap();
+    for case in &cases {
+        let errors = check_definition(
+            &case["schema"],
+            "spec.validation.openAPIV3Schema",
+            case["status"] == true,
+        );
+        let ours = errors
+            .iter()
+            .map(|error| cause(error.reason.name(), &error.field, &error.body()));
+        let real = case["causes"].as_array().unwrap().iter().map(|real| {
+            let text = |name: &str| real[name].as_str().unwrap();
+            cause(text("reason"), text("field"), text("message"))
+        });
+        let (mut ours, mut real): (Vec<_>, Vec<_>) = (ours.collect(), real.collect());
+        ours.sort();
+        real.sort();
+        assert_eq!(ours, real, "{}", case["name"]);
+    }
+}
+
+/// Errors of parsers are told in other words, and whole Go structs are not shown.
+fn cause(reason: &str, field: &str, message: &str) -> String {
+    let is_foreign = field.ends_with(".pattern")
+        || message.contains("compilation failed")
+        || message.contains("fields are allowed at the root");
+    if is_foreign {
+        format!("{reason} {field}")
+    } else {
+        format!("{reason} {field} {message}")
+    }
+}

@@ -1,0 +1,118 @@
+//! One object of each of many built-in kinds, created and applied on a real server.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use outrigger_structural::merge::{FieldManager, Kind, Writer, reset_fields};
+use outrigger_structural::schema::{builtin, check_types};
+use serde_json::Value;
+
+fn cases() -> Vec<Value> {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/kinds.json");
+    serde_json::from_str(&fs_err::read_to_string(file).unwrap()).unwrap()
+}
+
+fn manager(case: &Value) -> FieldManager {
+    let (api_version, kind) = names(case);
+    let schema = builtin::schema(api_version, kind).unwrap().clone();
+    let made = Kind {
+        api_version: api_version.to_owned(),
+        name: kind.to_owned(),
+        schemas: BTreeMap::from([(api_version.to_owned(), schema)]),
+    };
+    FieldManager::new(Arc::new(made), "", reset_fields::of_built_in(kind, ""))
+}
+
+fn names(case: &Value) -> (&str, &str) {
+    (
+        case["apiVersion"].as_str().unwrap(),
+        case["kind"].as_str().unwrap(),
+    )
+}
+
+fn writer(object: &Value) -> Writer<'_> {
+    let now = object["metadata"]["managedFields"][0]["time"]
+        .as_str()
+        .unwrap();
+    Writer { manager: "m", now }
+}
+
+#[test]
+fn what_a_server_writes_is_in_normal_form() {
+    for case in cases() {
+        let (api_version, kind) = names(&case);
+        let schema = builtin::schema(api_version, kind).unwrap().root();
+        for real in [&case["created"], &case["applied"]] {
+            let mut ours = real.clone();
+            builtin::normalize(&mut ours, schema);
+            assert_eq!(ours, *real, "{kind}");
+            assert_eq!(check_types(real, schema), Ok(()), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn applying_owns_what_is_applied() {
+    for case in cases() {
+        let real = &case["applied"];
+        let ours = manager(&case)
+            .apply(None, &case["body"], writer(real), false)
+            .unwrap();
+        assert_eq!(
+            ours["metadata"]["managedFields"], real["metadata"]["managedFields"],
+            "{}",
+            case["kind"]
+        );
+    }
+}
+
+#[test]
+fn creating_owns_what_is_sent_and_defaulted() {
+    for case in cases() {
+        let real = &case["created"];
+        let ours = manager(&case).update(None, before_admission(real), writer(real));
+        assert_eq!(
+            ours["metadata"]["managedFields"], real["metadata"]["managedFields"],
+            "{}",
+            case["kind"]
+        );
+    }
+}
+
+/// The object as it was when ownership was settled: the server adds to some kinds afterwards.
+fn before_admission(created: &Value) -> Value {
+    let mut object = created.clone();
+    let mut drop = |path: &[&str]| {
+        let (last, parents) = path.split_last().unwrap();
+        let parent = parents
+            .iter()
+            .try_fold(&mut object, |object, name| object.get_mut(*name));
+        if let Some(Value::Object(fields)) = parent {
+            fields.remove(*last);
+        }
+    };
+    drop(&["metadata", "managedFields"]);
+    match created["kind"].as_str().unwrap() {
+        "Pod" => {
+            drop(&["spec", "priority"]);
+            drop(&["spec", "preemptionPolicy"]);
+        }
+        "PersistentVolume" | "PersistentVolumeClaim" => drop(&["metadata", "finalizers"]),
+        "Namespace" => drop(&["spec", "finalizers"]),
+        "Job" => {
+            drop(&["spec", "selector"]);
+            for labels in [&["metadata"][..], &["spec", "template", "metadata"]] {
+                for name in [
+                    "batch.kubernetes.io/controller-uid",
+                    "batch.kubernetes.io/job-name",
+                    "controller-uid",
+                    "job-name",
+                ] {
+                    drop(&[labels, &["labels", name]].concat());
+                }
+            }
+        }
+        _ => {}
+    }
+    object
+}

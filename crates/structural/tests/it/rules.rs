@@ -1,0 +1,36 @@
+//! Validation rules in CEL that a real server evaluated.
+
+use outrigger_structural::schema::{FieldError, Schema, check_custom_resource};
+use serde_json::{Value, json};
+
+/// The CEL library does not have comprehensions of two variables.
+const NOT_SUPPORTED: [&str; 2] = [
+    "self.all(i, v, v.size() > i)",
+    "self.exists(k, v, v == '1')",
+];
+
+#[test]
+fn rules_are_evaluated_as_recorded() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/rules.json");
+    let cases: Vec<Value> = serde_json::from_str(&fs_err::read_to_string(file).unwrap()).unwrap();
+    let mut differences = Vec::new();
+    for case in &cases {
+        let schema = json!({"type": "object", "properties": {"p": case["schema"]}});
+        let schema = Schema::structural(&schema).unwrap();
+        let errors = check_custom_resource(&json!({"p": case["value"]}), None, schema.root());
+        let ours: Vec<String> = errors.iter().map(FieldError::body).collect();
+        let rule = &case["schema"]["x-kubernetes-validations"][0]["rule"];
+        if NOT_SUPPORTED.contains(&rule.as_str().unwrap()) {
+            assert!(
+                ours[0].contains("undeclared reference"),
+                "refused rather than passed over"
+            );
+        } else if json!(ours) != case["messages"] {
+            differences.push(format!(
+                "{rule} of {}: ours {ours:?}, real {}",
+                case["value"], case["messages"]
+            ));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
