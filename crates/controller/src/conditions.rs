@@ -1,4 +1,4 @@
-//! Conditions of a plugin: which there are, and when their times change.
+//! The condition types of a plugin, and how a condition is set.
 
 use jiff::Timestamp;
 use outrigger_api::condition::{Condition, Truth};
@@ -9,23 +9,39 @@ pub(crate) const FETCHED: &str = "Fetched";
 pub(crate) const RENDERED: &str = "Rendered";
 pub(crate) const APPLIED: &str = "Applied";
 pub(crate) const HEALTHY: &str = "Healthy";
-/// There only while somebody asks for a removal that cannot go on.
+/// Present only while a requested removal is blocked.
 pub(crate) const REMOVABLE: &str = "Removable";
 
-/// Longest message that is kept; the rest of an error's text helps nobody.
-const LONGEST: usize = 1024;
+/// Longer messages are truncated, in characters.
+const MAX_MESSAGE: usize = 1024;
 
-/// What is said about one condition.
+/// Why something was not done: reason and message of the condition that reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Saying {
+pub(crate) struct Cause {
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+}
+
+impl Cause {
+    pub(crate) fn new(reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            reason,
+            message: message.into(),
+        }
+    }
+}
+
+/// A new value for one condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ConditionUpdate {
     pub(crate) kind: &'static str,
     pub(crate) status: Truth,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
 }
 
-impl Saying {
-    pub(crate) fn yes(
+impl ConditionUpdate {
+    pub(crate) fn mark_true(
         kind: &'static str,
         reason: &'static str,
         message: impl Into<String>,
@@ -38,41 +54,45 @@ impl Saying {
         }
     }
 
-    pub(crate) fn no(kind: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn mark_false(
+        kind: &'static str,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             status: Truth::False,
-            ..Self::yes(kind, reason, message)
+            ..Self::mark_true(kind, reason, message)
         }
     }
 
-    pub(crate) fn unknown(
+    pub(crate) fn mark_unknown(
         kind: &'static str,
         reason: &'static str,
         message: impl Into<String>,
     ) -> Self {
         Self {
             status: Truth::Unknown,
-            ..Self::yes(kind, reason, message)
+            ..Self::mark_true(kind, reason, message)
         }
     }
 }
 
-/// Puts a saying among the conditions. Its time changes only when its status does.
+/// Sets a condition. Its transition time changes only if its status does.
 pub(crate) fn set(
     conditions: &mut Vec<Condition>,
-    saying: Saying,
+    update: ConditionUpdate,
     generation: Option<i64>,
     now: Timestamp,
 ) {
     let mut condition = Condition {
-        kind: saying.kind.to_owned(),
-        status: saying.status,
-        reason: saying.reason.to_owned(),
-        message: shortened(saying.message),
-        last_transition_time: time_text(now),
+        kind: update.kind.to_owned(),
+        status: update.status,
+        reason: update.reason.to_owned(),
+        message: truncated(update.message),
+        last_transition_time: format_time(now),
         observed_generation: generation,
     };
-    match conditions.iter_mut().find(|old| old.kind == saying.kind) {
+    match conditions.iter_mut().find(|old| old.kind == update.kind) {
         Some(old) => {
             if old.status == condition.status {
                 condition.last_transition_time = std::mem::take(&mut old.last_transition_time);
@@ -91,12 +111,12 @@ pub(crate) fn is_true(conditions: &[Condition], kind: &str) -> bool {
     find(conditions, kind).is_some_and(|condition| condition.status == Truth::True)
 }
 
-pub(crate) fn time_text(time: Timestamp) -> String {
+pub(crate) fn format_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn shortened(message: String) -> String {
-    match message.char_indices().nth(LONGEST) {
+fn truncated(message: String) -> String {
+    match message.char_indices().nth(MAX_MESSAGE) {
         None => message,
         Some((end, _)) => format!("{} …", &message[..end]),
     }
@@ -111,30 +131,45 @@ mod tests {
     }
 
     #[test]
-    fn times_change_with_the_status_only() {
+    fn the_transition_time_changes_only_with_the_status() {
         let mut conditions = Vec::new();
-        set(&mut conditions, Saying::no(READY, "A", "a"), Some(1), at(0));
-        set(&mut conditions, Saying::no(READY, "B", "b"), Some(2), at(9));
+        set(
+            &mut conditions,
+            ConditionUpdate::mark_false(READY, "A", "a"),
+            Some(1),
+            at(0),
+        );
+        set(
+            &mut conditions,
+            ConditionUpdate::mark_false(READY, "B", "b"),
+            Some(2),
+            at(9),
+        );
         let condition = find(&conditions, READY).unwrap();
         assert_eq!(condition.reason, "B");
         assert_eq!(condition.observed_generation, Some(2));
         assert_eq!(condition.last_transition_time, "1970-01-01T00:00:00Z");
-        set(&mut conditions, Saying::yes(READY, "C", ""), Some(2), at(9));
+        set(
+            &mut conditions,
+            ConditionUpdate::mark_true(READY, "C", ""),
+            Some(2),
+            at(9),
+        );
         let condition = find(&conditions, READY).unwrap();
         assert_eq!(condition.last_transition_time, "1970-01-01T00:00:09Z");
         assert_eq!(conditions.len(), 1);
     }
 
     #[test]
-    fn endless_messages_are_cut() {
+    fn long_messages_are_truncated() {
         let mut conditions = Vec::new();
-        let endless = "ü".repeat(5000);
+        let long = "ü".repeat(5000);
         set(
             &mut conditions,
-            Saying::no(READY, "A", endless),
+            ConditionUpdate::mark_false(READY, "A", long),
             None,
             at(0),
         );
-        assert_eq!(conditions[0].message.chars().count(), LONGEST + 2);
+        assert_eq!(conditions[0].message.chars().count(), MAX_MESSAGE + 2);
     }
 }

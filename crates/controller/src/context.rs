@@ -1,25 +1,26 @@
-//! What every worker has at hand.
+//! What all reconcile tasks share.
 
 use std::sync::{PoisonError, RwLock};
 
 use kube::Client;
+use outrigger_api::plugin::Plugin;
 use tokio::sync::mpsc::Sender;
 
 use crate::Options;
-use crate::events::Teller;
-use crate::news::News;
+use crate::events::EventRecorder;
 use crate::sources::Sources;
 use crate::target::Targets;
+use crate::watch_event::WatchEvent;
 
-/// What every worker has at hand.
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) options: Options,
     pub(crate) targets: Targets,
     pub(crate) sources: Sources,
-    pub(crate) teller: Teller,
-    pub(crate) news: Sender<News>,
-    /// The registry that the defaults of the cluster name.
+    pub(crate) recorder: EventRecorder,
+    /// To the controller loop.
+    pub(crate) events: Sender<WatchEvent>,
+    /// The image registry in the cluster-wide defaults.
     cluster_registry: RwLock<Option<String>>,
 }
 
@@ -28,34 +29,36 @@ impl Context {
         client: Client,
         options: Options,
         sources: Sources,
-        news: Sender<News>,
+        events: Sender<WatchEvent>,
     ) -> Self {
         Self {
             targets: Targets::new(client.clone()),
-            teller: Teller::start(client.clone()),
+            recorder: EventRecorder::start(client.clone()),
             cluster_registry: RwLock::default(),
             client,
             options,
             sources,
-            news,
+            events,
         }
     }
 
-    /// The registry of plugins that name none: what the controller was told, else what the cluster says.
-    pub(crate) fn default_registry(&self) -> Option<String> {
-        let own = self.options.image_registry.clone();
-        own.or_else(|| {
-            let registry = self.cluster_registry.read();
-            registry.unwrap_or_else(PoisonError::into_inner).clone()
-        })
+    /// The image registry of a plugin: its own, else that of the controller's options, else the cluster-wide default.
+    pub(crate) fn image_registry(&self, plugin: &Plugin) -> Option<String> {
+        let own = plugin.spec.image_registry.clone();
+        own.filter(|registry| !registry.is_empty())
+            .or_else(|| self.options.image_registry.clone())
+            .or_else(|| {
+                let registry = self.cluster_registry.read();
+                registry.unwrap_or_else(PoisonError::into_inner).clone()
+            })
     }
 
-    /// True if it is another one than before.
+    /// Sets the cluster-wide default registry. Returns whether it changed.
     pub(crate) fn set_cluster_registry(&self, registry: Option<String>) -> bool {
-        let known = self.cluster_registry.write();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
-        let is_new = *known != registry;
-        *known = registry;
-        is_new
+        let current = self.cluster_registry.write();
+        let mut current = current.unwrap_or_else(PoisonError::into_inner);
+        let has_changed = *current != registry;
+        *current = registry;
+        has_changed
     }
 }

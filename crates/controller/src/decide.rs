@@ -1,211 +1,177 @@
-//! What to do next about a plugin? Pure: from facts to a decision, with the conditions that say why.
+//! Decides what to do about a plugin. Pure: from observed state to a decision, with the cause for its conditions.
 //!
-//! [`next`] decides from memory alone. If it says [`Next::Prepare`], the chart and the values are looked at, and [`work`]
-//! says whether there is something to do. [`settle`] follows the health of what is installed.
+//! [`decision`] needs only what the index knows. If it returns [`Decision::ResolveInputs`], the chart and the values
+//! are fetched, and [`action`] decides by their digest. [`assess_health`] derives the phase of an installed plugin.
 
 use std::time::Instant;
 
-use kube::ResourceExt as _;
 use outrigger_api::annotation::{CASCADE, FORCE};
-use outrigger_api::plugin::{self, ClusterReference, Drift, FINALIZER, Phase, Plugin, PluginKind};
+use outrigger_api::plugin::{self, ClusterReference, Drift, Phase, Plugin, PluginKind};
 
 use crate::backoff::Backoff;
-use crate::conditions::{HEALTHY, READY, Saying};
-use crate::facts::{DependencyFact, Facts, ObjectFacts};
+use crate::conditions::{Cause, ConditionUpdate, HEALTHY, READY};
 use crate::graph;
 use crate::key::Key;
-use crate::version_range;
+use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
+use crate::observed::{Observed, ObservedDependency, ObservedObjects};
+use crate::version_range::{self, InvalidRange};
 
-/// Why something is not done now.
+/// The first decision, made without requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Obstacle {
-    pub(crate) reason: &'static str,
-    pub(crate) message: String,
+pub(crate) enum Decision {
+    /// Deleted, and our finalizer is removed.
+    Ignore,
+    /// Disabled, and nothing is installed.
+    Disabled,
+    /// Uninstall the release. With `force`, the plugin is released even if objects cannot be deleted.
+    Uninstall { force: bool },
+    /// Removal was requested but is blocked. The `cascade` plugins are to be removed first.
+    BlockRemoval { cause: Cause, cascade: Vec<Key> },
+    /// The spec cannot be satisfied as written.
+    Reject(Cause),
+    /// A dependency is not ready.
+    Wait(Cause),
+    /// Fetch the chart and the values. If `blocked`, the plugin is installed but must not be changed now.
+    ResolveInputs { blocked: Option<Cause> },
 }
 
-impl Obstacle {
-    pub(crate) fn new(reason: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            reason,
-            message: message.into(),
-        }
-    }
-}
-
-/// The first decision, from memory alone.
+/// What to do once the input digest is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// It is gone, or waits for others to let it go.
-    Nothing,
-    /// Switched off, and nothing is left of it.
-    Off,
-    /// What it added is to go. With force, it goes though something cannot be removed.
-    Remove { force: bool },
-    /// It is asked to go but stays for now; the named dependants are to go first.
-    Protect {
-        obstacle: Obstacle,
-        cascade: Vec<Key>,
-    },
-    /// It cannot be done as written; only a change helps.
-    Refuse(Obstacle),
-    /// A dependency is not there yet.
-    Wait(Obstacle),
-    /// The chart and the values are to be looked at. A change must wait if a dependency is not ready.
-    Prepare { blocked: Option<Obstacle> },
-}
-
-/// What is to be done once it is known what is wanted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Work {
-    Nothing,
+pub(crate) enum Action {
+    None,
     Install,
     Upgrade,
-    /// Others changed what is installed; put it right.
-    Correct,
-    Wait(Obstacle),
-    /// Failed before with the same inputs: not again, or not before a time.
-    Hold {
+    CorrectDrift,
+    Wait(Cause),
+    /// Failed before with the same inputs: retry at a time, or not until the inputs change.
+    BackOff {
         until: Option<Instant>,
     },
 }
 
-pub(crate) fn next(facts: &Facts) -> Next {
-    let plugin = &facts.plugin;
-    if is_deleted(plugin) || !plugin.spec.enabled {
-        return removal(facts);
+pub(crate) fn decision(observed: &Observed) -> Decision {
+    if is_removing(&observed.plugin) {
+        return removal(observed);
     }
-    if let Some(refusal) = refusal(facts) {
-        return Next::Refuse(refusal);
+    if let Some(cause) = rejection(observed) {
+        return Decision::Reject(cause);
     }
-    let blocked = match blocked(facts) {
-        Ok(blocked) => blocked,
-        Err(refusal) => return Next::Refuse(refusal),
-    };
-    match blocked {
-        Some(blocked) if !is_installed(facts) => Next::Wait(blocked),
-        blocked => Next::Prepare { blocked },
+    let is_installed = is_installed(observed);
+    match blocked_by_dependencies(observed) {
+        Err(cause) => Decision::Reject(cause),
+        Ok(Some(cause)) if !is_installed => Decision::Wait(cause),
+        Ok(blocked) => Decision::ResolveInputs { blocked },
     }
 }
 
-pub(crate) fn is_deleted(plugin: &Plugin) -> bool {
-    plugin.metadata.deletion_timestamp.is_some()
+fn is_installed(observed: &Observed) -> bool {
+    observed.status.revision.is_some()
 }
 
-pub(crate) fn has_finalizer(plugin: &Plugin) -> bool {
-    plugin.finalizers().iter().any(|name| name == FINALIZER)
-}
-
-/// Whether a plugin is on its way out, or switched off.
-pub(crate) fn is_going(plugin: &Plugin) -> bool {
-    is_deleted(plugin) || !plugin.spec.enabled
-}
-
-fn is_installed(facts: &Facts) -> bool {
-    facts.status.revision.is_some()
-}
-
-fn removal(facts: &Facts) -> Next {
-    let plugin = &facts.plugin;
+fn removal(observed: &Observed) -> Decision {
+    let plugin = &observed.plugin;
     if !has_finalizer(plugin) {
         return if is_deleted(plugin) {
-            Next::Nothing
+            Decision::Ignore
         } else {
-            Next::Off
+            Decision::Disabled
         };
     }
     if plugin.is_marked(FORCE) {
-        return Next::Remove { force: true };
+        return Decision::Uninstall { force: true };
     }
     if plugin.spec.required {
-        let obstacle = Obstacle::new(
-            "Required",
-            format!(
-                "stays because it is required; set spec.required to false, or annotate it with {FORCE}=true"
-            ),
+        let message = format!(
+            "plugin is required; set spec.required to false, or annotate it with {FORCE}=true"
         );
-        return protect(obstacle, Vec::new());
+        return Decision::BlockRemoval {
+            cause: Cause::new("Required", message),
+            cascade: Vec::new(),
+        };
     }
-    match dependants_in_the_way(facts) {
-        Some(next) => next,
-        None => Next::Remove { force: false },
-    }
+    blocked_by_dependents(observed).unwrap_or(Decision::Uninstall { force: false })
 }
 
-fn protect(obstacle: Obstacle, cascade: Vec<Key>) -> Next {
-    Next::Protect { obstacle, cascade }
-}
-
-/// Those who depend on it go first. Those who go already are waited for, unless they wait for this one in turn.
-fn dependants_in_the_way(facts: &Facts) -> Option<Next> {
-    let in_cycle = |key: &Key| {
-        let cycle = facts.cycle.as_ref();
-        cycle.is_some_and(|cycle| cycle.contains(key))
+/// Dependents must be removed first. Members of the same dependency cycle do not wait for each other.
+fn blocked_by_dependents(observed: &Observed) -> Option<Decision> {
+    let (removing, remaining): (Vec<_>, Vec<_>) = observed
+        .dependents
+        .iter()
+        .partition(|dependent| dependent.is_removing);
+    let keys = |dependents: Vec<&crate::observed::Dependent>| -> Vec<Key> {
+        let keys = dependents.into_iter();
+        keys.map(|dependent| dependent.key.clone()).collect()
     };
-    let names = |keys: &[Key]| {
-        let names: Vec<String> = keys
-            .iter()
-            .map(|key| key.seen_from(&facts.key.namespace))
-            .collect();
-        names.join(", ")
+    let block = |reason: &'static str, message: String, cascade: Vec<Key>| {
+        Some(Decision::BlockRemoval {
+            cause: Cause::new(reason, message),
+            cascade,
+        })
     };
-    let (going, staying): (Vec<_>, Vec<_>) =
-        facts.dependants.iter().partition(|other| other.is_going);
-    let staying: Vec<Key> = staying.into_iter().map(|other| other.key.clone()).collect();
-    if !staying.is_empty() {
-        let names = names(&staying);
-        return Some(if facts.plugin.is_marked(CASCADE) {
-            let obstacle = Obstacle::new("Cascading", format!("goes after {names}"));
-            protect(obstacle, staying)
+    let remaining = keys(remaining);
+    if !remaining.is_empty() {
+        let names = names(&remaining, observed);
+        return if observed.plugin.is_marked(CASCADE) {
+            let message = format!("removing dependents first: {names}");
+            block("Cascading", message, remaining)
         } else {
             let message = format!(
-                "stays because others depend on it: {names}; switch them off first, or annotate it with {CASCADE}=true or {FORCE}=true"
+                "other plugins depend on it: {names}; disable them first, or annotate it with {CASCADE}=true or {FORCE}=true"
             );
-            protect(Obstacle::new("DependantsRemain", message), Vec::new())
-        });
+            block("DependantsRemain", message, Vec::new())
+        };
     }
-    let going: Vec<Key> = going
-        .into_iter()
-        .map(|other| other.key.clone())
-        .filter(|key| !in_cycle(key))
-        .collect();
-    (!going.is_empty()).then(|| {
-        let message = format!("goes after {}", names(&going));
-        protect(Obstacle::new("DependantsGoing", message), Vec::new())
-    })
+    let cycle = observed.cycle.as_deref().unwrap_or_default();
+    let mut removing = keys(removing);
+    removing.retain(|key| !cycle.contains(key));
+    if removing.is_empty() {
+        return None;
+    }
+    let names = names(&removing, observed);
+    let message = format!("waiting for dependents to be removed: {names}");
+    block("DependantsGoing", message, Vec::new())
 }
 
-/// What cannot be done as it is written.
-fn refusal(facts: &Facts) -> Option<Obstacle> {
-    let plugin = &facts.plugin;
+fn names(keys: &[Key], observed: &Observed) -> String {
+    let names: Vec<String> = keys
+        .iter()
+        .map(|key| key.relative_to(&observed.key.namespace))
+        .collect();
+    names.join(", ")
+}
+
+/// Why the spec is rejected, if it is.
+fn rejection(observed: &Observed) -> Option<Cause> {
+    let plugin = &observed.plugin;
     let problems = plugin::check(plugin);
     if !problems.is_empty() {
         let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        return Some(Obstacle::new("InvalidSpec", texts.join("; ")));
+        return Some(Cause::new("InvalidSpec", texts.join("; ")));
     }
     if plugin.spec.kind == PluginKind::Kustomize {
-        return Some(Obstacle::new(
+        return Some(Cause::new(
             "KindNotSupported",
             "plugins of kind kustomize are not supported yet; use kind manifests with the output of `kustomize build`",
         ));
     }
-    if let Some(change) = forbidden_change(facts) {
-        return Some(change);
+    if let Some(cause) = immutable_change(observed) {
+        return Some(cause);
     }
-    facts.cycle.as_ref().map(|cycle| {
+    observed.cycle.as_ref().map(|cycle| {
         let cycle = graph::cycle_text(cycle);
-        Obstacle::new("DependencyCycle", format!("depends on itself: {cycle}"))
+        Cause::new("DependencyCycle", format!("dependency cycle: {cycle}"))
     })
 }
 
-/// A release cannot change its kind or its place: what is installed would be left behind.
-fn forbidden_change(facts: &Facts) -> Option<Obstacle> {
-    let (plugin, status) = (&facts.plugin, &facts.status);
+/// The kind, the release and the cluster of an installed plugin cannot change: its objects would be orphaned.
+fn immutable_change(observed: &Observed) -> Option<Cause> {
+    let (plugin, status) = (&observed.plugin, &observed.status);
     let kind_text = |kind: PluginKind| format!("{kind:?}").to_lowercase();
     let cluster_text = |cluster: Option<&ClusterReference>| {
-        cluster.map_or_else(|| "here".to_owned(), |cluster| cluster.secret_name.clone())
+        cluster.map_or_else(|| "local".to_owned(), |cluster| cluster.secret_name.clone())
     };
     let installed_cluster = status.kind.map(|_| cluster_text(status.cluster.as_ref()));
-    let changes = [
+    let fields = [
         (
             "kind",
             status.kind.map(kind_text),
@@ -227,186 +193,187 @@ fn forbidden_change(facts: &Facts) -> Option<Obstacle> {
             cluster_text(plugin.spec.cluster.as_ref()),
         ),
     ];
-    changes.into_iter().find_map(|(field, installed, wanted)| {
-        let installed = installed.filter(|installed| *installed != wanted)?;
-        Some(Obstacle::new(
+    fields.into_iter().find_map(|(field, installed, desired)| {
+        let installed = installed.filter(|installed| *installed != desired)?;
+        Some(Cause::new(
             "ImmutableField",
-            format!("{field} cannot be changed from {installed} to {wanted} while it is installed; set it back, or switch the plugin off, wait until it is Disabled, then change it"),
+            format!("{field} cannot be changed from {installed} to {desired} while the plugin is installed; revert it, or disable the plugin, wait until it is Disabled, then change it"),
         ))
     })
 }
 
-/// What the dependencies lack. A range that cannot be read is for the user to mend.
-fn blocked(facts: &Facts) -> Result<Option<Obstacle>, Obstacle> {
-    let mut lacking = Vec::new();
-    for fact in &facts.dependencies {
-        let found = lack(fact, &facts.key.namespace)
-            .map_err(|bad| Obstacle::new("InvalidSpec", bad.to_string()))?;
-        lacking.extend(found);
+/// The unmet dependencies, if there are any; an error if a version range is invalid.
+fn blocked_by_dependencies(observed: &Observed) -> Result<Option<Cause>, Cause> {
+    let mut unmet = Vec::new();
+    for dependency in &observed.dependencies {
+        let cause = unmet_dependency(dependency, &observed.key.namespace)
+            .map_err(|error| Cause::new("InvalidSpec", error.to_string()))?;
+        unmet.extend(cause);
     }
-    let Some(first) = lacking.first() else {
+    let Some(first) = unmet.first() else {
         return Ok(None);
     };
-    let texts: Vec<&str> = lacking.iter().map(|one| one.message.as_str()).collect();
-    Ok(Some(Obstacle::new(first.reason, texts.join("; "))))
+    let messages: Vec<&str> = unmet.iter().map(|cause| cause.message.as_str()).collect();
+    Ok(Some(Cause::new(first.reason, messages.join("; "))))
 }
 
-fn lack(fact: &DependencyFact, home: &str) -> Result<Option<Obstacle>, version_range::BadRange> {
-    let name = fact.key.seen_from(home);
-    let Some(plugin) = &fact.plugin else {
-        return Ok(Some(Obstacle::new(
-            "DependencyMissing",
-            format!("there is no plugin {name}"),
-        )));
+fn unmet_dependency(
+    dependency: &ObservedDependency,
+    namespace: &str,
+) -> Result<Option<Cause>, InvalidRange> {
+    let name = dependency.key.relative_to(namespace);
+    let Some(plugin) = &dependency.plugin else {
+        let message = format!("plugin {name} does not exist");
+        return Ok(Some(Cause::new("DependencyMissing", message)));
     };
-    let not_ready = |text: &str| {
-        Ok(Some(Obstacle::new(
-            "DependencyNotReady",
-            format!("plugin {name} {text}"),
-        )))
-    };
-    if is_deleted(plugin) {
-        return not_ready("is being removed");
+    if let Some(state) = not_ready(plugin) {
+        let message = format!("plugin {name} is {state}");
+        return Ok(Some(Cause::new("DependencyNotReady", message)));
     }
-    if !plugin.spec.enabled {
-        return not_ready("is switched off");
-    }
-    if !plugin.is_ready() || plugin.phase() != Phase::Ready {
-        // How far it is would be told again at each of its steps, and helps nobody.
-        return match plugin.phase() {
-            phase @ (Phase::Failed | Phase::Degraded) if plugin.is_observed() => {
-                not_ready(&format!("is {phase:?}"))
-            }
-            _ => not_ready("is not ready yet"),
-        };
-    }
-    let range = fact.dependency.version.as_deref();
+    let range = dependency.dependency.version.as_deref();
     let Some(range) = range.filter(|range| !range.is_empty()) else {
         return Ok(None);
     };
-    let version = plugin
-        .status
-        .as_ref()
-        .and_then(|status| status.version.as_deref());
+    let status = plugin.status.as_ref();
+    let version = status.and_then(|status| status.version.as_deref());
     let version = version.unwrap_or("none");
-    Ok((!version_range::satisfies(version, range)?).then(|| {
-        Obstacle::new(
-            "DependencyVersion",
-            format!("plugin {name} is at version {version}, but {range} is needed"),
-        )
-    }))
+    if version_range::satisfies(version, range)? {
+        return Ok(None);
+    }
+    let message = format!("plugin {name} has version {version}, but {range} is required");
+    Ok(Some(Cause::new("DependencyVersion", message)))
 }
 
-/// Whether there is work, once the digest of all inputs is known.
-pub(crate) fn work(
-    facts: &Facts,
-    inputs: &str,
-    blocked: Option<&Obstacle>,
-    backoff: &Backoff,
-) -> Work {
-    let status = &facts.status;
-    if is_installed(facts) && status.input_digest.as_deref() == Some(inputs) {
-        return correction(facts, backoff);
+/// The state of a dependency that is not ready. Phases in progress are not distinguished: each would cost a write.
+fn not_ready(plugin: &Plugin) -> Option<String> {
+    if is_deleted(plugin) {
+        return Some("being removed".to_owned());
     }
-    if let Some(blocked) = blocked {
-        return Work::Wait(blocked.clone());
+    if !plugin.spec.enabled {
+        return Some("disabled".to_owned());
     }
-    if let Some(hold) = hold(facts, inputs) {
-        return hold;
-    }
-    if is_installed(facts) {
-        Work::Upgrade
-    } else {
-        Work::Install
-    }
-}
-
-/// Drift is put right at once, but not again and again at once: somebody else may put it wrong each time.
-fn correction(facts: &Facts, backoff: &Backoff) -> Work {
-    let wants = facts.plugin.spec.drift == Drift::Correct && !facts.objects.drifted.is_empty();
-    if !wants {
-        return Work::Nothing;
-    }
-    let tries = &facts.tries;
-    let until = tries.corrected.filter(|_| tries.corrections > 0);
-    match until.map(|last| last + backoff.pause(tries.corrections)) {
-        Some(until) if until > facts.now => Work::Hold { until: Some(until) },
-        _ => Work::Correct,
-    }
-}
-
-/// Whether what failed is left alone: until its time comes or, after the last retry, until something changes.
-fn hold(facts: &Facts, inputs: &str) -> Option<Work> {
-    let (status, tries) = (&facts.status, &facts.tries);
-    if status.attempts == 0 || !facts.is_as_it_failed(inputs) {
+    if plugin.is_ready() && plugin.phase() == Phase::Ready {
         return None;
     }
-    if has_no_retry_left(&facts.plugin, status.attempts) {
-        return Some(Work::Hold { until: None });
+    Some(match plugin.phase() {
+        phase @ (Phase::Failed | Phase::Degraded) if plugin.is_observed() => format!("{phase:?}"),
+        _ => "not ready yet".to_owned(),
+    })
+}
+
+/// What to do for inputs with this digest.
+pub(crate) fn action(
+    observed: &Observed,
+    digest: &str,
+    blocked: Option<&Cause>,
+    backoff: &Backoff,
+) -> Action {
+    let is_installed = is_installed(observed);
+    if is_installed && observed.status.input_digest.as_deref() == Some(digest) {
+        return drift_action(observed, backoff);
     }
-    let until = tries.next.filter(|next| *next > facts.now)?;
-    Some(Work::Hold { until: Some(until) })
+    if let Some(blocked) = blocked {
+        return Action::Wait(blocked.clone());
+    }
+    if let Some(back_off) = back_off(observed, digest) {
+        return back_off;
+    }
+    if is_installed {
+        Action::Upgrade
+    } else {
+        Action::Install
+    }
 }
 
-/// Whether a look at chart and values that failed is to be left alone for now.
-pub(crate) fn hold_look(facts: &Facts) -> Option<Work> {
-    let failed = facts.tries.failed_inputs.as_deref();
-    let text = look_text(facts);
-    let is_same = failed == Some(&text) && facts.is_read_current;
-    if is_same { hold(facts, &text) } else { None }
+/// Corrects drift at once the first time, then with backoff: someone else may revert each correction.
+fn drift_action(observed: &Observed, backoff: &Backoff) -> Action {
+    let is_correcting = observed.plugin.spec.drift == Drift::Correct;
+    if !is_correcting || observed.objects.drifted.is_empty() {
+        return Action::None;
+    }
+    let retry = &observed.retry;
+    let last = retry
+        .drift_corrected_at
+        .filter(|_| retry.drift_corrections > 0);
+    match last.map(|last| last + backoff.delay(retry.drift_corrections)) {
+        Some(until) if until > observed.now => Action::BackOff { until: Some(until) },
+        _ => Action::CorrectDrift,
+    }
 }
 
-/// Stands for the inputs of a look that did not get to know them.
-pub(crate) fn look_text(facts: &Facts) -> String {
-    let generation = facts.plugin.metadata.generation.unwrap_or_default();
+fn back_off(observed: &Observed, inputs: &str) -> Option<Action> {
+    let attempts = observed.status.attempts;
+    if attempts == 0 || !has_failed_with(observed, inputs) {
+        return None;
+    }
+    if are_retries_exhausted(&observed.plugin, attempts) {
+        return Some(Action::BackOff { until: None });
+    }
+    let until = observed.retry.retry_at.filter(|at| *at > observed.now)?;
+    Some(Action::BackOff { until: Some(until) })
+}
+
+/// Whether to back off from resolving the inputs, because that failed for the same generation and references.
+pub(crate) fn back_off_resolving(observed: &Observed) -> Option<Action> {
+    let inputs = unresolved_inputs(observed);
+    let is_same =
+        observed.retry.failed_inputs.as_deref() == Some(&inputs) && observed.are_references_current;
+    if is_same {
+        back_off(observed, &inputs)
+    } else {
+        None
+    }
+}
+
+/// Stands for the input digest of an attempt that failed before the digest was known.
+pub(crate) fn unresolved_inputs(observed: &Observed) -> String {
+    let generation = observed.plugin.metadata.generation.unwrap_or_default();
     format!("generation {generation}")
 }
 
-/// Whether all attempts that the plugin allows are used up: the first one and its retries.
-pub(crate) fn has_no_retry_left(plugin: &Plugin, attempts: u32) -> bool {
+/// Whether the first attempt and all retries were used.
+pub(crate) fn are_retries_exhausted(plugin: &Plugin, attempts: u32) -> bool {
     let retries = plugin.spec.retries;
     retries.is_some_and(|retries| attempts > retries)
 }
 
-impl Facts {
-    /// Whether nothing changed since the last failure. After a start only the generation is known.
-    pub(crate) fn is_as_it_failed(&self, inputs: &str) -> bool {
-        match &self.tries.failed_inputs {
-            Some(failed) => failed == inputs,
-            None => self.status.observed_generation == self.plugin.metadata.generation,
-        }
+/// Whether the last failed attempt had these inputs. After a restart only its generation is known.
+pub(crate) fn has_failed_with(observed: &Observed, inputs: &str) -> bool {
+    match &observed.retry.failed_inputs {
+        Some(failed) => failed == inputs,
+        None => observed.status.observed_generation == observed.plugin.metadata.generation,
     }
 }
 
-/// Where a plugin is whose objects are installed as wanted, by their health.
-pub(crate) fn settle(
+/// The phase and the conditions of a plugin whose objects are applied, by their health.
+pub(crate) fn assess_health(
     before: Phase,
-    objects: &ObjectFacts,
+    objects: &ObservedObjects,
     is_overdue: bool,
-) -> (Phase, Vec<Saying>) {
+) -> (Phase, Vec<ConditionUpdate>) {
     let was_ready = matches!(before, Phase::Ready | Phase::Degraded);
-    if objects.are_unknown {
+    if objects.is_incomplete {
         return if was_ready {
             (before, Vec::new())
         } else {
-            let text = "looks at what was installed";
-            let sayings = vec![
-                Saying::unknown(HEALTHY, "Progressing", text),
-                Saying::no(READY, "Progressing", text),
+            let message = "waiting for the installed objects to be observed";
+            let updates = vec![
+                ConditionUpdate::mark_unknown(HEALTHY, "Progressing", message),
+                ConditionUpdate::mark_false(READY, "Progressing", message),
             ];
-            (in_progress(before), sayings)
+            (in_progress(before), updates)
         };
     }
-    let Some(text) = unhealthy_text(objects) else {
+    let Some(message) = unhealthy_message(objects) else {
         let message = match objects.total {
             1 => "1 object is healthy".to_owned(),
             total => format!("{total} objects are healthy"),
         };
-        let sayings = vec![
-            Saying::yes(HEALTHY, "Healthy", message),
-            Saying::yes(READY, "Ready", String::new()),
+        let updates = vec![
+            ConditionUpdate::mark_true(HEALTHY, "Healthy", message),
+            ConditionUpdate::mark_true(READY, "Ready", String::new()),
         ];
-        return (Phase::Ready, sayings);
+        return (Phase::Ready, updates);
     };
     let has_failed = objects.unhealthy.iter().any(|object| object.has_failed);
     let (phase, reason) = match (was_ready, has_failed, is_overdue) {
@@ -414,15 +381,15 @@ pub(crate) fn settle(
         (true, false, _) => (Phase::Degraded, "Progressing"),
         (false, true, _) => (Phase::Failed, "Unhealthy"),
         (false, false, true) => (Phase::Failed, "Timeout"),
-        // Once it took too long, only health helps.
+        // After a timeout it remains Failed until it is healthy.
         (false, false, false) if before == Phase::Failed => (Phase::Failed, "Timeout"),
         (false, false, false) => (in_progress(before), "Progressing"),
     };
-    let sayings = vec![
-        Saying::no(HEALTHY, reason, text.clone()),
-        Saying::no(READY, reason, text),
+    let updates = vec![
+        ConditionUpdate::mark_false(HEALTHY, reason, message.clone()),
+        ConditionUpdate::mark_false(READY, reason, message),
     ];
-    (phase, sayings)
+    (phase, updates)
 }
 
 fn in_progress(before: Phase) -> Phase {
@@ -432,21 +399,21 @@ fn in_progress(before: Phase) -> Phase {
     }
 }
 
-/// The first few that are not healthy, and how many more.
-fn unhealthy_text(objects: &ObjectFacts) -> Option<String> {
-    const SHOWN: usize = 3;
+/// The first unhealthy objects, and the number of the others.
+fn unhealthy_message(objects: &ObservedObjects) -> Option<String> {
+    const MAX_NAMED: usize = 3;
     let unhealthy = &objects.unhealthy;
     if unhealthy.is_empty() {
         return None;
     }
     let texts: Vec<String> = unhealthy
         .iter()
-        .take(SHOWN)
-        .map(|object| format!("{}: {}", object.object, object.why))
+        .take(MAX_NAMED)
+        .map(|object| format!("{}: {}", object.object, object.message))
         .collect();
     let mut text = texts.join("; ");
-    if unhealthy.len() > SHOWN {
-        text.push_str(&format!("; and {} more", unhealthy.len() - SHOWN));
+    if unhealthy.len() > MAX_NAMED {
+        text.push_str(&format!("; and {} more", unhealthy.len() - MAX_NAMED));
     }
     Some(text)
 }

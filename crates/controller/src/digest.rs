@@ -1,7 +1,7 @@
-//! What went into an installation, as one digest: as long as it stays the same there is nothing to do.
+//! The digest of all inputs of an installation. If it equals `status.inputDigest`, the release is up to date.
 //!
-//! Values of Secrets go in together with the uid of the Secret, which only those know who may read it: the digest in
-//! the status does not help anybody to guess a weak password.
+//! Values from Secrets are salted with the uid of the Secret, which only its readers know. Without the salt, the digest
+//! in the status would let anyone test guesses of a weak password.
 
 use outrigger_api::plugin::{CrdPolicy, PluginSpec};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::values::Values;
 
-/// All that decides what a plugin's objects are.
+/// Everything that determines the objects of a plugin.
 #[derive(Debug)]
 pub(crate) struct Inputs<'a> {
     pub(crate) spec: &'a PluginSpec,
@@ -18,57 +18,59 @@ pub(crate) struct Inputs<'a> {
     pub(crate) chart_digest: Option<&'a str>,
     pub(crate) chart_version: Option<&'a str>,
     pub(crate) values: &'a Values,
-    /// The uids of the Secrets among the sources of values.
+    /// The uids of the Secrets that values come from.
     pub(crate) salts: &'a [String],
     pub(crate) image_registry: Option<&'a str>,
     pub(crate) kube_version: &'a str,
 }
 
-/// The digest of all inputs, `sha256:` and hexadecimal.
+/// The digest of all inputs, as `sha256:` and hexadecimal digits.
 pub(crate) fn of(inputs: &Inputs<'_>) -> String {
     let spec = inputs.spec;
-    let mut sum = Sum(Sha256::new());
-    sum.text("outrigger 1");
-    sum.text(&format!("{:?}", spec.kind));
-    sum.text(inputs.release_name);
-    sum.text(inputs.namespace);
-    sum.maybe(inputs.chart_digest);
-    sum.maybe(inputs.chart_version);
-    sum.value(&Value::Object(inputs.values.0.clone()));
-    sum.number(inputs.salts.len());
-    inputs.salts.iter().for_each(|salt| sum.text(salt));
-    sum.number(spec.file_overrides.len());
+    let mut hasher = Hasher(Sha256::new());
+    hasher.text("outrigger 1");
+    hasher.text(&format!("{:?}", spec.kind));
+    hasher.text(inputs.release_name);
+    hasher.text(inputs.namespace);
+    hasher.optional(inputs.chart_digest);
+    hasher.optional(inputs.chart_version);
+    hasher.value(&Value::Object(inputs.values.0.clone()));
+    hasher.number(inputs.salts.len());
+    inputs.salts.iter().for_each(|salt| hasher.text(salt));
+    hasher.number(spec.file_overrides.len());
     for file in &spec.file_overrides {
-        sum.text(&file.name);
-        sum.text(&file.content);
+        hasher.text(&file.name);
+        hasher.text(&file.content);
     }
-    sum.number(spec.resources.len());
-    spec.resources.iter().for_each(|object| sum.value(object));
-    sum.maybe(inputs.image_registry);
-    sum.maybe(spec.service_account_name.as_deref());
-    sum.text(match spec.crds {
+    hasher.number(spec.resources.len());
+    spec.resources
+        .iter()
+        .for_each(|object| hasher.value(object));
+    hasher.optional(inputs.image_registry);
+    hasher.optional(spec.service_account_name.as_deref());
+    hasher.text(match spec.crds {
         CrdPolicy::Create => "create",
         CrdPolicy::Replace => "replace",
         CrdPolicy::Skip => "skip",
     });
-    sum.text(inputs.kube_version);
-    sum.finish()
+    hasher.text(inputs.kube_version);
+    hasher.finish()
 }
 
-/// A short digest of a value, enough to see that it changed.
+/// A short digest of a value, enough to detect a change.
 pub(crate) fn short(value: &Value) -> String {
-    const HEXADECIMALS: usize = 16;
-    let mut sum = Sum(Sha256::new());
-    sum.value(value);
-    let digest = sum.finish();
-    let begin = "sha256:".len();
-    digest[begin..begin + HEXADECIMALS].to_owned()
+    const HEX_DIGITS: usize = 16;
+    let mut hasher = Hasher(Sha256::new());
+    hasher.value(value);
+    let digest = hasher.finish();
+    let start = "sha256:".len();
+    digest[start..start + HEX_DIGITS].to_owned()
 }
 
-/// Each part goes in with its length, so that parts cannot run together.
-struct Sum(Sha256);
+/// Hashes each part together with its length, so that adjacent parts cannot be confused.
+struct Hasher(Sha256);
 
-impl Sum {
+impl Hasher {
     fn text(&mut self, text: &str) {
         self.number(text.len());
         self.0.update(text.as_bytes());
@@ -78,12 +80,12 @@ impl Sum {
         self.0.update((number as u64).to_le_bytes());
     }
 
-    fn maybe(&mut self, text: Option<&str>) {
+    fn optional(&mut self, text: Option<&str>) {
         self.number(usize::from(text.is_some()));
         self.text(text.unwrap_or_default());
     }
 
-    /// A value in one form only: the keys of maps are sorted.
+    /// Hashes a value independently of the order of its map keys.
     fn value(&mut self, value: &Value) {
         match value {
             Value::Object(map) => {
@@ -128,7 +130,7 @@ mod tests {
 
     fn digest(spec: &PluginSpec, values: Value, chart: Option<&str>) -> String {
         let Value::Object(values) = values else {
-            panic!("values are a map");
+            panic!("values are not a map");
         };
         of(&Inputs {
             spec,
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_changes_it_and_what_does_not_does_not() {
+    fn only_inputs_of_the_rendered_objects_change_the_digest() {
         let spec = PluginSpec::default();
         let first = digest(&spec, json!({"a": 1, "b": 2}), Some("x"));
         assert_eq!(first, digest(&spec, json!({"b": 2, "a": 1}), Some("x")));

@@ -1,4 +1,4 @@
-//! Events: what happened to a plugin, told once, beside the work.
+//! Records Kubernetes events about plugins, in the background.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use outrigger_api::plugin::Plugin;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-/// Longest note that the API takes.
-const LONGEST_NOTE: usize = 1024;
+/// The limit of the API for a note, in bytes.
+const MAX_NOTE: usize = 1024;
 
-/// Events that wait to be told. When there are more, the news is not worth the memory.
-const WAITING: usize = 1000;
+/// Events in the queue. Further events are dropped.
+const CAPACITY: usize = 1000;
 
-/// Events are told at this pace at most: the work comes first.
-const PACE: Duration = Duration::from_millis(20);
+/// Minimum time between two events, so that they do not compete with reconciles.
+const INTERVAL: Duration = Duration::from_millis(20);
 
-/// What is told.
+/// An event about a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Story {
+pub(crate) struct PluginEvent {
     pub(crate) is_warning: bool,
     /// `Installed`, `Failed` …
     pub(crate) reason: &'static str,
     pub(crate) note: String,
 }
 
-impl Story {
-    pub(crate) fn good(reason: &'static str, note: impl Into<String>) -> Self {
+impl PluginEvent {
+    pub(crate) fn normal(reason: &'static str, note: impl Into<String>) -> Self {
         Self {
             is_warning: false,
             reason,
@@ -36,62 +36,62 @@ impl Story {
         }
     }
 
-    pub(crate) fn bad(reason: &'static str, note: impl Into<String>) -> Self {
+    pub(crate) fn warning(reason: &'static str, note: impl Into<String>) -> Self {
         Self {
             is_warning: true,
-            ..Self::good(reason, note)
+            ..Self::normal(reason, note)
         }
     }
 }
 
-/// Where stories are told.
+/// A handle to the task that publishes events. The task ends when all handles are dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Teller {
-    sender: mpsc::Sender<(ObjectReference, Story)>,
+pub(crate) struct EventRecorder {
+    sender: mpsc::Sender<(ObjectReference, PluginEvent)>,
 }
 
-impl Teller {
-    /// Starts telling; it ends when all tellers are gone.
+impl EventRecorder {
     pub(crate) fn start(client: Client) -> Self {
-        let (sender, receiver) = mpsc::channel(WAITING);
-        tokio::spawn(tell_all(client, receiver));
+        let (sender, receiver) = mpsc::channel(CAPACITY);
+        tokio::spawn(publish_all(client, receiver));
         Self { sender }
     }
 
-    pub(crate) fn tell(&self, plugin: &Plugin, story: Story) {
-        let result = self.sender.try_send((plugin.object_ref(&()), story));
+    /// Queues an event. Never blocks; drops the event if the queue is full.
+    pub(crate) fn emit(&self, plugin: &Plugin, event: PluginEvent) {
+        let result = self.sender.try_send((plugin.object_ref(&()), event));
         if result.is_err() {
-            tracing::debug!(plugin = plugin.name(), "too many events at once");
+            tracing::debug!(plugin = plugin.name(), "event queue is full, event dropped");
         }
     }
 }
 
-async fn tell_all(client: Client, mut receiver: mpsc::Receiver<(ObjectReference, Story)>) {
+async fn publish_all(client: Client, mut receiver: mpsc::Receiver<(ObjectReference, PluginEvent)>) {
     let recorder = Recorder::new(client, Reporter::from("outrigger"));
-    let mut pace = tokio::time::interval(PACE);
-    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while let Some((about, story)) = receiver.recv().await {
+    let mut interval = tokio::time::interval(INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while let Some((regarding, event)) = receiver.recv().await {
         let event = Event {
-            type_: if story.is_warning {
+            type_: if event.is_warning {
                 EventType::Warning
             } else {
                 EventType::Normal
             },
-            reason: story.reason.to_owned(),
-            note: Some(shortened(&story.note)),
+            reason: event.reason.to_owned(),
+            note: Some(truncated(&event.note)),
             action: "Reconcile".to_owned(),
             secondary: None,
         };
-        pace.tick().await;
-        // A namespace that goes takes no events, and who has no rights for them loses nothing else.
-        if let Err(error) = recorder.publish(&event, &about).await {
-            tracing::debug!(%error, "an event was not taken");
+        interval.tick().await;
+        // Events are best effort: a terminating namespace rejects them, and so may RBAC.
+        if let Err(error) = recorder.publish(&event, &regarding).await {
+            tracing::debug!(%error, "failed to publish event");
         }
     }
 }
 
-fn shortened(note: &str) -> String {
-    let mut end = note.len().min(LONGEST_NOTE);
+fn truncated(note: &str) -> String {
+    let mut end = note.len().min(MAX_NOTE);
     while !note.is_char_boundary(end) {
         end -= 1;
     }

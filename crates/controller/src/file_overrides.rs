@@ -1,4 +1,4 @@
-//! Files that a plugin puts into its chart, in place of the chart's own of the same name.
+//! Applies `spec.fileOverrides`: files that replace or extend those of the chart.
 
 use std::sync::Arc;
 
@@ -9,34 +9,34 @@ use outrigger_chart::{Profile, from_files};
 const VALUES: &str = "values.yaml";
 const SCHEMA: &str = "values.schema.json";
 
-/// Why a file cannot be put into a chart.
+/// Why a file override cannot be applied.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("spec.fileOverrides: {0} cannot be replaced")]
-    NotThis(String),
-    #[error("spec.fileOverrides: there is no subchart {subchart} for {name}")]
-    NoSubchart { subchart: String, name: String },
-    #[error("spec.fileOverrides: {name} cannot be used")]
-    Unusable {
+    NotReplaceable(String),
+    #[error("spec.fileOverrides: {name}: the chart has no subchart {subchart}")]
+    SubchartNotFound { subchart: String, name: String },
+    #[error("spec.fileOverrides: {name} is not valid")]
+    Invalid {
         name: String,
         #[source]
         source: Box<outrigger_chart::load::Error>,
     },
 }
 
-/// The chart with the files in it.
-pub(crate) fn put(chart: &Arc<Chart>, files: &[FileOverride]) -> Result<Arc<Chart>, Error> {
+/// A copy of the chart with the files applied.
+pub(crate) fn apply(chart: &Arc<Chart>, files: &[FileOverride]) -> Result<Arc<Chart>, Error> {
     if files.is_empty() {
         return Ok(Arc::clone(chart));
     }
     let mut chart = Chart::clone(chart);
     for file in files {
-        put_one(&mut chart, &file.name, &file.name, &file.content)?;
+        apply_one(&mut chart, &file.name, &file.name, &file.content)?;
     }
     Ok(Arc::new(chart))
 }
 
-fn put_one(chart: &mut Chart, name: &str, whole: &str, content: &str) -> Result<(), Error> {
+fn apply_one(chart: &mut Chart, name: &str, full_name: &str, content: &str) -> Result<(), Error> {
     if let Some(rest) = name.strip_prefix("charts/")
         && let Some((subchart, rest)) = rest.split_once('/')
     {
@@ -44,15 +44,15 @@ fn put_one(chart: &mut Chart, name: &str, whole: &str, content: &str) -> Result<
             .subcharts
             .iter_mut()
             .find(|chart| chart.name() == subchart);
-        let found = found.ok_or_else(|| Error::NoSubchart {
+        let found = found.ok_or_else(|| Error::SubchartNotFound {
             subchart: subchart.to_owned(),
-            name: whole.to_owned(),
+            name: full_name.to_owned(),
         })?;
-        return put_one(found, rest, whole, content);
+        return apply_one(found, rest, full_name, content);
     }
     match name {
-        "Chart.yaml" | "Chart.lock" => return Err(Error::NotThis(whole.to_owned())),
-        VALUES => return put_values(chart, whole, content),
+        "Chart.yaml" | "Chart.lock" => return Err(Error::NotReplaceable(full_name.to_owned())),
+        VALUES => return replace_values(chart, full_name, content),
         SCHEMA => chart.schema = Some(content.into()),
         _ if name.starts_with("templates/") => replace(&mut chart.templates, name, content),
         _ => replace(&mut chart.files, name, content),
@@ -68,8 +68,8 @@ fn replace(files: &mut Vec<File>, name: &str, content: &str) {
     }
 }
 
-/// Values are read as those of a chart that has nothing else.
-fn put_values(chart: &mut Chart, name: &str, content: &str) -> Result<(), Error> {
+/// Parses the values as those of an otherwise empty chart.
+fn replace_values(chart: &mut Chart, name: &str, content: &str) -> Result<(), Error> {
     let files = vec![
         File::new(
             "Chart.yaml",
@@ -77,13 +77,13 @@ fn put_values(chart: &mut Chart, name: &str, content: &str) -> Result<(), Error>
         ),
         File::new(VALUES, content.as_bytes()),
     ];
-    let read = from_files(files, Profile::Helm4, &mut |_| {});
-    let read = read.map_err(|source| Error::Unusable {
+    let parsed = from_files(files, Profile::Helm4, &mut |_| {});
+    let parsed = parsed.map_err(|source| Error::Invalid {
         name: name.to_owned(),
         source: Box::new(source),
     })?;
-    chart.values = read.values;
-    chart.values_text = read.values_text;
+    chart.values = parsed.values;
+    chart.values_text = parsed.values_text;
     Ok(())
 }
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_replaced_or_added_and_the_chart_itself_is_not_touched() {
+    fn files_are_replaced_or_added_in_a_copy_of_the_chart() {
         let before = chart();
         let files = [
             file("templates/a.yaml", "new"),
@@ -119,7 +119,7 @@ mod tests {
             file(VALUES, "a: 2\n"),
             file("config/x.txt", "x"),
         ];
-        let after = put(&before, &files).unwrap();
+        let after = apply(&before, &files).unwrap();
         assert_eq!(after.templates.len(), 2);
         assert_eq!(after.templates[0].data.as_slice(), b"new");
         assert_eq!(after.values_text.as_ref().unwrap().as_slice(), b"a: 2\n");
@@ -127,13 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_a_chart_another_chart_is_refused() {
-        let error = put(&chart(), &[file("Chart.yaml", "")]).unwrap_err();
+    fn chart_metadata_and_missing_subcharts_are_rejected() {
+        let error = apply(&chart(), &[file("Chart.yaml", "")]).unwrap_err();
         assert_eq!(
             error.to_string(),
             "spec.fileOverrides: Chart.yaml cannot be replaced"
         );
-        let error = put(&chart(), &[file("charts/db/values.yaml", "")]).unwrap_err();
+        let error = apply(&chart(), &[file("charts/db/values.yaml", "")]).unwrap_err();
         assert!(error.to_string().contains("no subchart db"));
     }
 }

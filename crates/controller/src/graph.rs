@@ -1,30 +1,30 @@
-//! Who depends on whom, and does it go round in a circle?
+//! Finds cycles in the dependency graph.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::key::Key;
 
-/// The way from a plugin through its dependencies back to itself, if there is one: it begins and ends with `start`.
-/// Of several the one found first, in the order of the dependencies, is told.
+/// A path from `start` through its dependencies back to `start`, if there is one; both ends are `start`. If there are
+/// several, the first one in depth-first order of the dependencies.
 pub(crate) fn cycle<F, I>(start: &Key, dependencies: F) -> Option<Vec<Key>>
 where
     F: Fn(&Key) -> I,
     I: IntoIterator<Item = Key>,
 {
-    let mut came_from: HashMap<Key, Key> = HashMap::new();
-    let mut seen: HashSet<Key> = HashSet::new();
+    let mut predecessors: HashMap<Key, Key> = HashMap::new();
+    let mut visited: HashSet<Key> = HashSet::new();
     let mut stack = vec![start.clone()];
-    while let Some(at) = stack.pop() {
-        if !seen.insert(at.clone()) {
+    while let Some(node) = stack.pop() {
+        if !visited.insert(node.clone()) {
             continue;
         }
-        let next: Vec<Key> = dependencies(&at).into_iter().collect();
+        let next: Vec<Key> = dependencies(&node).into_iter().collect();
         if next.contains(start) {
-            return Some(way(start, at, &came_from));
+            return Some(path(start, node, &predecessors));
         }
         for key in next.into_iter().rev() {
-            if !seen.contains(&key) {
-                came_from.insert(key.clone(), at.clone());
+            if !visited.contains(&key) {
+                predecessors.insert(key.clone(), node.clone());
                 stack.push(key);
             }
         }
@@ -32,23 +32,23 @@ where
     None
 }
 
-fn way(start: &Key, last: Key, came_from: &HashMap<Key, Key>) -> Vec<Key> {
-    let mut way = vec![start.clone()];
-    let mut at = last;
-    while at != *start {
-        let before = came_from.get(&at).unwrap_or(start).clone();
-        way.push(at);
-        at = before;
+fn path(start: &Key, last: Key, predecessors: &HashMap<Key, Key>) -> Vec<Key> {
+    let mut path = vec![start.clone()];
+    let mut node = last;
+    while node != *start {
+        let previous = predecessors.get(&node).unwrap_or(start).clone();
+        path.push(node);
+        node = previous;
     }
-    way.push(start.clone());
-    way.reverse();
-    way
+    path.push(start.clone());
+    path.reverse();
+    path
 }
 
-/// A cycle for people: `a -> b -> a`, with namespaces only where they differ from the first one.
+/// Formats a cycle as `a -> b -> a`, with namespaces only where they differ from that of the first plugin.
 pub(crate) fn cycle_text(cycle: &[Key]) -> String {
-    let home = cycle.first().map_or("", |key| key.namespace.as_str());
-    let names: Vec<String> = cycle.iter().map(|key| key.seen_from(home)).collect();
+    let namespace = cycle.first().map_or("", |key| key.namespace.as_str());
+    let names: Vec<String> = cycle.iter().map(|key| key.relative_to(namespace)).collect();
     names.join(" -> ")
 }
 
@@ -58,19 +58,19 @@ mod tests {
 
     #[track_caller]
     fn check(edges: &[(&str, &[&str])], start: &str, expected: Option<&str>) {
-        let key = |name: &str| Key::new("home", name);
-        let found = cycle(&key(start), |at| {
+        let key = |name: &str| Key::new("default", name);
+        let found = cycle(&key(start), |node| {
             edges
                 .iter()
-                .filter(|(from, _)| *from == at.name)
+                .filter(|(from, _)| *from == node.name)
                 .flat_map(|(_, to)| to.iter().map(|to| key(to)))
                 .collect::<Vec<_>>()
         });
-        assert_eq!(found.map(|way| cycle_text(&way)).as_deref(), expected);
+        assert_eq!(found.map(|path| cycle_text(&path)).as_deref(), expected);
     }
 
     #[test]
-    fn cycles_are_named_from_where_one_asks() {
+    fn a_cycle_starts_and_ends_at_the_given_plugin() {
         let ring: &[(&str, &[&str])] = &[("a", &["b"]), ("b", &["c"]), ("c", &["a"])];
         check(ring, "a", Some("a -> b -> c -> a"));
         check(ring, "b", Some("b -> c -> a -> b"));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn diamonds_and_cycles_elsewhere_are_no_cycle_of_mine() {
+    fn diamonds_and_cycles_of_other_plugins_are_not_reported() {
         check(
             &[("a", &["b", "c"]), ("b", &["d"]), ("c", &["d"])],
             "a",
@@ -88,8 +88,8 @@ mod tests {
     }
 
     #[test]
-    fn other_namespaces_are_told() {
-        let way = [Key::new("x", "a"), Key::new("y", "b"), Key::new("x", "a")];
-        assert_eq!(cycle_text(&way), "a -> y/b -> a");
+    fn other_namespaces_are_named() {
+        let path = [Key::new("x", "a"), Key::new("y", "b"), Key::new("x", "a")];
+        assert_eq!(cycle_text(&path), "a -> y/b -> a");
     }
 }

@@ -1,10 +1,10 @@
-//! Which plugin? Its namespace and name.
+//! The key of a plugin: namespace and name.
 
 use std::fmt;
 
 use outrigger_api::plugin::{Dependency, Plugin};
 
-/// A plugin by namespace and name.
+/// Namespace and name of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub namespace: String,
@@ -23,17 +23,17 @@ impl Key {
         Self::new(plugin.namespace(), plugin.name())
     }
 
-    /// The plugin that a dependency names; without a namespace it is that of the one who depends.
-    pub fn of_dependency(dependency: &Dependency, dependant: &Self) -> Self {
+    /// The plugin that a dependency names. Its namespace defaults to that of the dependent.
+    pub fn of_dependency(dependency: &Dependency, dependent: &Self) -> Self {
         let namespace = dependency.namespace.as_ref();
         Self::new(
-            namespace.unwrap_or(&dependant.namespace).clone(),
+            namespace.unwrap_or(&dependent.namespace).clone(),
             dependency.name.clone(),
         )
     }
 
-    /// The name alone where the namespace goes without saying.
-    pub fn seen_from(&self, namespace: &str) -> String {
+    /// The name alone if the plugin is in `namespace`, else namespace and name.
+    pub fn relative_to(&self, namespace: &str) -> String {
         if self.namespace == namespace {
             self.name.clone()
         } else {

@@ -1,46 +1,50 @@
-//! What keeps plugins installed, healthy and in order.
+//! The plugin controller: keeps the releases of plugins installed, up to date, healthy, and in dependency order.
 //!
 //! ```text
-//! watches ─news→ engine ─facts→ decide (pure) ─→ observe ─→ act ─status, events→ API server
-//!                 │ world: plugins, references, objects     │
-//!                 └───────────────── what was written ──────┘
+//! watches ─events→ controller ─observed→ decide (pure) ─→ observe ─→ act ─outcome→ status, events ─→ API server
+//!                      │ index: plugins, references, objects                           │
+//!                      └──────────────────────────── written plugin ◄─────────────────┘
 //! ```
 //!
-//! Nothing is polled: a plugin is looked at when it changes, when what it depends on or takes values from changes, when
-//! one of its objects changes, or when a time that was set has come. Each is worked on by one worker at a time.
+//! Nothing is polled: a plugin is reconciled when it, one of its dependencies, references or objects changes, or when a
+//! retry or a deadline is due. Each plugin is reconciled by one task at a time.
 
 mod act;
 mod backoff;
 mod conditions;
 mod context;
+mod controller;
+pub mod crds;
 mod decide;
-pub mod definitions;
 mod digest;
-mod draft;
-mod engine;
+mod error;
 mod events;
-mod facts;
 mod file_overrides;
 mod graph;
+mod health_rules;
+mod index;
 mod key;
-pub mod lease;
+pub mod leader_election;
+mod lifecycle;
 mod mirror;
-mod news;
 mod objects;
 mod observe;
-mod pass;
+mod observed;
+mod pending_status;
 mod preview;
 mod queue;
+mod reconcile;
 mod references;
+mod release_ref;
 mod repository_status;
 mod sources;
 mod status;
 mod target;
-mod trouble;
+mod task;
 mod values;
 mod version_range;
+mod watch_event;
 mod watches;
-mod world;
 
 use std::time::Duration;
 
@@ -51,37 +55,35 @@ use tokio::sync::mpsc;
 
 pub use backoff::Backoff;
 pub use key::Key;
-pub use preview::{Problem, preview};
+pub use preview::{PreviewError, preview};
 
 use crate::context::Context;
-use crate::engine::Engine;
+use crate::controller::Controller;
+use crate::leader_election::LeaderElector;
 use crate::sources::{Repositories, Sources};
 
-/// News that may wait.
-const NEWS: usize = 1024;
+/// Capacity of the channel from the watches to the controller.
+const EVENT_CAPACITY: usize = 1024;
 
-/// How the controller works.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The namespaces whose plugins it cares for; all if empty.
+    /// The namespaces whose plugins are reconciled; all if empty.
     pub namespaces: Vec<String>,
-    /// The registry that images of plugins come from that name none.
+    /// The registry for the images of plugins that do not name one.
     pub image_registry: Option<String>,
-    /// How many plugins are worked on at a time.
-    pub parallel: usize,
-    /// How long work may take before it is told that it goes on.
-    pub tell_after: Duration,
-    /// Pauses between attempts.
+    pub max_concurrent_reconciles: usize,
+    /// How long a phase such as `Installing` must last before it is written to the status.
+    pub status_delay: Duration,
+    /// Delays between attempts.
     pub backoff: Backoff,
-    /// How often everything is looked at though nothing happened: for new charts.
-    pub resync: Duration,
-    /// How leadership is held; none to work without asking others.
-    pub lease: Option<lease::Options>,
+    /// How often every plugin is reconciled although nothing changed, to find new chart versions.
+    pub resync_period: Duration,
+    /// Without it, the controller starts at once.
+    pub leader_election: Option<leader_election::Options>,
     /// Whether objects of KubeGems and TKEStack are mirrored.
     pub compat: bool,
-    /// Where charts come from.
     pub fetcher: outrigger_repository::Options,
-    /// Tells the time of day.
+    /// The wall clock.
     pub now: fn() -> Timestamp,
 }
 
@@ -90,11 +92,11 @@ impl Default for Options {
         Self {
             namespaces: Vec::new(),
             image_registry: None,
-            parallel: 16,
-            tell_after: Duration::from_secs(1),
+            max_concurrent_reconciles: 16,
+            status_delay: Duration::from_secs(1),
             backoff: Backoff::default(),
-            resync: Duration::from_mins(10),
-            lease: None,
+            resync_period: Duration::from_mins(10),
+            leader_election: None,
             compat: false,
             fetcher: outrigger_repository::Options::default(),
             now: Timestamp::now,
@@ -102,40 +104,37 @@ impl Default for Options {
     }
 }
 
-/// Works until `shutdown` ends. The definitions of the kinds must be there.
+/// Runs the controller until `shutdown` completes. The CRDs must be installed.
 pub async fn run(client: Client, options: Options, shutdown: impl Future<Output = ()>) {
     let mut shutdown = std::pin::pin!(shutdown);
-    let Some(lease) = options.lease.clone() else {
-        work(client, options, shutdown).await;
+    let Some(election) = options.leader_election.clone() else {
+        run_controller(client, options, shutdown).await;
         return;
     };
-    let mut hold = lease::Hold::new(client.clone(), lease, options.now);
+    let mut elector = LeaderElector::new(client.clone(), election, options.now);
     loop {
         tokio::select! {
             () = &mut shutdown => return,
-            () = hold.acquire() => {}
+            () = elector.acquire() => {}
         }
-        tracing::info!("leads");
-        let is_over = {
-            let mut is_over = false;
-            let stop = async {
-                tokio::select! {
-                    () = &mut shutdown => is_over = true,
-                    () = hold.keep() => tracing::warn!("leads no more"),
-                }
-            };
-            work(client.clone(), options.clone(), stop).await;
-            is_over
+        tracing::info!("acquired leadership");
+        let mut is_shutdown = false;
+        let stop = async {
+            tokio::select! {
+                () = &mut shutdown => is_shutdown = true,
+                () = elector.renew() => tracing::warn!("lost leadership"),
+            }
         };
-        if is_over {
-            hold.release().await;
+        run_controller(client.clone(), options.clone(), stop).await;
+        if is_shutdown {
+            elector.release().await;
             return;
         }
     }
 }
 
-async fn work(client: Client, options: Options, stop: impl Future<Output = ()>) {
-    let (sender, receiver) = mpsc::channel(NEWS);
+async fn run_controller(client: Client, options: Options, stop: impl Future<Output = ()>) {
+    let (sender, receiver) = mpsc::channel(EVENT_CAPACITY);
     let sources = Sources {
         client: client.clone(),
         fetcher: Fetcher::new(options.fetcher.clone()),
@@ -143,11 +142,11 @@ async fn work(client: Client, options: Options, stop: impl Future<Output = ()>) 
     };
     let mirror = options.compat.then(|| {
         let mirror = mirror::run(client.clone(), options.now);
-        watches::spawn(mirror)
+        task::spawn(mirror)
     });
-    let shelves = repository_status::run(sources.clone(), options.clone());
-    let shelves = watches::spawn(shelves);
+    let repository_status = repository_status::run(sources.clone(), options.clone());
+    let repository_status = task::spawn(repository_status);
     let ctx = Context::new(client, options, sources, sender);
-    Engine::new(ctx, receiver).run(stop).await;
-    drop((mirror, shelves));
+    Controller::new(ctx, receiver).run(stop).await;
+    drop((mirror, repository_status));
 }

@@ -1,7 +1,8 @@
-//! Objects of KubeGems and TKEStack, mirrored: each becomes a Plugin that it owns, and gets its status back.
+//! Mirrors objects of KubeGems and TKEStack: each becomes a Plugin that it owns, and the status of the Plugin is
+//! translated back.
 //!
-//! One task for each kind. It waits until the kind is defined, and stops when the definition goes. The Plugin goes with
-//! its owner, by the garbage collector of the cluster.
+//! One mirror per kind, which runs while the CRD of the kind exists. When an object is deleted, the garbage collector of
+//! the cluster deletes its Plugin.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,37 +13,46 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::PartialObjectMeta;
-use kube::runtime::watcher::{Config, Event, watcher};
+use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::compat::Foreign;
 use outrigger_api::plugin::Plugin;
 use serde_json::{Value, json};
 
 use crate::backoff::Backoff;
-use crate::conditions::time_text;
+use crate::conditions::format_time;
 use crate::key::Key;
-use crate::status::difference;
+use crate::status::{merge_patch, patch_params};
 
-const MANAGER: &str = "outrigger-mirror";
+const FIELD_MANAGER: &str = "outrigger-mirror";
 
-/// On the plugins of a mirror: of which kind it is.
+/// The label of mirrored plugins; its value is the kind that is mirrored.
 const LABEL: &str = "outrigger.dev/mirrors";
 
-const AWAY: Backoff = Backoff {
-    first: Duration::from_millis(200),
-    longest: Duration::from_secs(10),
+const BACKOFF: Backoff = Backoff {
+    initial: Duration::from_millis(200),
+    max: Duration::from_secs(10),
 };
 
-/// Mirrors all kinds, for as long as it is polled.
+/// Why an event could not be processed.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("watch failed")]
+    Watch(#[from] watcher::Error),
+    #[error(transparent)]
+    Api(#[from] kube::Error),
+}
+
+/// Mirrors all kinds. Never returns.
 pub(crate) async fn run(client: Client, now: fn() -> Timestamp) {
     let mirrors = Foreign::ALL
         .iter()
-        .map(|kind| follow_definition(client.clone(), *kind, now));
+        .map(|kind| run_while_defined(client.clone(), *kind, now));
     futures::future::join_all(mirrors).await;
 }
 
-/// Mirrors a kind as long as it is defined.
-async fn follow_definition(client: Client, kind: Foreign, now: fn() -> Timestamp) {
+/// Runs the mirror of a kind while its CRD exists.
+async fn run_while_defined(client: Client, kind: Foreign, now: fn() -> Timestamp) {
     let resource = kind.resource();
     let name = format!("{}.{}", resource.plural, resource.group);
     let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(client.clone());
@@ -74,7 +84,7 @@ async fn follow_definition(client: Client, kind: Foreign, now: fn() -> Timestamp
             Some(Ok(_)) => {}
             Some(Err(_)) => {
                 failures += 1;
-                tokio::time::sleep(AWAY.pause(failures)).await;
+                tokio::time::sleep(BACKOFF.delay(failures)).await;
             }
         }
     }
@@ -111,12 +121,12 @@ impl Mirror {
         loop {
             let result = tokio::select! {
                 Some(event) = objects.next() => match event {
-                    Ok(event) => self.take_object(event).await,
-                    Err(_) => Err(None),
+                    Ok(event) => self.handle_object(event).await,
+                    Err(error) => Err(Error::Watch(error)),
                 },
                 Some(event) = plugins.next() => match event {
-                    Ok(event) => self.take_plugin(event).await,
-                    Err(_) => Err(None),
+                    Ok(event) => self.handle_plugin(event).await,
+                    Err(error) => Err(Error::Watch(error)),
                 },
                 else => return,
             };
@@ -124,24 +134,21 @@ impl Mirror {
                 Ok(()) => failures = 0,
                 Err(error) => {
                     failures += 1;
-                    if let Some(error) = error {
-                        tracing::info!(%error, kind = self.resource.kind, "an object was not mirrored");
+                    if let Error::Api(error) = error {
+                        tracing::info!(%error, kind = self.resource.kind, "failed to mirror object");
                     }
-                    tokio::time::sleep(AWAY.pause(failures)).await;
+                    tokio::time::sleep(BACKOFF.delay(failures)).await;
                 }
             }
         }
     }
 
-    /// A label value for the kind.
+    /// The value of [`LABEL`].
     fn label(&self) -> String {
         format!("{}.{}", self.resource.plural, self.resource.group)
     }
 
-    async fn take_object(
-        &mut self,
-        event: Event<DynamicObject>,
-    ) -> Result<(), Option<kube::Error>> {
+    async fn handle_object(&mut self, event: Event<DynamicObject>) -> Result<(), Error> {
         match event {
             Event::Apply(object) | Event::InitApply(object) => {
                 let key = key(&object.metadata);
@@ -150,11 +157,11 @@ impl Mirror {
                     .as_ref()
                     .and_then(|before| before.metadata.generation);
                 let object = &self.objects[&key];
-                let is_new = before.is_none() || generation != object.metadata.generation;
-                if is_new && object.metadata.deletion_timestamp.is_none() {
-                    self.mirror(&key).await?;
+                let has_changed = before.is_none() || generation != object.metadata.generation;
+                if has_changed && object.metadata.deletion_timestamp.is_none() {
+                    self.apply_plugin(&key).await?;
                 }
-                self.give_back(&key).await
+                self.sync_status(&key).await
             }
             Event::Delete(object) => {
                 self.objects.remove(&key(&object.metadata));
@@ -164,20 +171,20 @@ impl Mirror {
         }
     }
 
-    async fn take_plugin(&mut self, event: Event<Plugin>) -> Result<(), Option<kube::Error>> {
+    async fn handle_plugin(&mut self, event: Event<Plugin>) -> Result<(), Error> {
         match event {
             Event::Apply(plugin) | Event::InitApply(plugin) => {
                 let key = Key::of(&plugin);
                 self.plugins.insert(key.clone(), plugin);
-                self.give_back(&key).await
+                self.sync_status(&key).await
             }
             Event::Delete(plugin) => {
                 let key = Key::of(&plugin);
                 self.plugins.remove(&key);
-                // Somebody removed it though its owner is there: it comes back.
+                // Deleted although its owner exists: recreate it.
                 match self.objects.get(&key) {
                     Some(object) if object.metadata.deletion_timestamp.is_none() => {
-                        self.mirror(&key).await
+                        self.apply_plugin(&key).await
                     }
                     _ => Ok(()),
                 }
@@ -186,8 +193,8 @@ impl Mirror {
         }
     }
 
-    /// Makes or changes the plugin of an object.
-    async fn mirror(&self, key: &Key) -> Result<(), Option<kube::Error>> {
+    /// Creates or updates the plugin of an object.
+    async fn apply_plugin(&self, key: &Key) -> Result<(), Error> {
         let Some(object) = self.objects.get(key) else {
             return Ok(());
         };
@@ -195,9 +202,9 @@ impl Mirror {
         let mut plugin = match self.kind.convert(value.clone()) {
             Ok(plugin) => plugin,
             Err(error) => {
-                let now = time_text((self.now)());
+                let now = format_time((self.now)());
                 let status = self.kind.refusal(&value, &error, &now);
-                return self.write(key, object, status).await;
+                return self.write_status(key, object, status).await;
             }
         };
         plugin.metadata.namespace = Some(key.namespace.clone());
@@ -206,13 +213,13 @@ impl Mirror {
         plugin.labels_mut().insert(LABEL.to_owned(), self.label());
         plugin.status = None;
         let api: Api<Plugin> = Api::namespaced(self.client.clone(), &key.namespace);
-        let present = api.get_opt(&key.name).await.map_err(Some)?;
-        if present.is_some_and(|present| !is_owned(&present, object)) {
-            let message = "there is another plugin of this name already";
+        let existing = api.get_opt(&key.name).await?;
+        if existing.is_some_and(|existing| !is_owned(&existing, object)) {
+            let message = "a plugin of this name exists and does not belong to this object";
             let status = json!({"phase": "Failed", "message": message});
-            return self.write(key, object, status).await;
+            return self.write_status(key, object, status).await;
         }
-        let parameters = PatchParams::apply(MANAGER).force();
+        let parameters = PatchParams::apply(FIELD_MANAGER).force();
         let applied = api
             .patch(&key.name, &parameters, &Patch::Apply(&plugin))
             .await;
@@ -220,14 +227,14 @@ impl Mirror {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(reply)) if reply.code == 422 || reply.code == 400 => {
                 let status = json!({"phase": "Failed", "message": reply.message});
-                self.write(key, object, status).await
+                self.write_status(key, object, status).await
             }
-            Err(error) => Err(Some(error)),
+            Err(error) => Err(Error::Api(error)),
         }
     }
 
-    /// Tells an object what became of its plugin.
-    async fn give_back(&self, key: &Key) -> Result<(), Option<kube::Error>> {
+    /// Translates the status of a plugin back to its object.
+    async fn sync_status(&self, key: &Key) -> Result<(), Error> {
         let (Some(object), Some(plugin)) = (self.objects.get(key), self.plugins.get(key)) else {
             return Ok(());
         };
@@ -235,30 +242,27 @@ impl Mirror {
             return Ok(());
         }
         let status = self.kind.status(&self.value(object), plugin);
-        self.write(key, object, status).await
+        self.write_status(key, object, status).await
     }
 
-    async fn write(
+    async fn write_status(
         &self,
         key: &Key,
         object: &DynamicObject,
         status: Value,
-    ) -> Result<(), Option<kube::Error>> {
+    ) -> Result<(), Error> {
         let before = object.data.get("status").cloned();
-        let Some(change) = difference(&before.unwrap_or_else(|| json!({})), &status) else {
+        let Some(change) = merge_patch(&before.unwrap_or_else(|| json!({})), &status) else {
             return Ok(());
         };
         let api: Api<DynamicObject> =
             Api::namespaced_with(self.client.clone(), &key.namespace, &self.resource);
-        let parameters = PatchParams {
-            field_manager: Some(MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
+        let parameters = patch_params(FIELD_MANAGER);
         let patch = Patch::Merge(json!({"status": change}));
         match api.patch_status(&key.name, &parameters, &patch).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(reply)) if reply.code == 404 => Ok(()),
-            Err(error) => Err(Some(error)),
+            Err(error) => Err(Error::Api(error)),
         }
     }
 

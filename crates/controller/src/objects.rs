@@ -1,204 +1,20 @@
-//! What is seen of the objects that plugins added: are they there, healthy, and still as they were applied?
+//! The observed state of the objects of all releases: whether they exist, are healthy, and are still as applied.
 //!
-//! Only a few words are kept of each object. Watches tell what happens ([`crate::watches`]); who has to know is told by
-//! the release that an object says it belongs to.
+//! Filled by the object watches. Of each object only its health, its resource version and a digest of the
+//! applied fields are kept.
 
 use std::collections::{HashMap, HashSet};
 
 use outrigger_api::plugin::InventoryEntry;
 
-use crate::facts::{ObjectFacts, Unhealthy, object_text};
-
-/// A cluster: where the controller runs, or that of a Secret with a kubeconfig.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Place {
-    Here,
-    Remote {
-        namespace: String,
-        secret: String,
-        key: String,
-    },
-}
+use crate::observed::{ObservedObjects, UnhealthyObject, object_text};
+use crate::release_ref::{ClusterRef, ReleaseRef};
 
 /// A kind of objects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Kind {
     pub(crate) api_version: String,
     pub(crate) kind: String,
-}
-
-/// A release somewhere.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Release {
-    pub(crate) place: Place,
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-}
-
-/// An object of a kind: its namespace, if the kind has them, and its name.
-pub(crate) type Name = (Option<String>, String);
-
-/// How an object fares.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Healthy,
-    Progressing(String),
-    Failed(String),
-}
-
-/// What is kept of an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
-    /// The release it says it belongs to: namespace and name.
-    pub(crate) release: Option<(String, String)>,
-    pub(crate) verdict: Verdict,
-    /// The digest of the fields that are ours.
-    pub(crate) fields: Option<String>,
-    /// The number of its version.
-    pub(crate) version: u64,
-}
-
-/// One kind in one cluster.
-#[derive(Debug, Default)]
-struct Table {
-    /// Whether all objects of the kind were seen once.
-    is_complete: bool,
-    seen: HashMap<Name, Seen>,
-    /// Objects of a listing that is under way.
-    listing: HashMap<Name, Seen>,
-}
-
-/// All that is seen.
-#[derive(Debug, Default)]
-pub(crate) struct Objects {
-    tables: HashMap<(Place, Kind), Table>,
-}
-
-impl Objects {
-    /// An object is there, or changed. Gives the releases that have to know.
-    pub(crate) fn applied(
-        &mut self,
-        place: &Place,
-        kind: &Kind,
-        name: Name,
-        seen: Seen,
-    ) -> Vec<Release> {
-        let table = self.table(place, kind);
-        let release = seen.release.clone();
-        let is_known = table.seen.get(&name) == Some(&seen);
-        if is_known {
-            return Vec::new();
-        }
-        let before = table
-            .seen
-            .insert(name, seen)
-            .and_then(|before| before.release);
-        owners(place, [before.as_ref(), release.as_ref()])
-    }
-
-    pub(crate) fn deleted(&mut self, place: &Place, kind: &Kind, name: &Name) -> Vec<Release> {
-        let before = self.table(place, kind).seen.remove(name);
-        owners(
-            place,
-            [before.as_ref().and_then(|before| before.release.as_ref())],
-        )
-    }
-
-    /// A new listing begins.
-    pub(crate) fn begin(&mut self, place: &Place, kind: &Kind) {
-        self.table(place, kind).listing.clear();
-    }
-
-    pub(crate) fn listed(&mut self, place: &Place, kind: &Kind, name: Name, seen: Seen) {
-        self.table(place, kind).listing.insert(name, seen);
-    }
-
-    /// The listing is complete. Gives the releases of all objects that there are or were.
-    pub(crate) fn end(&mut self, place: &Place, kind: &Kind) -> Vec<Release> {
-        let table = self.table(place, kind);
-        let listing = std::mem::take(&mut table.listing);
-        let before = std::mem::replace(&mut table.seen, listing);
-        table.is_complete = true;
-        let all = before.values().chain(table.seen.values());
-        let releases: HashSet<Release> = owners(place, all.map(|seen| seen.release.as_ref()))
-            .into_iter()
-            .collect();
-        releases.into_iter().collect()
-    }
-
-    pub(crate) fn forget(&mut self, place: &Place, kind: &Kind) {
-        self.tables.remove(&(place.clone(), kind.clone()));
-    }
-
-    fn table(&mut self, place: &Place, kind: &Kind) -> &mut Table {
-        self.tables
-            .entry((place.clone(), kind.clone()))
-            .or_default()
-    }
-
-    /// What is known of an object: nothing yet, that it is not there, or what was seen.
-    pub(crate) fn find(&self, place: &Place, entry: &InventoryEntry) -> Known<'_> {
-        let kind = Kind::of(entry);
-        // Looking up by reference would need a key type of its own; kinds are short.
-        match self.tables.get(&(place.clone(), kind)) {
-            Some(table) => {
-                let name = (entry.namespace.clone(), entry.name.clone());
-                match (table.seen.get(&name), table.is_complete) {
-                    (Some(seen), _) => Known::Seen(seen),
-                    (None, true) => Known::Missing,
-                    (None, false) => Known::Nothing,
-                }
-            }
-            None => Known::Nothing,
-        }
-    }
-
-    /// What is known of the objects of an inventory. Plugins among them are judged by `child`, which knows them better.
-    /// What was seen of an object before it was applied says nothing.
-    pub(crate) fn facts(
-        &self,
-        place: &Place,
-        inventory: &[InventoryEntry],
-        applied: &HashMap<InventoryEntry, u64>,
-        child: impl Fn(&InventoryEntry) -> Child,
-    ) -> ObjectFacts {
-        let mut facts = ObjectFacts {
-            total: inventory.len(),
-            ..ObjectFacts::default()
-        };
-        for entry in inventory {
-            let child = child(entry);
-            let known = match &child {
-                Child::Seen(seen) => Known::Seen(seen),
-                Child::Missing => Known::Missing,
-                Child::None => self.find(place, entry),
-            };
-            let known = match (applied.get(entry), known) {
-                (Some(_), Known::Missing) => Known::Nothing,
-                (Some(version), Known::Seen(seen)) if seen.version < *version => Known::Nothing,
-                (_, known) => known,
-            };
-            add_fact(&mut facts, entry, &known);
-        }
-        facts
-    }
-}
-
-/// What a plugin is that another one made.
-#[derive(Debug)]
-pub(crate) enum Child {
-    /// It is no plugin, or not one of this cluster.
-    None,
-    Missing,
-    Seen(Seen),
-}
-
-/// What is known of one object.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Known<'a> {
-    Nothing,
-    Missing,
-    Seen(&'a Seen),
 }
 
 impl Kind {
@@ -210,46 +26,221 @@ impl Kind {
     }
 }
 
-fn add_fact(facts: &mut ObjectFacts, entry: &InventoryEntry, known: &Known<'_>) {
-    let object = || object_text(&entry.kind, entry.namespace.as_deref(), &entry.name);
-    let seen = match known {
-        Known::Nothing => {
-            facts.are_unknown = true;
-            return;
+/// Namespace, if the kind is namespaced, and name of an object.
+pub(crate) type ObjectName = (Option<String>, String);
+
+/// The health of an object, with a message unless it is healthy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ObjectHealth {
+    Healthy,
+    Progressing(String),
+    Failed(String),
+}
+
+/// The observed state of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ObservedObject {
+    /// Namespace and name of the release that its annotations name.
+    pub(crate) release: Option<(String, String)>,
+    pub(crate) health: ObjectHealth,
+    /// The digest of the fields that the release applied.
+    pub(crate) fields: Option<String>,
+    pub(crate) resource_version: u64,
+}
+
+/// The objects of one kind in one cluster.
+#[derive(Debug, Default)]
+struct Table {
+    /// Whether an initial list has completed.
+    has_synced: bool,
+    objects: HashMap<ObjectName, ObservedObject>,
+    /// The objects of a list in progress.
+    listing: HashMap<ObjectName, ObservedObject>,
+}
+
+/// The observed objects of all watched kinds in all clusters.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    tables: HashMap<(ClusterRef, Kind), Table>,
+}
+
+impl Objects {
+    /// Handles a created or changed object. Returns the affected releases.
+    pub(crate) fn apply(
+        &mut self,
+        cluster: &ClusterRef,
+        kind: &Kind,
+        name: ObjectName,
+        object: ObservedObject,
+    ) -> Vec<ReleaseRef> {
+        let table = self.table(cluster, kind);
+        let release = object.release.clone();
+        if table.objects.get(&name) == Some(&object) {
+            return Vec::new();
         }
-        Known::Missing => {
-            facts.unhealthy.push(Unhealthy {
-                object: object(),
-                why: "is gone".to_owned(),
-                has_failed: true,
-            });
-            facts.drifted.push(format!("{} is gone", object()));
-            return;
-        }
-        Known::Seen(seen) => seen,
-    };
-    match &seen.verdict {
-        Verdict::Healthy => {}
-        Verdict::Progressing(why) | Verdict::Failed(why) => facts.unhealthy.push(Unhealthy {
-            object: object(),
-            why: why.clone(),
-            has_failed: matches!(seen.verdict, Verdict::Failed(_)),
-        }),
+        let before = table
+            .objects
+            .insert(name, object)
+            .and_then(|before| before.release);
+        release_refs(cluster, [before.as_ref(), release.as_ref()])
     }
-    if entry.fields.is_some() && seen.fields != entry.fields {
-        facts.drifted.push(format!("{} was changed", object()));
+
+    /// Handles a deleted object. Returns the affected releases.
+    pub(crate) fn delete(
+        &mut self,
+        cluster: &ClusterRef,
+        kind: &Kind,
+        name: &ObjectName,
+    ) -> Vec<ReleaseRef> {
+        let before = self.table(cluster, kind).objects.remove(name);
+        let release = before.as_ref().and_then(|before| before.release.as_ref());
+        release_refs(cluster, [release])
+    }
+
+    pub(crate) fn start_listing(&mut self, cluster: &ClusterRef, kind: &Kind) {
+        self.table(cluster, kind).listing.clear();
+    }
+
+    pub(crate) fn add_listed(
+        &mut self,
+        cluster: &ClusterRef,
+        kind: &Kind,
+        name: ObjectName,
+        object: ObservedObject,
+    ) {
+        self.table(cluster, kind).listing.insert(name, object);
+    }
+
+    /// Replaces all objects of the kind by those listed. Returns the releases of the old and the new objects.
+    pub(crate) fn finish_listing(&mut self, cluster: &ClusterRef, kind: &Kind) -> Vec<ReleaseRef> {
+        let table = self.table(cluster, kind);
+        let listing = std::mem::take(&mut table.listing);
+        let before = std::mem::replace(&mut table.objects, listing);
+        table.has_synced = true;
+        let all = before.values().chain(table.objects.values());
+        let releases: HashSet<ReleaseRef> =
+            release_refs(cluster, all.map(|object| object.release.as_ref()))
+                .into_iter()
+                .collect();
+        releases.into_iter().collect()
+    }
+
+    /// Drops a kind that is no longer watched.
+    pub(crate) fn forget(&mut self, cluster: &ClusterRef, kind: &Kind) {
+        self.tables.remove(&(cluster.clone(), kind.clone()));
+    }
+
+    fn table(&mut self, cluster: &ClusterRef, kind: &Kind) -> &mut Table {
+        self.tables
+            .entry((cluster.clone(), kind.clone()))
+            .or_default()
+    }
+
+    fn find(&self, cluster: &ClusterRef, entry: &InventoryEntry) -> Observation<'_> {
+        // Looking up by reference would need a key type of its own; kinds are short.
+        let Some(table) = self.tables.get(&(cluster.clone(), Kind::of(entry))) else {
+            return Observation::Unknown;
+        };
+        let name = (entry.namespace.clone(), entry.name.clone());
+        match (table.objects.get(&name), table.has_synced) {
+            (Some(object), _) => Observation::Found(object),
+            (None, true) => Observation::Missing,
+            (None, false) => Observation::Unknown,
+        }
+    }
+
+    /// The observed state of the objects of an inventory. `child` provides the state of those that are plugins
+    /// themselves. Observations older than the `applied` resource versions are stale and count as unknown.
+    pub(crate) fn observe(
+        &self,
+        cluster: &ClusterRef,
+        inventory: &[InventoryEntry],
+        applied: &HashMap<InventoryEntry, u64>,
+        child: impl Fn(&InventoryEntry) -> ChildPlugin,
+    ) -> ObservedObjects {
+        let mut observed = ObservedObjects {
+            total: inventory.len(),
+            ..ObservedObjects::default()
+        };
+        for entry in inventory {
+            let child = child(entry);
+            let observation = match &child {
+                ChildPlugin::Found(object) => Observation::Found(object),
+                ChildPlugin::Missing => Observation::Missing,
+                ChildPlugin::NotAPlugin => self.find(cluster, entry),
+            };
+            let observation = match (applied.get(entry), observation) {
+                (Some(_), Observation::Missing) => Observation::Unknown,
+                (Some(version), Observation::Found(object))
+                    if object.resource_version < *version =>
+                {
+                    Observation::Unknown
+                }
+                (_, observation) => observation,
+            };
+            record(&mut observed, entry, &observation);
+        }
+        observed
     }
 }
 
-fn owners<'a>(
-    place: &Place,
+/// The state of an inventory entry that may be a plugin of the local cluster.
+#[derive(Debug)]
+pub(crate) enum ChildPlugin {
+    NotAPlugin,
+    Missing,
+    Found(ObservedObject),
+}
+
+enum Observation<'a> {
+    /// The watch has not reported it yet.
+    Unknown,
+    Missing,
+    Found(&'a ObservedObject),
+}
+
+fn record(observed: &mut ObservedObjects, entry: &InventoryEntry, observation: &Observation<'_>) {
+    let text = || object_text(&entry.kind, entry.namespace.as_deref(), &entry.name);
+    let object = match observation {
+        Observation::Unknown => {
+            observed.is_incomplete = true;
+            return;
+        }
+        Observation::Missing => {
+            observed.unhealthy.push(UnhealthyObject {
+                object: text(),
+                message: "is missing".to_owned(),
+                has_failed: true,
+            });
+            observed.drifted.push(format!("{} is missing", text()));
+            return;
+        }
+        Observation::Found(object) => object,
+    };
+    match &object.health {
+        ObjectHealth::Healthy => {}
+        ObjectHealth::Progressing(message) | ObjectHealth::Failed(message) => {
+            observed.unhealthy.push(UnhealthyObject {
+                object: text(),
+                message: message.clone(),
+                has_failed: matches!(object.health, ObjectHealth::Failed(_)),
+            });
+        }
+    }
+    if entry.fields.is_some() && object.fields != entry.fields {
+        observed.drifted.push(format!("{} was modified", text()));
+    }
+}
+
+fn release_refs<'a>(
+    cluster: &ClusterRef,
     releases: impl IntoIterator<Item = Option<&'a (String, String)>>,
-) -> Vec<Release> {
-    let mut releases: Vec<Release> = releases
+) -> Vec<ReleaseRef> {
+    let mut releases: Vec<ReleaseRef> = releases
         .into_iter()
         .flatten()
-        .map(|(namespace, name)| Release {
-            place: place.clone(),
+        .map(|(namespace, name)| ReleaseRef {
+            cluster: cluster.clone(),
             namespace: namespace.clone(),
             name: name.clone(),
         })
@@ -261,6 +252,8 @@ fn owners<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const LOCAL: ClusterRef = ClusterRef::Local;
 
     fn kind() -> Kind {
         Kind {
@@ -280,86 +273,76 @@ mod tests {
         }
     }
 
-    fn name(name: &str) -> Name {
+    fn name(name: &str) -> ObjectName {
         (Some("default".to_owned()), name.to_owned())
     }
 
-    fn seen(verdict: Verdict, fields: &str) -> Seen {
-        Seen {
+    fn healthy(fields: &str) -> ObservedObject {
+        ObservedObject {
             release: Some(("default".to_owned(), "web".to_owned())),
-            verdict,
+            health: ObjectHealth::Healthy,
             fields: Some(fields.to_owned()),
-            version: 1,
+            resource_version: 1,
         }
     }
 
-    fn facts(objects: &Objects, inventory: &[InventoryEntry]) -> ObjectFacts {
-        objects.facts(&Place::Here, inventory, &HashMap::new(), |_| Child::None)
+    fn observe(objects: &Objects, inventory: &[InventoryEntry]) -> ObservedObjects {
+        let none = HashMap::new();
+        objects.observe(&LOCAL, inventory, &none, |_| ChildPlugin::NotAPlugin)
     }
 
     #[test]
-    fn nothing_is_known_before_a_listing_ends() {
+    fn objects_are_unknown_until_the_initial_list_completes() {
         let mut objects = Objects::default();
-        assert!(facts(&objects, &[entry("a", None)]).are_unknown);
-        objects.begin(&Place::Here, &kind());
-        objects.listed(
-            &Place::Here,
-            &kind(),
-            name("a"),
-            seen(Verdict::Healthy, "1"),
-        );
-        assert!(facts(&objects, &[entry("a", None)]).are_unknown);
-        assert_eq!(objects.end(&Place::Here, &kind()).len(), 1);
-        let facts = facts(&objects, &[entry("a", Some("1")), entry("b", None)]);
-        assert!(!facts.are_unknown);
-        assert_eq!(facts.drifted, ["ConfigMap default/b is gone"]);
-        assert_eq!(facts.unhealthy.len(), 1);
+        assert!(observe(&objects, &[entry("a", None)]).is_incomplete);
+        objects.start_listing(&LOCAL, &kind());
+        objects.add_listed(&LOCAL, &kind(), name("a"), healthy("1"));
+        assert!(observe(&objects, &[entry("a", None)]).is_incomplete);
+        assert_eq!(objects.finish_listing(&LOCAL, &kind()).len(), 1);
+        let observed = observe(&objects, &[entry("a", Some("1")), entry("b", None)]);
+        assert!(!observed.is_incomplete);
+        assert_eq!(observed.drifted, ["ConfigMap default/b is missing"]);
+        assert_eq!(observed.unhealthy.len(), 1);
     }
 
     #[test]
-    fn changes_wake_the_release_once_and_what_changes_nothing_does_not() {
+    fn a_change_affects_the_release_once_and_an_unchanged_object_does_not() {
         let mut objects = Objects::default();
-        let here = Place::Here;
-        let woken = objects.applied(&here, &kind(), name("a"), seen(Verdict::Healthy, "1"));
-        assert_eq!(woken.len(), 1);
-        let woken = objects.applied(&here, &kind(), name("a"), seen(Verdict::Healthy, "1"));
-        assert!(woken.is_empty());
-        let woken = objects.applied(&here, &kind(), name("a"), seen(Verdict::Healthy, "2"));
-        assert_eq!(woken.len(), 1);
-        let drifted = facts(&objects, &[entry("a", Some("1"))]).drifted;
-        assert_eq!(drifted, ["ConfigMap default/a was changed"]);
-        assert_eq!(objects.deleted(&here, &kind(), &name("a")).len(), 1);
+        let affected = objects.apply(&LOCAL, &kind(), name("a"), healthy("1"));
+        assert_eq!(affected.len(), 1);
+        let affected = objects.apply(&LOCAL, &kind(), name("a"), healthy("1"));
+        assert!(affected.is_empty());
+        let affected = objects.apply(&LOCAL, &kind(), name("a"), healthy("2"));
+        assert_eq!(affected.len(), 1);
+        let drifted = observe(&objects, &[entry("a", Some("1"))]).drifted;
+        assert_eq!(drifted, ["ConfigMap default/a was modified"]);
+        assert_eq!(objects.delete(&LOCAL, &kind(), &name("a")).len(), 1);
     }
 
     #[test]
-    fn what_was_seen_before_it_was_applied_says_nothing() {
+    fn observations_older_than_the_apply_are_ignored() {
         let mut objects = Objects::default();
         let entry = entry("a", Some("2"));
         let applied = HashMap::from([(entry.clone(), 7)]);
         let inventory = [entry];
-        objects.end(&Place::Here, &kind());
-        let look =
-            |objects: &Objects| objects.facts(&Place::Here, &inventory, &applied, |_| Child::None);
-        assert!(look(&objects).are_unknown);
-        let mut old = seen(Verdict::Healthy, "1");
-        objects.applied(&Place::Here, &kind(), name("a"), old.clone());
-        assert!(look(&objects).are_unknown);
-        old.version = 7;
-        old.fields = Some("2".to_owned());
-        objects.applied(&Place::Here, &kind(), name("a"), old);
-        let facts = look(&objects);
-        assert!(!facts.are_unknown && facts.drifted.is_empty());
+        objects.finish_listing(&LOCAL, &kind());
+        let observe = |objects: &Objects| {
+            objects.observe(&LOCAL, &inventory, &applied, |_| ChildPlugin::NotAPlugin)
+        };
+        assert!(observe(&objects).is_incomplete);
+        objects.apply(&LOCAL, &kind(), name("a"), healthy("1"));
+        assert!(observe(&objects).is_incomplete);
+        let mut current = healthy("2");
+        current.resource_version = 7;
+        objects.apply(&LOCAL, &kind(), name("a"), current);
+        let observed = observe(&objects);
+        assert!(!observed.is_incomplete && observed.drifted.is_empty());
     }
 
     #[test]
     fn an_object_without_a_recorded_digest_has_no_drift() {
         let mut objects = Objects::default();
-        objects.applied(
-            &Place::Here,
-            &kind(),
-            name("a"),
-            seen(Verdict::Healthy, "2"),
-        );
-        assert!(facts(&objects, &[entry("a", None)]).drifted.is_empty());
+        objects.apply(&LOCAL, &kind(), name("a"), healthy("2"));
+        assert!(observe(&objects, &[entry("a", None)]).drifted.is_empty());
     }
 }

@@ -1,94 +1,84 @@
-//! What is wanted of a plugin: its chart, its values, its cluster, and the digest of all of it.
+//! Resolves the inputs of an installation: target cluster, chart, values, and the digest of all of them.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::ObjectMeta;
 use kube::{Api, Client};
 use outrigger_api::plugin::{Plugin, ValuesFrom, ValuesKind};
 
 use crate::conditions::READY;
 use crate::context::Context;
 use crate::digest;
-use crate::references::{Read, Reference};
-use crate::sources::Material;
+use crate::error::ReconcileError;
+use crate::references::{ReadVersions, Reference};
+use crate::sources::SourceContent;
 use crate::target::Target;
-use crate::trouble::{Trouble, unanswered};
-use crate::values::{self, Referenced, Values};
+use crate::values::{self, SourceObject, Values};
 
-/// All that an installation needs.
+/// Everything that an installation needs.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct ResolvedInputs {
     pub(crate) target: Target,
-    pub(crate) material: Material,
+    pub(crate) content: SourceContent,
     pub(crate) values: Values,
     pub(crate) image_registry: Option<String>,
     pub(crate) digest: String,
 }
 
-/// What was looked at, kept even if something is missing.
-#[derive(Debug, Default)]
-pub(crate) struct Looked {
-    pub(crate) read: Read,
-}
-
-/// Looks at everything that decides what a plugin's objects are.
-pub(crate) async fn wanted(
+/// Fetches everything that determines the objects of a plugin. Adds the references that were read to `read`, also if
+/// it fails.
+pub(crate) async fn resolve_inputs(
     ctx: &Context,
     plugin: &Plugin,
-    looked: &mut Looked,
-) -> Result<Wanted, Trouble> {
-    let target = ctx.targets.of(plugin).await?;
-    looked.read.extend(target.read.clone());
-    let (values, salts) = values_of(&ctx.client, plugin, looked).await?;
-    let material = ctx.sources.fetch(plugin).await?;
-    let image_registry = image_registry(ctx, plugin);
+    read: &mut ReadVersions,
+) -> Result<ResolvedInputs, ReconcileError> {
+    let target = ctx.targets.resolve(plugin).await?;
+    read.extend(target.read.clone());
+    let (values, salts) = resolve_values(&ctx.client, plugin, read).await?;
+    let content = ctx.sources.fetch(plugin).await?;
+    let image_registry = ctx.image_registry(plugin);
     let digest = digest::of(&digest::Inputs {
         spec: &plugin.spec,
         release_name: plugin.release_name(),
         namespace: plugin.release_namespace(),
-        chart_digest: material.digest(),
-        chart_version: material.version(),
+        chart_digest: content.digest(),
+        chart_version: content.version(),
         values: &values,
         salts: &salts,
         image_registry: image_registry.as_deref(),
         kube_version: &target.kube_version,
     });
-    Ok(Wanted {
+    Ok(ResolvedInputs {
         target,
-        material,
+        content,
         values,
         image_registry,
         digest,
     })
 }
 
-/// The registry that the plugin names, else that of all plugins.
-pub(crate) fn image_registry(ctx: &Context, plugin: &Plugin) -> Option<String> {
-    let own = plugin.spec.image_registry.clone();
-    let own = own.filter(|registry| !registry.is_empty());
-    own.or_else(|| ctx.default_registry())
-}
-
-/// The merged values, and the uids of the Secrets among their sources.
-async fn values_of(
+/// The merged values, and the uids of the Secrets that they come from.
+async fn resolve_values(
     client: &Client,
     plugin: &Plugin,
-    looked: &mut Looked,
-) -> Result<(Values, Vec<String>), Trouble> {
+    read: &mut ReadVersions,
+) -> Result<(Values, Vec<String>), ReconcileError> {
     let namespace = plugin.namespace();
     let mut sources = Vec::new();
     let mut salts = Vec::new();
     for from in &plugin.spec.values_from {
-        let object = referenced(client, namespace, from).await?;
+        let object = read_source(client, namespace, from).await;
+        let object = object.map_err(|error| ReconcileError::unreachable(READY, &error))?;
         let reference = Reference {
-            source: from.kind.into(),
+            kind: from.kind.into(),
             namespace: namespace.to_owned(),
             name: from.name.clone(),
         };
         let version = object
             .as_ref()
             .map(|object| object.resource_version.clone());
-        looked.read.push((reference, version));
+        read.push((reference, version));
         if from.kind == ValuesKind::Secret {
             salts.extend(object.as_ref().map(|object| object.uid.clone()));
         }
@@ -98,23 +88,22 @@ async fn values_of(
     Ok((values, salts))
 }
 
-async fn referenced(
+async fn read_source(
     client: &Client,
     namespace: &str,
     from: &ValuesFrom,
-) -> Result<Option<Referenced>, Trouble> {
-    let read = match from.kind {
-        ValuesKind::ConfigMap => config_map(client, namespace, &from.name).await,
-        ValuesKind::Secret => secret(client, namespace, &from.name).await,
-    };
-    read.map_err(|error| unanswered(READY, &error))
+) -> Result<Option<SourceObject>, kube::Error> {
+    match from.kind {
+        ValuesKind::ConfigMap => read_config_map(client, namespace, &from.name).await,
+        ValuesKind::Secret => read_secret(client, namespace, &from.name).await,
+    }
 }
 
-async fn config_map(
+async fn read_config_map(
     client: &Client,
     namespace: &str,
     name: &str,
-) -> Result<Option<Referenced>, kube::Error> {
+) -> Result<Option<SourceObject>, kube::Error> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let map = api.get_opt(name).await?;
     Ok(map.map(|map| {
@@ -123,33 +112,28 @@ async fn config_map(
         let data = texts
             .map(|(key, text)| (key, text.into_bytes()))
             .chain(bytes.map(|(key, bytes)| (key, bytes.0)));
-        let data = data.collect();
-        made(map.metadata.uid, map.metadata.resource_version, data)
+        source_object(map.metadata, data.collect())
     }))
 }
 
-async fn secret(
+async fn read_secret(
     client: &Client,
     namespace: &str,
     name: &str,
-) -> Result<Option<Referenced>, kube::Error> {
+) -> Result<Option<SourceObject>, kube::Error> {
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let secret = api.get_opt(name).await?;
     Ok(secret.map(|secret| {
         let data = secret.data.unwrap_or_default().into_iter();
         let data = data.map(|(key, bytes)| (key, bytes.0)).collect();
-        made(secret.metadata.uid, secret.metadata.resource_version, data)
+        source_object(secret.metadata, data)
     }))
 }
 
-fn made(
-    uid: Option<String>,
-    version: Option<String>,
-    data: BTreeMap<String, Vec<u8>>,
-) -> Referenced {
-    Referenced {
-        uid: uid.unwrap_or_default(),
-        resource_version: version.unwrap_or_default(),
+fn source_object(metadata: ObjectMeta, data: BTreeMap<String, Vec<u8>>) -> SourceObject {
+    SourceObject {
+        uid: metadata.uid.unwrap_or_default(),
+        resource_version: metadata.resource_version.unwrap_or_default(),
         data,
     }
 }

@@ -1,4 +1,4 @@
-//! What would be done if a plugin stood like this? The same way as the real thing, up to the plan.
+//! Previews what the controller would do to a plugin: the same steps as a reconcile, up to the plan.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
@@ -11,69 +11,65 @@ use tokio::sync::mpsc;
 
 use crate::Options;
 use crate::act;
+use crate::conditions::Cause;
 use crate::context::Context;
-use crate::observe::{self, Looked};
+use crate::error::ReconcileError;
+use crate::observe;
+use crate::references::ReadVersions;
 use crate::sources::{Repositories, Sources};
-use crate::trouble::Trouble;
-use crate::watches::{DEFAULTS_NAME, DEFAULTS_NAMESPACE, registry};
+use crate::watches::{DEFAULTS_NAME, DEFAULTS_NAMESPACE, default_registry};
 
-/// Why there is no plan: what the conditions of the plugin would say.
+/// Why there is no plan, as the conditions of the plugin would report it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Problem {
+pub struct PreviewError {
     pub reason: &'static str,
     pub message: String,
 }
 
-/// Works out what the controller would do to a plugin. Nothing is changed.
-pub async fn preview(client: Client, options: Options, plugin: &Plugin) -> Result<Plan, Problem> {
+/// Plans what the controller would do to a plugin. Nothing is changed.
+pub async fn preview(
+    client: Client,
+    options: Options,
+    plugin: &Plugin,
+) -> Result<Plan, PreviewError> {
     let repositories = Repositories::default();
-    let all: Api<Repository> = Api::all(client.clone());
-    for repository in all
-        .list(&ListParams::default())
-        .await
-        .map_err(|error| unread(&error))?
-    {
+    let api: Api<Repository> = Api::all(client.clone());
+    let list = api.list(&ListParams::default()).await;
+    for repository in list.map_err(|error| unreachable(&error))? {
         repositories.set(repository);
     }
-    let defaults: Api<ConfigMap> = Api::namespaced(client.clone(), DEFAULTS_NAMESPACE);
-    let defaults = defaults
-        .get_opt(DEFAULTS_NAME)
-        .await
-        .map_err(|error| unread(&error))?;
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), DEFAULTS_NAMESPACE);
+    let defaults = api.get_opt(DEFAULTS_NAME).await;
+    let defaults = defaults.map_err(|error| unreachable(&error))?;
     let sources = Sources {
         client: client.clone(),
         fetcher: Fetcher::new(options.fetcher.clone()),
         repositories,
     };
-    let (news, _) = mpsc::channel(1);
-    let ctx = Context::new(client, options, sources, news);
-    ctx.set_cluster_registry(defaults.as_ref().and_then(registry));
-    let wanted = observe::wanted(&ctx, plugin, &mut Looked::default()).await?;
-    Ok(act::plan(&ctx.options, plugin, &wanted).await?)
+    let (events, _) = mpsc::channel(1);
+    let ctx = Context::new(client, options, sources, events);
+    ctx.set_cluster_registry(defaults.as_ref().and_then(default_registry));
+    let inputs = observe::resolve_inputs(&ctx, plugin, &mut ReadVersions::new()).await?;
+    Ok(act::plan(&ctx.options, plugin, &inputs).await?)
 }
 
-fn unread(error: &kube::Error) -> Problem {
-    Problem {
+fn unreachable(error: &kube::Error) -> PreviewError {
+    PreviewError {
         reason: "Unreachable",
         message: error.to_string(),
     }
 }
 
-impl From<Trouble> for Problem {
-    fn from(trouble: Trouble) -> Self {
-        let obstacle = match trouble {
-            Trouble::Wait(obstacle)
-            | Trouble::Refuse(obstacle)
-            | Trouble::Failed { obstacle, .. }
-            | Trouble::Unanswered { obstacle, .. } => obstacle,
-            Trouble::Superseded => {
-                crate::decide::Obstacle::new("Superseded", "it changed meanwhile")
-            }
+impl From<ReconcileError> for PreviewError {
+    fn from(error: ReconcileError) -> Self {
+        let Cause { reason, message } = match error {
+            ReconcileError::Wait(cause)
+            | ReconcileError::Rejected(cause)
+            | ReconcileError::Failed { cause, .. }
+            | ReconcileError::Transient { cause, .. } => cause,
+            ReconcileError::Superseded => Cause::new("Superseded", error.to_string()),
         };
-        Self {
-            reason: obstacle.reason,
-            message: obstacle.message,
-        }
+        Self { reason, message }
     }
 }

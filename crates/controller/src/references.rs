@@ -1,4 +1,4 @@
-//! Which objects do plugins take values from, who uses them, and did one change since it was read?
+//! Tracks each ConfigMap and Secret that a plugin references, and whether it changed since it was read.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,14 +6,14 @@ use outrigger_api::plugin::{Plugin, ValuesKind};
 
 use crate::key::Key;
 
-/// A ConfigMap or Secret.
+/// The kind of a referenced object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Source {
+pub(crate) enum ReferenceKind {
     ConfigMap,
     Secret,
 }
 
-impl From<ValuesKind> for Source {
+impl From<ValuesKind> for ReferenceKind {
     fn from(kind: ValuesKind) -> Self {
         match kind {
             ValuesKind::ConfigMap => Self::ConfigMap,
@@ -22,19 +22,19 @@ impl From<ValuesKind> for Source {
     }
 }
 
-/// A ConfigMap or Secret that a plugin refers to.
+/// A ConfigMap or Secret that a plugin references.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Reference {
-    pub(crate) source: Source,
+    pub(crate) kind: ReferenceKind,
     pub(crate) namespace: String,
     pub(crate) name: String,
 }
 
-/// Everything that a plugin refers to.
+/// Everything that a plugin references: sources of values, and the kubeconfig of its cluster.
 pub(crate) fn of(plugin: &Plugin) -> BTreeSet<Reference> {
     let namespace = plugin.namespace();
-    let reference = |source: Source, name: &str| Reference {
-        source,
+    let reference = |kind: ReferenceKind, name: &str| Reference {
+        kind,
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     };
@@ -43,29 +43,29 @@ pub(crate) fn of(plugin: &Plugin) -> BTreeSet<Reference> {
         .map(|from| reference(from.kind.into(), &from.name))
         .collect();
     if let Some(cluster) = &plugin.spec.cluster {
-        all.insert(reference(Source::Secret, &cluster.secret_name));
+        all.insert(reference(ReferenceKind::Secret, &cluster.secret_name));
     }
     all
 }
 
-/// The version of an object that was read; none if it was not there.
-pub(crate) type Version = Option<String>;
+/// The resource version of an object when it was read; `None` if it did not exist.
+pub(crate) type ReadVersion = Option<String>;
 
-/// What was read for a plugin.
-pub(crate) type Read = Vec<(Reference, Version)>;
+/// The references that were read for a plugin.
+pub(crate) type ReadVersions = Vec<(Reference, ReadVersion)>;
 
-/// Who uses what, and what the watches told.
+/// The references of all plugins, and their latest versions.
 #[derive(Debug, Default)]
 pub(crate) struct References {
     users: HashMap<Reference, BTreeSet<Key>>,
-    /// What was read for each plugin last.
-    read: HashMap<Key, HashMap<Reference, Version>>,
-    /// The latest version of what is in use. Nothing is known of those that are not in it.
-    latest: HashMap<Reference, Version>,
+    /// The versions last read for each plugin.
+    read: HashMap<Key, HashMap<Reference, ReadVersion>>,
+    /// The latest versions that the watches reported, of references in use.
+    latest: HashMap<Reference, ReadVersion>,
 }
 
 impl References {
-    /// A plugin refers to these now.
+    /// Replaces the references of a plugin.
     pub(crate) fn set(&mut self, key: &Key, references: BTreeSet<Reference>) {
         self.remove(key);
         for reference in references {
@@ -73,7 +73,7 @@ impl References {
         }
     }
 
-    pub(crate) fn remove(&mut self, key: &Key) {
+    fn remove(&mut self, key: &Key) {
         self.users.retain(|_, users| {
             users.remove(key);
             !users.is_empty()
@@ -83,22 +83,23 @@ impl References {
             .retain(|reference, _| users.contains_key(reference));
     }
 
+    /// Drops a deleted plugin.
     pub(crate) fn forget(&mut self, key: &Key) {
         self.remove(key);
         self.read.remove(key);
     }
 
-    /// What was read for a plugin. True if a watch told of something newer meanwhile.
-    pub(crate) fn was_read(&mut self, key: &Key, read: Read) -> bool {
-        let is_old = read.iter().any(|(reference, version)| {
+    /// Records the versions read for a plugin. Returns whether a watch has reported a different one since.
+    pub(crate) fn record_read(&mut self, key: &Key, read: ReadVersions) -> bool {
+        let is_stale = read.iter().any(|(reference, version)| {
             let latest = self.latest.get(reference);
             latest.is_some_and(|latest| latest != version)
         });
         self.read.insert(key.clone(), read.into_iter().collect());
-        is_old
+        is_stale
     }
 
-    /// Whether nothing newer was told of what was read for a plugin.
+    /// Whether no watch has reported versions other than those read for a plugin.
     pub(crate) fn is_current(&self, key: &Key) -> bool {
         let Some(read) = self.read.get(key) else {
             return false;
@@ -109,46 +110,46 @@ impl References {
         })
     }
 
-    /// A watch told of an object. Gives those who read something else of it, or nothing yet.
-    pub(crate) fn told(&mut self, reference: &Reference, version: Option<&str>) -> Vec<Key> {
+    /// Handles the latest version of an object. Returns the plugins that have not read this version.
+    pub(crate) fn observe(&mut self, reference: &Reference, version: Option<&str>) -> Vec<Key> {
         let Some(users) = self.users.get(reference) else {
             return Vec::new();
         };
         let version = version.map(str::to_owned);
         self.latest.insert(reference.clone(), version.clone());
-        let is_new = |key: &&Key| {
+        let is_unread = |key: &&Key| {
             let read = self.read.get(*key).and_then(|read| read.get(reference));
             read.is_none_or(|read| *read != version)
         };
-        users.iter().filter(is_new).cloned().collect()
+        users.iter().filter(is_unread).cloned().collect()
     }
 
-    /// A listing of a namespace ended: whatever is in use and was not listed is not there.
-    pub(crate) fn listed(
+    /// Handles the complete list of a namespace: references that are not in it do not exist.
+    pub(crate) fn observe_list(
         &mut self,
-        source: Source,
+        kind: ReferenceKind,
         namespace: &str,
         found: &HashMap<String, String>,
     ) -> BTreeSet<Key> {
         let all: Vec<Reference> = self
             .users
             .keys()
-            .filter(|reference| reference.source == source && reference.namespace == namespace)
+            .filter(|reference| reference.kind == kind && reference.namespace == namespace)
             .cloned()
             .collect();
         all.into_iter()
             .flat_map(|reference| {
                 let version = found.get(&reference.name).map(String::as_str);
-                self.told(&reference, version)
+                self.observe(&reference, version)
             })
             .collect()
     }
 
-    /// The kinds and namespaces that are to be watched.
-    pub(crate) fn places(&self) -> BTreeSet<(Source, String)> {
-        let places = self.users.keys();
-        places
-            .map(|reference| (reference.source, reference.namespace.clone()))
+    /// The kinds and namespaces that need a watch.
+    pub(crate) fn watch_scopes(&self) -> BTreeSet<(ReferenceKind, String)> {
+        let references = self.users.keys();
+        references
+            .map(|reference| (reference.kind, reference.namespace.clone()))
             .collect()
     }
 }
@@ -159,7 +160,7 @@ mod tests {
 
     fn secret() -> Reference {
         Reference {
-            source: Source::Secret,
+            kind: ReferenceKind::Secret,
             namespace: "default".to_owned(),
             name: "login".to_owned(),
         }
@@ -176,35 +177,35 @@ mod tests {
     }
 
     #[test]
-    fn who_read_the_same_version_is_not_woken() {
+    fn a_plugin_that_read_the_same_version_is_not_enqueued() {
         let mut references = used();
-        assert!(!references.was_read(&web(), vec![(secret(), Some("1".to_owned()))]));
-        assert!(references.told(&secret(), Some("1")).is_empty());
-        assert_eq!(references.told(&secret(), Some("2")), [web()]);
-        assert_eq!(references.told(&secret(), None), [web()]);
+        assert!(!references.record_read(&web(), vec![(secret(), Some("1".to_owned()))]));
+        assert!(references.observe(&secret(), Some("1")).is_empty());
+        assert_eq!(references.observe(&secret(), Some("2")), [web()]);
+        assert_eq!(references.observe(&secret(), None), [web()]);
     }
 
     #[test]
-    fn an_object_that_is_created_between_the_reading_and_the_watch_is_not_missed() {
+    fn an_object_created_between_the_read_and_the_watch_is_not_missed() {
         let mut references = used();
-        references.told(&secret(), Some("1"));
-        assert!(references.was_read(&web(), vec![(secret(), None)]));
+        references.observe(&secret(), Some("1"));
+        assert!(references.record_read(&web(), vec![(secret(), None)]));
     }
 
     #[test]
-    fn a_listing_tells_of_what_is_not_there() {
+    fn a_list_reports_deleted_objects() {
         let mut references = used();
-        references.was_read(&web(), vec![(secret(), Some("1".to_owned()))]);
-        let woken = references.listed(Source::Secret, "default", &HashMap::new());
-        assert_eq!(woken, BTreeSet::from([web()]));
+        references.record_read(&web(), vec![(secret(), Some("1".to_owned()))]);
+        let enqueued = references.observe_list(ReferenceKind::Secret, "default", &HashMap::new());
+        assert_eq!(enqueued, BTreeSet::from([web()]));
     }
 
     #[test]
-    fn what_nobody_uses_is_not_watched() {
+    fn unused_references_are_not_watched() {
         let mut references = used();
-        assert_eq!(references.places().len(), 1);
+        assert_eq!(references.watch_scopes().len(), 1);
         references.forget(&web());
-        assert!(references.places().is_empty());
-        assert!(references.told(&secret(), None).is_empty());
+        assert!(references.watch_scopes().is_empty());
+        assert!(references.observe(&secret(), None).is_empty());
     }
 }

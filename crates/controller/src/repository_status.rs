@@ -1,10 +1,10 @@
-//! What repositories have, told in their status: looked at when they change, and again from time to time.
+//! Reports the charts of each Repository in its status: when the Repository changes, and at every resync.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use kube::api::{Patch, PatchParams};
+use kube::api::Patch;
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::repository::{ChartVersions, Repository, RepositoryStatus};
@@ -13,94 +13,98 @@ use serde_json::json;
 
 use crate::Options;
 use crate::backoff::Backoff;
-use crate::conditions::{self, READY, Saying};
+use crate::conditions::{self, ConditionUpdate, READY};
+use crate::error::{error_chain, with_hint};
 use crate::sources::{Error, Sources};
-use crate::status::{MANAGER, difference};
-use crate::trouble;
-use crate::watches::{Watch, spawn};
+use crate::status::{FIELD_MANAGER, merge_patch, patch_params};
+use crate::task::{AbortOnDrop, spawn};
 
-/// So many charts, and so many versions of each, are named in a status.
-const MOST_CHARTS: usize = 500;
-const MOST_VERSIONS: usize = 5;
+/// Limits of what a status lists.
+const MAX_CHARTS: usize = 500;
+const MAX_VERSIONS: usize = 5;
 
-/// How often a repository that does not answer is asked again.
-const AWAY: Backoff = Backoff {
-    first: Duration::from_secs(1),
-    longest: Duration::from_mins(5),
+const BACKOFF: Backoff = Backoff {
+    initial: Duration::from_secs(1),
+    max: Duration::from_mins(5),
 };
 
-/// Follows all repositories, each in a task of its own: a slow one holds up no other.
+/// Runs one task per repository, so that a slow one does not delay the others.
 pub(crate) async fn run(sources: Sources, options: Options) {
     let api: Api<Repository> = Api::all(sources.client.clone());
     let mut events = std::pin::pin!(watcher(api, Config::default()));
-    let mut followed: HashMap<String, (Option<i64>, Watch)> = HashMap::new();
+    let mut tasks: HashMap<String, (Option<i64>, AbortOnDrop)> = HashMap::new();
     let mut listed: Vec<String> = Vec::new();
     let mut failures = 0;
     while let Some(event) = events.next().await {
         failures = if event.is_ok() { 0 } else { failures + 1 };
         match event {
             Ok(Event::Init) => listed.clear(),
-            Ok(Event::InitDone) => followed.retain(|name, _| listed.contains(name)),
+            Ok(Event::InitDone) => tasks.retain(|name, _| listed.contains(name)),
             Ok(Event::Apply(repository) | Event::InitApply(repository)) => {
                 let name = repository.name_any();
                 listed.push(name.clone());
                 let generation = repository.metadata.generation;
-                if followed
+                if tasks
                     .get(&name)
                     .is_some_and(|(known, _)| *known == generation)
                 {
                     continue;
                 }
-                let task = follow(sources.clone(), options.clone(), repository);
-                followed.insert(name, (generation, spawn(task)));
+                let task = refresh(sources.clone(), options.clone(), repository);
+                tasks.insert(name, (generation, spawn(task)));
             }
             Ok(Event::Delete(repository)) => {
-                followed.remove(&repository.name_any());
+                tasks.remove(&repository.name_any());
             }
-            Err(_) => tokio::time::sleep(AWAY.pause(failures)).await,
+            Err(_) => tokio::time::sleep(BACKOFF.delay(failures)).await,
         }
     }
 }
 
-/// Looks at one repository again and again.
-async fn follow(sources: Sources, options: Options, repository: Repository) {
-    let mut saved = repository.status.clone();
+/// Refreshes the status of one repository periodically.
+async fn refresh(sources: Sources, options: Options, repository: Repository) {
+    let mut written = repository.status.clone();
     let mut failures = 0;
     loop {
-        let found = look(&sources, &repository).await;
-        failures = if found.is_ok() { 0 } else { failures + 1 };
-        let before = saved.clone().unwrap_or_default();
-        let wanted = status(before, repository.metadata.generation, &found, options.now);
-        match write(&sources.client, &repository, saved.as_ref(), &wanted).await {
-            Ok(()) => saved = Some(wanted),
-            Err(error) => tracing::info!(%error, "the status of a repository was not saved"),
+        let fetched = fetch_index(&sources, &repository).await;
+        failures = if fetched.is_ok() { 0 } else { failures + 1 };
+        let before = written.clone().unwrap_or_default();
+        let next = next_status(
+            before,
+            repository.metadata.generation,
+            &fetched,
+            options.now,
+        );
+        match write(&sources.client, &repository, written.as_ref(), &next).await {
+            Ok(()) => written = Some(next),
+            Err(error) => tracing::info!(%error, "failed to write repository status"),
         }
-        let pause = match failures {
-            0 => options.resync,
-            failures => AWAY.pause(failures),
+        let delay = match failures {
+            0 => options.resync_period,
+            failures => BACKOFF.delay(failures),
         };
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(delay).await;
     }
 }
 
-/// What was found: the charts, and the digest of their list.
-type Found = (std::sync::Arc<Index>, String);
+/// An index and its digest.
+type FetchedIndex = (std::sync::Arc<Index>, String);
 
-async fn look(sources: &Sources, repository: &Repository) -> Result<Found, Error> {
+async fn fetch_index(sources: &Sources, repository: &Repository) -> Result<FetchedIndex, Error> {
     let access = sources.access(repository).await?;
     let index = sources.fetcher.index(&repository.spec.url, &access).await;
     Ok(index?)
 }
 
-/// The next status. What was found before stays if nothing can be found now.
-fn status(
+/// The next status. If the index could not be fetched, it keeps the charts that were listed before.
+fn next_status(
     mut status: RepositoryStatus,
     generation: Option<i64>,
-    found: &Result<Found, Error>,
+    fetched: &Result<FetchedIndex, Error>,
     now: fn() -> jiff::Timestamp,
 ) -> RepositoryStatus {
     status.observed_generation = generation;
-    let saying = match found {
+    let update = match fetched {
         Ok((index, digest)) => {
             status.chart_count = u32::try_from(index.charts.len()).unwrap_or(u32::MAX);
             status.charts = charts(index);
@@ -109,48 +113,45 @@ fn status(
                 1 => "1 chart".to_owned(),
                 count => format!("{count} charts"),
             };
-            Saying::yes(READY, "Read", message)
+            ConditionUpdate::mark_true(READY, "Read", message)
         }
         Err(error) => {
-            let message = trouble::with_hint(trouble::chain(error), error.hint());
-            Saying::no(READY, error.reason(), message)
+            let message = with_hint(error_chain(error), error.hint());
+            ConditionUpdate::mark_false(READY, error.reason(), message)
         }
     };
-    conditions::set(&mut status.conditions, saying, generation, now());
+    conditions::set(&mut status.conditions, update, generation, now());
     status
 }
 
 fn charts(index: &Index) -> Vec<ChartVersions> {
-    let charts = index.charts.iter().take(MOST_CHARTS);
+    let charts = index.charts.iter().take(MAX_CHARTS);
     charts
         .map(|(name, entries)| ChartVersions {
             name: name.clone(),
             versions: entries
                 .iter()
-                .take(MOST_VERSIONS)
+                .take(MAX_VERSIONS)
                 .map(|entry| entry.version.clone())
                 .collect(),
         })
         .collect()
 }
 
-/// Writes what changed; nothing if nothing did.
+/// Writes the status if it differs from the written one.
 async fn write(
     client: &Client,
     repository: &Repository,
-    saved: Option<&RepositoryStatus>,
-    wanted: &RepositoryStatus,
+    written: Option<&RepositoryStatus>,
+    next: &RepositoryStatus,
 ) -> Result<(), kube::Error> {
     let value = |status: &RepositoryStatus| serde_json::to_value(status).unwrap_or_default();
-    let before = saved.map_or_else(|| json!({}), value);
-    let Some(change) = difference(&before, &value(wanted)) else {
+    let before = written.map_or_else(|| json!({}), value);
+    let Some(change) = merge_patch(&before, &value(next)) else {
         return Ok(());
     };
     let api: Api<Repository> = Api::all(client.clone());
-    let parameters = PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
+    let parameters = patch_params(FIELD_MANAGER);
     let (name, patch) = (repository.name_any(), json!({"status": change}));
     let patch = Patch::Merge(&patch);
     api.patch_status(&name, &parameters, &patch).await?;

@@ -1,4 +1,5 @@
-//! Where does a plugin's chart come from? A place that it names, a Repository, or the first Repository that has it.
+//! Fetches the chart or the manifests of a plugin: from a URL, from a named Repository, or from the first Repository
+//! that has the chart.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,7 +10,7 @@ use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_api::repository::Repository;
 use outrigger_repository::{Access, Error as FetchError, Fetched, Fetcher, Manifests, Request};
 
-/// The Repository objects, as a watch keeps them.
+/// The Repository objects, kept up to date by a watch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Repositories {
     table: Arc<RwLock<HashMap<String, Repository>>>,
@@ -20,7 +21,7 @@ impl Repositories {
         *self.table.write().unwrap_or_else(PoisonError::into_inner) = table;
     }
 
-    /// True if more than its status changed.
+    /// Returns whether the spec changed.
     pub(crate) fn set(&self, repository: Repository) -> bool {
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         let spec = repository.spec.clone();
@@ -38,8 +39,8 @@ impl Repositories {
         table.get(name).cloned()
     }
 
-    /// All of them; those that win come first.
-    fn in_order(&self) -> Vec<Repository> {
+    /// All repositories, in search order.
+    fn by_priority(&self) -> Vec<Repository> {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<Repository> = table.values().cloned().collect();
         all.sort_by_key(|repository| (repository.spec.priority, repository.name_any()));
@@ -47,21 +48,21 @@ impl Repositories {
     }
 }
 
-/// Why there is no chart.
+/// Why the chart or the manifests could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("there is no Repository {0}")]
-    NoRepository(String),
-    #[error("no repo is named, and there is no Repository that could have the chart {0}")]
+    #[error("Repository {0} does not exist")]
+    RepositoryNotFound(String),
+    #[error("spec.repo is not set, and no Repository exists to search for chart {0}")]
     NoRepositories(String),
     #[error("Secret {namespace}/{name} of Repository {repository} does not exist")]
-    NoSecret {
+    SecretNotFound {
         repository: String,
         namespace: String,
         name: String,
     },
     #[error("failed to read Secret {namespace}/{name} of Repository {repository}")]
-    Secret {
+    ReadSecret {
         repository: String,
         namespace: String,
         name: String,
@@ -73,23 +74,23 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// Whether it may come right without a change of the plugin, by an event that we see.
+    /// Whether a Repository is missing. A watch reports when it is created.
     pub(crate) fn is_missing(&self) -> bool {
-        matches!(self, Self::NoRepository(_) | Self::NoRepositories(_))
+        matches!(self, Self::RepositoryNotFound(_) | Self::NoRepositories(_))
     }
 
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Fetch(error) => error.is_transient(),
-            Self::Secret { .. } => true,
+            Self::ReadSecret { .. } => true,
             _ => false,
         }
     }
 
     pub(crate) fn reason(&self) -> &'static str {
         match self {
-            Self::NoRepository(_) | Self::NoRepositories(_) => "RepositoryMissing",
-            Self::NoSecret { .. } | Self::Secret { .. } => "CredentialsMissing",
+            Self::RepositoryNotFound(_) | Self::NoRepositories(_) => "RepositoryMissing",
+            Self::SecretNotFound { .. } | Self::ReadSecret { .. } => "CredentialsMissing",
             Self::Fetch(error) => error.reason(),
         }
     }
@@ -102,15 +103,15 @@ impl Error {
     }
 }
 
-/// What a plugin is made of.
+/// What was fetched for a plugin.
 #[derive(Debug, Clone)]
-pub(crate) enum Material {
+pub(crate) enum SourceContent {
     Chart(Fetched),
-    /// Files with objects; none if all objects are in the plugin itself.
+    /// Files with manifests; `None` if all manifests are in the spec.
     Manifests(Option<Manifests>),
 }
 
-impl Material {
+impl SourceContent {
     pub(crate) fn digest(&self) -> Option<&str> {
         match self {
             Self::Chart(fetched) => Some(&fetched.digest),
@@ -126,7 +127,7 @@ impl Material {
     }
 }
 
-/// All places that charts come from.
+/// Fetches from repositories, with the credentials of the Repository objects.
 #[derive(Clone)]
 pub(crate) struct Sources {
     pub(crate) client: Client,
@@ -135,54 +136,59 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    pub(crate) async fn fetch(&self, plugin: &Plugin) -> Result<Material, Error> {
+    pub(crate) async fn fetch(&self, plugin: &Plugin) -> Result<SourceContent, Error> {
         let repo = plugin.spec.repo.as_deref().filter(|repo| !repo.is_empty());
         if plugin.spec.kind == PluginKind::Manifests {
             let Some(repo) = repo else {
-                return Ok(Material::Manifests(None));
+                return Ok(SourceContent::Manifests(None));
             };
             let request = self.request(plugin, repo).await?;
             let files = self.fetcher.fetch_manifests(&request).await?;
-            return Ok(Material::Manifests(Some(files)));
+            return Ok(SourceContent::Manifests(Some(files)));
         }
         match repo {
             Some(repo) => {
                 let request = self.request(plugin, repo).await?;
-                Ok(Material::Chart(self.fetcher.fetch(&request).await?))
+                Ok(SourceContent::Chart(self.fetcher.fetch(&request).await?))
             }
-            None => self.search(plugin).await.map(Material::Chart),
+            None => self.search(plugin).await.map(SourceContent::Chart),
         }
     }
 
-    /// The first repository that has the chart.
+    /// Fetches from the first repository that has the chart.
     async fn search(&self, plugin: &Plugin) -> Result<Fetched, Error> {
-        let mut missing = Error::NoRepositories(plugin.chart_name().to_owned());
-        for repository in self.repositories.in_order() {
-            let request = self.request_at(plugin, &repository).await?;
+        let mut not_found = Error::NoRepositories(plugin.chart_name().to_owned());
+        for repository in self.repositories.by_priority() {
+            let request = self.request_for_repository(plugin, &repository).await?;
             match self.fetcher.fetch(&request).await {
-                Err(error @ FetchError::NotFound { .. }) => missing = error.into(),
+                Err(error @ FetchError::NotFound { .. }) => not_found = error.into(),
                 result => return Ok(result?),
             }
         }
-        Err(missing)
+        Err(not_found)
     }
 
     async fn request(&self, plugin: &Plugin, repo: &str) -> Result<Request, Error> {
         let is_name = !repo.contains("://") && !repo.starts_with(['/', '.']);
         if is_name {
             let repository = self.repositories.find(repo);
-            let repository = repository.ok_or_else(|| Error::NoRepository(repo.to_owned()))?;
-            return self.request_at(plugin, &repository).await;
+            let repository =
+                repository.ok_or_else(|| Error::RepositoryNotFound(repo.to_owned()))?;
+            return self.request_for_repository(plugin, &repository).await;
         }
-        Ok(Self::request_to(plugin, repo, Access::default()))
+        Ok(Self::build_request(plugin, repo, Access::default()))
     }
 
-    async fn request_at(&self, plugin: &Plugin, repository: &Repository) -> Result<Request, Error> {
+    async fn request_for_repository(
+        &self,
+        plugin: &Plugin,
+        repository: &Repository,
+    ) -> Result<Request, Error> {
         let access = self.access(repository).await?;
-        Ok(Self::request_to(plugin, &repository.spec.url, access))
+        Ok(Self::build_request(plugin, &repository.spec.url, access))
     }
 
-    fn request_to(plugin: &Plugin, repo: &str, access: Access) -> Request {
+    fn build_request(plugin: &Plugin, repo: &str, access: Access) -> Request {
         Request {
             repo: repo.to_owned(),
             chart: plugin.chart_name().to_owned(),
@@ -192,6 +198,7 @@ impl Sources {
         }
     }
 
+    /// The credentials of a repository.
     pub(crate) async fn access(&self, repository: &Repository) -> Result<Access, Error> {
         let Some(reference) = &repository.spec.secret_ref else {
             return Ok(Access::default());
@@ -202,14 +209,14 @@ impl Sources {
         let secret = match api.get_opt(&reference.name).await {
             Ok(Some(secret)) => secret,
             Ok(None) => {
-                return Err(Error::NoSecret {
+                return Err(Error::SecretNotFound {
                     repository,
                     namespace,
                     name,
                 });
             }
             Err(source) => {
-                return Err(Error::Secret {
+                return Err(Error::ReadSecret {
                     repository,
                     namespace,
                     name,

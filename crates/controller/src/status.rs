@@ -1,4 +1,4 @@
-//! How a status gets to the API server: only what changed, and nothing if nothing did.
+//! Writes statuses and finalizers to the API server, as minimal merge patches.
 
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
@@ -7,82 +7,86 @@ use serde_json::{Map, Value, json};
 
 use crate::key::Key;
 
-/// The manager of the fields that the controller sets in plugins.
-pub(crate) const MANAGER: &str = "outrigger";
+/// The field manager of what the controller writes to its own resources.
+pub(crate) const FIELD_MANAGER: &str = "outrigger";
 
-/// Whether a phase is one that is left again soon, so that it may not be worth telling.
-pub(crate) fn is_passing(phase: Phase) -> bool {
+/// Parameters of a patch by a field manager.
+pub(crate) fn patch_params(manager: &str) -> PatchParams {
+    PatchParams {
+        field_manager: Some(manager.to_owned()),
+        ..PatchParams::default()
+    }
+}
+
+/// Whether an operation is in progress in this phase.
+pub(crate) fn is_in_progress(phase: Phase) -> bool {
     matches!(
         phase,
         Phase::Installing | Phase::Upgrading | Phase::Removing
     )
 }
 
-/// Whether a phase may be left so soon that it is told only when it was not.
-pub(crate) fn can_wait(phase: Phase) -> bool {
-    is_passing(phase) || phase == Phase::Waiting
+/// Whether the phase usually ends so soon that writing it can be deferred.
+pub(crate) fn is_deferrable(phase: Phase) -> bool {
+    is_in_progress(phase) || phase == Phase::Waiting
 }
 
-/// The merge patch from one status to another; none if they are equal.
-pub(crate) fn patch(saved: Option<&PluginStatus>, wanted: &PluginStatus) -> Option<Value> {
+/// The merge patch from the written status to a new one; `None` if they are equal.
+fn status_patch(written: Option<&PluginStatus>, new: &PluginStatus) -> Option<Value> {
     let as_value = |status: &PluginStatus| serde_json::to_value(status).unwrap_or_default();
-    let before = saved.map_or_else(|| json!({}), as_value);
-    let change = difference(&before, &as_value(wanted))?;
+    let before = written.map_or_else(|| json!({}), as_value);
+    let change = merge_patch(&before, &as_value(new))?;
     Some(json!({"status": change}))
 }
 
-/// What to merge into `before` to get `after`; lists are replaced.
-pub(crate) fn difference(before: &Value, after: &Value) -> Option<Value> {
+/// The merge patch from `before` to `after`; `None` if they are equal.
+pub(crate) fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         return (before != after).then(|| after.clone());
     };
-    let gone = old.keys().filter(|key| !new.contains_key(*key));
-    let mut change: Map<String, Value> = gone.map(|key| (key.clone(), Value::Null)).collect();
+    let removed = old.keys().filter(|key| !new.contains_key(*key));
+    let mut patch: Map<String, Value> = removed.map(|key| (key.clone(), Value::Null)).collect();
     for (key, value) in new {
         match old.get(key) {
             None => {
-                change.insert(key.clone(), value.clone());
+                patch.insert(key.clone(), value.clone());
             }
             Some(before) => {
-                let difference = difference(before, value);
-                change.extend(difference.map(|difference| (key.clone(), difference)));
+                let change = merge_patch(before, value);
+                patch.extend(change.map(|change| (key.clone(), change)));
             }
         }
     }
-    (!change.is_empty()).then_some(Value::Object(change))
+    (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
-/// Writes a status if it differs from the saved one. Gives the plugin as it is now.
+/// Writes a status if it differs from the written one. Returns the resulting plugin if it did.
 pub(crate) async fn write(
     client: &Client,
     key: &Key,
-    saved: Option<&PluginStatus>,
-    wanted: &PluginStatus,
+    written: Option<&PluginStatus>,
+    new: &PluginStatus,
 ) -> Result<Option<Plugin>, kube::Error> {
-    let Some(patch) = patch(saved, wanted) else {
+    let Some(patch) = status_patch(written, new) else {
         return Ok(None);
     };
     let api: Api<Plugin> = Api::namespaced(client.clone(), &key.namespace);
-    let parameters = PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
-    let plugin = api
-        .patch_status(&key.name, &parameters, &Patch::Merge(&patch))
-        .await?;
+    let parameters = patch_params(FIELD_MANAGER);
+    let patch = Patch::Merge(&patch);
+    let plugin = api.patch_status(&key.name, &parameters, &patch).await?;
     Ok(Some(plugin))
 }
 
-/// Adds or takes away the finalizer of the very state of the plugin that was looked at.
+/// Adds or removes our finalizer. Fails with a conflict if the plugin has changed.
 pub(crate) async fn set_finalizer(
     client: &Client,
     plugin: &Plugin,
-    is_wanted: bool,
+    is_present: bool,
 ) -> Result<Plugin, kube::Error> {
     let metadata = &plugin.metadata;
     let mut finalizers = metadata.finalizers.clone().unwrap_or_default();
     finalizers.retain(|name| name != FINALIZER);
-    if is_wanted {
+    if is_present {
         finalizers.push(FINALIZER.to_owned());
     }
     let patch = json!({"metadata": {
@@ -91,10 +95,7 @@ pub(crate) async fn set_finalizer(
         "uid": metadata.uid,
     }});
     let api: Api<Plugin> = Api::namespaced(client.clone(), plugin.namespace());
-    let parameters = PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
+    let parameters = patch_params(FIELD_MANAGER);
     api.patch(plugin.name(), &parameters, &Patch::Merge(&patch))
         .await
 }
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_changed_is_sent_and_what_is_gone_is_removed() {
+    fn a_patch_has_only_changed_fields_and_nulls_for_removed_ones() {
         let before = PluginStatus {
             phase: Phase::Ready,
             version: Some("1".to_owned()),
@@ -112,15 +113,15 @@ mod tests {
             ..PluginStatus::default()
         };
         let mut after = before.clone();
-        assert_eq!(patch(Some(&before), &after), None);
+        assert_eq!(status_patch(Some(&before), &after), None);
         after.version = Some("2".to_owned());
         after.notes = None;
         assert_eq!(
-            patch(Some(&before), &after),
+            status_patch(Some(&before), &after),
             Some(json!({"status": {"version": "2", "notes": null}}))
         );
         assert_eq!(
-            patch(None, &PluginStatus::default()),
+            status_patch(None, &PluginStatus::default()),
             Some(json!({"status": {"phase": "Pending"}}))
         );
     }

@@ -1,12 +1,13 @@
-//! Where does a plugin's work happen, and as whom? A cluster by its kubeconfig, a service account by impersonation.
+//! The cluster that a plugin is installed in, and the account: a kubeconfig from a Secret, an impersonated service
+//! account.
 //!
-//! A kubeconfig from a Secret may name a server and credentials, nothing else: what would run programs or read files of
-//! this machine is refused.
+//! A kubeconfig from a Secret may name a server and credentials, nothing else: one that would run programs or read local
+//! files is rejected.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -18,41 +19,40 @@ use kube::{Api, Client, Config};
 use outrigger_api::plugin::Plugin;
 use outrigger_release::{Cluster, ExistenceCache};
 
-use crate::objects::Place;
-use crate::references::{Reference, Source, Version};
-use crate::world;
+use crate::references::{ReadVersion, Reference, ReferenceKind};
+use crate::release_ref::ClusterRef;
 
-/// How long the version of a server is believed.
-const BELIEVED_FOR: Duration = Duration::from_mins(10);
+/// How long the version of a server is cached.
+const KUBE_VERSION_TTL: Duration = Duration::from_mins(10);
 
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why a cluster cannot be worked on.
+/// Why a target cluster cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("Secret {namespace}/{name}, which has the kubeconfig of its cluster, does not exist")]
-    Missing { namespace: String, name: String },
+    #[error("Secret {namespace}/{name} with the kubeconfig of the cluster does not exist")]
+    SecretNotFound { namespace: String, name: String },
     #[error("Secret {namespace}/{name} has no key \"{key}\" with a kubeconfig")]
-    NoKey {
+    KeyNotFound {
         namespace: String,
         name: String,
         key: String,
     },
-    /// The parser's own words could quote what is secret.
-    #[error("the kubeconfig in Secret {namespace}/{name} cannot be read")]
-    Unreadable { namespace: String, name: String },
+    /// Without the source: the parser's message could quote a secret.
+    #[error("the kubeconfig in Secret {namespace}/{name} is not valid")]
+    InvalidKubeconfig { namespace: String, name: String },
     #[error(
-        "the kubeconfig in Secret {namespace}/{name} must not use {what}: only a server, certificate data and a token are taken"
+        "the kubeconfig in Secret {namespace}/{name} must not use {field}: only a server, certificate data and a token are allowed"
     )]
-    Refused {
+    ForbiddenField {
         namespace: String,
         name: String,
-        what: &'static str,
+        field: &'static str,
     },
-    #[error("the service account name \"{0}\" cannot be used")]
-    BadAccount(String),
+    #[error("service account \"{0}\" is not a valid name")]
+    InvalidAccount(String),
     #[error("failed to read Secret {namespace}/{name}")]
-    Read {
+    ReadSecret {
         namespace: String,
         name: String,
         #[source]
@@ -63,35 +63,38 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// Whether it may come right without a change of the plugin.
+    /// Whether the Secret or its key is missing. A watch reports when it is created.
     pub(crate) fn is_missing(&self) -> bool {
-        matches!(self, Self::Missing { .. } | Self::NoKey { .. })
+        matches!(self, Self::SecretNotFound { .. } | Self::KeyNotFound { .. })
     }
 }
 
-/// Where a plugin is worked on.
+/// The cluster that a plugin is installed in.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) cluster: Cluster,
     /// The version of its server.
     pub(crate) kube_version: String,
-    /// The Secret that was read for it.
-    pub(crate) read: Option<(Reference, Version)>,
+    /// The Secret that the kubeconfig was read from.
+    pub(crate) read: Option<(Reference, ReadVersion)>,
 }
 
-/// A client and what it was made from.
-struct Made {
-    version: String,
+/// The key of a cached cluster: the cluster, and the user to impersonate.
+type CacheKey = (ClusterRef, Option<String>);
+
+struct CachedCluster {
+    /// The resource version of the Secret with the kubeconfig.
+    secret_version: String,
     cluster: Cluster,
     kube_version: Option<(String, Instant)>,
 }
 
-/// All clusters that are worked on.
+/// The clients of all target clusters.
 pub(crate) struct Targets {
     client: Client,
-    /// What the watches tell of the cluster that the controller is in.
+    /// Which objects exist in the local cluster, according to the watches.
     presence: Arc<ExistenceCache>,
-    made: Mutex<HashMap<(Place, Option<String>), Made>>,
+    clusters: Mutex<HashMap<CacheKey, CachedCluster>>,
 }
 
 impl fmt::Debug for Targets {
@@ -105,40 +108,38 @@ impl Targets {
         Self {
             client,
             presence: Arc::default(),
-            made: Mutex::default(),
+            clusters: Mutex::default(),
         }
     }
 
-    /// Where to tell what there is at a place; nowhere if nobody asks.
-    pub(crate) fn presence(&self, place: &Place) -> Option<Arc<ExistenceCache>> {
-        (*place == Place::Here).then(|| Arc::clone(&self.presence))
+    /// Where the watches of a cluster record which objects exist. Only used for the local cluster.
+    pub(crate) fn presence(&self, cluster: &ClusterRef) -> Option<Arc<ExistenceCache>> {
+        (*cluster == ClusterRef::Local).then(|| Arc::clone(&self.presence))
     }
 
-    /// The cluster of a plugin, for the account that it names.
-    pub(crate) async fn of(&self, plugin: &Plugin) -> Result<Target, Error> {
-        let place = world::place(plugin);
+    /// Connects to the cluster of a plugin, as the service account that it names.
+    pub(crate) async fn resolve(&self, plugin: &Plugin) -> Result<Target, Error> {
+        let cluster_ref = ClusterRef::of(plugin);
         let account = plugin.spec.service_account_name.as_ref();
         let user = account.map(|name| {
             let namespace = plugin.namespace();
             format!("system:serviceaccount:{namespace}:{name}")
         });
-        let (secret, read) = match &place {
-            Place::Here => (None, None),
-            Place::Remote {
+        let (secret, read) = match &cluster_ref {
+            ClusterRef::Local => (None, None),
+            ClusterRef::Remote {
                 namespace, secret, ..
             } => {
-                let (secret, read) = self.secret(namespace, secret).await?;
+                let (secret, read) = self.read_secret(namespace, secret).await?;
                 (Some(secret), Some(read))
             }
         };
         let version = read.as_ref().and_then(|(_, version)| version.clone());
-        let version = version.unwrap_or_default();
-        let slot = (place, user);
-        let cluster = match self.known(&slot, &version) {
-            Some(cluster) => cluster,
-            None => self.make(&slot, version, secret.as_ref()).await?,
-        };
-        let kube_version = self.kube_version(&slot, &cluster).await?;
+        let key = (cluster_ref, user);
+        let cluster = self
+            .cached_or_connect(&key, version.unwrap_or_default(), secret.as_ref())
+            .await?;
+        let kube_version = self.kube_version(&key, &cluster).await?;
         Ok(Target {
             cluster,
             kube_version,
@@ -146,40 +147,57 @@ impl Targets {
         })
     }
 
-    /// A client for a place, as the controller itself, for watching.
-    pub(crate) async fn client(&self, place: &Place) -> Result<Client, Error> {
-        let Place::Remote {
+    /// A client for the watches of a cluster, with the rights of the controller. `None` if the cluster cannot be
+    /// reached, which reconciles of its plugins report.
+    pub(crate) async fn watch_client(&self, cluster: &ClusterRef) -> Option<Client> {
+        let client = self.client(cluster).await;
+        client
+            .inspect_err(|error| tracing::info!(%error, "failed to connect to cluster"))
+            .ok()
+    }
+
+    async fn client(&self, cluster_ref: &ClusterRef) -> Result<Client, Error> {
+        let ClusterRef::Remote {
             namespace, secret, ..
-        } = place
+        } = cluster_ref
         else {
             return Ok(self.client.clone());
         };
-        let (secret, (_, version)) = self.secret(namespace, secret).await?;
-        let slot = (place.clone(), None);
-        let version = version.unwrap_or_default();
-        let cluster = match self.known(&slot, &version) {
-            Some(cluster) => cluster,
-            None => self.make(&slot, version, Some(&secret)).await?,
-        };
+        let (secret, (_, version)) = self.read_secret(namespace, secret).await?;
+        let key = (cluster_ref.clone(), None);
+        let cluster = self
+            .cached_or_connect(&key, version.unwrap_or_default(), Some(&secret))
+            .await?;
         Ok(cluster.client().clone())
     }
 
-    fn known(&self, slot: &(Place, Option<String>), version: &str) -> Option<Cluster> {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = made.get(slot).filter(|made| made.version == version)?;
-        Some(made.cluster.clone())
-    }
-
-    async fn make(
+    async fn cached_or_connect(
         &self,
-        slot: &(Place, Option<String>),
-        version: String,
+        key: &CacheKey,
+        secret_version: String,
         secret: Option<&Secret>,
     ) -> Result<Cluster, Error> {
-        let (place, user) = slot;
-        let client = match (place, secret) {
+        let cached = self
+            .lock()
+            .get(key)
+            .filter(|cached| cached.secret_version == secret_version)
+            .map(|cached| cached.cluster.clone());
+        match cached {
+            Some(cluster) => Ok(cluster),
+            None => self.connect(key, secret_version, secret).await,
+        }
+    }
+
+    async fn connect(
+        &self,
+        key: &CacheKey,
+        secret_version: String,
+        secret: Option<&Secret>,
+    ) -> Result<Cluster, Error> {
+        let (cluster_ref, user) = key;
+        let client = match (cluster_ref, secret) {
             (
-                Place::Remote {
+                ClusterRef::Remote {
                     namespace,
                     secret: name,
                     key,
@@ -192,61 +210,64 @@ impl Targets {
             Some(user) => impersonating(client, user)?,
             None => client,
         };
-        // An account must see for itself what it may see.
-        let presence = self.presence(place).filter(|_| user.is_none());
+        // The watches see more than an impersonated account may.
+        let presence = self.presence(cluster_ref).filter(|_| user.is_none());
         let cluster = Cluster::with_existence_cache(client, presence.unwrap_or_default());
-        let made = Made {
-            version,
+        let cached = CachedCluster {
+            secret_version,
             cluster: cluster.clone(),
             kube_version: None,
         };
-        let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(slot.clone(), made);
+        self.lock().insert(key.clone(), cached);
         Ok(cluster)
     }
 
-    /// The version of a server, asked for now and then only.
-    async fn kube_version(
-        &self,
-        slot: &(Place, Option<String>),
-        cluster: &Cluster,
-    ) -> Result<String, Error> {
+    /// The version of the server, cached for [`KUBE_VERSION_TTL`].
+    async fn kube_version(&self, key: &CacheKey, cluster: &Cluster) -> Result<String, Error> {
         {
-            let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-            let known = made.get(slot).and_then(|made| made.kube_version.as_ref());
-            if let Some((version, since)) = known
-                && since.elapsed() < BELIEVED_FOR
+            let clusters = self.lock();
+            let cached = clusters
+                .get(key)
+                .and_then(|cached| cached.kube_version.as_ref());
+            if let Some((version, since)) = cached
+                && since.elapsed() < KUBE_VERSION_TTL
             {
                 return Ok(version.clone());
             }
         }
         let version = cluster.capabilities().await?.kube_version.version;
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = made.get_mut(slot) {
-            made.kube_version = Some((version.clone(), Instant::now()));
+        if let Some(cached) = self.lock().get_mut(key) {
+            cached.kube_version = Some((version.clone(), Instant::now()));
         }
         Ok(version)
     }
 
-    async fn secret(
+    fn lock(&self) -> MutexGuard<'_, HashMap<CacheKey, CachedCluster>> {
+        self.clusters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn read_secret(
         &self,
         namespace: &str,
         name: &str,
-    ) -> Result<(Secret, (Reference, Version)), Error> {
+    ) -> Result<(Secret, (Reference, ReadVersion)), Error> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
-        let secret = api.get_opt(name).await.map_err(|source| Error::Read {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            source,
-        })?;
+        let secret = api
+            .get_opt(name)
+            .await
+            .map_err(|source| Error::ReadSecret {
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+                source,
+            })?;
         let Some(secret) = secret else {
-            return Err(Error::Missing {
+            return Err(Error::SecretNotFound {
                 namespace: namespace.to_owned(),
                 name: name.to_owned(),
             });
         };
         let reference = Reference {
-            source: Source::Secret,
+            kind: ReferenceKind::Secret,
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         };
@@ -263,33 +284,33 @@ async fn remote_client(
 ) -> Result<Client, Error> {
     let data = secret.data.as_ref().and_then(|data| data.get(key));
     let Some(data) = data else {
-        return Err(Error::NoKey {
+        return Err(Error::KeyNotFound {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             key: key.to_owned(),
         });
     };
-    let unreadable = || Error::Unreadable {
+    let invalid = || Error::InvalidKubeconfig {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     };
-    let text = std::str::from_utf8(&data.0).map_err(|_| unreadable())?;
-    let kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| unreadable())?;
-    if let Some(what) = forbidden(&kubeconfig) {
-        return Err(Error::Refused {
+    let text = std::str::from_utf8(&data.0).map_err(|_| invalid())?;
+    let kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| invalid())?;
+    if let Some(field) = forbidden_field(&kubeconfig) {
+        return Err(Error::ForbiddenField {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            what,
+            field,
         });
     }
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let mut config = config.map_err(|_| unreadable())?;
-    config.connect_timeout = Some(CONNECT_WITHIN);
-    Client::try_from(config).map_err(|_| unreadable())
+    let mut config = config.map_err(|_| invalid())?;
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    Client::try_from(config).map_err(|_| invalid())
 }
 
-/// What a kubeconfig of somebody else must not make this machine do.
-fn forbidden(kubeconfig: &Kubeconfig) -> Option<&'static str> {
+/// The first field that would run a program or read a file on this node.
+fn forbidden_field(kubeconfig: &Kubeconfig) -> Option<&'static str> {
     let clusters = kubeconfig
         .clusters
         .iter()
@@ -303,11 +324,11 @@ fn forbidden(kubeconfig: &Kubeconfig) -> Option<&'static str> {
         .auth_infos
         .iter()
         .filter_map(|named| named.auth_info.as_ref());
-    users.into_iter().find_map(forbidden_for_user)
+    users.into_iter().find_map(forbidden_user_field)
 }
 
-fn forbidden_for_user(user: &AuthInfo) -> Option<&'static str> {
-    let uses = [
+fn forbidden_user_field(user: &AuthInfo) -> Option<&'static str> {
+    let fields = [
         (user.exec.is_some(), "exec"),
         (user.auth_provider.is_some(), "an auth-provider"),
         (user.token_file.is_some(), "a tokenFile"),
@@ -317,13 +338,14 @@ fn forbidden_for_user(user: &AuthInfo) -> Option<&'static str> {
         ),
         (user.client_key.is_some(), "a client-key file"),
     ];
-    uses.into_iter()
-        .find_map(|(is_used, what)| is_used.then_some(what))
+    fields
+        .into_iter()
+        .find_map(|(is_used, field)| is_used.then_some(field))
 }
 
-/// The same way to a server, as somebody else.
+/// A client that impersonates a user.
 fn impersonating(client: Client, user: &str) -> Result<Client, Error> {
-    let header = HeaderValue::from_str(user).map_err(|_| Error::BadAccount(user.to_owned()))?;
+    let header = HeaderValue::from_str(user).map_err(|_| Error::InvalidAccount(user.to_owned()))?;
     let namespace = client.default_namespace().to_owned();
     Ok(Client::new(
         Impersonating {
@@ -366,11 +388,14 @@ mod tests {
         let text = format!(
             "apiVersion: v1\nkind: Config\nclusters: [{{name: a, cluster: {{server: https://x{cluster}}}}}]\nusers: [{{name: a, user: {{{user}}}}}]\n"
         );
-        assert_eq!(forbidden(&Kubeconfig::from_yaml(&text).unwrap()), expected);
+        assert_eq!(
+            forbidden_field(&Kubeconfig::from_yaml(&text).unwrap()),
+            expected
+        );
     }
 
     #[test]
-    fn a_kubeconfig_cannot_run_programs_or_read_files_here() {
+    fn a_kubeconfig_cannot_run_programs_or_read_local_files() {
         check("token: x", "", None);
         check("exec: {command: evil, apiVersion: v1}", "", Some("exec"));
         check("tokenFile: /etc/passwd", "", Some("a tokenFile"));

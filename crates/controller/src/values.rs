@@ -1,4 +1,4 @@
-//! Values that may hold secrets: what they come from, and what they become, show nothing of themselves.
+//! Chart values and their sources. Both may hold secrets, so their `Debug` output omits the content.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use outrigger_api::plugin::{PluginSpec, ValuesFrom};
 use outrigger_api::values::{self, Data, Error};
 use serde_json::{Map, Value};
 
-/// What an object that values come from holds.
+/// The content of a ConfigMap or Secret that values come from.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Referenced {
+pub(crate) struct SourceObject {
     pub(crate) uid: String,
     pub(crate) resource_version: String,
     pub(crate) data: Data,
 }
 
-impl fmt::Debug for Referenced {
+impl fmt::Debug for SourceObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Referenced")
+        f.debug_struct("SourceObject")
             .field("resource_version", &self.resource_version)
             .field("keys", &self.data.keys())
             .finish_non_exhaustive()
     }
 }
 
-/// Merged values.
+/// The merged values.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Values(pub(crate) Map<String, Value>);
 
@@ -33,19 +33,19 @@ impl fmt::Debug for Values {
     }
 }
 
-/// Merges the sources and the plugin's own values.
+/// Merges the sources of `spec.valuesFrom` with `spec.values`.
 pub(crate) fn merge(
     spec: &PluginSpec,
-    sources: &[(ValuesFrom, Option<Referenced>)],
+    sources: &[(ValuesFrom, Option<SourceObject>)],
 ) -> Result<Values, Error> {
-    let find = |wanted: &ValuesFrom| {
-        let found = sources.iter().find(|(source, _)| source == wanted);
+    let find = |from: &ValuesFrom| {
+        let found = sources.iter().find(|(source, _)| source == from);
         found.and_then(|(_, object)| object.as_ref().map(|object| object.data.clone()))
     };
     values::merge(spec, find).map(Values)
 }
 
-/// Whether it may come right without a change of the plugin.
+/// Whether a source or its key does not exist. A watch reports when it is created.
 pub(crate) fn is_missing(error: &Error) -> bool {
     matches!(error, Error::Missing { .. } | Error::MissingKey { .. })
 }
@@ -57,10 +57,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_show_nothing() {
+    fn debug_output_omits_the_content() {
         let values = Values(json!({"password": "hunter2"}).as_object().unwrap().clone());
         assert!(!format!("{values:?}").contains("hunter2"));
-        let object = Referenced {
+        let object = SourceObject {
             uid: "u".to_owned(),
             resource_version: "1".to_owned(),
             data: Data::from([("k".to_owned(), b"hunter2".to_vec())]),

@@ -1,23 +1,24 @@
-//! Does an installed version satisfy the range that a dependant asks for?
+//! Checks whether an installed version satisfies the range that a dependent requires.
 //!
-//! Ranges and versions are Helm's. What cannot be read satisfies nothing. A pre-release counts as the release it leads
-//! to (`1.3.0-rc.1` satisfies `>=1.3`), unless the range itself names a pre-release: then it is compared exactly.
+//! Versions and ranges follow Helm. A version that does not parse satisfies no range. A pre-release counts as the
+//! release it precedes (`1.3.0-rc.1` satisfies `>=1.3`), unless the range itself names a pre-release: then it is
+//! compared exactly.
 
 use outrigger_gotmpl::semver::{Constraint, Edition, Version};
 
-/// A range that cannot be read.
+/// A range that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{range}\" is no version range: {why}")]
-pub(crate) struct BadRange {
+#[error("\"{range}\" is not a version range: {reason}")]
+pub(crate) struct InvalidRange {
     range: String,
-    why: String,
+    reason: String,
 }
 
-/// Whether `version` is in `range`; a version that cannot be read is in none.
-pub(crate) fn satisfies(version: &str, range: &str) -> Result<bool, BadRange> {
-    let constraint = Constraint::parse(range).map_err(|why| BadRange {
+/// Whether `version` is in `range`. False if `version` does not parse.
+pub(crate) fn satisfies(version: &str, range: &str) -> Result<bool, InvalidRange> {
+    let constraint = Constraint::parse(range).map_err(|reason| InvalidRange {
         range: range.to_owned(),
-        why,
+        reason,
     })?;
     let Ok(version) = Version::parse(version) else {
         return Ok(false);
@@ -29,7 +30,7 @@ pub(crate) fn satisfies(version: &str, range: &str) -> Result<bool, BadRange> {
     Ok(release.is_ok_and(|release| constraint.check(&release)))
 }
 
-/// A hyphen right after a version part begins a pre-release; one between spaces is a range.
+/// A hyphen right after a version part starts a pre-release; one between spaces is a hyphen range.
 fn names_prerelease(range: &str) -> bool {
     let bytes = range.as_bytes();
     bytes
@@ -51,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn releases_are_compared_as_helm_does() {
+    fn releases_are_compared_like_helm_does() {
         check("1.2.3", ">=1.2, <2", true);
         check("v1.2.3", "^1.0.0", true);
         check("2.0.0", ">=1.2, <2", false);
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prerelease_counts_as_the_release_it_leads_to() {
+    fn a_prerelease_counts_as_the_release_it_precedes() {
         check("1.3.0-rc.1", ">=1.3.0", true);
         check("1.3.0-rc.1", ">=0.0.0", true);
         check("1.3.0-rc.1", ">1.3.0", false);
@@ -75,11 +76,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_satisfies_nothing() {
+    fn an_invalid_version_satisfies_nothing_and_an_invalid_range_is_an_error() {
         check("latest", ">=0.0.0", false);
         let error = satisfies("1.0.0", ">= one").unwrap_err().to_string();
         assert!(
-            error.starts_with("\">= one\" is no version range: "),
+            error.starts_with("\">= one\" is not a version range: "),
             "{error}"
         );
     }

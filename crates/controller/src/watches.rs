@@ -1,6 +1,6 @@
-//! The watches: each a task that tells its news, and goes on by itself when the server was away.
+//! The watches: each is a task that sends its events to the controller, and resumes by itself after errors.
 
-mod names;
+mod presence;
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -18,25 +18,27 @@ use outrigger_api::repository::Repository;
 use outrigger_release::ExistenceCache;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::Sender;
-use tokio::task::AbortHandle;
 
 use crate::backoff::Backoff;
-use crate::news::{self, News, Sight};
-use crate::objects::{Kind, Place};
-use crate::references::Source;
-use crate::watches::names::Names;
+use crate::objects::Kind;
+use crate::references::ReferenceKind;
+use crate::release_ref::ClusterRef;
+use crate::sources::Repositories;
+use crate::task::{AbortOnDrop, spawn};
+use crate::watch_event::{self, WatchEvent, WatchedObject};
+use crate::watches::presence::PresenceRecorder;
 
-/// The label of objects of releases.
-const MANAGED: &str = "app.kubernetes.io/managed-by";
+/// The label of the objects of releases.
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const HELM: &str = "Helm";
 
-/// The object with the settings for all plugins.
+/// The ConfigMap with the cluster-wide defaults for all plugins.
 pub(crate) const DEFAULTS_NAMESPACE: &str = "outrigger-system";
 pub(crate) const DEFAULTS_NAME: &str = "outrigger-defaults";
-const DEFAULTS_REGISTRY: &str = "imageRegistry";
+const DEFAULTS_REGISTRY_KEY: &str = "imageRegistry";
 
-/// Kinds of which nothing is to know but whether they are there.
-const PLAIN: &[(&str, &str)] = &[
+/// Kinds whose objects are healthy if they exist. Only their metadata is watched.
+const METADATA_ONLY: &[(&str, &str)] = &[
     ("v1", "ConfigMap"),
     ("v1", "Secret"),
     ("v1", "ServiceAccount"),
@@ -52,84 +54,75 @@ const PLAIN: &[(&str, &str)] = &[
     ("storage.k8s.io/v1", "StorageClass"),
 ];
 
-/// How often a server that does not answer is asked again.
-const AWAY: Backoff = Backoff {
-    first: Duration::from_millis(200),
-    longest: Duration::from_secs(2),
+/// Delays before a failed request is repeated.
+const BACKOFF: Backoff = Backoff {
+    initial: Duration::from_millis(200),
+    max: Duration::from_secs(2),
 };
 
-/// A task that ends with its owner.
-#[derive(Debug)]
-pub(crate) struct Watch(AbortHandle);
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// Starts a task that ends when what is given back is dropped.
-pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> Watch {
-    Watch(tokio::spawn(task).abort_handle())
-}
-
-/// Watches plugins of a namespace, or of all.
-pub(crate) fn plugins(client: Client, namespace: Option<String>, news: Sender<News>) -> Watch {
+/// Watches the plugins of one namespace, or of all.
+pub(crate) fn plugins(
+    client: Client,
+    namespace: Option<String>,
+    sender: Sender<WatchEvent>,
+) -> AbortOnDrop {
     let api: Api<DeserializeGuard<Plugin>> = match &namespace {
         Some(namespace) => Api::namespaced(client, namespace),
         None => Api::all(client),
     };
-    spawn(follow(
+    spawn(forward(
         "plugins",
         watcher(api, Config::default()),
-        news,
+        sender,
         move |event| {
-            let event = readable(event)?;
-            Some(News::Plugin(namespace.clone(), event))
+            let event = deserialized(event)?;
+            Some(WatchEvent::Plugin(namespace.clone(), event))
         },
     ))
 }
 
-/// A plugin that cannot be read is left alone: its definition is not ours.
-fn readable(event: Event<DeserializeGuard<Plugin>>) -> Option<Event<Box<Plugin>>> {
-    let event = match event {
-        Event::Apply(DeserializeGuard(Err(bad)))
-        | Event::InitApply(DeserializeGuard(Err(bad)))
-        | Event::Delete(DeserializeGuard(Err(bad))) => {
-            tracing::warn!(plugin = ?bad.metadata.name, error = bad.error, "a plugin cannot be read");
-            return None;
+/// Skips plugins that do not deserialize: their CRD is not ours.
+fn deserialized(event: Event<DeserializeGuard<Plugin>>) -> Option<Event<Box<Plugin>>> {
+    let deserialized = |DeserializeGuard(plugin): DeserializeGuard<Plugin>| match plugin {
+        Ok(mut plugin) => {
+            // Unused, and the larger half of a plugin.
+            plugin.metadata.managed_fields = None;
+            Some(Box::new(plugin))
         }
-        event => news::map(event, |DeserializeGuard(plugin)| plugin.ok().map(Box::new)),
+        Err(invalid) => {
+            let name = invalid.metadata.name.as_deref();
+            tracing::warn!(plugin = name, error = invalid.error, "plugin is not valid");
+            None
+        }
     };
     Some(match event {
-        Event::Apply(plugin) => Event::Apply(slim(plugin?)),
-        Event::Delete(plugin) => Event::Delete(slim(plugin?)),
-        Event::InitApply(plugin) => Event::InitApply(slim(plugin?)),
+        Event::Apply(plugin) => Event::Apply(deserialized(plugin)?),
+        Event::Delete(plugin) => Event::Delete(deserialized(plugin)?),
+        Event::InitApply(plugin) => Event::InitApply(deserialized(plugin)?),
         Event::Init => Event::Init,
         Event::InitDone => Event::InitDone,
     })
 }
 
-/// Who owns which field of a plugin is of no use here, and the larger half of it.
-fn slim(mut plugin: Box<Plugin>) -> Box<Plugin> {
-    plugin.metadata.managed_fields = None;
-    plugin
-}
-
-/// Watches the versions of sources of values in a namespace.
+/// Watches the resource versions of each ConfigMap or Secret in a namespace.
 pub(crate) fn references(
     client: Client,
-    source: Source,
+    kind: ReferenceKind,
     namespace: String,
-    news: Sender<News>,
-) -> Watch {
-    match source {
-        Source::ConfigMap => versions::<ConfigMap>(client, source, namespace, news),
-        Source::Secret => versions::<Secret>(client, source, namespace, news),
+    sender: Sender<WatchEvent>,
+) -> AbortOnDrop {
+    match kind {
+        ReferenceKind::ConfigMap => versions::<ConfigMap>(client, kind, namespace, sender),
+        ReferenceKind::Secret => versions::<Secret>(client, kind, namespace, sender),
     }
 }
 
-fn versions<K>(client: Client, source: Source, namespace: String, news: Sender<News>) -> Watch
+fn versions<K>(
+    client: Client,
+    kind: ReferenceKind,
+    namespace: String,
+    sender: Sender<WatchEvent>,
+) -> AbortOnDrop
 where
     K: Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>
         + Clone
@@ -140,33 +133,32 @@ where
 {
     let api: Api<PartialObjectMeta<K>> = Api::namespaced(client, &namespace);
     let events = watcher(api, Config::default());
-    spawn(follow("sources of values", events, news, move |event| {
-        let event = news::map(event, |object| {
+    spawn(forward("references", events, sender, move |event| {
+        let event = watch_event::map(event, |object| {
             let version = object.resource_version().unwrap_or_default();
             (object.name_any(), version)
         });
-        Some(News::Reference(source, namespace.clone(), event))
+        Some(WatchEvent::Reference(kind, namespace.clone(), event))
     }))
 }
 
-/// Watches objects of a kind that belong to releases. With rules of users, even plain kinds are looked at as a whole.
-/// Of plain kinds all names are told to `presence`.
+/// Watches the objects of a kind that belong to releases. Full objects if their health depends on more than their
+/// existence, else only metadata; the latter also records in `presence` which objects of the kind exist.
 pub(crate) fn objects(
     client: impl Future<Output = Option<Client>> + Send + 'static,
-    place: Place,
+    cluster: ClusterRef,
     kind: Kind,
-    has_rules: bool,
+    has_health_rule: bool,
     presence: Option<Arc<ExistenceCache>>,
-    news: Sender<News>,
-) -> Watch {
+    sender: Sender<WatchEvent>,
+) -> AbortOnDrop {
     spawn(async move {
         let Some(client) = client.await else { return };
-        let resource = resource(&client, &kind).await;
-        let managed = Config::default().labels(&format!("{MANAGED}={HELM}"));
-        let is_plain = PLAIN.contains(&(kind.api_version.as_str(), kind.kind.as_str()));
-        let is_plain = is_plain && !has_rules;
+        let resource = discover(&client, &kind).await;
+        let managed = Config::default().labels(&format!("{MANAGED_BY}={HELM}"));
+        let type_meta = (kind.api_version.as_str(), kind.kind.as_str());
         let name = kind.kind.clone();
-        if is_plain {
+        if METADATA_ONLY.contains(&type_meta) && !has_health_rule {
             let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource);
             let config = if presence.is_some() {
                 Config::default()
@@ -174,27 +166,36 @@ pub(crate) fn objects(
                 managed
             };
             let events = watcher(api, config);
-            let names = Names::new(presence, kind.clone());
-            follow(&name, events, news, move |event| {
-                let event = names.managed(event)?;
-                let event = news::map(event, |object| Sight::of(&object.metadata, None));
-                Some(News::Object(place.clone(), kind.clone(), Box::new(event)))
+            let presence = PresenceRecorder::new(presence, kind.clone());
+            forward(&name, events, sender, move |event| {
+                let event = presence.record(event)?;
+                let event =
+                    watch_event::map(event, |object| WatchedObject::new(&object.metadata, None));
+                Some(WatchEvent::Object(
+                    cluster.clone(),
+                    kind.clone(),
+                    Box::new(event),
+                ))
             })
             .await;
         } else {
             let api: Api<DynamicObject> = Api::all_with(client, &resource);
             let events = watcher(api, managed);
-            follow(&name, events, news, move |event| {
-                let event = news::map(event, |object| whole(object, &kind));
-                Some(News::Object(place.clone(), kind.clone(), Box::new(event)))
+            forward(&name, events, sender, move |event| {
+                let event = watch_event::map(event, |object| full_object(object, &kind));
+                Some(WatchEvent::Object(
+                    cluster.clone(),
+                    kind.clone(),
+                    Box::new(event),
+                ))
             })
             .await;
         }
     })
 }
 
-/// Where a kind is served. It is asked for until it is: its definition may just have been made.
-async fn resource(client: &Client, kind: &Kind) -> ApiResource {
+/// Discovers the resource of a kind. Retries until it is served: its CRD may be new.
+async fn discover(client: &Client, kind: &Kind) -> ApiResource {
     let (group, version) = match kind.api_version.split_once('/') {
         Some((group, version)) => (group, version),
         None => ("", kind.api_version.as_str()),
@@ -206,65 +207,65 @@ async fn resource(client: &Client, kind: &Kind) -> ApiResource {
             Ok((resource, _)) => return resource,
             Err(error) => {
                 failures += 1;
-                tracing::debug!(%error, kind = kind.kind, "a kind is not found");
-                tokio::time::sleep(AWAY.pause(failures)).await;
+                tracing::debug!(%error, kind = kind.kind, "failed to discover kind");
+                tokio::time::sleep(BACKOFF.delay(failures)).await;
             }
         }
     }
 }
 
-/// An object with all that its health may depend on.
-fn whole(mut object: DynamicObject, kind: &Kind) -> Sight {
-    let mut sight = Sight::of(&object.metadata, None);
+fn full_object(mut object: DynamicObject, kind: &Kind) -> WatchedObject {
+    let mut watched = WatchedObject::new(&object.metadata, None);
     object.metadata.managed_fields = None;
     let mut value = serde_json::to_value(&object).unwrap_or_default();
     value["apiVersion"] = kind.api_version.clone().into();
     value["kind"] = kind.kind.clone().into();
-    sight.object = Some(value);
-    sight
+    watched.object = Some(value);
+    watched
 }
 
-/// Watches the settings for all plugins.
-pub(crate) fn defaults(client: Client, news: Sender<News>) -> Watch {
+/// Watches the cluster-wide defaults.
+pub(crate) fn defaults(client: Client, sender: Sender<WatchEvent>) -> AbortOnDrop {
     let api: Api<ConfigMap> = Api::namespaced(client, DEFAULTS_NAMESPACE);
     let config = Config::default().fields(&format!("metadata.name={DEFAULTS_NAME}"));
-    let mut is_listed = false;
-    spawn(follow(
+    let mut exists = false;
+    spawn(forward(
         "defaults",
         watcher(api, config),
-        news,
+        sender,
         move |event| match event {
             Event::Apply(map) | Event::InitApply(map) => {
-                is_listed = true;
-                Some(News::Defaults(registry(&map)))
+                exists = true;
+                Some(WatchEvent::Defaults(default_registry(&map)))
             }
-            Event::Delete(_) => Some(News::Defaults(None)),
+            Event::Delete(_) => Some(WatchEvent::Defaults(None)),
             Event::Init => {
-                is_listed = false;
+                exists = false;
                 None
             }
-            Event::InitDone => (!is_listed).then_some(News::Defaults(None)),
+            Event::InitDone => (!exists).then_some(WatchEvent::Defaults(None)),
         },
     ))
 }
 
-pub(crate) fn registry(map: &ConfigMap) -> Option<String> {
-    let registry = map.data.as_ref()?.get(DEFAULTS_REGISTRY)?.trim();
+/// The image registry in the cluster-wide defaults.
+pub(crate) fn default_registry(map: &ConfigMap) -> Option<String> {
+    let registry = map.data.as_ref()?.get(DEFAULTS_REGISTRY_KEY)?.trim();
     (!registry.is_empty()).then(|| registry.to_owned())
 }
 
-/// Watches repositories into a table that others read.
+/// Watches repositories and keeps `table` up to date.
 pub(crate) fn repositories(
     client: Client,
-    table: crate::sources::Repositories,
-    news: Sender<News>,
-) -> Watch {
+    table: Repositories,
+    sender: Sender<WatchEvent>,
+) -> AbortOnDrop {
     let api: Api<Repository> = Api::all(client);
     let mut listing = HashMap::new();
-    spawn(follow(
+    spawn(forward(
         "repositories",
         watcher(api, Config::default()),
-        news,
+        sender,
         move |event| {
             match event {
                 Event::Init => {
@@ -283,17 +284,17 @@ pub(crate) fn repositories(
                 }
                 Event::Delete(repository) => table.remove(&repository.name_any()),
             }
-            Some(News::Repositories)
+            Some(WatchEvent::Repositories)
         },
     ))
 }
 
-/// Tells the events of a watch. Errors are waited out; the watch then starts anew where it can.
-async fn follow<K>(
+/// Sends the converted events of a watch to the controller. After an error the watch resumes with backoff.
+async fn forward<K>(
     name: &str,
     events: impl Stream<Item = watcher::Result<Event<K>>>,
-    news: Sender<News>,
-    mut tell: impl FnMut(Event<K>) -> Option<News>,
+    sender: Sender<WatchEvent>,
+    mut convert: impl FnMut(Event<K>) -> Option<WatchEvent>,
 ) {
     let mut events = std::pin::pin!(events);
     let mut failures = 0;
@@ -301,16 +302,16 @@ async fn follow<K>(
         match event {
             Ok(event) => {
                 failures = 0;
-                if let Some(told) = tell(event)
-                    && news.send(told).await.is_err()
+                if let Some(event) = convert(event)
+                    && sender.send(event).await.is_err()
                 {
                     return;
                 }
             }
             Err(error) => {
                 failures += 1;
-                tracing::info!(%error, "the watch of {name} starts anew");
-                tokio::time::sleep(AWAY.pause(failures)).await;
+                tracing::info!(%error, "watch of {name} failed, restarting");
+                tokio::time::sleep(BACKOFF.delay(failures)).await;
             }
         }
     }

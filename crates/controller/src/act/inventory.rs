@@ -1,4 +1,4 @@
-//! What a plugin added, as its status keeps it.
+//! The inventory of a plugin: the objects that its release installed, as the status lists them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,10 +6,10 @@ use outrigger_api::plugin::InventoryEntry;
 use outrigger_release::{Object, ObjectId, Outcome};
 
 use crate::digest;
-use crate::facts::object_text;
-use crate::news::version_number;
+use crate::observed::object_text;
+use crate::watch_event::parse_resource_version;
 
-/// The objects that are about to be applied.
+/// The objects to be applied.
 pub(super) fn planned(objects: &[Object]) -> Vec<InventoryEntry> {
     let entries = objects.iter();
     entries
@@ -17,26 +17,26 @@ pub(super) fn planned(objects: &[Object]) -> Vec<InventoryEntry> {
         .collect()
 }
 
-/// The objects that were applied, and the versions that they have now.
-pub(super) fn after(outcome: &Outcome) -> (Vec<InventoryEntry>, HashMap<InventoryEntry, u64>) {
-    let mut versions = HashMap::new();
-    let entries = outcome.inventory.iter().map(|one| {
-        let fields = one.fields.as_ref().map(digest::short);
-        let entry = entry(&one.object, one.keep, fields);
-        if let Some(version) = &one.resource_version {
-            versions.insert(entry.clone(), version_number(Some(version)));
+/// The applied objects, and their resource versions.
+pub(super) fn applied(outcome: &Outcome) -> (Vec<InventoryEntry>, HashMap<InventoryEntry, u64>) {
+    let mut resource_versions = HashMap::new();
+    let entries = outcome.inventory.iter().map(|object| {
+        let fields = object.fields.as_ref().map(digest::short);
+        let entry = entry(&object.object, object.keep, fields);
+        if let Some(version) = &object.resource_version {
+            resource_versions.insert(entry.clone(), parse_resource_version(Some(version)));
         }
         entry
     });
-    (entries.collect(), versions)
+    (entries.collect(), resource_versions)
 }
 
-/// Adds what may be there too.
-pub(super) fn unite(inventory: &mut Vec<InventoryEntry>, planned: Vec<InventoryEntry>) {
-    let known: HashSet<ObjectId> = inventory.iter().map(object_id).collect();
+/// Adds the planned objects that the inventory does not list.
+pub(crate) fn merge(inventory: &mut Vec<InventoryEntry>, planned: Vec<InventoryEntry>) {
+    let listed: HashSet<ObjectId> = inventory.iter().map(object_id).collect();
     let new = planned
         .into_iter()
-        .filter(|entry| !known.contains(&object_id(entry)));
+        .filter(|entry| !listed.contains(&object_id(entry)));
     inventory.extend(new);
 }
 
@@ -49,17 +49,17 @@ pub(super) fn object_id(entry: &InventoryEntry) -> ObjectId {
     }
 }
 
-/// The first few objects in words, and how many more there are.
-pub(super) fn text(inventory: &[InventoryEntry]) -> String {
-    const SHOWN: usize = 10;
+/// Names the first objects, and the number of the others.
+pub(crate) fn summary(inventory: &[InventoryEntry]) -> String {
+    const MAX_NAMED: usize = 10;
     let names: Vec<String> = inventory
         .iter()
-        .take(SHOWN)
+        .take(MAX_NAMED)
         .map(|entry| object_text(&entry.kind, entry.namespace.as_deref(), &entry.name))
         .collect();
     let mut text = names.join(", ");
-    if inventory.len() > SHOWN {
-        text.push_str(&format!(" and {} more", inventory.len() - SHOWN));
+    if inventory.len() > MAX_NAMED {
+        text.push_str(&format!(" and {} more", inventory.len() - MAX_NAMED));
     }
     text
 }

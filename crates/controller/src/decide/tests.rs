@@ -1,13 +1,14 @@
-//! Decisions as tables: facts in, decision out.
+//! Decisions as tables: observed state in, decision out.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kube::ResourceExt as _;
 use outrigger_api::condition::{Condition, Truth};
-use outrigger_api::plugin::{ClusterReference, Dependency, PluginSpec, PluginStatus};
+use outrigger_api::plugin::{ClusterReference, Dependency, FINALIZER, PluginSpec, PluginStatus};
 
 use super::*;
-use crate::facts::{Dependant, Tries, Unhealthy};
+use crate::observed::{Dependent, RetryState, UnhealthyObject};
 
 fn plugin(name: &str, change: impl FnOnce(&mut Plugin)) -> Plugin {
     let spec = PluginSpec {
@@ -41,23 +42,23 @@ fn ready(name: &str, version: &str) -> Plugin {
     })
 }
 
-fn facts(plugin: Plugin) -> Facts {
-    Facts {
+fn observed(plugin: Plugin) -> Observed {
+    Observed {
         key: Key::of(&plugin),
         status: plugin.status.clone().unwrap_or_default(),
         plugin: Arc::new(plugin),
         dependencies: Vec::new(),
         cycle: None,
-        dependants: Vec::new(),
-        objects: ObjectFacts::default(),
-        tries: Tries::default(),
-        is_read_current: true,
+        dependents: Vec::new(),
+        objects: ObservedObjects::default(),
+        retry: RetryState::default(),
+        are_references_current: true,
         now: Instant::now(),
     }
 }
 
-fn on(name: &str, range: Option<&str>, plugin: Option<Plugin>) -> DependencyFact {
-    DependencyFact {
+fn dependency(name: &str, range: Option<&str>, plugin: Option<Plugin>) -> ObservedDependency {
+    ObservedDependency {
         dependency: Dependency {
             name: name.to_owned(),
             namespace: None,
@@ -68,10 +69,10 @@ fn on(name: &str, range: Option<&str>, plugin: Option<Plugin>) -> DependencyFact
     }
 }
 
-fn dependant(name: &str, is_going: bool) -> Dependant {
-    Dependant {
+fn dependent(name: &str, is_removing: bool) -> Dependent {
+    Dependent {
         key: Key::new("default", name),
-        is_going,
+        is_removing,
     }
 }
 
@@ -90,138 +91,144 @@ fn installed(plugin: &mut Plugin) {
 }
 
 #[track_caller]
-fn waits(dependency: DependencyFact, reason: &str, message: &str) {
-    let mut facts = facts(plugin("web", |_| {}));
-    facts.dependencies.push(dependency);
-    match next(&facts) {
-        Next::Wait(obstacle) => {
-            assert_eq!(
-                (obstacle.reason, obstacle.message.as_str()),
-                (reason, message)
-            );
+fn check_waits(dependency: ObservedDependency, reason: &str, message: &str) {
+    let mut observed = observed(plugin("web", |_| {}));
+    observed.dependencies.push(dependency);
+    match decision(&observed) {
+        Decision::Wait(cause) => {
+            assert_eq!((cause.reason, cause.message.as_str()), (reason, message));
         }
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn dependencies_that_are_not_there_or_not_ready_or_too_old_are_waited_for_by_name() {
-    waits(
-        on("db", None, None),
+fn a_plugin_waits_for_missing_unready_and_outdated_dependencies() {
+    check_waits(
+        dependency("db", None, None),
         "DependencyMissing",
-        "there is no plugin db",
+        "plugin db does not exist",
     );
-    waits(
-        on("db", None, Some(plugin("db", |_| {}))),
+    check_waits(
+        dependency("db", None, Some(plugin("db", |_| {}))),
         "DependencyNotReady",
         "plugin db is not ready yet",
     );
-    waits(
-        on("db", Some(">=2"), Some(ready("db", "1.9.0"))),
+    check_waits(
+        dependency("db", Some(">=2"), Some(ready("db", "1.9.0"))),
         "DependencyVersion",
-        "plugin db is at version 1.9.0, but >=2 is needed",
+        "plugin db has version 1.9.0, but >=2 is required",
     );
-    let mut off = ready("db", "1.0.0");
-    off.spec.enabled = false;
-    waits(
-        on("db", None, Some(off)),
+    let mut disabled = ready("db", "1.0.0");
+    disabled.spec.enabled = false;
+    check_waits(
+        dependency("db", None, Some(disabled)),
         "DependencyNotReady",
-        "plugin db is switched off",
+        "plugin db is disabled",
     );
 }
 
 #[test]
-fn a_dependency_that_was_ready_before_its_last_change_does_not_count() {
+fn a_dependency_that_was_ready_at_an_older_generation_is_not_ready() {
     let mut changed = ready("db", "1.0.0");
     changed.metadata.generation = Some(2);
-    waits(
-        on("db", None, Some(changed)),
+    check_waits(
+        dependency("db", None, Some(changed)),
         "DependencyNotReady",
         "plugin db is not ready yet",
     );
 }
 
 #[test]
-fn a_failed_dependency_does_not_count() {
+fn a_failed_dependency_is_not_ready() {
     let mut failed = ready("db", "1.0.0");
     let status = failed.status.as_mut().unwrap();
     status.phase = Phase::Failed;
     status.conditions[0].status = Truth::False;
-    waits(
-        on("db", None, Some(failed)),
+    check_waits(
+        dependency("db", None, Some(failed)),
         "DependencyNotReady",
         "plugin db is Failed",
     );
 }
 
 #[test]
-fn ready_dependencies_let_it_go_on() {
-    let mut facts = facts(plugin("web", |_| {}));
-    facts
+fn ready_dependencies_do_not_block() {
+    let mut observed = observed(plugin("web", |_| {}));
+    observed.dependencies.push(dependency(
+        "db",
+        Some(">=1.0, <2"),
+        Some(ready("db", "1.3.0")),
+    ));
+    observed
         .dependencies
-        .push(on("db", Some(">=1.0, <2"), Some(ready("db", "1.3.0"))));
-    facts
-        .dependencies
-        .push(on("dns", None, Some(ready("dns", "0.1.0"))));
-    assert_eq!(next(&facts), Next::Prepare { blocked: None });
+        .push(dependency("dns", None, Some(ready("dns", "0.1.0"))));
+    assert_eq!(
+        decision(&observed),
+        Decision::ResolveInputs { blocked: None }
+    );
 }
 
 #[test]
-fn what_is_installed_stays_while_a_dependency_is_away_but_does_not_change() {
-    let mut facts = facts(plugin("web", installed));
-    facts.dependencies.push(on("db", None, None));
-    let Next::Prepare { blocked } = next(&facts) else {
-        panic!("it is installed");
+fn an_installed_plugin_is_kept_but_not_changed_while_a_dependency_is_missing() {
+    let mut observed = observed(plugin("web", installed));
+    observed.dependencies.push(dependency("db", None, None));
+    let Decision::ResolveInputs { blocked } = decision(&observed) else {
+        panic!("an installed plugin resolves its inputs");
     };
     let backoff = Backoff::default();
     assert_eq!(
-        work(&facts, "old", blocked.as_ref(), &backoff),
-        Work::Nothing
+        action(&observed, "old", blocked.as_ref(), &backoff),
+        Action::None
     );
-    let waits = Obstacle::new("DependencyMissing", "there is no plugin db");
+    let cause = Cause::new("DependencyMissing", "plugin db does not exist");
     assert_eq!(
-        work(&facts, "new", blocked.as_ref(), &backoff),
-        Work::Wait(waits)
+        action(&observed, "new", blocked.as_ref(), &backoff),
+        Action::Wait(cause)
     );
 }
 
 #[track_caller]
-fn refuses(facts: &Facts, reason: &str, part: &str) {
-    match next(facts) {
-        Next::Refuse(obstacle) => {
-            assert_eq!(obstacle.reason, reason);
-            assert!(obstacle.message.contains(part), "{}", obstacle.message);
+fn check_rejected(observed: &Observed, reason: &str, part: &str) {
+    match decision(observed) {
+        Decision::Reject(cause) => {
+            assert_eq!(cause.reason, reason);
+            assert!(cause.message.contains(part), "{}", cause.message);
         }
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn cycles_are_refused_by_name() {
-    let mut facts = facts(plugin("a", |_| {}));
-    facts.cycle = Some(
+fn dependency_cycles_are_rejected() {
+    let mut observed = observed(plugin("a", |_| {}));
+    observed.cycle = Some(
         ["a", "b", "a"]
             .map(|name| Key::new("default", name))
             .to_vec(),
     );
-    refuses(&facts, "DependencyCycle", "depends on itself: a -> b -> a");
+    check_rejected(
+        &observed,
+        "DependencyCycle",
+        "dependency cycle: a -> b -> a",
+    );
 }
 
 #[test]
-fn kustomize_is_refused_for_now() {
+fn kind_kustomize_is_rejected() {
     let kustomize = plugin("a", |plugin| plugin.spec.kind = PluginKind::Kustomize);
-    refuses(
-        &facts(kustomize),
+    check_rejected(
+        &observed(kustomize),
         "KindNotSupported",
         "kustomize are not supported yet",
     );
 }
 
 #[test]
-fn what_would_strand_the_release_is_refused_with_a_way_out() {
+fn changes_that_would_orphan_the_release_are_rejected() {
     type Change = fn(&mut PluginSpec);
     let cases: [(&str, Change); 4] = [
-        ("cluster cannot be changed from here to far", |spec| {
+        ("cluster cannot be changed from local to far", |spec| {
             spec.cluster = Some(ClusterReference {
                 secret_name: "far".to_owned(),
                 key: None,
@@ -241,46 +248,46 @@ fn what_would_strand_the_release_is_refused_with_a_way_out() {
         }),
     ];
     for (text, change) in cases {
-        let facts = facts(plugin("web", |plugin| {
+        let observed = observed(plugin("web", |plugin| {
             installed(plugin);
             change(&mut plugin.spec);
         }));
-        refuses(&facts, "ImmutableField", text);
+        check_rejected(&observed, "ImmutableField", text);
     }
 }
 
 #[test]
-fn a_range_that_cannot_be_read_is_refused() {
-    let facts = facts(plugin("web", |plugin| {
+fn an_invalid_version_range_is_rejected() {
+    let observed = observed(plugin("web", |plugin| {
         plugin.spec.dependencies.push(Dependency {
             name: "db".to_owned(),
             namespace: None,
             version: Some(">= one".to_owned()),
         });
     }));
-    refuses(&facts, "InvalidSpec", "spec.dependencies[0].version");
+    check_rejected(&observed, "InvalidSpec", "spec.dependencies[0].version");
 }
 
-fn switched_off(change: impl FnOnce(&mut Plugin)) -> Facts {
-    facts(plugin("web", |plugin| {
+fn disabled(change: impl FnOnce(&mut Plugin)) -> Observed {
+    observed(plugin("web", |plugin| {
         installed(plugin);
         plugin.spec.enabled = false;
         change(plugin);
     }))
 }
 
-fn mark(plugin: &mut Plugin, annotation: &str) {
+fn annotate(plugin: &mut Plugin, annotation: &str) {
     plugin
         .annotations_mut()
         .insert(annotation.to_owned(), "true".to_owned());
 }
 
 #[track_caller]
-fn protects(facts: &Facts, reason: &str, part: &str, expected: &[&str]) {
-    match next(facts) {
-        Next::Protect { obstacle, cascade } => {
-            assert_eq!(obstacle.reason, reason);
-            assert!(obstacle.message.contains(part), "{}", obstacle.message);
+fn check_removal_blocked(observed: &Observed, reason: &str, part: &str, expected: &[&str]) {
+    match decision(observed) {
+        Decision::BlockRemoval { cause, cascade } => {
+            assert_eq!(cause.reason, reason);
+            assert!(cause.message.contains(part), "{}", cause.message);
             let names: Vec<&str> = cascade.iter().map(|key| key.name.as_str()).collect();
             assert_eq!(names, expected);
         }
@@ -289,198 +296,226 @@ fn protects(facts: &Facts, reason: &str, part: &str, expected: &[&str]) {
 }
 
 #[test]
-fn switched_off_it_is_removed_and_then_off() {
-    assert_eq!(next(&switched_off(|_| {})), Next::Remove { force: false });
-    let gone = switched_off(|plugin| plugin.finalizers_mut().clear());
-    assert_eq!(next(&gone), Next::Off);
+fn a_disabled_plugin_is_uninstalled() {
+    assert_eq!(
+        decision(&disabled(|_| {})),
+        Decision::Uninstall { force: false }
+    );
+    let uninstalled = disabled(|plugin| plugin.finalizers_mut().clear());
+    assert_eq!(decision(&uninstalled), Decision::Disabled);
 }
 
 #[test]
-fn dependants_protect_it_until_they_go_or_it_is_forced() {
-    let mut facts = switched_off(|_| {});
-    facts.dependants = vec![dependant("shop", false), dependant("blog", true)];
-    protects(
-        &facts,
+fn dependents_block_removal_until_they_are_removed_or_it_is_forced() {
+    let mut observed = disabled(|_| {});
+    observed.dependents = vec![dependent("shop", false), dependent("blog", true)];
+    check_removal_blocked(
+        &observed,
         "DependantsRemain",
-        "others depend on it: shop;",
+        "other plugins depend on it: shop;",
         &[],
     );
-    facts.dependants = vec![dependant("blog", true)];
-    protects(&facts, "DependantsGoing", "goes after blog", &[]);
-    let mut facts = switched_off(|plugin| mark(plugin, CASCADE));
-    facts.dependants = vec![dependant("shop", false), dependant("blog", true)];
-    protects(&facts, "Cascading", "goes after shop", &["shop"]);
-    let mut facts = switched_off(|plugin| mark(plugin, FORCE));
-    facts.dependants = vec![dependant("shop", false)];
-    assert_eq!(next(&facts), Next::Remove { force: true });
+    observed.dependents = vec![dependent("blog", true)];
+    check_removal_blocked(
+        &observed,
+        "DependantsGoing",
+        "waiting for dependents to be removed: blog",
+        &[],
+    );
+    let mut observed = disabled(|plugin| annotate(plugin, CASCADE));
+    observed.dependents = vec![dependent("shop", false), dependent("blog", true)];
+    check_removal_blocked(
+        &observed,
+        "Cascading",
+        "removing dependents first: shop",
+        &["shop"],
+    );
+    let mut observed = disabled(|plugin| annotate(plugin, FORCE));
+    observed.dependents = vec![dependent("shop", false)];
+    assert_eq!(decision(&observed), Decision::Uninstall { force: true });
 }
 
 #[test]
-fn members_of_a_cycle_do_not_wait_for_each_other_to_go() {
-    let mut facts = switched_off(|_| {});
-    facts.dependants = vec![dependant("blog", true)];
-    facts.cycle = Some(
+fn members_of_a_cycle_do_not_wait_for_each_other_to_be_removed() {
+    let mut observed = disabled(|_| {});
+    observed.dependents = vec![dependent("blog", true)];
+    observed.cycle = Some(
         ["web", "blog", "web"]
             .map(|name| Key::new("default", name))
             .to_vec(),
     );
-    assert_eq!(next(&facts), Next::Remove { force: false });
+    assert_eq!(decision(&observed), Decision::Uninstall { force: false });
 }
 
 #[test]
-fn what_is_required_stays_unless_forced() {
-    let facts = switched_off(|plugin| plugin.spec.required = true);
-    protects(&facts, "Required", "it is required", &[]);
-    let facts = switched_off(|plugin| {
+fn a_required_plugin_is_not_removed_unless_forced() {
+    let observed = disabled(|plugin| plugin.spec.required = true);
+    check_removal_blocked(&observed, "Required", "plugin is required", &[]);
+    let observed = disabled(|plugin| {
         plugin.spec.required = true;
-        mark(plugin, FORCE);
+        annotate(plugin, FORCE);
     });
-    assert_eq!(next(&facts), Next::Remove { force: true });
+    assert_eq!(decision(&observed), Decision::Uninstall { force: true });
 }
 
 #[test]
-fn work_is_what_the_digest_says() {
+fn the_input_digest_decides_the_action() {
     let backoff = Backoff::default();
-    let fresh = facts(plugin("web", |_| {}));
-    assert_eq!(work(&fresh, "new", None, &backoff), Work::Install);
-    let old = facts(plugin("web", installed));
-    assert_eq!(work(&old, "old", None, &backoff), Work::Nothing);
-    assert_eq!(work(&old, "new", None, &backoff), Work::Upgrade);
+    let new = observed(plugin("web", |_| {}));
+    assert_eq!(action(&new, "new", None, &backoff), Action::Install);
+    let installed = observed(plugin("web", installed));
+    assert_eq!(action(&installed, "old", None, &backoff), Action::None);
+    assert_eq!(action(&installed, "new", None, &backoff), Action::Upgrade);
 }
 
-fn failed(attempts: u32, retries: Option<u32>, inputs: Option<&str>) -> Facts {
-    let mut facts = facts(plugin("web", |plugin| plugin.spec.retries = retries));
-    facts.status.attempts = attempts;
-    facts.status.observed_generation = Some(1);
-    facts.tries.failed_inputs = inputs.map(str::to_owned);
-    facts.tries.next = Some(facts.now + Duration::from_secs(4));
-    facts
+fn failed(attempts: u32, retries: Option<u32>, inputs: Option<&str>) -> Observed {
+    let mut observed = observed(plugin("web", |plugin| plugin.spec.retries = retries));
+    observed.status.attempts = attempts;
+    observed.status.observed_generation = Some(1);
+    observed.retry.failed_inputs = inputs.map(str::to_owned);
+    observed.retry.retry_at = Some(observed.now + Duration::from_secs(4));
+    observed
 }
 
 #[test]
-fn what_failed_waits_its_time_and_after_the_last_retry_for_a_change() {
+fn a_failed_attempt_backs_off_and_after_the_last_retry_waits_for_a_change() {
     let backoff = Backoff::default();
-    let facts = failed(3, None, Some("x"));
-    let until = facts.tries.next;
-    assert_eq!(work(&facts, "x", None, &backoff), Work::Hold { until });
-    assert_eq!(work(&facts, "y", None, &backoff), Work::Install);
+    let observed = failed(3, None, Some("x"));
+    let until = observed.retry.retry_at;
     assert_eq!(
-        work(&failed(3, Some(2), Some("x")), "x", None, &backoff),
-        Work::Hold { until: None }
+        action(&observed, "x", None, &backoff),
+        Action::BackOff { until }
+    );
+    assert_eq!(action(&observed, "y", None, &backoff), Action::Install);
+    assert_eq!(
+        action(&failed(3, Some(2), Some("x")), "x", None, &backoff),
+        Action::BackOff { until: None }
     );
     assert_eq!(
-        work(&failed(3, Some(2), Some("x")), "y", None, &backoff),
-        Work::Install
+        action(&failed(3, Some(2), Some("x")), "y", None, &backoff),
+        Action::Install
     );
-    let facts = failed(2, Some(2), Some("x"));
-    let until = facts.tries.next;
-    assert_eq!(work(&facts, "x", None, &backoff), Work::Hold { until });
+    let observed = failed(2, Some(2), Some("x"));
+    let until = observed.retry.retry_at;
+    assert_eq!(
+        action(&observed, "x", None, &backoff),
+        Action::BackOff { until }
+    );
 }
 
 #[test]
-fn after_a_start_what_used_up_its_retries_still_waits_for_a_change() {
+fn exhausted_retries_still_wait_for_a_change_after_a_restart() {
     let backoff = Backoff::default();
     assert_eq!(
-        work(&failed(3, Some(2), None), "x", None, &backoff),
-        Work::Hold { until: None }
+        action(&failed(3, Some(2), None), "x", None, &backoff),
+        Action::BackOff { until: None }
     );
     let mut changed = failed(3, Some(2), None);
     changed.status.observed_generation = Some(0);
-    assert_eq!(work(&changed, "x", None, &backoff), Work::Install);
+    assert_eq!(action(&changed, "x", None, &backoff), Action::Install);
 }
 
 #[test]
-fn drift_is_corrected_as_the_policy_says_and_not_in_a_fight() {
+fn drift_is_corrected_by_policy_and_with_backoff() {
     let backoff = Backoff::default();
-    let mut facts = facts(plugin("web", installed));
-    facts.objects.drifted = vec!["ConfigMap default/web: changed".to_owned()];
-    assert_eq!(work(&facts, "old", None, &backoff), Work::Correct);
-    facts.tries.corrections = 2;
-    facts.tries.corrected = Some(facts.now);
-    let until = Some(facts.now + Duration::from_secs(2));
-    assert_eq!(work(&facts, "old", None, &backoff), Work::Hold { until });
+    let mut observed = observed(plugin("web", installed));
+    observed.objects.drifted = vec!["ConfigMap default/web: changed".to_owned()];
+    assert_eq!(
+        action(&observed, "old", None, &backoff),
+        Action::CorrectDrift
+    );
+    observed.retry.drift_corrections = 2;
+    observed.retry.drift_corrected_at = Some(observed.now);
+    let until = Some(observed.now + Duration::from_secs(2));
+    assert_eq!(
+        action(&observed, "old", None, &backoff),
+        Action::BackOff { until }
+    );
     for policy in [Drift::Warn, Drift::Ignore] {
-        Arc::make_mut(&mut facts.plugin).spec.drift = policy;
-        assert_eq!(work(&facts, "old", None, &backoff), Work::Nothing);
+        Arc::make_mut(&mut observed.plugin).spec.drift = policy;
+        assert_eq!(action(&observed, "old", None, &backoff), Action::None);
     }
 }
 
 #[track_caller]
-fn settles(before: Phase, failed: Option<bool>, overdue: bool, phase: Phase, reason: &str) {
-    let unhealthy = failed.map(|has_failed| Unhealthy {
+fn check_health(before: Phase, failed: Option<bool>, is_overdue: bool, phase: Phase, reason: &str) {
+    let unhealthy = failed.map(|has_failed| UnhealthyObject {
         object: "Deployment default/web".to_owned(),
-        why: "0 of 1 are ready".to_owned(),
+        message: "0 of 1 are ready".to_owned(),
         has_failed,
     });
-    let objects = ObjectFacts {
+    let objects = ObservedObjects {
         unhealthy: unhealthy.into_iter().collect(),
         total: 2,
-        ..ObjectFacts::default()
+        ..ObservedObjects::default()
     };
-    let (found, sayings) = settle(before, &objects, overdue);
-    let ready = sayings.iter().find(|saying| saying.kind == READY).unwrap();
+    let (found, updates) = assess_health(before, &objects, is_overdue);
+    let ready = updates.iter().find(|update| update.kind == READY).unwrap();
     assert_eq!((found, ready.reason), (phase, reason));
 }
 
 #[test]
-fn health_decides_the_phase() {
-    settles(Phase::Installing, None, false, Phase::Ready, "Ready");
-    settles(Phase::Failed, None, false, Phase::Ready, "Ready");
-    settles(
+fn the_phase_follows_health() {
+    check_health(Phase::Installing, None, false, Phase::Ready, "Ready");
+    check_health(Phase::Failed, None, false, Phase::Ready, "Ready");
+    check_health(
         Phase::Installing,
         Some(false),
         false,
         Phase::Installing,
         "Progressing",
     );
-    settles(
+    check_health(
         Phase::Upgrading,
         Some(false),
         false,
         Phase::Upgrading,
         "Progressing",
     );
-    settles(
+    check_health(
         Phase::Installing,
         Some(false),
         true,
         Phase::Failed,
         "Timeout",
     );
-    settles(Phase::Failed, Some(false), false, Phase::Failed, "Timeout");
-    settles(
+    check_health(Phase::Failed, Some(false), false, Phase::Failed, "Timeout");
+    check_health(
         Phase::Installing,
         Some(true),
         false,
         Phase::Failed,
         "Unhealthy",
     );
-    settles(
+    check_health(
         Phase::Ready,
         Some(false),
         false,
         Phase::Degraded,
         "Progressing",
     );
-    settles(
+    check_health(
         Phase::Ready,
         Some(true),
         false,
         Phase::Degraded,
         "Unhealthy",
     );
-    settles(Phase::Degraded, None, false, Phase::Ready, "Ready");
+    check_health(Phase::Degraded, None, false, Phase::Ready, "Ready");
 }
 
 #[test]
-fn what_was_ready_is_not_called_unready_before_it_was_looked_at() {
-    let objects = ObjectFacts {
-        are_unknown: true,
-        ..ObjectFacts::default()
+fn a_ready_plugin_stays_ready_until_its_objects_are_observed() {
+    let objects = ObservedObjects {
+        is_incomplete: true,
+        ..ObservedObjects::default()
     };
     assert_eq!(
-        settle(Phase::Ready, &objects, false),
+        assess_health(Phase::Ready, &objects, false),
         (Phase::Ready, Vec::new())
     );
-    assert_eq!(settle(Phase::Pending, &objects, false).0, Phase::Installing);
+    assert_eq!(
+        assess_health(Phase::Pending, &objects, false).0,
+        Phase::Installing
+    );
 }

@@ -1,4 +1,4 @@
-//! Order: chains, diamonds, cycles, versions.
+//! Dependencies: install order, cycles, version ranges.
 
 use outrigger_api::plugin::Phase;
 use outrigger_testing::embedded_api::charts;
@@ -6,28 +6,28 @@ use serde_json::json;
 
 use crate::harness::Harness;
 
-fn on(names: &[&str]) -> serde_json::Value {
+fn depends_on(names: &[&str]) -> serde_json::Value {
     let dependencies: Vec<_> = names.iter().map(|name| json!({"name": name})).collect();
     json!({"dependencies": dependencies})
 }
 
-/// When the release of a plugin was made: later ones have greater versions.
-async fn born(harness: &Harness, name: &str) -> u64 {
+/// The resource version of the ConfigMap of a release, which orders installations.
+async fn installed_at(harness: &Harness, name: &str) -> u64 {
     let map = harness.config_maps().get(name).await.unwrap();
     map.metadata.resource_version.unwrap().parse().unwrap()
 }
 
 #[tokio::test]
-async fn a_chain_is_installed_in_order_whatever_order_it_comes_in() {
+async fn a_chain_is_installed_in_dependency_order() {
     let harness = Harness::new().await;
-    harness.create("c", "config", on(&["b"])).await;
-    harness.create("b", "config", on(&["a"])).await;
+    harness.create("c", "config", depends_on(&["b"])).await;
+    harness.create("b", "config", depends_on(&["a"])).await;
     let message = harness.until_reason("b", "DependencyMissing").await;
-    assert_eq!(message, "there is no plugin a");
+    assert_eq!(message, "plugin a does not exist");
     harness.create("a", "config", json!({})).await;
     harness.until_ready("c").await;
-    assert!(born(&harness, "a").await < born(&harness, "b").await);
-    assert!(born(&harness, "b").await < born(&harness, "c").await);
+    assert!(installed_at(&harness, "a").await < installed_at(&harness, "b").await);
+    assert!(installed_at(&harness, "b").await < installed_at(&harness, "c").await);
     harness.close().await;
 }
 
@@ -35,24 +35,30 @@ async fn a_chain_is_installed_in_order_whatever_order_it_comes_in() {
 async fn a_diamond_waits_for_both_sides() {
     let harness = Harness::new().await;
     harness
-        .create("top", "config", on(&["left", "right"]))
+        .create("top", "config", depends_on(&["left", "right"]))
         .await;
-    harness.create("left", "config", on(&["base"])).await;
-    harness.create("right", "config", on(&["base"])).await;
+    harness
+        .create("left", "config", depends_on(&["base"]))
+        .await;
+    harness
+        .create("right", "config", depends_on(&["base"]))
+        .await;
     harness.create("base", "config", json!({})).await;
     harness.until_ready("top").await;
-    let top = born(&harness, "top").await;
-    assert!(born(&harness, "left").await < top && born(&harness, "right").await < top);
+    let top = installed_at(&harness, "top").await;
+    assert!(
+        installed_at(&harness, "left").await < top && installed_at(&harness, "right").await < top
+    );
     harness.close().await;
 }
 
 #[tokio::test]
-async fn a_cycle_is_named_and_is_free_when_it_is_opened() {
+async fn a_cycle_is_reported_and_resolves_when_it_is_broken() {
     let harness = Harness::new().await;
-    harness.create("a", "config", on(&["b"])).await;
-    harness.create("b", "config", on(&["a"])).await;
+    harness.create("a", "config", depends_on(&["b"])).await;
+    harness.create("b", "config", depends_on(&["a"])).await;
     let message = harness.until_reason("a", "DependencyCycle").await;
-    assert_eq!(message, "depends on itself: a -> b -> a");
+    assert_eq!(message, "dependency cycle: a -> b -> a");
     harness.until_reason("b", "DependencyCycle").await;
     harness
         .patch("b", json!({"spec": {"dependencies": null}}))
@@ -62,7 +68,7 @@ async fn a_cycle_is_named_and_is_free_when_it_is_opened() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_too_old_is_waited_for() {
+async fn a_plugin_waits_for_a_newer_version_of_its_dependency() {
     let harness = Harness::new().await;
     charts::write(
         harness.charts.path(),
@@ -76,7 +82,7 @@ async fn a_version_that_is_too_old_is_waited_for() {
     let message = harness.until_reason("app", "DependencyVersion").await;
     assert_eq!(
         message,
-        "plugin lib is at version 1.9.0, but >=2, <3 is needed"
+        "plugin lib has version 1.9.0, but >=2, <3 is required"
     );
     charts::write(
         harness.charts.path(),
@@ -92,10 +98,10 @@ async fn a_version_that_is_too_old_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_change_waits_for_a_dependency_that_broke_and_what_runs_goes_on() {
+async fn an_upgrade_waits_for_an_unready_dependency_and_the_release_keeps_running() {
     let harness = Harness::new().await;
     harness.create("db", "web", json!({})).await;
-    harness.create("app", "config", on(&["db"])).await;
+    harness.create("app", "config", depends_on(&["db"])).await;
     harness.until_ready("app").await;
     harness
         .patch(

@@ -1,4 +1,4 @@
-//! What others change: corrected, told or left alone. And health that changes later.
+//! Drift and health of installed objects: drift is corrected, reported or ignored.
 
 use kube::api::{Patch, PatchParams};
 use outrigger_api::plugin::Phase;
@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::harness::Harness;
 
-async fn meddle(harness: &Harness, name: &str, text: &str) {
+async fn modify(harness: &Harness, name: &str, text: &str) {
     let parameters = PatchParams {
-        field_manager: Some("meddler".to_owned()),
+        field_manager: Some("someone-else".to_owned()),
         ..PatchParams::default()
     };
     let patch = json!({"data": {"text": text}});
@@ -19,13 +19,13 @@ async fn meddle(harness: &Harness, name: &str, text: &str) {
         .unwrap();
 }
 
-/// Waits until the ConfigMap of the chart has a text.
+/// Waits until the ConfigMap of a release has a text.
 async fn until_text(harness: &Harness, name: &str, text: &str) {
-    let wanted = |map: Option<&kube::core::DynamicObject>| {
+    let is_met = |map: Option<&kube::core::DynamicObject>| {
         map.is_some_and(|map| map.data["data"]["text"] == text)
     };
-    let waited = kube::runtime::wait::await_condition(harness.config_maps(), name, wanted);
-    tokio::time::timeout(crate::harness::SOON, waited)
+    let met = kube::runtime::wait::await_condition(harness.config_maps(), name, is_met);
+    tokio::time::timeout(crate::harness::TIMEOUT, met)
         .await
         .unwrap()
         .unwrap();
@@ -36,7 +36,7 @@ async fn drift_is_corrected() {
     let harness = Harness::new().await;
     harness.create("config", "config", json!({})).await;
     harness.until_ready("config").await;
-    meddle(&harness, "config", "wrong").await;
+    modify(&harness, "config", "wrong").await;
     until_text(&harness, "config", "hello").await;
     harness.until_event("config", "DriftCorrected").await;
     let plugin = harness.until_ready("config").await;
@@ -45,7 +45,7 @@ async fn drift_is_corrected() {
 }
 
 #[tokio::test]
-async fn an_object_that_is_deleted_comes_back() {
+async fn a_deleted_object_is_recreated() {
     let harness = Harness::new().await;
     harness.create("web", "web", json!({})).await;
     harness.until_ready("web").await;
@@ -60,16 +60,16 @@ async fn an_object_that_is_deleted_comes_back() {
 }
 
 #[tokio::test]
-async fn drift_is_told_and_left_if_only_a_warning_is_wanted() {
+async fn drift_is_reported_and_kept_with_policy_warn() {
     let harness = Harness::new().await;
     harness
         .create("config", "config", json!({"drift": "warn"}))
         .await;
     harness.until_ready("config").await;
-    meddle(&harness, "config", "wrong").await;
+    modify(&harness, "config", "wrong").await;
     let note = harness.until_event("config", "Drifted").await;
     assert!(
-        note.contains("ConfigMap default/config was changed"),
+        note.contains("ConfigMap default/config was modified"),
         "{note}"
     );
     let drifted = |plugin: &outrigger_api::plugin::Plugin| {
@@ -90,7 +90,7 @@ async fn drift_is_told_and_left_if_only_a_warning_is_wanted() {
 }
 
 #[tokio::test]
-async fn drift_is_left_alone_if_nobody_cares() {
+async fn drift_is_ignored_with_policy_ignore() {
     let harness = Harness::new().await;
     harness
         .create("config", "config", json!({"drift": "ignore"}))
@@ -98,9 +98,9 @@ async fn drift_is_left_alone_if_nobody_cares() {
     harness.create("other", "config", json!({})).await;
     harness.until_ready("config").await;
     harness.until_ready("other").await;
-    meddle(&harness, "config", "wrong").await;
-    meddle(&harness, "other", "wrong").await;
-    // The same watch tells of both, the other one later.
+    modify(&harness, "config", "wrong").await;
+    modify(&harness, "other", "wrong").await;
+    // The same watch reports both, the other one later.
     until_text(&harness, "other", "hello").await;
     assert_eq!(harness.text("config").await.as_deref(), Some("wrong"));
     let reasons = harness.events("config").await;
@@ -114,32 +114,32 @@ async fn drift_is_left_alone_if_nobody_cares() {
 }
 
 #[tokio::test]
-async fn drift_from_before_the_start_is_corrected_too() {
+async fn drift_while_the_controller_was_down_is_corrected() {
     let mut harness = Harness::new().await;
     harness.create("config", "config", json!({})).await;
     harness.until_ready("config").await;
     harness.stop().await;
-    meddle(&harness, "config", "wrong").await;
+    modify(&harness, "config", "wrong").await;
     harness.start(|_| {});
     until_text(&harness, "config", "hello").await;
     harness.close().await;
 }
 
 #[tokio::test]
-async fn fields_of_others_are_no_drift() {
+async fn fields_of_other_managers_are_not_drift() {
     let harness = Harness::new().await;
     harness.create("config", "config", json!({})).await;
     harness.create("other", "config", json!({})).await;
     harness.until_ready("config").await;
     harness.until_ready("other").await;
-    let parameters = PatchParams::apply("somebody").force();
+    let parameters = PatchParams::apply("someone-else").force();
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}, "data": {"more": "x"}});
     harness
         .config_maps()
         .patch("config", &parameters, &Patch::Apply(&object))
         .await
         .unwrap();
-    meddle(&harness, "other", "wrong").await;
+    modify(&harness, "other", "wrong").await;
     until_text(&harness, "other", "hello").await;
     let map = harness.config_maps().get("config").await.unwrap();
     assert_eq!(map.data["data"]["more"], "x");
@@ -152,7 +152,7 @@ async fn fields_of_others_are_no_drift() {
 }
 
 #[tokio::test]
-async fn a_deployment_that_breaks_later_degrades_the_plugin_and_recovers() {
+async fn an_unhealthy_deployment_degrades_the_plugin_until_it_recovers() {
     let harness = Harness::new().await;
     harness
         .create("web", "web", json!({"drift": "ignore"}))
@@ -182,7 +182,7 @@ async fn a_deployment_that_breaks_later_degrades_the_plugin_and_recovers() {
 }
 
 #[tokio::test]
-async fn a_chart_that_makes_up_passwords_keeps_them_when_drift_is_corrected() {
+async fn correcting_drift_keeps_generated_passwords() {
     let harness = Harness::new().await;
     let random = "\
 apiVersion: v1
@@ -205,7 +205,7 @@ data:
         map.data["data"]["password"].as_str().unwrap().to_owned()
     };
     let before = password().await;
-    meddle(&harness, "random", "wrong").await;
+    modify(&harness, "random", "wrong").await;
     until_text(&harness, "random", "hello").await;
     harness.until_ready("random").await;
     assert_eq!(password().await, before);

@@ -1,4 +1,4 @@
-//! A server, a controller and charts: what most tests need.
+//! The fixture of most tests: an API server, a controller, and charts.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,48 +10,49 @@ use kube::runtime::wait::await_condition;
 use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_apiserver::server::Server;
-use outrigger_controller::{Backoff, Options, definitions};
+use outrigger_controller::{Backoff, Options, crds};
 use outrigger_testing::embedded_api::{self, Connection, charts};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// Nothing takes this long unless it is broken.
-pub(crate) const SOON: Duration = Duration::from_secs(30);
+/// Generous: a wait that takes longer has failed.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A server with a controller at work.
+/// A server with a running controller.
 pub(crate) struct Harness {
     pub(crate) server: Server,
     pub(crate) client: Client,
+    /// A repository with the charts `config` and `web`.
     pub(crate) charts: tempfile::TempDir,
-    /// The connection of the controller.
+    /// The connection of the controller to the server.
     pub(crate) connection: Connection,
     stop: Arc<Notify>,
     controller: Option<JoinHandle<()>>,
 }
 
 impl Harness {
-    /// A server with the charts `config` and `web`, and a controller.
+    /// Starts a server and a controller.
     pub(crate) async fn new() -> Self {
         Self::with(|_| {}).await
     }
 
-    pub(crate) async fn with(change: impl FnOnce(&mut Options)) -> Self {
-        let options = options(change);
-        let mut harness = Self::defined(options.compat).await;
+    pub(crate) async fn with(configure: impl FnOnce(&mut Options)) -> Self {
+        let options = options(configure);
+        let mut harness = Self::start_server(options.compat).await;
         harness.run(options);
         harness
     }
 
     pub(crate) async fn without_controller() -> Self {
-        Self::defined(false).await
+        Self::start_server(false).await
     }
 
-    /// A server that knows our kinds and, if wanted, those of others.
-    async fn defined(compat: bool) -> Self {
-        let server = open().await;
+    /// Starts a server with our CRDs and, with `compat`, those of KubeGems and TKEStack.
+    async fn start_server(compat: bool) -> Self {
+        let server = start_server().await;
         let client = embedded_api::client(&server);
-        definitions::install(&client, compat).await.unwrap();
+        crds::install(&client, compat).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         charts::write(
             folder.path(),
@@ -78,9 +79,9 @@ impl Harness {
         }
     }
 
-    /// Starts a controller; its requests go over the wire that is counted and can be cut.
-    pub(crate) fn start(&mut self, change: impl FnOnce(&mut Options)) {
-        self.run(options(change));
+    /// Starts a controller whose requests go over the recorded connection.
+    pub(crate) fn start(&mut self, configure: impl FnOnce(&mut Options)) {
+        self.run(options(configure));
     }
 
     fn run(&mut self, options: Options) {
@@ -93,7 +94,7 @@ impl Harness {
         )));
     }
 
-    /// Ends the controller in good order.
+    /// Shuts the controller down gracefully.
     pub(crate) async fn stop(&mut self) {
         self.stop.notify_one();
         if let Some(controller) = self.controller.take() {
@@ -101,16 +102,16 @@ impl Harness {
         }
     }
 
-    /// Ends the controller in the middle of whatever it does.
+    /// Aborts the controller at once.
     pub(crate) fn kill(&mut self) {
         if let Some(controller) = self.controller.take() {
             controller.abort();
         }
     }
 
-    /// Leaves the controller to itself, so that another can be started beside it.
-    pub(crate) fn detach(&mut self) -> Running {
-        Running {
+    /// Detaches the controller, so that another one can be started beside it.
+    pub(crate) fn detach(&mut self) -> DetachedController {
+        DetachedController {
             stop: Arc::clone(&self.stop),
             controller: self.controller.take().unwrap(),
         }
@@ -125,12 +126,12 @@ impl Harness {
         Api::default_namespaced(self.client.clone())
     }
 
-    /// Where the charts are, for `spec.repo`.
+    /// The URL of the charts, for `spec.repo`.
     pub(crate) fn repo(&self) -> String {
         format!("file://{}", self.charts.path().display())
     }
 
-    /// Makes a plugin of a chart; `spec` is merged over the usual.
+    /// Creates a plugin that installs a chart; `spec` is merged over the defaults.
     pub(crate) async fn create(&self, name: &str, chart: &str, spec: Value) -> Plugin {
         let mut object = json!({
             "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin",
@@ -164,20 +165,20 @@ impl Harness {
         self.plugins().get(name).await.unwrap()
     }
 
-    /// Waits until a plugin is as it should be.
+    /// Waits until a plugin satisfies a condition.
     #[track_caller]
     pub(crate) fn until<'a>(
         &'a self,
         name: &'a str,
-        is_wanted: impl Fn(&Plugin) -> bool + 'a,
+        is_met: impl Fn(&Plugin) -> bool + 'a,
     ) -> Pin<Box<dyn Future<Output = Plugin> + 'a>> {
-        let place = std::panic::Location::caller();
+        let caller = std::panic::Location::caller();
         Box::pin(async move {
-            let condition = |plugin: Option<&Plugin>| plugin.is_some_and(&is_wanted);
+            let condition = |plugin: Option<&Plugin>| plugin.is_some_and(&is_met);
             let waited = await_condition(self.plugins(), name, condition);
-            match tokio::time::timeout(SOON, waited).await {
+            match tokio::time::timeout(TIMEOUT, waited).await {
                 Ok(plugin) => plugin.unwrap().unwrap(),
-                Err(_) => panic!("{place}: {name} is {:#?}", self.get(name).await.status),
+                Err(_) => panic!("{caller}: {name} is {:#?}", self.get(name).await.status),
             }
         })
     }
@@ -201,7 +202,7 @@ impl Harness {
         self.until_phase(name, Phase::Ready)
     }
 
-    /// Waits until the reason of the condition Ready is this one.
+    /// Waits until the condition Ready has a reason. Returns its message.
     #[track_caller]
     pub(crate) fn until_reason<'a>(
         &'a self,
@@ -219,13 +220,13 @@ impl Harness {
         })
     }
 
-    /// Waits until a plugin is gone.
-    pub(crate) async fn until_gone(&self, name: &str) {
-        let gone = await_condition(self.plugins(), name, |plugin: Option<&Plugin>| {
+    /// Waits until a plugin is deleted.
+    pub(crate) async fn until_deleted(&self, name: &str) {
+        let deleted = await_condition(self.plugins(), name, |plugin: Option<&Plugin>| {
             plugin.is_none()
         });
-        match tokio::time::timeout(SOON, gone).await {
-            Ok(gone) => gone.unwrap(),
+        match tokio::time::timeout(TIMEOUT, deleted).await {
+            Ok(deleted) => deleted.unwrap(),
             Err(_) => panic!("{name} is {:#?}", self.get(name).await),
         };
     }
@@ -239,14 +240,14 @@ impl Harness {
         self.objects("v1", "ConfigMap")
     }
 
-    /// The text of the ConfigMap that the charts have.
+    /// The text in the ConfigMap of a release of the charts.
     pub(crate) async fn text(&self, name: &str) -> Option<String> {
         let map = self.config_maps().get_opt(name).await.unwrap()?;
         map.data["data"]["text"].as_str().map(str::to_owned)
     }
 
-    /// The names of all objects that say they belong to a release.
-    pub(crate) async fn owned(&self) -> Vec<String> {
+    /// The objects of releases and their records.
+    pub(crate) async fn release_objects(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (api_version, kind) in [
             ("v1", "ConfigMap"),
@@ -273,13 +274,13 @@ impl Harness {
         found
     }
 
-    /// The events about a plugin, oldest first: reason and note.
+    /// Reason and note of the events about a plugin, oldest first.
     pub(crate) async fn events(&self, name: &str) -> Vec<(String, String)> {
         let api: Api<k8s_openapi::api::events::v1::Event> =
             Api::default_namespaced(self.client.clone());
         let mut events = api.list(&Default::default()).await.unwrap().items;
         events.sort_by_key(|event| event.event_time.as_ref().map(|time| time.0));
-        let about = |event: &k8s_openapi::api::events::v1::Event| {
+        let is_about = |event: &k8s_openapi::api::events::v1::Event| {
             let regarding = event.regarding.as_ref();
             regarding
                 .and_then(|regarding| regarding.name.clone())
@@ -288,7 +289,7 @@ impl Harness {
         };
         events
             .into_iter()
-            .filter(about)
+            .filter(is_about)
             .map(|event| {
                 (
                     event.reason.unwrap_or_default(),
@@ -298,17 +299,17 @@ impl Harness {
             .collect()
     }
 
-    /// Waits for an event.
+    /// Waits for an event with a reason. Returns its note.
     pub(crate) async fn until_event(&self, name: &str, reason: &str) -> String {
         let api: Api<k8s_openapi::api::events::v1::Event> =
             Api::default_namespaced(self.client.clone());
-        let look = async {
+        let found = async {
             loop {
                 let events = self.events(name).await;
                 if let Some((_, note)) = events.into_iter().find(|(known, _)| known == reason) {
                     return note;
                 }
-                // The next event of any kind is a reason to look again.
+                // Check again after the next event of any kind.
                 let list = api.list(&Default::default()).await.unwrap();
                 let version = list.metadata.resource_version.unwrap_or_default();
                 let mut watch =
@@ -320,41 +321,41 @@ impl Harness {
                 .await;
             }
         };
-        match tokio::time::timeout(SOON, look).await {
+        match tokio::time::timeout(TIMEOUT, found).await {
             Ok(note) => note,
             Err(_) => panic!("no event {reason}: {:#?}", self.events(name).await),
         }
     }
 }
 
-/// What most tests want, with a change.
-fn options(change: impl FnOnce(&mut Options)) -> Options {
+/// Options with short backoffs.
+fn options(configure: impl FnOnce(&mut Options)) -> Options {
     let mut options = Options {
         backoff: Backoff {
-            first: Duration::from_millis(50),
-            longest: Duration::from_millis(400),
+            initial: Duration::from_millis(50),
+            max: Duration::from_millis(400),
         },
         ..Options::default()
     };
-    change(&mut options);
+    configure(&mut options);
     options
 }
 
-/// A controller beside the one of the harness.
-pub(crate) struct Running {
+/// A controller that is no longer that of the harness.
+pub(crate) struct DetachedController {
     stop: Arc<Notify>,
     controller: JoinHandle<()>,
 }
 
-impl Running {
+impl DetachedController {
     pub(crate) async fn stop(self) {
         self.stop.notify_one();
         self.controller.await.unwrap();
     }
 }
 
-/// A server whose workloads become ready quickly.
-pub(crate) async fn open() -> Server {
+/// Starts a server whose workloads become ready quickly.
+pub(crate) async fn start_server() -> Server {
     embedded_api::start(Duration::from_millis(5)).await
 }
 

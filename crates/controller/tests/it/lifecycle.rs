@@ -1,4 +1,4 @@
-//! Install, change, switch off.
+//! Install, upgrade, disable; the spec fields that shape the release.
 
 use outrigger_api::condition::Truth;
 use outrigger_api::plugin::Phase;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::harness::Harness;
 
 #[tokio::test]
-async fn a_plugin_is_installed_changed_and_removed_without_a_trace() {
+async fn a_plugin_is_installed_upgraded_disabled_and_deleted() {
     let harness = Harness::new().await;
     harness.create("web", "web", json!({})).await;
     let plugin = harness.until_ready("web").await;
@@ -35,7 +35,7 @@ async fn a_plugin_is_installed_changed_and_removed_without_a_trace() {
         .patch("web", json!({"spec": {"enabled": false}}))
         .await;
     let plugin = harness.until_phase("web", Phase::Disabled).await;
-    assert_eq!(harness.owned().await, [""; 0]);
+    assert_eq!(harness.release_objects().await, [""; 0]);
     assert!(plugin.metadata.finalizers.unwrap_or_default().is_empty());
     assert!(plugin.status.unwrap().inventory.is_empty());
 
@@ -44,13 +44,13 @@ async fn a_plugin_is_installed_changed_and_removed_without_a_trace() {
         .await;
     harness.until_ready("web").await;
     harness.delete("web").await;
-    harness.until_gone("web").await;
-    assert_eq!(harness.owned().await, [""; 0]);
+    harness.until_deleted("web").await;
+    assert_eq!(harness.release_objects().await, [""; 0]);
     harness.close().await;
 }
 
 #[tokio::test]
-async fn events_tell_the_transitions_once() {
+async fn each_transition_emits_one_event() {
     let harness = Harness::new().await;
     harness.create("config", "config", json!({})).await;
     harness.until_ready("config").await;
@@ -70,7 +70,7 @@ async fn events_tell_the_transitions_once() {
 }
 
 #[tokio::test]
-async fn a_plugin_of_manifests_applies_what_it_has_in_itself() {
+async fn inline_manifests_are_applied() {
     let harness = Harness::new().await;
     let spec = json!({"kind": "manifests", "repo": null, "chart": null, "resources": [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "inline"}, "data": {"text": "in"}},
@@ -79,13 +79,13 @@ async fn a_plugin_of_manifests_applies_what_it_has_in_itself() {
     harness.until_ready("plain").await;
     assert_eq!(harness.text("inline").await.as_deref(), Some("in"));
     harness.delete("plain").await;
-    harness.until_gone("plain").await;
+    harness.until_deleted("plain").await;
     assert_eq!(harness.text("inline").await, None);
     harness.close().await;
 }
 
 #[tokio::test]
-async fn values_come_from_config_maps_and_secrets_and_changes_of_them_are_followed() {
+async fn values_come_from_secrets_and_follow_their_changes() {
     let harness = Harness::new().await;
     let spec = json!({"valuesFrom": [{"kind": "Secret", "name": "texts", "key": "values.yaml"}]});
     harness.create("config", "config", spec).await;
@@ -130,7 +130,7 @@ async fn values_come_from_config_maps_and_secrets_and_changes_of_them_are_follow
 }
 
 #[tokio::test]
-async fn long_work_is_told_and_short_work_is_not() {
+async fn a_long_installation_reports_its_progress() {
     let harness = Harness::new().await;
     let spec = json!({"values": {"simulate": "slow=1"}});
     harness.create("web", "web", spec).await;
@@ -142,7 +142,7 @@ async fn long_work_is_told_and_short_work_is_not() {
 }
 
 #[tokio::test]
-async fn rules_of_the_user_decide_what_is_healthy_and_may_change() {
+async fn health_rules_of_the_spec_apply_and_can_change() {
     let harness = Harness::new().await;
     let rule = |expression: &str| json!({"health": [{"apiVersion": "v1", "kind": "ConfigMap", "healthy": expression}]});
     harness
@@ -161,7 +161,7 @@ async fn rules_of_the_user_decide_what_is_healthy_and_may_change() {
 }
 
 #[tokio::test]
-async fn files_are_put_into_the_chart() {
+async fn file_overrides_are_applied_to_the_chart() {
     let harness = Harness::new().await;
     let spec = json!({"fileOverrides": [{"name": "values.yaml", "content": "text: mine\n"}]});
     harness.create("config", "config", spec).await;
@@ -171,9 +171,8 @@ async fn files_are_put_into_the_chart() {
 }
 
 #[tokio::test]
-async fn images_are_taken_from_the_registry_of_the_plugin_else_of_the_cluster() {
-    let harness = Harness::without_controller().await;
-    let mut harness = harness;
+async fn the_image_registry_comes_from_the_plugin_or_the_cluster_defaults() {
+    let mut harness = Harness::without_controller().await;
     let namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace> =
         kube::Api::all(harness.client.clone());
     let namespace =
@@ -228,7 +227,7 @@ async fn images_are_taken_from_the_registry_of_the_plugin_else_of_the_cluster() 
 }
 
 #[tokio::test]
-async fn a_failed_hook_fails_the_plugin_and_hooks_are_refused_in_templates() {
+async fn a_failed_hook_fails_the_plugin_and_kind_template_rejects_hooks() {
     let harness = Harness::new().await;
     let job = "\
 apiVersion: batch/v1
@@ -256,7 +255,7 @@ spec:
         .create("hooked", "hooked", json!({"retries": 0}))
         .await;
     let message = harness.until_reason("hooked", "HookFailed").await;
-    assert!(message.contains("given up after 1 attempts"), "{message}");
+    assert!(message.contains("gave up after 1 attempts"), "{message}");
     harness
         .create("template", "hooked", json!({"kind": "template"}))
         .await;

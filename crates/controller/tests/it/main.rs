@@ -1,24 +1,25 @@
-//! The controller on the embedded API server, in one process and without sockets.
+//! The controller against the embedded API server, in one process and without sockets.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::default_trait_access,
     clippy::match_wild_err_arm,
-    reason = "helpers of tests"
+    reason = "test support"
 )]
 
-mod all_in_one;
+mod crash_recovery;
 mod dependencies;
 mod drift;
+mod error_reporting;
+mod failures;
 mod harness;
-mod kills;
+mod leader_election;
 mod lifecycle;
-mod mirrors;
-mod places;
+mod mirror;
+mod nested_plugins;
 mod removal;
-mod repositories;
-mod requests;
+mod repository_status;
+mod request_counts;
 mod scale;
-mod told;
-mod trouble;
+mod targets;

@@ -1,4 +1,4 @@
-//! Switching off and removing: protection, cascade, force.
+//! Disabling and deleting: dependents, cascade, force, keep.
 
 use kube::ResourceExt as _;
 use outrigger_api::annotation::{CASCADE, FORCE};
@@ -23,13 +23,16 @@ async fn chain() -> Harness {
 }
 
 #[tokio::test]
-async fn who_others_depend_on_stays_and_says_why() {
+async fn removing_a_dependency_is_blocked_while_dependents_exist() {
     let harness = chain().await;
     harness
         .patch("base", json!({"spec": {"enabled": false}}))
         .await;
     let message = harness.until_reason("base", "DependantsRemain").await;
-    assert!(message.contains("others depend on it: mid;"), "{message}");
+    assert!(
+        message.contains("other plugins depend on it: mid;"),
+        "{message}"
+    );
     let plugin = harness.get("base").await;
     assert_eq!(plugin.condition("Removable").unwrap().status, Truth::False);
     assert_eq!(harness.text("base").await.as_deref(), Some("hello"));
@@ -37,13 +40,13 @@ async fn who_others_depend_on_stays_and_says_why() {
     harness
         .patch("mid", json!({"spec": {"dependencies": null}}))
         .await;
-    harness.until_gone("base").await;
+    harness.until_deleted("base").await;
     assert_eq!(harness.text("base").await, None);
     harness.close().await;
 }
 
 #[tokio::test]
-async fn switched_on_again_it_is_as_if_nobody_had_asked() {
+async fn enabling_again_cancels_a_blocked_removal() {
     let harness = chain().await;
     harness
         .patch("base", json!({"spec": {"enabled": false}}))
@@ -62,7 +65,7 @@ async fn switched_on_again_it_is_as_if_nobody_had_asked() {
 }
 
 #[tokio::test]
-async fn a_cascade_switches_off_dependants_first() {
+async fn a_cascade_disables_dependents_first() {
     let harness = chain().await;
     let patch = json!({"metadata": {"annotations": {CASCADE: "true"}}, "spec": {"enabled": false}});
     harness.patch("base", patch).await;
@@ -70,12 +73,12 @@ async fn a_cascade_switches_off_dependants_first() {
     for name in ["mid", "top"] {
         assert_eq!(harness.get(name).await.phase(), Phase::Disabled);
     }
-    assert_eq!(harness.owned().await, [""; 0]);
+    assert_eq!(harness.release_objects().await, [""; 0]);
     harness.close().await;
 }
 
 #[tokio::test]
-async fn a_cascade_removes_dependants_first() {
+async fn a_cascade_deletes_dependents_first() {
     let harness = chain().await;
     harness
         .patch(
@@ -84,15 +87,15 @@ async fn a_cascade_removes_dependants_first() {
         )
         .await;
     harness.delete("base").await;
-    harness.until_gone("base").await;
-    harness.until_gone("mid").await;
-    harness.until_gone("top").await;
-    assert_eq!(harness.owned().await, [""; 0]);
+    harness.until_deleted("base").await;
+    harness.until_deleted("mid").await;
+    harness.until_deleted("top").await;
+    assert_eq!(harness.release_objects().await, [""; 0]);
     harness.close().await;
 }
 
 #[tokio::test]
-async fn what_is_required_is_not_removed() {
+async fn a_required_plugin_is_not_removed() {
     let harness = Harness::new().await;
     harness
         .create("base", "config", json!({"required": true}))
@@ -104,12 +107,12 @@ async fn what_is_required_is_not_removed() {
     harness
         .patch("base", json!({"spec": {"required": false}}))
         .await;
-    harness.until_gone("base").await;
+    harness.until_deleted("base").await;
     harness.close().await;
 }
 
 #[tokio::test]
-async fn force_is_the_way_out_when_something_cannot_be_removed() {
+async fn force_removes_a_plugin_whose_objects_cannot_be_deleted() {
     let harness = Harness::new().await;
     harness
         .create("stuck", "config", json!({"timeout": "1s"}))
@@ -129,7 +132,7 @@ async fn force_is_the_way_out_when_something_cannot_be_removed() {
         .until("stuck", |plugin| {
             plugin
                 .condition("Ready")
-                .is_some_and(|ready| ready.message.contains("tried again"))
+                .is_some_and(|ready| ready.message.contains("retrying"))
         })
         .await;
     assert_eq!(plugin.phase(), Phase::Removing);
@@ -139,7 +142,7 @@ async fn force_is_the_way_out_when_something_cannot_be_removed() {
             json!({"metadata": {"annotations": {FORCE: "true"}}}),
         )
         .await;
-    harness.until_gone("stuck").await;
+    harness.until_deleted("stuck").await;
     let note = harness.until_event("stuck", "Orphaned").await;
     assert!(note.contains("ConfigMap default/stuck"), "{note}");
     let free = json!({"metadata": {"finalizers": null}});
@@ -154,7 +157,7 @@ async fn force_is_the_way_out_when_something_cannot_be_removed() {
 }
 
 #[tokio::test]
-async fn what_is_to_be_kept_stays() {
+async fn objects_with_policy_keep_are_kept() {
     let harness = Harness::new().await;
     let kept = "\
 apiVersion: v1
@@ -174,18 +177,18 @@ data: {text: precious}
     let plugin = harness.until_ready("keeper").await;
     assert!(plugin.status.unwrap().inventory[0].keep);
     harness.delete("keeper").await;
-    harness.until_gone("keeper").await;
+    harness.until_deleted("keeper").await;
     assert_eq!(harness.text("kept").await.as_deref(), Some("precious"));
     harness.close().await;
 }
 
 #[tokio::test]
-async fn a_plugin_that_never_got_anywhere_goes_at_once() {
+async fn a_plugin_that_was_never_installed_is_deleted_at_once() {
     let harness = Harness::new().await;
     harness.create("lost", "no-such-chart", json!({})).await;
     harness.until_reason("lost", "ChartNotFound").await;
     assert!(harness.get("lost").await.finalizers().is_empty());
     harness.delete("lost").await;
-    harness.until_gone("lost").await;
+    harness.until_deleted("lost").await;
     harness.close().await;
 }

@@ -12,7 +12,7 @@ use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use outrigger_api::compat::Foreign;
 use outrigger_api::plugin::{Phase, Plugin};
-use outrigger_controller::{Options, definitions};
+use outrigger_controller::{Options, crds};
 use outrigger_testing::kubernetes::{self, RealKubernetes};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -74,7 +74,7 @@ async fn text(client: &Client, name: &str) -> anyhow::Result<Option<String>> {
 async fn plugins_are_installed_changed_corrected_and_removed() -> anyhow::Result<()> {
     let kubernetes = RealKubernetes::start(kubernetes::Options::default()).await?;
     let client = kubernetes.client();
-    definitions::install(&client, true).await?;
+    crds::install(&client, true).await?;
     let folder = tempfile::tempdir()?;
     write_chart(folder.path())?;
     let repo = format!("file://{}", folder.path().display());

@@ -8,7 +8,7 @@ use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use outrigger_api::plugin::Plugin;
-use outrigger_controller::{Options, definitions, lease};
+use outrigger_controller::{Options, crds, leader_election};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::report::{HintExt as _, note};
@@ -68,7 +68,7 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
         .context("the cluster cannot be reached")
         .hint("is it running, and is this the right --kubeconfig and --context?")?;
     if args.install_crds {
-        let installed = definitions::install(&client, args.compat).await;
+        let installed = crds::install(&client, args.compat).await;
         installed.hint("--install-crds needs the right to write custom resource definitions")?;
     }
     check_definitions(&client).await?;
@@ -95,15 +95,15 @@ async fn check_definitions(client: &Client) -> anyhow::Result<()> {
 }
 
 fn options(args: &Args) -> Options {
-    let lease = (!args.no_leader_election).then(|| {
+    let leader_election = (!args.no_leader_election).then(|| {
         let identity = format!("outrigger-{:016x}", fresh_number());
-        lease::Options::new(&args.lease_namespace, identity)
+        leader_election::Options::new(&args.lease_namespace, identity)
     });
     Options {
         namespaces: args.namespace.clone(),
         image_registry: args.image_registry.clone(),
-        parallel: args.parallel,
-        lease,
+        max_concurrent_reconciles: args.parallel,
+        leader_election,
         compat: args.compat,
         fetcher: outrigger_repository::Options::for_user(),
         ..Options::default()

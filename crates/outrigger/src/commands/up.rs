@@ -15,7 +15,7 @@ use kube::{Api, Client};
 use outrigger_api::plugin::Plugin;
 use outrigger_apiserver::server::{Options, Server};
 use outrigger_apiserver::transport::{Listener, write_kubeconfig};
-use outrigger_controller::definitions;
+use outrigger_controller::crds;
 use outrigger_simulate as simulate;
 use tokio::sync::Notify;
 
@@ -93,7 +93,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     })?;
     printer.line(&kubeconfig.path.display().to_string())?;
     let client = Client::new(server.service(), "default");
-    definitions::install(&client, true).await?;
+    crds::install(&client, true).await?;
     let result = work(args, client, plugins, &kubeconfig.path, stopped).await;
     server.close().await;
     let report = result?;

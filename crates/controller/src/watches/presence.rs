@@ -1,4 +1,4 @@
-//! Tells the names of all objects of a kind, and lets only those pass on that belong to releases.
+//! Records which objects of a kind exist, and passes on only the events of those that belong to releases.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::Event;
 use outrigger_release::ExistenceCache;
 
-use super::{HELM, MANAGED};
+use super::{HELM, MANAGED_BY};
 use crate::objects::Kind;
 
 type Object = PartialObjectMeta<DynamicObject>;
 
-/// What a watch tells, on its way. When it ends, nothing is known of the kind any more.
-pub(super) struct Names {
+/// Part of a watch. When the watch ends, the presence of the kind is forgotten.
+pub(super) struct PresenceRecorder {
     presence: Option<Arc<ExistenceCache>>,
     kind: Kind,
 }
 
-impl Names {
+impl PresenceRecorder {
     pub(super) fn new(presence: Option<Arc<ExistenceCache>>, kind: Kind) -> Self {
         Self { presence, kind }
     }
 
-    /// Notes the names of an event. Gives what it means for releases, if it may mean something: an object that is no
-    /// part of one may have been one before.
-    pub(super) fn managed(&self, event: Event<Object>) -> Option<Event<Object>> {
-        self.note(&event);
+    /// Records an event. Returns what it means for releases: an object that does not belong to one may have done so
+    /// before, and counts as deleted.
+    pub(super) fn record(&self, event: Event<Object>) -> Option<Event<Object>> {
+        self.update(&event);
         match event {
             Event::InitApply(object) if !is_managed(&object) => None,
             Event::Apply(object) if !is_managed(&object) => Some(Event::Delete(object)),
@@ -35,7 +35,7 @@ impl Names {
         }
     }
 
-    fn note(&self, event: &Event<Object>) {
+    fn update(&self, event: &Event<Object>) {
         let Some(presence) = &self.presence else {
             return;
         };
@@ -59,7 +59,7 @@ impl Names {
     }
 }
 
-impl Drop for Names {
+impl Drop for PresenceRecorder {
     fn drop(&mut self) {
         if let Some(presence) = &self.presence {
             presence.drop_kind(&self.kind.api_version, &self.kind.kind);
@@ -68,7 +68,10 @@ impl Drop for Names {
 }
 
 fn is_managed(object: &Object) -> bool {
-    object.labels().get(MANAGED).is_some_and(|by| by == HELM)
+    object
+        .labels()
+        .get(MANAGED_BY)
+        .is_some_and(|manager| manager == HELM)
 }
 
 #[cfg(test)]
@@ -77,23 +80,23 @@ mod tests {
 
     use super::*;
 
-    fn object(name: &str, by: Option<&str>) -> Object {
-        let labels = by.map(|by| json!({MANAGED: by}));
+    fn object(name: &str, manager: Option<&str>) -> Object {
+        let labels = manager.map(|manager| json!({MANAGED_BY: manager}));
         let metadata = json!({"namespace": "shop", "name": name, "labels": labels});
         serde_json::from_value(json!({"metadata": metadata})).unwrap()
     }
 
-    fn names() -> Names {
+    fn recorder() -> PresenceRecorder {
         let kind = Kind {
             api_version: "v1".to_owned(),
             kind: "ConfigMap".to_owned(),
         };
-        Names::new(Some(Arc::default()), kind)
+        PresenceRecorder::new(Some(Arc::default()), kind)
     }
 
-    /// What is passed on, in short.
-    fn told(event: Event<Object>) -> &'static str {
-        match names().managed(event) {
+    /// What is passed on.
+    fn recorded(event: Event<Object>) -> &'static str {
+        match recorder().record(event) {
             None => "nothing",
             Some(Event::Init | Event::InitApply(_) | Event::InitDone) => "listed",
             Some(Event::Apply(_)) => "applied",
@@ -102,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_of_a_release_is_gone_for_releases() {
+    fn objects_outside_of_releases_count_as_deleted() {
         let (ours, theirs) = (|| object("a", Some(HELM)), || object("a", Some("Me")));
-        assert_eq!(told(Event::InitApply(ours())), "listed");
-        assert_eq!(told(Event::InitApply(theirs())), "nothing");
-        assert_eq!(told(Event::Apply(ours())), "applied");
-        assert_eq!(told(Event::Apply(theirs())), "deleted");
-        assert_eq!(told(Event::Apply(object("a", None))), "deleted");
-        assert_eq!(told(Event::Delete(ours())), "deleted");
+        assert_eq!(recorded(Event::InitApply(ours())), "listed");
+        assert_eq!(recorded(Event::InitApply(theirs())), "nothing");
+        assert_eq!(recorded(Event::Apply(ours())), "applied");
+        assert_eq!(recorded(Event::Apply(theirs())), "deleted");
+        assert_eq!(recorded(Event::Apply(object("a", None))), "deleted");
+        assert_eq!(recorded(Event::Delete(ours())), "deleted");
     }
 }

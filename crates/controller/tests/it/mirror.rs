@@ -1,4 +1,4 @@
-//! Objects of KubeGems and TKEStack: mirrored as plugins, with their own words in their status.
+//! Objects of KubeGems and TKEStack are mirrored as plugins, and get a status in their own format.
 
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::runtime::wait::await_condition;
@@ -6,9 +6,9 @@ use kube::{Api, ResourceExt as _};
 use outrigger_api::compat::Foreign;
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, SOON};
+use crate::harness::{Harness, TIMEOUT};
 
-async fn harness() -> Harness {
+async fn compat_harness() -> Harness {
     Harness::with(|options| options.compat = true).await
 }
 
@@ -32,37 +32,37 @@ async fn change(harness: &Harness, kind: Foreign, name: &str, spec: Value) {
     api.patch(name, &parameters, &patch).await.unwrap();
 }
 
-/// Waits until the object is in a phase.
+/// Waits until the object has a phase.
 async fn until(harness: &Harness, kind: Foreign, name: &str, phase: &str) -> DynamicObject {
-    let is_there = |object: Option<&DynamicObject>| {
+    let has_phase = |object: Option<&DynamicObject>| {
         object.is_some_and(|object| object.data["status"]["phase"] == phase)
     };
-    let waited = await_condition(api(harness, kind), name, is_there);
-    let waited = tokio::time::timeout(SOON, waited).await;
-    let waited = waited.unwrap_or_else(|_| panic!("{name} does not become {phase}"));
-    waited.unwrap().unwrap()
+    let object = await_condition(api(harness, kind), name, has_phase);
+    let object = tokio::time::timeout(TIMEOUT, object).await;
+    let object = object.unwrap_or_else(|_| panic!("{name} does not become {phase}"));
+    object.unwrap().unwrap()
 }
 
-/// Removes the object and waits until its plugin and what that added are gone.
+/// Deletes the object and waits until its plugin is deleted and uninstalled.
 async fn remove(harness: &Harness, kind: Foreign, name: &str, plugin: &str) {
     let api = api(harness, kind);
     api.delete(name, &Default::default()).await.unwrap();
-    harness.until_gone(plugin).await;
-    assert!(harness.owned().await.is_empty());
+    harness.until_deleted(plugin).await;
+    assert!(harness.release_objects().await.is_empty());
 }
 
 #[tokio::test]
-async fn the_kubegems_plugin_of_the_seed_is_mirrored_and_gets_its_status() {
-    let harness = harness().await;
+async fn a_kubegems_plugin_is_mirrored_and_gets_its_status() {
+    let harness = compat_harness().await;
     let kind = Foreign::KubeGemsPlugin;
     let spec = json!({
         "enabled": true, "kind": "helm", "repo": harness.repo(), "name": "config", "version": "v1.0.0",
-        "values": {"text": "from the seed"},
+        "values": {"text": "from the plugin"},
     });
     create(&harness, kind, "component-a", spec).await;
     until(&harness, kind, "component-a", "Installed").await;
     let text = harness.text("component-a").await;
-    assert_eq!(text.as_deref(), Some("from the seed"));
+    assert_eq!(text.as_deref(), Some("from the plugin"));
     change(&harness, kind, "component-a", json!({"enabled": false})).await;
     until(&harness, kind, "component-a", "Removed").await;
     assert_eq!(harness.text("component-a").await, None);
@@ -71,8 +71,8 @@ async fn the_kubegems_plugin_of_the_seed_is_mirrored_and_gets_its_status() {
 }
 
 #[tokio::test]
-async fn a_kubegems_bundle_is_mirrored_changed_and_switched_off() {
-    let harness = harness().await;
+async fn a_kubegems_bundle_is_mirrored_changed_and_disabled() {
+    let harness = compat_harness().await;
     let kind = Foreign::KubeGemsBundle;
     let spec = json!({
         "kind": "helm", "url": harness.repo(), "chart": "config", "version": "1.0.0",
@@ -102,8 +102,8 @@ async fn a_kubegems_bundle_is_mirrored_changed_and_switched_off() {
 }
 
 #[tokio::test]
-async fn a_tkestack_app_is_mirrored_and_one_with_a_password_is_refused_in_its_status() {
-    let harness = harness().await;
+async fn a_tkestack_app_is_mirrored_and_one_with_a_password_is_rejected() {
+    let harness = compat_harness().await;
     let kind = Foreign::TkestackApp;
     let spec = |chart: Value| {
         json!({

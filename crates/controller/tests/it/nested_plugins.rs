@@ -1,4 +1,4 @@
-//! Plugins that render plugins, to any depth.
+//! Charts that render plugins, which form trees of plugins.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,8 @@ spec:
 {{- end }}
 ";
 
-/// A plugin whose chart has plugins: three levels, two leaves, one of which depends on the other.
-async fn tree(harness: &Harness) {
+/// Creates a tree of three levels with two leaves, one of which depends on the other.
+async fn create_tree(harness: &Harness) {
     charts::write(
         harness.charts.path(),
         "bundle",
@@ -41,10 +41,10 @@ async fn tree(harness: &Harness) {
 }
 
 #[tokio::test]
-async fn a_tree_of_depth_three_becomes_ready_from_the_leaves_and_is_summed_up() {
-    // One worker: nobody may keep its place while it waits for its children.
-    let harness = Harness::with(|options| options.parallel = 1).await;
-    tree(&harness).await;
+async fn a_tree_becomes_ready_from_the_leaves_and_counts_its_children() {
+    // With one slot, a parent that waits for its children must not occupy it.
+    let harness = Harness::with(|options| options.max_concurrent_reconciles = 1).await;
+    create_tree(&harness).await;
     let outer = harness.until_ready("outer").await;
     let inner = harness.get("inner").await;
     assert_eq!(inner.phase(), Phase::Ready);
@@ -55,16 +55,16 @@ async fn a_tree_of_depth_three_becomes_ready_from_the_leaves_and_is_summed_up() 
 
     harness.delete("outer").await;
     for name in ["outer", "inner", "leaf-one", "leaf-two"] {
-        harness.until_gone(name).await;
+        harness.until_deleted(name).await;
     }
-    assert_eq!(harness.owned().await, [""; 0]);
+    assert_eq!(harness.release_objects().await, [""; 0]);
     harness.close().await;
 }
 
 #[tokio::test]
-async fn a_child_that_breaks_degrades_all_above_it() {
+async fn an_unhealthy_child_degrades_its_ancestors() {
     let harness = Harness::new().await;
-    tree(&harness).await;
+    create_tree(&harness).await;
     harness.until_ready("outer").await;
     let deployments = harness.objects("apps/v1", "Deployment");
     let patch = json!({"spec": {"template": {"metadata": {"annotations": {"outrigger.dev/simulate": "never-ready"}}}}});
@@ -80,7 +80,7 @@ async fn a_child_that_breaks_degrades_all_above_it() {
 }
 
 #[tokio::test]
-async fn a_child_that_is_no_longer_rendered_goes() {
+async fn a_child_that_is_no_longer_rendered_is_deleted() {
     let harness = Harness::new().await;
     charts::write(
         harness.charts.path(),
@@ -101,7 +101,7 @@ async fn a_child_that_is_no_longer_rendered_goes() {
     harness
         .patch("all", json!({"spec": children(&["one"])}))
         .await;
-    harness.until_gone("two").await;
+    harness.until_deleted("two").await;
     let all = harness.until_ready("all").await;
     assert_eq!(all.status.unwrap().inventory.len(), 1);
     assert_eq!(

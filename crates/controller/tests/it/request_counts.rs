@@ -1,4 +1,4 @@
-//! What it costs: an installation has few requests, a look that finds nothing new has none.
+//! The number of requests: few per installation, none for a reconcile without changes.
 
 use outrigger_testing::embedded_api::charts;
 use serde_json::json;
@@ -33,16 +33,16 @@ async fn an_installation_of_ten_objects_makes_few_requests() {
         .iter()
         .filter(|request| request.starts_with("GET"))
         .count();
-    // Ten objects, two records, finalizer and one status, or two if the machine is very slow.
+    // Ten objects, two writes of the record, the finalizer, and one status, or two if the node is very slow.
     assert!((14..=15).contains(&writes), "{requests:#?}");
-    // Names of objects are known from the watch: what is not there need not be asked for. Nobody watches Secrets, so
-    // the records are listed.
+    // The watch knows which ConfigMaps exist, so missing ones are not read. Secrets are not watched, so the release
+    // records are listed.
     assert_eq!(reads, 1, "{requests:#?}");
     harness.close().await;
 }
 
 #[tokio::test]
-async fn where_secrets_are_watched_an_installation_reads_nothing() {
+async fn an_installation_reads_nothing_if_secrets_are_watched() {
     let harness = Harness::new().await;
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}}\n";
     charts::write(
@@ -63,14 +63,14 @@ async fn where_secrets_are_watched_an_installation_reads_nothing() {
 }
 
 #[tokio::test]
-async fn a_removal_asks_for_the_records_and_is_done_once() {
+async fn a_removal_reads_the_release_record_once() {
     let harness = Harness::new().await;
     harness.create("first", "config", json!({})).await;
     harness.until_ready("first").await;
     harness.connection.take_requests();
     harness.delete("first").await;
-    harness.until_gone("first").await;
-    // What is installed after it would come after a second removal.
+    harness.until_deleted("first").await;
+    // Would be installed after a second removal, if there was one.
     harness.create("last", "config", json!({})).await;
     harness.until_ready("last").await;
     let requests = harness.connection.take_requests();
@@ -84,13 +84,13 @@ async fn a_removal_asks_for_the_records_and_is_done_once() {
     assert_eq!(count(&format!("PATCH {plugin}")), 1, "{requests:#?}");
     let record = "/api/v1/namespaces/default/secrets/sh.helm.release.v1.first.v1";
     assert_eq!(count(&format!("GET {record}")), 1, "{requests:#?}");
-    // No kinds went with it.
+    // No CustomResourceDefinition was removed, so the kinds are not discovered again.
     assert_eq!(count("GET /version"), 0, "{requests:#?}");
     harness.close().await;
 }
 
 #[tokio::test]
-async fn a_look_that_finds_nothing_new_asks_and_writes_nothing() {
+async fn a_reconcile_without_changes_makes_no_requests() {
     let harness = Harness::new().await;
     for name in ["one", "two", "three"] {
         harness.create(name, "web", json!({})).await;
@@ -108,7 +108,7 @@ async fn a_look_that_finds_nothing_new_asks_and_writes_nothing() {
             )
             .await;
     }
-    // A fourth one is installed after all looks at the others.
+    // Installed after the others are reconciled.
     harness.create("last", "config", json!({})).await;
     harness.until_ready("last").await;
     let requests = harness.connection.take_requests();
@@ -125,7 +125,7 @@ async fn a_look_that_finds_nothing_new_asks_and_writes_nothing() {
 }
 
 #[tokio::test]
-async fn a_start_over_ready_plugins_writes_nothing() {
+async fn a_restart_writes_nothing_for_ready_plugins() {
     let mut harness = Harness::new().await;
     harness.create("base", "web", json!({})).await;
     harness
@@ -141,7 +141,7 @@ async fn a_start_over_ready_plugins_writes_nothing() {
         .await;
     harness.until_ready("last").await;
     let requests = harness.connection.take_requests();
-    // The record of the last one is posted to all Secrets.
+    // The record of the last one is created in the collection of Secrets.
     let is_last = |request: &str| request.contains("last") || request.ends_with("/secrets");
     let others = writes(&requests)
         .into_iter()

@@ -1,7 +1,7 @@
-//! Who leads when several controllers run? The holder of a Lease, as long as it renews it.
+//! Leader election by a Lease: of several controllers only the holder works, as long as it renews the Lease.
 //!
-//! [`judge`] is pure. Times of other machines are not compared with ours: a lease has run out when we saw no change of it
-//! for as long as it lasts.
+//! Timestamps of other nodes are not compared with the local clock: a lease has expired when it has not changed for its
+//! duration, measured locally.
 
 use std::time::{Duration, Instant};
 
@@ -11,17 +11,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 
-/// How leadership is held.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub namespace: String,
+    /// The name of the Lease.
     pub name: String,
-    /// Who we are, different for each process.
+    /// Identifies this process; must be unique.
     pub identity: String,
-    /// How long a leader that says nothing stays the leader.
-    pub lasts: Duration,
-    /// How often a leader renews, and others look.
-    pub every: Duration,
+    /// How long a leader that does not renew the lease remains the leader.
+    pub lease_duration: Duration,
+    /// How often the leader renews, and the others try to acquire.
+    pub retry_period: Duration,
 }
 
 impl Options {
@@ -30,106 +30,102 @@ impl Options {
             namespace: namespace.into(),
             name: "outrigger-controller".to_owned(),
             identity: identity.into(),
-            lasts: Duration::from_secs(15),
-            every: Duration::from_secs(2),
+            lease_duration: Duration::from_secs(15),
+            retry_period: Duration::from_secs(2),
         }
     }
 }
 
-/// What to do about a lease.
-#[derive(Debug, PartialEq, Eq)]
-enum Verdict {
-    /// It is ours, or nobody's.
-    Take,
-    /// Somebody else leads.
-    Leave,
-}
-
-/// When a state of the lease was seen first.
+/// The last observed version of the lease, and when it was first observed.
 #[derive(Debug, Clone, Default)]
-struct Sighting {
-    version: Option<String>,
+struct LeaseObservation {
+    resource_version: Option<String>,
     since: Option<Instant>,
 }
 
-impl Sighting {
-    fn see(&mut self, lease: Option<&Lease>, now: Instant) {
+impl LeaseObservation {
+    fn update(&mut self, lease: Option<&Lease>, now: Instant) {
         let version = lease.and_then(|lease| lease.metadata.resource_version.clone());
-        if self.since.is_none() || version != self.version {
-            self.version = version;
+        if self.since.is_none() || version != self.resource_version {
+            self.resource_version = version;
             self.since = Some(now);
         }
     }
 }
 
-fn judge(lease: Option<&Lease>, seen: &Sighting, identity: &str, now: Instant) -> Verdict {
+/// Whether the lease is ours, free, or expired.
+fn can_acquire(
+    lease: Option<&Lease>,
+    observation: &LeaseObservation,
+    identity: &str,
+    now: Instant,
+) -> bool {
     let spec = lease.and_then(|lease| lease.spec.as_ref());
     let holder = spec.and_then(|spec| spec.holder_identity.as_deref());
     let Some(holder) = holder.filter(|holder| !holder.is_empty() && *holder != identity) else {
-        return Verdict::Take;
+        return true;
     };
     let seconds = spec
         .and_then(|spec| spec.lease_duration_seconds)
         .unwrap_or(15);
-    let lasts = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
-    match seen.since {
-        Some(since) if now.duration_since(since) > lasts => {
-            tracing::info!(holder, "the lease ran out");
-            Verdict::Take
-        }
-        _ => Verdict::Leave,
+    let duration = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+    let is_expired = observation
+        .since
+        .is_some_and(|since| now.duration_since(since) > duration);
+    if is_expired {
+        tracing::info!(holder, "lease expired");
     }
+    is_expired
 }
 
-/// Our hold on the lease.
 #[derive(Debug)]
-pub(crate) struct Hold {
+pub(crate) struct LeaderElector {
     api: Api<Lease>,
     options: Options,
-    seen: Sighting,
+    observation: LeaseObservation,
     now: fn() -> Timestamp,
 }
 
-impl Hold {
+impl LeaderElector {
     pub(crate) fn new(client: Client, options: Options, now: fn() -> Timestamp) -> Self {
         Self {
             api: Api::namespaced(client, &options.namespace),
             options,
-            seen: Sighting::default(),
+            observation: LeaseObservation::default(),
             now,
         }
     }
 
-    /// Waits until we lead.
+    /// Returns when this process has become the leader.
     pub(crate) async fn acquire(&mut self) {
         loop {
-            match self.try_take().await {
+            match self.try_acquire_or_renew().await {
                 Ok(true) => return,
                 Ok(false) => {}
-                Err(error) => tracing::info!(%error, "the lease cannot be had"),
+                Err(error) => tracing::info!(%error, "failed to acquire lease"),
             }
-            tokio::time::sleep(self.options.every).await;
+            tokio::time::sleep(self.options.retry_period).await;
         }
     }
 
-    /// Renews until somebody else leads, or the server was away for too long.
-    pub(crate) async fn keep(&mut self) {
-        let mut renewed = Instant::now();
+    /// Renews the lease. Returns when another process leads, or the lease could not be renewed in time.
+    pub(crate) async fn renew(&mut self) {
+        let mut renewed_at = Instant::now();
         loop {
-            tokio::time::sleep(self.options.every).await;
-            match self.try_take().await {
-                Ok(true) => renewed = Instant::now(),
+            tokio::time::sleep(self.options.retry_period).await;
+            match self.try_acquire_or_renew().await {
+                Ok(true) => renewed_at = Instant::now(),
                 Ok(false) => return,
-                Err(error) => tracing::info!(%error, "the lease was not renewed"),
+                Err(error) => tracing::info!(%error, "failed to renew lease"),
             }
-            // Others take over after `lasts`; we are to be out by then.
-            if renewed.elapsed() + self.options.every > self.options.lasts {
+            // Others may acquire it after `lease_duration`; stop before that.
+            if renewed_at.elapsed() + self.options.retry_period > self.options.lease_duration {
                 return;
             }
         }
     }
 
-    /// Lets others take over at once.
+    /// Gives up the lease, so that another process can acquire it at once.
     pub(crate) async fn release(&self) {
         let Ok(Some(mut lease)) = self.api.get_opt(&self.options.name).await else {
             return;
@@ -147,21 +143,23 @@ impl Hold {
             .replace(&self.options.name, &PostParams::default(), &lease)
             .await;
         if let Err(error) = result {
-            tracing::debug!(%error, "the lease was not given back");
+            tracing::debug!(%error, "failed to release lease");
         }
     }
 
-    async fn try_take(&mut self) -> Result<bool, kube::Error> {
+    /// Returns whether this process is the leader now.
+    async fn try_acquire_or_renew(&mut self) -> Result<bool, kube::Error> {
         let lease = self.api.get_opt(&self.options.name).await?;
         let now = Instant::now();
-        self.seen.see(lease.as_ref(), now);
-        if judge(lease.as_ref(), &self.seen, &self.options.identity, now) == Verdict::Leave {
+        self.observation.update(lease.as_ref(), now);
+        let identity = &self.options.identity;
+        if !can_acquire(lease.as_ref(), &self.observation, identity, now) {
             return Ok(false);
         }
         let parameters = PostParams::default();
         let result = match lease {
             None => {
-                let lease = self.renewed(Lease {
+                let lease = self.held(Lease {
                     metadata: ObjectMeta {
                         name: Some(self.options.name.clone()),
                         ..ObjectMeta::default()
@@ -171,7 +169,7 @@ impl Hold {
                 self.api.create(&parameters, &lease).await
             }
             Some(lease) => {
-                let lease = self.renewed(lease);
+                let lease = self.held(lease);
                 self.api
                     .replace(&self.options.name, &parameters, &lease)
                     .await
@@ -179,16 +177,17 @@ impl Hold {
         };
         match result {
             Ok(lease) => {
-                self.seen.see(Some(&lease), now);
+                self.observation.update(Some(&lease), now);
                 Ok(true)
             }
-            // Somebody was faster.
+            // Another process was faster.
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    fn renewed(&self, mut lease: Lease) -> Lease {
+    /// The lease with this process as its holder, renewed now.
+    fn held(&self, mut lease: Lease) -> Lease {
         let now = MicroTime((self.now)());
         let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
         if spec.holder_identity.as_deref() != Some(&self.options.identity) {
@@ -196,7 +195,7 @@ impl Hold {
             spec.lease_transitions = Some(spec.lease_transitions.unwrap_or(0) + 1);
         }
         spec.holder_identity = Some(self.options.identity.clone());
-        let seconds = self.options.lasts.as_secs().max(1);
+        let seconds = self.options.lease_duration.as_secs().max(1);
         spec.lease_duration_seconds = Some(i32::try_from(seconds).unwrap_or(i32::MAX));
         spec.renew_time = Some(now);
         lease
@@ -222,23 +221,20 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_taken_if_it_is_ours_or_nobodys_or_has_not_changed_for_long() {
+    fn a_lease_can_be_acquired_if_it_is_ours_free_or_expired() {
         let start = Instant::now();
-        let mut seen = Sighting::default();
-        assert_eq!(judge(None, &seen, "me", start), Verdict::Take);
-        assert_eq!(
-            judge(Some(&lease(Some("me"))), &seen, "me", start),
-            Verdict::Take
-        );
-        assert_eq!(judge(Some(&lease(None)), &seen, "me", start), Verdict::Take);
+        let mut observation = LeaseObservation::default();
+        for lease in [None, Some(lease(Some("me"))), Some(lease(None))] {
+            assert!(can_acquire(lease.as_ref(), &observation, "me", start));
+        }
         let other = lease(Some("other"));
-        seen.see(Some(&other), start);
-        assert_eq!(judge(Some(&other), &seen, "me", start), Verdict::Leave);
+        observation.update(Some(&other), start);
+        assert!(!can_acquire(Some(&other), &observation, "me", start));
         let later = start + Duration::from_secs(11);
-        assert_eq!(judge(Some(&other), &seen, "me", later), Verdict::Take);
+        assert!(can_acquire(Some(&other), &observation, "me", later));
         let mut renewed = other;
         renewed.metadata.resource_version = Some("2".to_owned());
-        seen.see(Some(&renewed), later);
-        assert_eq!(judge(Some(&renewed), &seen, "me", later), Verdict::Leave);
+        observation.update(Some(&renewed), later);
+        assert!(!can_acquire(Some(&renewed), &observation, "me", later));
     }
 }

@@ -1,16 +1,13 @@
-//! Other clusters, other accounts, other systems' objects, other leaders.
-
-use std::time::Duration;
+//! Target clusters and service accounts.
 
 use kube::Client;
 use kube::api::PostParams;
 use outrigger_apiserver::transport::{Listener, write_kubeconfig};
-use outrigger_controller::lease;
 use serde_json::json;
 
-use crate::harness::{Harness, objects, open};
+use crate::harness::{Harness, objects, start_server};
 
-async fn secret(harness: &Harness, name: &str, kubeconfig: &str) {
+async fn create_secret(harness: &Harness, name: &str, kubeconfig: &str) {
     let secret = serde_json::from_value(json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
         "stringData": {"kubeconfig": kubeconfig},
@@ -24,54 +21,54 @@ async fn secret(harness: &Harness, name: &str, kubeconfig: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plugin_goes_to_the_cluster_of_its_kubeconfig() {
+async fn a_plugin_is_installed_in_the_cluster_of_its_kubeconfig() {
     let harness = Harness::new().await;
-    let far = open().await;
+    let remote = start_server().await;
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), false)
         .await
         .unwrap();
     let address = listener.address();
-    far.serve(listener).unwrap();
+    remote.serve(listener).unwrap();
     let path = harness.charts.path().join("kubeconfig");
-    write_kubeconfig(&path, address, far.credentials()).unwrap();
+    write_kubeconfig(&path, address, remote.credentials()).unwrap();
     let kubeconfig = fs_err::read_to_string(&path).unwrap();
 
     harness
-        .create("web", "web", json!({"cluster": {"secretName": "far"}}))
+        .create("web", "web", json!({"cluster": {"secretName": "remote"}}))
         .await;
     let message = harness.until_reason("web", "ClusterMissing").await;
-    assert!(message.contains("Secret default/far"), "{message}");
-    secret(&harness, "far", &kubeconfig).await;
+    assert!(message.contains("Secret default/remote"), "{message}");
+    create_secret(&harness, "remote", &kubeconfig).await;
     harness.until_ready("web").await;
-    let there = Client::new(far.service(), "default");
-    let deployment = objects(&there, "apps/v1", "Deployment")
+    let client = Client::new(remote.service(), "default");
+    let deployment = objects(&client, "apps/v1", "Deployment")
         .get_opt("web")
         .await
         .unwrap();
     assert!(deployment.is_some());
     assert_eq!(harness.text("web").await, None);
 
-    // The Secret is gone, and with it the way: the plugin can still go.
+    // Without the Secret the cluster is unreachable, but the plugin can be removed.
     harness
         .objects("v1", "Secret")
-        .delete("far", &Default::default())
+        .delete("remote", &Default::default())
         .await
         .unwrap();
     harness.delete("web").await;
-    harness.until_gone("web").await;
+    harness.until_deleted("web").await;
     let note = harness.until_event("web", "Orphaned").await;
     assert!(note.contains("Deployment default/web"), "{note}");
     harness.close().await;
-    far.close().await;
+    remote.close().await;
 }
 
 #[tokio::test]
-async fn a_kubeconfig_that_would_run_programs_is_refused() {
+async fn a_kubeconfig_that_would_run_programs_is_rejected() {
     let harness = Harness::new().await;
     let evil = "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: https://127.0.0.1:1}}]\n\
         users: [{name: a, user: {exec: {command: evil, apiVersion: v1}}}]\n\
         contexts: [{name: a, context: {cluster: a, user: a}}]\ncurrent-context: a\n";
-    secret(&harness, "evil", evil).await;
+    create_secret(&harness, "evil", evil).await;
     harness
         .create("web", "web", json!({"cluster": {"secretName": "evil"}}))
         .await;
@@ -81,7 +78,7 @@ async fn a_kubeconfig_that_would_run_programs_is_refused() {
 }
 
 #[tokio::test]
-async fn a_service_account_without_rights_can_do_nothing_and_with_rights_can() {
+async fn the_permissions_of_the_service_account_apply() {
     let harness = Harness::new().await;
     let account = serde_json::from_value(json!({
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "limited"},
@@ -126,35 +123,5 @@ async fn a_service_account_without_rights_can_do_nothing_and_with_rights_can() {
         .unwrap();
     harness.until_ready("config").await;
     assert_eq!(harness.text("config").await.as_deref(), Some("hello"));
-    harness.close().await;
-}
-
-fn leader(identity: &str) -> lease::Options {
-    lease::Options {
-        lasts: Duration::from_secs(1),
-        every: Duration::from_millis(50),
-        ..lease::Options::new("default", identity)
-    }
-}
-
-#[tokio::test]
-async fn of_two_controllers_one_works_and_the_other_takes_over() {
-    let mut harness = Harness::with(|options| options.lease = Some(leader("one"))).await;
-    harness.create("first", "config", json!({})).await;
-    harness.until_ready("first").await;
-    let leases = harness.objects("coordination.k8s.io/v1", "Lease");
-    let holder = async || {
-        let lease = leases.get("outrigger-controller").await.unwrap();
-        lease.data["spec"]["holderIdentity"]
-            .as_str()
-            .map(str::to_owned)
-    };
-    assert_eq!(holder().await.as_deref(), Some("one"));
-    let first = harness.detach();
-    harness.start(|options| options.lease = Some(leader("two")));
-    first.stop().await;
-    harness.create("second", "config", json!({})).await;
-    harness.until_ready("second").await;
-    assert_eq!(holder().await.as_deref(), Some("two"));
     harness.close().await;
 }

@@ -1,4 +1,4 @@
-//! From what a plugin is made of to the objects that it should have.
+//! Renders the fetched chart, or parses the manifests, into the desired release.
 
 use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_chart::manifest::hook::Event;
@@ -6,42 +6,40 @@ use outrigger_release::{ChartSummary, Desired, History, RenderOptions};
 use outrigger_repository::Manifests;
 use serde_json::Value;
 
-use super::{crds, not_rendered, release_id};
-use crate::conditions::RENDERED;
-use crate::decide::Obstacle;
+use super::{crds, release_id};
+use crate::conditions::{Cause, RENDERED};
+use crate::error::ReconcileError;
 use crate::file_overrides;
-use crate::observe::Wanted;
-use crate::sources::Material;
-use crate::trouble::Trouble;
+use crate::observe::ResolvedInputs;
+use crate::sources::SourceContent;
 
-/// What a release was and what it should be.
-pub(super) struct Made {
+/// The history of a release, and its desired state.
+pub(super) struct Rendered {
     pub(super) past: History,
     pub(super) desired: Desired,
 }
 
-/// Renders the chart, or reads the manifests.
-pub(super) async fn desired(
+pub(super) async fn render(
     controller: &crate::Options,
     plugin: &Plugin,
-    wanted: &Wanted,
-) -> Result<Made, Trouble> {
-    let cluster = &wanted.target.cluster;
+    inputs: &ResolvedInputs,
+) -> Result<Rendered, ReconcileError> {
+    let cluster = &inputs.target.cluster;
     let past = outrigger_release::load_history_cached(cluster, &release_id(plugin)).await;
-    let past = past.map_err(|error| not_rendered(&error))?;
-    let mut desired = match &wanted.material {
-        Material::Chart(fetched) => {
-            let chart = file_overrides::put(&fetched.chart, &plugin.spec.file_overrides)?;
+    let past = past.map_err(|error| render_failed(&error))?;
+    let mut desired = match &inputs.content {
+        SourceContent::Chart(fetched) => {
+            let chart = file_overrides::apply(&fetched.chart, &plugin.spec.file_overrides)?;
             let rendering = RenderOptions {
                 crds: crds(plugin),
-                image_registry: wanted.image_registry.clone(),
+                image_registry: inputs.image_registry.clone(),
                 now: controller.now,
             };
-            let values = &wanted.values.0;
+            let values = &inputs.values.0;
             outrigger_release::render(cluster, &past, &chart, values, &rendering).await
         }
-        Material::Manifests(files) => {
-            let objects = objects(plugin, files.as_ref())?;
+        SourceContent::Manifests(files) => {
+            let objects = parse_manifests(plugin, files.as_ref())?;
             let title = ChartSummary {
                 name: plugin.chart_name().to_owned(),
                 version: plugin
@@ -54,17 +52,22 @@ pub(super) async fn desired(
             outrigger_release::from_manifests(cluster, &past, title, objects).await
         }
     }
-    .map_err(|error| not_rendered(&error))?;
-    if let (Material::Manifests(_), Some(registry)) = (&wanted.material, &wanted.image_registry) {
+    .map_err(|error| render_failed(&error))?;
+    if let (SourceContent::Manifests(_), Some(registry)) = (&inputs.content, &inputs.image_registry)
+    {
         let relocated = desired.relocate_images(registry);
-        relocated.map_err(|error| not_rendered(&error))?;
+        relocated.map_err(|error| render_failed(&error))?;
     }
-    refuse_hooks(plugin, &desired)?;
-    Ok(Made { past, desired })
+    reject_hooks(plugin, &desired)?;
+    Ok(Rendered { past, desired })
 }
 
-/// Plugins of kind `template` have no hooks; they are not left out in silence.
-fn refuse_hooks(plugin: &Plugin, desired: &Desired) -> Result<(), Trouble> {
+fn render_failed(error: &outrigger_release::Error) -> ReconcileError {
+    ReconcileError::from_release(RENDERED, "RenderFailed", error)
+}
+
+/// Plugins of kind `template` cannot run hooks. A chart that has some is rejected, not installed without them.
+fn reject_hooks(plugin: &Plugin, desired: &Desired) -> Result<(), ReconcileError> {
     if plugin.spec.kind != PluginKind::Template {
         return Ok(());
     }
@@ -78,7 +81,7 @@ fn refuse_hooks(plugin: &Plugin, desired: &Desired) -> Result<(), Trouble> {
     if names.is_empty() {
         return Ok(());
     }
-    Err(Trouble::Refuse(Obstacle::new(
+    Err(ReconcileError::Rejected(Cause::new(
         "HooksRefused",
         format!(
             "plugins of kind template cannot have hooks, but the chart has {}; use kind helm",
@@ -87,28 +90,28 @@ fn refuse_hooks(plugin: &Plugin, desired: &Desired) -> Result<(), Trouble> {
     )))
 }
 
-/// The objects of the files, then those of the plugin itself.
-fn objects(plugin: &Plugin, files: Option<&Manifests>) -> Result<Vec<Value>, Trouble> {
+/// The objects of the files, then those in the spec.
+fn parse_manifests(
+    plugin: &Plugin,
+    files: Option<&Manifests>,
+) -> Result<Vec<Value>, ReconcileError> {
     let mut objects = Vec::new();
     for file in files.iter().flat_map(|files| &files.files) {
         for document in outrigger_goyaml::documents(&file.data) {
-            let value = document
-                .map_err(|error| error.to_string())
-                .and_then(|text| {
-                    outrigger_goyaml::parse_json(&text).map_err(|error| error.to_string())
-                })
-                .map_err(|why| bad_manifest(&file.name, &why))?;
-            add(&mut objects, value);
+            let text = document.map_err(|error| invalid_manifest(&file.name, &error))?;
+            let value = outrigger_goyaml::parse_json(&text)
+                .map_err(|error| invalid_manifest(&file.name, &error))?;
+            push_objects(&mut objects, value);
         }
     }
     for object in &plugin.spec.resources {
-        add(&mut objects, object.clone());
+        push_objects(&mut objects, object.clone());
     }
     Ok(objects)
 }
 
-/// A list stands for its items; an empty document for nothing.
-fn add(objects: &mut Vec<Value>, value: Value) {
+/// Adds an object, or the items of a list. Skips empty documents.
+fn push_objects(objects: &mut Vec<Value>, value: Value) {
     let is_list = value["kind"]
         .as_str()
         .is_some_and(|kind| kind.ends_with("List"));
@@ -123,10 +126,10 @@ fn add(objects: &mut Vec<Value>, value: Value) {
     }
 }
 
-fn bad_manifest(file: &str, why: &str) -> Trouble {
-    Trouble::Failed {
+fn invalid_manifest(file: &str, error: &dyn std::error::Error) -> ReconcileError {
+    ReconcileError::Failed {
         condition: RENDERED,
-        obstacle: Obstacle::new("BadManifest", format!("{file} cannot be read: {why}")),
+        cause: Cause::new("BadManifest", format!("failed to parse {file}: {error}")),
     }
 }
 
@@ -139,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_come_before_inline_objects_and_lists_are_opened() {
+    fn files_come_before_inline_resources_and_lists_are_flattened() {
         let plugin = Plugin::new(
             "a",
             PluginSpec {
@@ -153,7 +156,7 @@ mod tests {
             files: vec![File::new("a.yaml", text.as_bytes())],
             digest: String::new(),
         };
-        let objects = objects(&plugin, Some(&files)).unwrap();
+        let objects = parse_manifests(&plugin, Some(&files)).unwrap();
         let kinds: Vec<&str> = objects
             .iter()
             .filter_map(|object| object["kind"].as_str())

@@ -1,4 +1,4 @@
-//! What repositories have, in their status.
+//! The status of Repositories lists their charts.
 
 use std::time::Duration;
 
@@ -32,22 +32,22 @@ fn ready(repository: &Repository) -> Option<&Condition> {
     conditions.iter().find(|known| known.kind == "Ready")
 }
 
-/// Waits until the condition Ready has this reason, for the spec that it has now.
+/// Waits until the condition Ready has a reason for the current generation.
 async fn until(harness: &Harness, name: &str, reason: &str) -> Repository {
-    let is_told = |repository: Option<&Repository>| {
+    let is_met = |repository: Option<&Repository>| {
         let generation = repository.and_then(|known| known.metadata.generation);
         let ready = repository.and_then(ready);
         ready.is_some_and(|ready| ready.reason == reason && ready.observed_generation == generation)
     };
-    let told = await_condition(repositories(harness), name, is_told);
-    let told = tokio::time::timeout(Duration::from_secs(20), told).await;
-    told.unwrap_or_else(|_| panic!("{name} does not become {reason}"))
+    let met = await_condition(repositories(harness), name, is_met);
+    let met = tokio::time::timeout(Duration::from_secs(20), met).await;
+    met.unwrap_or_else(|_| panic!("{name} does not become {reason}"))
         .unwrap()
         .unwrap()
 }
 
 #[tokio::test]
-async fn a_repository_tells_its_charts_and_their_versions() {
+async fn the_status_lists_charts_and_versions() {
     let harness = Harness::new().await;
     let folder = tempfile::tempdir().unwrap();
     let config = [("config.yaml", charts::CONFIG_MAP)];
@@ -62,11 +62,11 @@ async fn a_repository_tells_its_charts_and_their_versions() {
     }
     create(
         &harness,
-        "shelf",
+        "charts",
         format!("file://{}", folder.path().display()),
     )
     .await;
-    let status = until(&harness, "shelf", "Read").await.status.unwrap();
+    let status = until(&harness, "charts", "Read").await.status.unwrap();
     assert_eq!(status.chart_count, 2);
     let charts: Vec<(&str, Vec<&str>)> = status
         .charts
@@ -85,33 +85,33 @@ async fn a_repository_tells_its_charts_and_their_versions() {
 }
 
 #[tokio::test]
-async fn a_repository_that_is_not_there_says_so_and_recovers_when_it_is_put_right() {
+async fn an_unreadable_repository_is_reported_and_recovers_when_its_url_is_fixed() {
     let harness = Harness::new().await;
     let missing = harness.charts.path().join("nowhere");
-    create(&harness, "shelf", format!("file://{}", missing.display())).await;
-    let told = until(&harness, "shelf", "Unreadable").await;
-    let message = &ready(&told).unwrap().message;
+    create(&harness, "charts", format!("file://{}", missing.display())).await;
+    let repository = until(&harness, "charts", "Unreadable").await;
+    let message = &ready(&repository).unwrap().message;
     assert!(message.contains("nowhere"), "{message}");
     let patch = json!({"spec": {"url": harness.repo()}});
     let parameters = PatchParams::default();
     let patch = Patch::Merge(&patch);
     let api = repositories(&harness);
-    api.patch("shelf", &parameters, &patch).await.unwrap();
-    until(&harness, "shelf", "Read").await;
+    api.patch("charts", &parameters, &patch).await.unwrap();
+    until(&harness, "charts", "Read").await;
     harness.close().await;
 }
 
 #[tokio::test]
-async fn a_missing_secret_of_a_repository_is_named() {
+async fn a_missing_credentials_secret_is_reported() {
     let harness = Harness::new().await;
-    create(&harness, "shelf", harness.repo()).await;
+    create(&harness, "charts", harness.repo()).await;
     let reference = json!({"spec": {"secretRef": {"name": "login", "namespace": "default"}}});
     let patch = Patch::Merge(&reference);
     let api = repositories(&harness);
     let parameters = PatchParams::default();
-    api.patch("shelf", &parameters, &patch).await.unwrap();
-    let told = until(&harness, "shelf", "CredentialsMissing").await;
-    let message = &ready(&told).unwrap().message;
+    api.patch("charts", &parameters, &patch).await.unwrap();
+    let repository = until(&harness, "charts", "CredentialsMissing").await;
+    let message = &ready(&repository).unwrap().message;
     assert!(message.contains("default/login"), "{message}");
     harness.close().await;
 }

@@ -1,4 +1,4 @@
-//! The controller is killed at each of its writes, and another one goes on.
+//! The controller is killed at each of its writes, and another one resumes.
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
@@ -9,32 +9,31 @@ use serde_json::{Value, json};
 
 use crate::harness::Harness;
 
-/// Kills the controller as it begins to write once more than it may, or when it has nothing left to do. True if it was
-/// in the middle of something.
+/// Kills the controller at its first failed write, or when the plugin is reconciled. Returns whether a write failed.
 async fn kill(harness: &mut Harness) -> bool {
-    let is_settled = |plugin: Option<&Plugin>| {
+    let is_reconciled = |plugin: Option<&Plugin>| {
         plugin.is_none_or(|plugin| {
             plugin.is_observed() && matches!(plugin.phase(), Phase::Ready | Phase::Disabled)
         })
     };
-    let was_busy = tokio::select! {
+    let was_interrupted = tokio::select! {
         () = harness.connection.fault_hit() => true,
-        settled = await_condition(harness.plugins(), "web", is_settled) => {
-            settled.unwrap();
+        reconciled = await_condition(harness.plugins(), "web", is_reconciled) => {
+            reconciled.unwrap();
             false
         }
     };
     harness.kill();
-    was_busy
+    was_interrupted
 }
 
-/// The next controller, which may write as it likes.
-fn go_on(harness: &mut Harness) {
+/// Starts the next controller, without faults.
+fn restart(harness: &mut Harness) {
     harness.connection.inject(Fault::None);
     harness.start(|_| {});
 }
 
-/// The states of all records, in order.
+/// The statuses of all release records, in order.
 async fn records(harness: &Harness) -> Vec<String> {
     let secrets = harness.objects("v1", "Secret");
     let list = secrets.list(&Default::default()).await.unwrap();
@@ -43,15 +42,15 @@ async fn records(harness: &Harness) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_a_killed_one_began_is_brought_to_an_end() {
+async fn interrupted_operations_are_resumed() {
     let mut harness = Harness::new().await;
     for writes in 0.. {
         harness
             .connection
             .inject(Fault::FailWrites { after: writes });
         harness.create("web", "web", json!({})).await;
-        let mut was_busy = kill(&mut harness).await;
-        go_on(&mut harness);
+        let mut was_interrupted = kill(&mut harness).await;
+        restart(&mut harness);
         harness.until_ready("web").await;
         assert_eq!(records(&harness).await, ["deployed"], "{writes} writes");
         harness
@@ -59,8 +58,8 @@ async fn what_a_killed_one_began_is_brought_to_an_end() {
             .inject(Fault::FailWrites { after: writes });
         let other = json!({"spec": {"values": {"text": "other"}}});
         harness.patch("web", other).await;
-        was_busy |= kill(&mut harness).await;
-        go_on(&mut harness);
+        was_interrupted |= kill(&mut harness).await;
+        restart(&mut harness);
         harness.until_ready("web").await;
         assert_eq!(harness.text("web").await.as_deref(), Some("other"));
         let expected = ["superseded", "deployed"];
@@ -69,19 +68,19 @@ async fn what_a_killed_one_began_is_brought_to_an_end() {
             .connection
             .inject(Fault::FailWrites { after: writes });
         harness.delete("web").await;
-        was_busy |= kill(&mut harness).await;
-        go_on(&mut harness);
-        harness.until_gone("web").await;
-        assert_eq!(harness.owned().await, [""; 0], "{writes} writes");
-        if !was_busy {
+        was_interrupted |= kill(&mut harness).await;
+        restart(&mut harness);
+        harness.until_deleted("web").await;
+        assert_eq!(harness.release_objects().await, [""; 0], "{writes} writes");
+        if !was_interrupted {
             break;
         }
     }
     harness.close().await;
 }
 
-/// Makes a change and takes it back while no controller is there, after each number of writes.
-async fn take_back(change: Value, back: Value) {
+/// Interrupts a change after each number of writes, and reverts it before the next controller starts.
+async fn check_reverted(change: Value, revert: Value) {
     let mut harness = Harness::new().await;
     for writes in 0.. {
         harness.create("web", "web", json!({})).await;
@@ -90,21 +89,24 @@ async fn take_back(change: Value, back: Value) {
             .connection
             .inject(Fault::FailWrites { after: writes });
         harness.patch("web", json!({"spec": change})).await;
-        let was_busy = kill(&mut harness).await;
-        harness.patch("web", json!({"spec": back})).await;
-        go_on(&mut harness);
+        let was_interrupted = kill(&mut harness).await;
+        harness.patch("web", json!({"spec": revert})).await;
+        restart(&mut harness);
         harness.until_ready("web").await;
         let text = harness.text("web").await;
         assert_eq!(text.as_deref(), Some("hello"), "{writes} writes");
-        let states = records(&harness).await;
-        let open = ["pending-install", "pending-upgrade", "uninstalling"];
-        let is_open = |state: &String| open.contains(&state.as_str());
-        assert!(!states.iter().any(is_open), "{writes} writes: {states:?}");
-        let deployed = states.iter().filter(|state| *state == "deployed");
-        assert_eq!(deployed.count(), 1, "{writes} writes: {states:?}");
+        let statuses = records(&harness).await;
+        let pending = ["pending-install", "pending-upgrade", "uninstalling"];
+        let is_pending = |status: &String| pending.contains(&status.as_str());
+        assert!(
+            !statuses.iter().any(is_pending),
+            "{writes} writes: {statuses:?}"
+        );
+        let deployed = statuses.iter().filter(|status| *status == "deployed");
+        assert_eq!(deployed.count(), 1, "{writes} writes: {statuses:?}");
         harness.delete("web").await;
-        harness.until_gone("web").await;
-        if !was_busy {
+        harness.until_deleted("web").await;
+        if !was_interrupted {
             break;
         }
     }
@@ -112,12 +114,12 @@ async fn take_back(change: Value, back: Value) {
 }
 
 #[tokio::test]
-async fn an_upgrade_that_is_no_longer_wanted_leaves_nothing() {
+async fn an_interrupted_upgrade_can_be_reverted() {
     let values = |text: Value| json!({"values": {"text": text}});
-    take_back(values(json!("other")), values(Value::Null)).await;
+    check_reverted(values(json!("other")), values(Value::Null)).await;
 }
 
 #[tokio::test]
-async fn a_removal_that_is_no_longer_wanted_leaves_nothing_undone() {
-    take_back(json!({"enabled": false}), json!({"enabled": true})).await;
+async fn an_interrupted_removal_can_be_reverted() {
+    check_reverted(json!({"enabled": false}), json!({"enabled": true})).await;
 }

@@ -1,4 +1,4 @@
-//! What goes wrong: charts, versions, rights, servers.
+//! Failures: charts, values, ownership, health, servers; retries and rollback.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::harness::Harness;
 
 #[tokio::test]
-async fn a_chart_that_is_not_there_is_told_with_what_is_and_found_when_it_comes() {
+async fn a_missing_chart_is_installed_once_it_exists() {
     let harness = Harness::new().await;
     harness.create("late", "late", json!({})).await;
     harness.until_reason("late", "ChartNotFound").await;
@@ -27,7 +27,7 @@ async fn a_chart_that_is_not_there_is_told_with_what_is_and_found_when_it_comes(
 }
 
 #[tokio::test]
-async fn retries_end_and_begin_anew_with_a_change() {
+async fn retries_are_limited_and_restart_with_a_change() {
     let harness = Harness::new().await;
     let bad = "{{ fail .Values.text }}";
     charts::write(harness.charts.path(), "bad", "1.0.0", &[("bad.yaml", bad)]);
@@ -41,7 +41,7 @@ async fn retries_end_and_begin_anew_with_a_change() {
         })
         .await;
     let message = plugin.condition("Ready").unwrap().message.clone();
-    assert!(message.contains("given up after 3 attempts"), "{message}");
+    assert!(message.contains("gave up after 3 attempts"), "{message}");
     assert!(message.contains("hello"), "{message}");
     harness
         .patch("bad", json!({"spec": {"values": {"text": "other"}}}))
@@ -58,7 +58,7 @@ async fn retries_end_and_begin_anew_with_a_change() {
 }
 
 #[tokio::test]
-async fn values_that_the_schema_refuses_are_told() {
+async fn values_that_violate_the_schema_are_reported() {
     let harness = Harness::new().await;
     charts::write(
         harness.charts.path(),
@@ -81,7 +81,7 @@ async fn values_that_the_schema_refuses_are_told() {
 }
 
 #[tokio::test]
-async fn an_object_of_somebody_else_is_not_taken() {
+async fn a_foreign_object_is_not_adopted() {
     let harness = Harness::new().await;
     let foreign = serde_json::from_value(json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}, "data": {"text": "mine"},
@@ -109,7 +109,7 @@ async fn an_object_of_somebody_else_is_not_taken() {
 }
 
 #[tokio::test]
-async fn kustomize_is_refused_in_plain_words() {
+async fn kind_kustomize_is_rejected_with_an_alternative() {
     let harness = Harness::new().await;
     harness
         .create("kust", "config", json!({"kind": "kustomize"}))
@@ -120,7 +120,7 @@ async fn kustomize_is_refused_in_plain_words() {
 }
 
 #[tokio::test]
-async fn what_does_not_become_healthy_in_time_fails_and_recovers_by_itself() {
+async fn an_installation_that_times_out_recovers_when_it_becomes_healthy() {
     let harness = Harness::new().await;
     let spec = json!({"timeout": "500ms", "values": {"simulate": "never-ready"}});
     harness.create("web", "web", spec).await;
@@ -141,7 +141,7 @@ async fn what_does_not_become_healthy_in_time_fails_and_recovers_by_itself() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_for_a_while_costs_no_attempts() {
+async fn an_unreachable_server_costs_no_attempts() {
     let harness = Harness::new().await;
     harness.create("one", "config", json!({})).await;
     harness.until_ready("one").await;
@@ -149,23 +149,26 @@ async fn a_server_that_is_away_for_a_while_costs_no_attempts() {
     harness
         .patch(
             "one",
-            json!({"spec": {"retries": 0, "values": {"text": "while away"}}}),
+            json!({"spec": {"retries": 0, "values": {"text": "while unreachable"}}}),
         )
         .await;
     harness.create("two", "config", json!({"retries": 0})).await;
-    // Some attempts fail meanwhile.
+    // Some requests fail meanwhile.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(harness.text("one").await.as_deref(), Some("hello"));
     harness.connection.inject(Fault::None);
     let two = harness.until_ready("two").await;
     harness.until_ready("one").await;
-    assert_eq!(harness.text("one").await.as_deref(), Some("while away"));
+    assert_eq!(
+        harness.text("one").await.as_deref(),
+        Some("while unreachable")
+    );
     assert_eq!(two.status.unwrap().attempts, 0);
     harness.close().await;
 }
 
 #[tokio::test]
-async fn a_failed_change_goes_back_if_asked_and_says_so() {
+async fn a_failed_upgrade_is_rolled_back_if_enabled() {
     let harness = Harness::new().await;
     harness
         .create(

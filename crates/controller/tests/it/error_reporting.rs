@@ -1,61 +1,64 @@
-//! Each trouble that users meet is told twice, in the status and in an event, in words that say what it is about.
+//! Each failure is reported in the status and in an event, both with the relevant names.
 
 use outrigger_testing::embedded_api::charts;
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
 
-/// The words that must be in the status with the reason, and in the event.
-async fn told(harness: &Harness, name: &str, reason: &str, event: &str, words: &[&str]) {
+/// Checks that the message of the condition Ready and the note of the event contain all words.
+async fn check_reported(harness: &Harness, name: &str, reason: &str, event: &str, words: &[&str]) {
     let message = harness.until_reason(name, reason).await;
     let note = harness.until_event(name, event).await;
     for word in words {
-        assert!(message.contains(word), "{word} in the status: {message}");
-        assert!(note.contains(word), "{word} in the event: {note}");
+        assert!(
+            message.contains(word),
+            "{word} is not in the status: {message}"
+        );
+        assert!(note.contains(word), "{word} is not in the event: {note}");
     }
 }
 
 #[tokio::test]
-async fn a_missing_chart_names_what_is_near() {
+async fn a_missing_chart_is_reported_with_similar_names() {
     let harness = Harness::new().await;
     harness.create("web", "wbe", json!({})).await;
     let words = ["wbe", "web"];
-    told(&harness, "web", "ChartNotFound", "Failed", &words).await;
+    check_reported(&harness, "web", "ChartNotFound", "Failed", &words).await;
     harness.close().await;
 }
 
 #[tokio::test]
-async fn a_bad_version_range_is_quoted() {
+async fn an_invalid_version_range_is_quoted() {
     let harness = Harness::new().await;
     let spec = json!({"version": ">=1.x.y, <<2"});
     harness.create("web", "config", spec).await;
     let words = [">=1.x.y, <<2"];
-    told(&harness, "web", "InvalidSpec", "Refused", &words).await;
+    check_reported(&harness, "web", "InvalidSpec", "Refused", &words).await;
     harness.close().await;
 }
 
 #[tokio::test]
-async fn a_cycle_is_walked_once_around() {
+async fn a_cycle_is_reported_by_each_member() {
     let harness = Harness::new().await;
     for (name, needs) in [("a", "b"), ("b", "c"), ("c", "a")] {
         let spec = json!({"dependencies": [{"name": needs}]});
         harness.create(name, "config", spec).await;
     }
     for name in ["a", "b", "c"] {
-        let words = ["depends on itself", "a", "b", "c", " -> "];
-        told(&harness, name, "DependencyCycle", "Refused", &words).await;
+        let words = ["dependency cycle", "a", "b", "c", " -> "];
+        check_reported(&harness, name, "DependencyCycle", "Refused", &words).await;
     }
     harness.close().await;
 }
 
 #[tokio::test]
-async fn a_missing_secret_is_waited_for_by_name_and_its_content_is_not_told() {
+async fn a_missing_secret_is_named_and_its_content_is_never_reported() {
     let harness = Harness::new().await;
     let spec =
         json!({"valuesFrom": [{"kind": "Secret", "name": "passwords", "key": "values.yaml"}]});
     harness.create("web", "config", spec).await;
     let words = ["Secret passwords"];
-    told(&harness, "web", "ValuesMissing", "Waiting", &words).await;
+    check_reported(&harness, "web", "ValuesMissing", "Waiting", &words).await;
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "passwords"},
         "stringData": {"values.yaml": "text: [hunter2"},
@@ -64,9 +67,9 @@ async fn a_missing_secret_is_waited_for_by_name_and_its_content_is_not_told() {
     let secrets = harness.objects("v1", "Secret");
     secrets.create(&Default::default(), &secret).await.unwrap();
     let words = ["Secret passwords", "values.yaml"];
-    told(&harness, "web", "BadValues", "Failed", &words).await;
-    let whole = serde_json::to_string(&harness.get("web").await).unwrap();
-    assert!(!whole.contains("hunter2"), "{whole}");
+    check_reported(&harness, "web", "BadValues", "Failed", &words).await;
+    let plugin = serde_json::to_string(&harness.get("web").await).unwrap();
+    assert!(!plugin.contains("hunter2"), "{plugin}");
     let events = harness.events("web").await;
     assert!(!format!("{events:?}").contains("hunter2"), "{events:?}");
     harness.close().await;
@@ -87,12 +90,12 @@ async fn a_schema_violation_names_the_value() {
     let spec = json!({"values": {"text": 5}});
     harness.create("strict", "strict", spec).await;
     let words = ["text", "string"];
-    told(&harness, "strict", "RenderFailed", "Failed", &words).await;
+    check_reported(&harness, "strict", "RenderFailed", "Failed", &words).await;
     harness.close().await;
 }
 
 #[tokio::test]
-async fn an_immutable_field_is_named_before_anything_is_changed() {
+async fn a_change_of_an_immutable_field_is_reported_before_anything_is_applied() {
     let harness = Harness::new().await;
     let map = format!("{}---\n{}", charts::CONFIG_MAP, charts::DEPLOYMENT);
     let map = map.replace(
@@ -110,13 +113,13 @@ async fn an_immutable_field_is_named_before_anything_is_changed() {
     let change = json!({"spec": {"values": {"app": "other", "text": "changed"}}});
     harness.patch("web", change).await;
     let words = ["Deployment", "web", "spec.selector"];
-    told(&harness, "web", "Refused", "Failed", &words).await;
+    check_reported(&harness, "web", "Refused", "Failed", &words).await;
     assert_eq!(harness.text("web").await.as_deref(), Some("hello"));
     harness.close().await;
 }
 
 #[tokio::test]
-async fn missing_rights_name_who_lacks_them() {
+async fn missing_permissions_are_reported_with_the_account() {
     let harness = Harness::new().await;
     let account = json!({
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "limited"},
@@ -130,12 +133,12 @@ async fn missing_rights_name_who_lacks_them() {
     let spec = json!({"serviceAccountName": "limited"});
     harness.create("web", "config", spec).await;
     let words = ["system:serviceaccount:default:limited", "secrets"];
-    told(&harness, "web", "Forbidden", "Failed", &words).await;
+    check_reported(&harness, "web", "Forbidden", "Failed", &words).await;
     harness.close().await;
 }
 
 #[tokio::test]
-async fn a_repository_that_lies_about_a_digest_is_told_with_both_digests() {
+async fn a_digest_mismatch_is_reported_with_the_digest_and_the_archive() {
     let harness = Harness::new().await;
     let folder = harness.charts.path().join("lying");
     fs_err::create_dir(&folder).unwrap();
@@ -151,6 +154,6 @@ async fn a_repository_that_lies_about_a_digest_is_told_with_both_digests() {
     let spec: Value = json!({"repo": format!("file://{}", folder.display())});
     harness.create("web", "web", spec).await;
     let words = [promised.as_str(), "web-1.0.0.tgz"];
-    told(&harness, "web", "DigestMismatch", "Failed", &words).await;
+    check_reported(&harness, "web", "DigestMismatch", "Failed", &words).await;
     harness.close().await;
 }

@@ -1,0 +1,81 @@
+//! The progress of a running action.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use outrigger_api::plugin::InventoryEntry;
+use tokio::sync::mpsc::Sender;
+
+use crate::key::Key;
+use crate::watch_event::WatchEvent;
+
+/// Updated by a running action, read by the reconcile that runs it.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    key: Key,
+    events: Sender<WatchEvent>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    message: Option<String>,
+    planned: Option<Vec<InventoryEntry>>,
+}
+
+impl Progress {
+    pub(crate) fn new(key: Key, events: Sender<WatchEvent>) -> Self {
+        Self {
+            key,
+            events,
+            state: Mutex::default(),
+        }
+    }
+
+    /// What the action currently does.
+    pub(crate) fn message(&self) -> Option<String> {
+        self.lock().message.clone()
+    }
+
+    /// The number of rendered objects, once they are rendered.
+    pub(crate) fn rendered_objects(&self) -> Option<usize> {
+        self.lock().planned.as_ref().map(Vec::len)
+    }
+
+    /// The objects that the action may have applied.
+    pub(crate) fn take_planned(&self) -> Vec<InventoryEntry> {
+        self.lock().planned.take().unwrap_or_default()
+    }
+
+    pub(super) fn set_planned(&self, planned: Vec<InventoryEntry>) {
+        self.lock().planned = Some(planned);
+    }
+
+    pub(super) fn update(&self, event: outrigger_release::Progress) {
+        use outrigger_release::Progress as Event;
+        let message = match event {
+            Event::Waiting { object, message } => {
+                self.free_slot();
+                format!("{object}: {message}")
+            }
+            Event::HookStarted { event, object } => {
+                self.free_slot();
+                format!("{event} hook {object} is running")
+            }
+            Event::Applied { done, total, .. } => format!("{done} of {total} objects applied"),
+            Event::RollingBack { .. } => "rolling back to the previous revision".to_owned(),
+            _ => return,
+        };
+        self.lock().message = Some(message);
+    }
+
+    /// Lets another plugin be reconciled while this action waits.
+    fn free_slot(&self) {
+        // Best effort: if the channel is full, another plugin is delayed.
+        let event = WatchEvent::TaskWaiting(self.key.clone());
+        let _ = self.events.try_send(event);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

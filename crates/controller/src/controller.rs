@@ -1,0 +1,228 @@
+//! The controller loop: handles watch events, enqueues the plugins that they affect, and spawns reconcile tasks.
+
+mod dynamic_watches;
+mod watch_events;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::Receiver;
+use tokio::sync::watch;
+use tokio::task::{Id, JoinError, JoinSet};
+
+use crate::context::Context;
+use crate::index::{Enqueued, Index};
+use crate::key::Key;
+use crate::objects::Kind;
+use crate::queue::Queue;
+use crate::reconcile::{self, Outcome};
+use crate::references::ReferenceKind;
+use crate::release_ref::ClusterRef;
+use crate::task::AbortOnDrop;
+use crate::watch_event::WatchEvent;
+use crate::watches;
+
+/// How long reconcile tasks may continue after a shutdown request.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+
+/// Interval for dropping unused watches.
+const WATCH_CLEANUP_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Events handled at most before tasks are spawned.
+const EVENT_BATCH: usize = 256;
+
+/// Counted as failures for the backoff after a panic.
+const PANIC_FAILURES: u32 = 3;
+
+pub(crate) struct Controller {
+    ctx: Arc<Context>,
+    index: Index,
+    queue: Queue,
+    events: Receiver<WatchEvent>,
+    tasks: JoinSet<Outcome>,
+    /// The plugin of each task.
+    task_keys: HashMap<Id, Key>,
+    /// Signals to the task of a plugin that the plugin changed.
+    superseded: HashMap<Key, watch::Sender<bool>>,
+    /// The plugin watches whose initial list is not complete.
+    unsynced_namespaces: BTreeSet<Option<String>>,
+    plugin_listings: HashMap<Option<String>, BTreeSet<Key>>,
+    have_defaults_synced: bool,
+    have_repositories_synced: bool,
+    reference_watches: HashMap<(ReferenceKind, String), AbortOnDrop>,
+    reference_listings: HashMap<(ReferenceKind, String), HashMap<String, String>>,
+    object_watches: HashMap<(ClusterRef, Kind), AbortOnDrop>,
+    _static_watches: Vec<AbortOnDrop>,
+}
+
+impl Controller {
+    /// Starts the watches.
+    pub(crate) fn new(ctx: Context, events: Receiver<WatchEvent>) -> Self {
+        let ctx = Arc::new(ctx);
+        let namespaces: Vec<Option<String>> = match ctx.options.namespaces.as_slice() {
+            [] => vec![None],
+            names => names.iter().cloned().map(Some).collect(),
+        };
+        let sender = || ctx.events.clone();
+        let mut static_watches: Vec<AbortOnDrop> = namespaces
+            .iter()
+            .map(|namespace| watches::plugins(ctx.client.clone(), namespace.clone(), sender()))
+            .collect();
+        static_watches.push(watches::defaults(ctx.client.clone(), sender()));
+        let repositories = ctx.sources.repositories.clone();
+        static_watches.push(watches::repositories(
+            ctx.client.clone(),
+            repositories,
+            sender(),
+        ));
+        Self {
+            index: Index::default(),
+            queue: Queue::new(ctx.options.max_concurrent_reconciles),
+            events,
+            tasks: JoinSet::new(),
+            task_keys: HashMap::new(),
+            superseded: HashMap::new(),
+            unsynced_namespaces: namespaces.into_iter().collect(),
+            plugin_listings: HashMap::new(),
+            have_defaults_synced: false,
+            have_repositories_synced: false,
+            reference_watches: HashMap::new(),
+            reference_listings: HashMap::new(),
+            object_watches: HashMap::new(),
+            _static_watches: static_watches,
+            ctx,
+        }
+    }
+
+    /// Runs until `shutdown` completes.
+    pub(crate) async fn run(&mut self, shutdown: impl Future<Output = ()>) {
+        let mut shutdown = std::pin::pin!(shutdown);
+        let mut next_cleanup = Instant::now() + WATCH_CLEANUP_INTERVAL;
+        let mut next_resync = Instant::now() + self.ctx.options.resync_period;
+        loop {
+            self.spawn_tasks();
+            let mut wake_at = next_cleanup.min(next_resync);
+            if let Some(due) = self.next_due() {
+                wake_at = wake_at.min(due);
+            }
+            tokio::select! {
+                () = &mut shutdown => break,
+                event = self.events.recv() => {
+                    let Some(event) = event else { break };
+                    self.handle_event(event);
+                    for _ in 0..EVENT_BATCH {
+                        let Ok(event) = self.events.try_recv() else { break };
+                        self.handle_event(event);
+                    }
+                }
+                Some(result) = self.tasks.join_next_with_id() => self.handle_task_result(result),
+                () = tokio::time::sleep_until(wake_at.into()) => {}
+            }
+            let now = Instant::now();
+            if now >= next_cleanup {
+                self.drop_unused_watches();
+                next_cleanup = now + WATCH_CLEANUP_INTERVAL;
+            }
+            if now >= next_resync {
+                self.enqueue_all();
+                next_resync = now + self.ctx.options.resync_period;
+            }
+        }
+        self.stop_tasks().await;
+    }
+
+    /// Whether the initial lists that decisions depend on are complete.
+    fn has_synced(&self) -> bool {
+        self.unsynced_namespaces.is_empty()
+            && self.have_defaults_synced
+            && self.have_repositories_synced
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.queue.next_due().filter(|_| self.has_synced())
+    }
+
+    fn spawn_tasks(&mut self) {
+        if !self.has_synced() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some(key) = self.queue.get(now) {
+            let Some(observed) = self.index.observe(&key, now) else {
+                self.queue.done(&key);
+                continue;
+            };
+            self.queue.cancel_delayed(&key);
+            let (sender, superseded) = watch::channel(false);
+            let task = reconcile::run(Arc::clone(&self.ctx), observed, superseded);
+            let id = self.tasks.spawn(task).id();
+            self.task_keys.insert(id, key.clone());
+            self.superseded.insert(key, sender);
+        }
+    }
+
+    fn handle_task_result(&mut self, result: Result<(Id, Outcome), JoinError>) {
+        let (id, outcome) = match result {
+            Ok((id, outcome)) => (id, Some(outcome)),
+            Err(error) => {
+                tracing::error!(%error, "reconcile task panicked");
+                (error.id(), None)
+            }
+        };
+        let Some(key) = self.task_keys.remove(&id) else {
+            return;
+        };
+        self.superseded.remove(&key);
+        if let Some(outcome) = outcome {
+            self.handle_outcome(&key, outcome);
+        } else {
+            let delay = self.ctx.options.backoff.delay(PANIC_FAILURES);
+            self.queue.add_at(key.clone(), Instant::now() + delay);
+        }
+        self.queue.done(&key);
+    }
+
+    fn handle_outcome(&mut self, key: &Key, outcome: Outcome) {
+        self.index.store(key, outcome.unwritten, outcome.retry);
+        if let Some(plugin) = outcome.written {
+            let mut enqueued = self.index.apply(*plugin);
+            // Its own write is no reason to reconcile it again.
+            enqueued.remove(key);
+            self.enqueue(enqueued);
+        }
+        if let Some(read) = outcome.read
+            && self.index.references.record_read(key, read)
+        {
+            self.queue.add(key.clone());
+        }
+        if let Some(at) = outcome.requeue_at {
+            self.queue.add_at(key.clone(), at);
+        }
+        self.watch_objects_of(key);
+        self.watch_references();
+    }
+
+    fn enqueue(&mut self, keys: Enqueued) {
+        for key in keys {
+            self.queue.add(key);
+        }
+    }
+
+    fn enqueue_all(&mut self) {
+        let all: Enqueued = self.index.keys().cloned().collect();
+        self.enqueue(all);
+    }
+
+    /// Lets the tasks finish within the grace period, then aborts them. Aborted work is resumed after the next start.
+    async fn stop_tasks(&mut self) {
+        let finished = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(SHUTDOWN_GRACE, finished)
+            .await
+            .is_err()
+        {
+            tracing::info!("aborting unfinished reconcile tasks");
+        }
+        self.tasks.shutdown().await;
+    }
+}

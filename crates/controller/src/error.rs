@@ -1,0 +1,167 @@
+//! Why a reconcile did not succeed, and how errors of the parts map to that.
+
+use std::error::Error as StdError;
+
+use outrigger_release::ActionError;
+
+use crate::conditions::{APPLIED, Cause, FETCHED, READY, RENDERED};
+use crate::{file_overrides, sources, target, values};
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ReconcileError {
+    /// Something is missing; a watch reports when it is created.
+    #[error("{}", .0.message)]
+    Wait(Cause),
+    /// The plugin cannot be installed as written.
+    #[error("{}", .0.message)]
+    Rejected(Cause),
+    /// An attempt failed, and counts as one.
+    #[error("{}", cause.message)]
+    Failed {
+        /// The condition that reports it.
+        condition: &'static str,
+        cause: Cause,
+    },
+    /// The cluster or the repository did not respond. Does not count as an attempt.
+    #[error("{}", cause.message)]
+    Transient {
+        condition: &'static str,
+        cause: Cause,
+    },
+    /// The plugin changed during the reconcile.
+    #[error("the plugin changed")]
+    Superseded,
+}
+
+impl ReconcileError {
+    pub(crate) fn failed(condition: &'static str, cause: Cause, is_transient: bool) -> Self {
+        if is_transient {
+            Self::Transient { condition, cause }
+        } else {
+            Self::Failed { condition, cause }
+        }
+    }
+
+    /// A failed request to the API server of the plugins.
+    pub(crate) fn unreachable(condition: &'static str, error: &(dyn StdError + 'static)) -> Self {
+        let cause = Cause::new("Unreachable", error_chain(error));
+        Self::Transient { condition, cause }
+    }
+
+    /// A failure to render or to observe a release.
+    pub(crate) fn from_release(
+        condition: &'static str,
+        reason: &'static str,
+        error: &outrigger_release::Error,
+    ) -> Self {
+        let is_transient = error.is_transient();
+        let reason = match (is_transient, error.is_forbidden()) {
+            (true, _) => "Unreachable",
+            (false, true) => "Forbidden",
+            (false, false) => reason,
+        };
+        let message = with_hint(error_chain(error), error.hint());
+        Self::failed(condition, Cause::new(reason, message), is_transient)
+    }
+}
+
+/// The message of an error followed by those of its sources, each once.
+pub(crate) fn error_chain(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let message = match error.downcast_ref::<kube::Error>() {
+            Some(kube::Error::Api(status)) => status.message.clone(),
+            _ => error.to_string(),
+        };
+        if !message.is_empty() && !text.contains(&message) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
+        source = error.source();
+    }
+    text
+}
+
+pub(crate) fn with_hint(mut text: String, hint: Option<String>) -> String {
+    if let Some(hint) = hint {
+        text.push_str(" (");
+        text.push_str(&hint);
+        text.push(')');
+    }
+    text
+}
+
+/// Whether a failed request may succeed when it is repeated.
+pub(crate) fn is_transient(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => status.code == 429 || status.code >= 500,
+        _ => true,
+    }
+}
+
+impl From<ActionError> for ReconcileError {
+    fn from(failure: ActionError) -> Self {
+        let reason = match failure.cluster_error() {
+            Some(error) if error.is_forbidden() => "Forbidden",
+            Some(error) if error.is_transient() => "Unreachable",
+            _ => match failure {
+                ActionError::Rejected(_) => "Refused",
+                ActionError::Hook { .. } => "HookFailed",
+                ActionError::Wait(_) => "Unhealthy",
+                ActionError::TimedOut => "Timeout",
+                ActionError::Delete(_) => "RemovalFailed",
+                ActionError::RolledBack { .. } | ActionError::Uninstalled { .. } => "RolledBack",
+                ActionError::RollbackFailed { .. } => "RollbackFailed",
+                ActionError::Cluster(_) | ActionError::Apply(_) => "ApplyFailed",
+            },
+        };
+        let cause = Cause::new(reason, with_hint(failure.full_message(), failure.hint()));
+        Self::failed(APPLIED, cause, failure.is_transient())
+    }
+}
+
+impl From<sources::Error> for ReconcileError {
+    fn from(error: sources::Error) -> Self {
+        let message = with_hint(error_chain(&error), error.hint());
+        let cause = Cause::new(error.reason(), message);
+        if error.is_missing() {
+            return Self::Wait(cause);
+        }
+        Self::failed(FETCHED, cause, error.is_transient())
+    }
+}
+
+impl From<outrigger_api::values::Error> for ReconcileError {
+    fn from(error: outrigger_api::values::Error) -> Self {
+        if values::is_missing(&error) {
+            Self::Wait(Cause::new("ValuesMissing", error.to_string()))
+        } else {
+            let cause = Cause::new("BadValues", error.to_string());
+            Self::failed(RENDERED, cause, false)
+        }
+    }
+}
+
+impl From<file_overrides::Error> for ReconcileError {
+    fn from(error: file_overrides::Error) -> Self {
+        Self::Rejected(Cause::new("BadFileOverride", error_chain(&error)))
+    }
+}
+
+impl From<target::Error> for ReconcileError {
+    fn from(error: target::Error) -> Self {
+        match error {
+            target::Error::Cluster(error) => Self::from_release(APPLIED, "ClusterFailed", &error),
+            target::Error::ReadSecret { .. } => Self::unreachable(READY, &error),
+            error if error.is_missing() => {
+                Self::Wait(Cause::new("ClusterMissing", error.to_string()))
+            }
+            error => Self::failed(
+                APPLIED,
+                Cause::new("BadCluster", error_chain(&error)),
+                false,
+            ),
+        }
+    }
+}

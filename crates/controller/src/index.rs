@@ -1,0 +1,421 @@
+//! The index of all plugins. Pure: applies watch events, and returns the plugins to reconcile because of them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Instant;
+
+use kube::ResourceExt as _;
+use outrigger_api::plugin::{InventoryEntry, Phase, Plugin, PluginStatus};
+
+use crate::conditions::{self, READY};
+use crate::graph;
+use crate::key::Key;
+use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
+use crate::objects::{ChildPlugin, Kind, ObjectHealth, Objects, ObservedObject};
+use crate::observed::{Dependent, Observed, ObservedDependency, RetryState};
+use crate::references::{self, References};
+use crate::release_ref::{ClusterRef, RELEASE_NAME, RELEASE_NAMESPACE, ReleaseRef};
+
+#[derive(Debug)]
+struct Entry {
+    plugin: Arc<Plugin>,
+    /// A status that is newer than the written one.
+    unwritten: Option<PluginStatus>,
+    retry: RetryState,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    plugins: HashMap<Key, Entry>,
+    /// The plugins that depend on a plugin, whether that exists or not.
+    dependents: HashMap<Key, BTreeSet<Key>>,
+    /// The plugin that owns a release.
+    releases: HashMap<ReleaseRef, Key>,
+    pub(crate) references: References,
+    pub(crate) objects: Objects,
+}
+
+/// The plugins to enqueue because of an event.
+pub(crate) type Enqueued = BTreeSet<Key>;
+
+impl Index {
+    /// Handles a created or changed plugin. Ignores versions older than the known one.
+    pub(crate) fn apply(&mut self, plugin: Plugin) -> Enqueued {
+        let key = Key::of(&plugin);
+        let before = self.plugin(&key).cloned();
+        if before
+            .as_ref()
+            .is_some_and(|before| !is_newer(before, &plugin))
+        {
+            return Enqueued::new();
+        }
+        let plugin = Arc::new(plugin);
+        let mut enqueued = Enqueued::new();
+        if before
+            .as_ref()
+            .is_none_or(|before| needs_reconcile(before, &plugin))
+        {
+            enqueued.insert(key.clone());
+        }
+        self.add_relations(&key, before.as_deref(), &plugin);
+        let entry = self.plugins.entry(key.clone()).or_insert_with(|| Entry {
+            plugin: Arc::clone(&plugin),
+            unwritten: None,
+            retry: RetryState::default(),
+        });
+        if entry.plugin.metadata.uid != plugin.metadata.uid {
+            entry.unwritten = None;
+            entry.retry = RetryState::default();
+        }
+        entry.plugin = Arc::clone(&plugin);
+        self.enqueue_related(&key, before.as_deref(), Some(&plugin), &mut enqueued);
+        enqueued
+    }
+
+    pub(crate) fn delete(&mut self, key: &Key) -> Enqueued {
+        let mut enqueued = Enqueued::new();
+        let Some(entry) = self.plugins.remove(key) else {
+            return enqueued;
+        };
+        self.remove_relations(key, &entry.plugin);
+        self.references.forget(key);
+        self.enqueue_related(key, Some(&entry.plugin), None, &mut enqueued);
+        enqueued
+    }
+
+    /// Deletes all plugins that are not among `keys`.
+    pub(crate) fn retain(&mut self, keys: &BTreeSet<Key>) -> Enqueued {
+        let deleted: Vec<Key> = self
+            .plugins
+            .keys()
+            .filter(|key| !keys.contains(*key))
+            .cloned()
+            .collect();
+        deleted.iter().flat_map(|key| self.delete(key)).collect()
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.plugins.keys()
+    }
+
+    pub(crate) fn plugin(&self, key: &Key) -> Option<&Arc<Plugin>> {
+        self.plugins.get(key).map(|entry| &entry.plugin)
+    }
+
+    /// The plugins that own these releases.
+    pub(crate) fn owners(&self, releases: &[ReleaseRef]) -> Enqueued {
+        releases
+            .iter()
+            .filter_map(|release| self.releases.get(release).cloned())
+            .collect()
+    }
+
+    /// The plugin that owns a release.
+    pub(crate) fn owner(&self, release: &ReleaseRef) -> Option<&Arc<Plugin>> {
+        self.plugin(self.releases.get(release)?)
+    }
+
+    /// Stores what a reconcile leaves for the next one.
+    pub(crate) fn store(&mut self, key: &Key, unwritten: Option<PluginStatus>, retry: RetryState) {
+        if let Some(entry) = self.plugins.get_mut(key) {
+            entry.unwritten = unwritten;
+            entry.retry = retry;
+        }
+    }
+
+    /// Whether some plugin has a health rule for a kind.
+    pub(crate) fn has_health_rule(&self, kind: &Kind) -> bool {
+        let plugins = self.plugins.values();
+        let mut rules = plugins.flat_map(|entry| &entry.plugin.spec.health);
+        rules.any(|rule| rule.kind == kind.kind && rule.api_version == kind.api_version)
+    }
+
+    /// Makes the next reconcile of each plugin fetch its chart, because a Repository changed.
+    pub(crate) fn drop_cached_digests(&mut self) {
+        for entry in self.plugins.values_mut() {
+            entry.retry.cached_digest = None;
+            entry.retry.failed_inputs = None;
+        }
+    }
+
+    /// The cluster and the inventory of each plugin.
+    pub(crate) fn inventories(&self) -> impl Iterator<Item = (ClusterRef, &[InventoryEntry])> {
+        self.plugins
+            .values()
+            .map(|entry| (ClusterRef::of(&entry.plugin), entry.inventory()))
+    }
+
+    /// The cluster and the inventory of one plugin.
+    pub(crate) fn inventory(&self, key: &Key) -> Option<(ClusterRef, &[InventoryEntry])> {
+        let entry = self.plugins.get(key)?;
+        Some((ClusterRef::of(&entry.plugin), entry.inventory()))
+    }
+
+    /// The observed state of a plugin.
+    pub(crate) fn observe(&self, key: &Key, now: Instant) -> Option<Observed> {
+        let entry = self.plugins.get(key)?;
+        let plugin = &entry.plugin;
+        let cluster = ClusterRef::of(plugin);
+        let mut status = entry.status().cloned().unwrap_or_default();
+        status.children = self.count_children(&status.inventory);
+        Some(Observed {
+            key: key.clone(),
+            plugin: Arc::clone(plugin),
+            dependencies: self.observe_dependencies(key, plugin),
+            cycle: graph::cycle(key, |key| self.dependencies(key)),
+            dependents: self.observe_dependents(key),
+            objects: self.objects.observe(
+                &cluster,
+                &status.inventory,
+                entry.retry.awaited_versions(now),
+                |entry| self.child_plugin(&cluster, entry),
+            ),
+            status,
+            retry: entry.retry.clone(),
+            are_references_current: self.references.is_current(key),
+            now,
+        })
+    }
+
+    fn observe_dependencies(&self, key: &Key, plugin: &Plugin) -> Vec<ObservedDependency> {
+        let dependencies = plugin.spec.dependencies.iter();
+        dependencies
+            .map(|dependency| {
+                let other = Key::of_dependency(dependency, key);
+                ObservedDependency {
+                    dependency: dependency.clone(),
+                    plugin: self.plugin(&other).cloned(),
+                    key: other,
+                }
+            })
+            .collect()
+    }
+
+    fn dependencies(&self, key: &Key) -> Vec<Key> {
+        self.plugin(key)
+            .map(|plugin| dependencies(key, plugin))
+            .unwrap_or_default()
+    }
+
+    /// The plugins that depend on a plugin and are installed, or will be.
+    fn observe_dependents(&self, key: &Key) -> Vec<Dependent> {
+        let dependents = self.dependents.get(key).into_iter().flatten();
+        dependents
+            .filter(|other| *other != key)
+            .filter_map(|other| {
+                let plugin = self.plugin(other)?;
+                let is_removing = is_removing(plugin);
+                (!is_removing || has_finalizer(plugin)).then(|| Dependent {
+                    key: other.clone(),
+                    is_removing,
+                })
+            })
+            .collect()
+    }
+
+    /// The number of plugins in an inventory by phase.
+    fn count_children(&self, inventory: &[InventoryEntry]) -> BTreeMap<String, u32> {
+        let mut children = BTreeMap::new();
+        for entry in inventory.iter().filter(|entry| is_plugin(entry)) {
+            let phase = child_key(entry)
+                .and_then(|key| self.plugin(&key))
+                .map_or(Phase::Pending, |plugin| observed_phase(plugin));
+            *children.entry(format!("{phase:?}")).or_insert(0) += 1;
+        }
+        children
+    }
+
+    /// The state of an inventory entry that is a plugin, which the index knows better than the object watches.
+    fn child_plugin(&self, cluster: &ClusterRef, entry: &InventoryEntry) -> ChildPlugin {
+        if *cluster != ClusterRef::Local || !is_plugin(entry) {
+            return ChildPlugin::NotAPlugin;
+        }
+        let plugin = child_key(entry).and_then(|key| self.plugin(&key).cloned());
+        plugin.map_or(ChildPlugin::Missing, |plugin| {
+            ChildPlugin::Found(ObservedObject {
+                release: None,
+                health: plugin_health(&plugin),
+                fields: entry.fields.clone(),
+                resource_version: u64::MAX,
+            })
+        })
+    }
+
+    fn add_relations(&mut self, key: &Key, before: Option<&Plugin>, plugin: &Plugin) {
+        if before.is_some_and(|before| before.metadata.generation == plugin.metadata.generation) {
+            return;
+        }
+        if let Some(before) = before {
+            self.remove_relations(key, before);
+        }
+        for dependency in dependencies(key, plugin) {
+            self.dependents
+                .entry(dependency)
+                .or_default()
+                .insert(key.clone());
+        }
+        self.releases.insert(ReleaseRef::of(plugin), key.clone());
+        self.references.set(key, references::of(plugin));
+    }
+
+    fn remove_relations(&mut self, key: &Key, plugin: &Plugin) {
+        for dependency in dependencies(key, plugin) {
+            if let Some(dependents) = self.dependents.get_mut(&dependency) {
+                dependents.remove(key);
+                if dependents.is_empty() {
+                    self.dependents.remove(&dependency);
+                }
+            }
+        }
+        let release = ReleaseRef::of(plugin);
+        if self.releases.get(&release) == Some(key) {
+            self.releases.remove(&release);
+        }
+    }
+
+    /// Enqueues the plugins that a change of a plugin affects: dependents, dependencies, its parent, members of cycles.
+    fn enqueue_related(
+        &self,
+        key: &Key,
+        before: Option<&Plugin>,
+        after: Option<&Plugin>,
+        enqueued: &mut Enqueued,
+    ) {
+        if before.map(visible_state) != after.map(visible_state) {
+            let dependents = self.dependents.get(key).into_iter().flatten();
+            enqueued.extend(dependents.cloned());
+            enqueued.extend(after.or(before).and_then(|plugin| self.parent(plugin)));
+        }
+        let in_use = |plugin: Option<&Plugin>| {
+            let plugin = plugin.filter(|plugin| !is_removing(plugin) || has_finalizer(plugin));
+            plugin
+                .map(|plugin| dependencies(key, plugin))
+                .unwrap_or_default()
+        };
+        let (before, after) = (in_use(before), in_use(after));
+        if before != after {
+            let known = |other: &Key| self.plugins.contains_key(other);
+            enqueued.extend(before.into_iter().filter(known));
+            self.enqueue_cycles(key, enqueued);
+        }
+    }
+
+    /// Enqueues the members of a cycle through `key`, and all plugins that report a cycle, which may be broken now.
+    fn enqueue_cycles(&self, key: &Key, enqueued: &mut Enqueued) {
+        let cycle = graph::cycle(key, |key| self.dependencies(key));
+        enqueued.extend(cycle.into_iter().flatten());
+        let reports_cycle = |plugin: &Plugin| {
+            let ready = plugin.condition(READY);
+            ready.is_some_and(|ready| ready.reason == "DependencyCycle")
+        };
+        let reporting = self
+            .plugins
+            .iter()
+            .filter(|(_, entry)| reports_cycle(&entry.plugin));
+        enqueued.extend(reporting.map(|(key, _)| key.clone()));
+    }
+
+    /// The plugin whose release a plugin is an object of.
+    fn parent(&self, plugin: &Plugin) -> Option<Key> {
+        let annotations = plugin.metadata.annotations.as_ref()?;
+        let release = ReleaseRef {
+            cluster: ClusterRef::Local,
+            namespace: annotations.get(RELEASE_NAMESPACE)?.clone(),
+            name: annotations.get(RELEASE_NAME)?.clone(),
+        };
+        self.releases.get(&release).cloned()
+    }
+}
+
+impl Entry {
+    fn status(&self) -> Option<&PluginStatus> {
+        self.unwritten.as_ref().or(self.plugin.status.as_ref())
+    }
+
+    fn inventory(&self) -> &[InventoryEntry] {
+        self.status().map_or(&[], |status| &status.inventory)
+    }
+}
+
+fn dependencies(key: &Key, plugin: &Plugin) -> Vec<Key> {
+    let dependencies = plugin.spec.dependencies.iter();
+    dependencies
+        .map(|dependency| Key::of_dependency(dependency, key))
+        .collect()
+}
+
+fn is_plugin(entry: &InventoryEntry) -> bool {
+    entry.kind == "Plugin" && entry.api_version.starts_with("outrigger.dev/")
+}
+
+fn child_key(entry: &InventoryEntry) -> Option<Key> {
+    let namespace = entry.namespace.as_ref()?;
+    Some(Key::new(namespace.clone(), entry.name.clone()))
+}
+
+fn observed_phase(plugin: &Plugin) -> Phase {
+    if plugin.is_observed() {
+        plugin.phase()
+    } else {
+        Phase::Pending
+    }
+}
+
+/// The health of a plugin as an object of another plugin. A disabled one is healthy.
+fn plugin_health(plugin: &Plugin) -> ObjectHealth {
+    let message = || {
+        let message = plugin.condition(READY).map(|ready| ready.message.as_str());
+        match message.filter(|message| !message.is_empty()) {
+            Some(message) => format!("is {:?}: {message}", observed_phase(plugin)),
+            None => format!("is {:?}", observed_phase(plugin)),
+        }
+    };
+    match observed_phase(plugin) {
+        Phase::Ready | Phase::Disabled => ObjectHealth::Healthy,
+        Phase::Failed | Phase::Degraded => ObjectHealth::Failed(message()),
+        _ => ObjectHealth::Progressing(message()),
+    }
+}
+
+/// Whether a version of a plugin is newer than the known one.
+fn is_newer(known: &Plugin, plugin: &Plugin) -> bool {
+    if known.metadata.uid != plugin.metadata.uid {
+        return true;
+    }
+    // The write that removes the last finalizer may not get a resource version of its own, and nothing follows it.
+    let is_final = |plugin: &Plugin| is_deleted(plugin) && plugin.finalizers().is_empty();
+    if is_final(known) || is_final(plugin) {
+        return !is_final(known);
+    }
+    let number = |plugin: &Plugin| plugin.resource_version()?.parse::<u64>().ok();
+    match (number(known), number(plugin)) {
+        (Some(known), Some(plugin)) => plugin > known,
+        _ => known.resource_version() != plugin.resource_version(),
+    }
+}
+
+/// Whether more than the status changed, so that the plugin itself must be reconciled.
+fn needs_reconcile(before: &Plugin, after: &Plugin) -> bool {
+    before.metadata.uid != after.metadata.uid
+        || before.metadata.generation != after.metadata.generation
+        || is_deleted(before) != is_deleted(after)
+        || before.metadata.annotations != after.metadata.annotations
+        || before.metadata.finalizers != after.metadata.finalizers
+        || after.status.is_none() && before.status.is_some()
+}
+
+/// The part of a plugin that affects dependents and parents.
+fn visible_state(plugin: &Plugin) -> (Phase, bool, bool, Option<String>, String) {
+    let status = plugin.status.as_ref();
+    let ready = status.and_then(|status| conditions::find(&status.conditions, READY));
+    (
+        plugin.phase(),
+        plugin.is_ready(),
+        is_removing(plugin),
+        status.and_then(|status| status.version.clone()),
+        ready.map(|ready| ready.message.clone()).unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! Which events enqueue which plugins.
+
+use outrigger_api::condition::{Condition, Truth};
+use outrigger_api::plugin::{Dependency, FINALIZER, PluginSpec};
+
+use super::*;
+
+fn plugin(name: &str, version: u64, dependencies: &[&str]) -> Plugin {
+    let spec = PluginSpec {
+        enabled: true,
+        dependencies: dependencies
+            .iter()
+            .map(|name| Dependency {
+                name: (*name).to_owned(),
+                ..Dependency::default()
+            })
+            .collect(),
+        ..PluginSpec::default()
+    };
+    let mut plugin = Plugin::new(name, spec);
+    plugin.metadata.namespace = Some("default".to_owned());
+    plugin.metadata.uid = Some(name.to_owned());
+    plugin.metadata.generation = Some(1);
+    plugin.metadata.resource_version = Some(version.to_string());
+    plugin
+}
+
+fn ready(mut plugin: Plugin) -> Plugin {
+    plugin.status = Some(PluginStatus {
+        observed_generation: Some(1),
+        phase: Phase::Ready,
+        conditions: vec![Condition {
+            kind: READY.to_owned(),
+            status: Truth::True,
+            reason: "Ready".to_owned(),
+            message: String::new(),
+            last_transition_time: String::new(),
+            observed_generation: Some(1),
+        }],
+        ..PluginStatus::default()
+    });
+    plugin
+}
+
+#[track_caller]
+fn check(enqueued: &Enqueued, expected: &[&str]) {
+    let names: Vec<&str> = enqueued.iter().map(|key| key.name.as_str()).collect();
+    assert_eq!(names, expected);
+}
+
+fn key(name: &str) -> Key {
+    Key::new("default", name)
+}
+
+#[test]
+fn a_plugin_that_becomes_ready_enqueues_its_dependents_and_not_itself() {
+    let mut index = Index::default();
+    check(&index.apply(plugin("db", 1, &[])), &["db"]);
+    check(&index.apply(plugin("web", 2, &["db"])), &["web"]);
+    check(&index.apply(ready(plugin("db", 3, &[]))), &["web"]);
+    check(&index.apply(ready(plugin("db", 4, &[]))), &[]);
+}
+
+#[test]
+fn older_versions_are_ignored() {
+    let mut index = Index::default();
+    index.apply(ready(plugin("db", 3, &[])));
+    check(&index.apply(plugin("db", 2, &[])), &[]);
+    assert_eq!(index.plugin(&key("db")).unwrap().phase(), Phase::Ready);
+}
+
+#[test]
+fn creating_or_deleting_a_dependency_enqueues_its_dependents() {
+    let mut index = Index::default();
+    index.apply(plugin("web", 1, &["db"]));
+    check(&index.apply(plugin("db", 2, &[])), &["db", "web"]);
+    check(&index.delete(&key("db")), &["web"]);
+}
+
+#[test]
+fn removing_a_dependent_enqueues_its_dependencies() {
+    let mut index = Index::default();
+    index.apply(plugin("db", 1, &[]));
+    let mut web = plugin("web", 2, &["db"]);
+    web.finalizers_mut().push(FINALIZER.to_owned());
+    index.apply(web.clone());
+    let observed = index.observe(&key("db"), Instant::now()).unwrap();
+    assert_eq!(observed.dependents.len(), 1);
+    web.spec.enabled = false;
+    web.metadata.generation = Some(2);
+    web.metadata.resource_version = Some("3".to_owned());
+    index.apply(web.clone());
+    let observed = index.observe(&key("db"), Instant::now()).unwrap();
+    assert!(observed.dependents[0].is_removing);
+    web.finalizers_mut().clear();
+    web.metadata.resource_version = Some("4".to_owned());
+    check(&index.apply(web), &["db", "web"]);
+    let observed = index.observe(&key("db"), Instant::now()).unwrap();
+    assert!(observed.dependents.is_empty());
+}
+
+#[test]
+fn a_cycle_enqueues_all_its_members() {
+    let mut index = Index::default();
+    index.apply(plugin("a", 1, &["b"]));
+    index.apply(plugin("b", 2, &["c"]));
+    check(&index.apply(plugin("c", 3, &["a"])), &["a", "b", "c"]);
+    let observed = index.observe(&key("b"), Instant::now()).unwrap();
+    assert_eq!(
+        graph::cycle_text(&observed.cycle.unwrap()),
+        "b -> c -> a -> b"
+    );
+}
+
+#[test]
+fn a_child_enqueues_its_parent_which_counts_it() {
+    let mut index = Index::default();
+    let mut parent = plugin("all", 1, &[]);
+    parent.status = Some(PluginStatus {
+        inventory: vec![InventoryEntry {
+            api_version: "outrigger.dev/v1beta1".to_owned(),
+            kind: "Plugin".to_owned(),
+            namespace: Some("default".to_owned()),
+            name: "db".to_owned(),
+            keep: false,
+            fields: None,
+        }],
+        ..PluginStatus::default()
+    });
+    index.apply(parent);
+    let observed = index.observe(&key("all"), Instant::now()).unwrap();
+    assert_eq!(observed.objects.unhealthy[0].message, "is missing");
+    let mut child = plugin("db", 2, &[]);
+    let annotations = child.annotations_mut();
+    annotations.insert(RELEASE_NAME.to_owned(), "all".to_owned());
+    annotations.insert(RELEASE_NAMESPACE.to_owned(), "default".to_owned());
+    check(&index.apply(child.clone()), &["all", "db"]);
+    let observed = index.observe(&key("all"), Instant::now()).unwrap();
+    assert_eq!(observed.objects.unhealthy[0].message, "is Pending");
+    child.metadata.resource_version = Some("3".to_owned());
+    check(&index.apply(ready(child)), &["all"]);
+    let observed = index.observe(&key("all"), Instant::now()).unwrap();
+    assert!(observed.objects.unhealthy.is_empty());
+    assert_eq!(
+        observed.status.children,
+        BTreeMap::from([("Ready".to_owned(), 1)])
+    );
+}
+
+#[test]
+fn a_recreated_plugin_starts_with_a_new_retry_state() {
+    let mut index = Index::default();
+    index.apply(plugin("db", 1, &[]));
+    let retry = RetryState {
+        transient_failures: 3,
+        ..RetryState::default()
+    };
+    index.store(&key("db"), Some(PluginStatus::default()), retry);
+    let mut recreated = plugin("db", 2, &[]);
+    recreated.metadata.uid = Some("another".to_owned());
+    check(&index.apply(recreated), &["db"]);
+    let observed = index.observe(&key("db"), Instant::now()).unwrap();
+    assert_eq!(observed.retry.transient_failures, 0);
+}

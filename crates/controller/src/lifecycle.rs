@@ -1,0 +1,18 @@
+//! Predicates on the lifecycle of a plugin: deleted, disabled, protected by our finalizer.
+
+use kube::ResourceExt as _;
+use outrigger_api::plugin::{FINALIZER, Plugin};
+
+/// Whether a deletion was requested.
+pub(crate) fn is_deleted(plugin: &Plugin) -> bool {
+    plugin.metadata.deletion_timestamp.is_some()
+}
+
+pub(crate) fn has_finalizer(plugin: &Plugin) -> bool {
+    plugin.finalizers().iter().any(|name| name == FINALIZER)
+}
+
+/// Whether the release of the plugin is to be uninstalled: the plugin is deleted or disabled.
+pub(crate) fn is_removing(plugin: &Plugin) -> bool {
+    is_deleted(plugin) || !plugin.spec.enabled
+}

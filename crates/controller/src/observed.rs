@@ -1,0 +1,123 @@
+//! The observed state of one plugin, on which decisions are based.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use outrigger_api::plugin::{Dependency, InventoryEntry, Plugin, PluginStatus};
+
+use crate::key::Key;
+
+/// How long a watch may take to report an object that was applied.
+pub(crate) const WATCH_LAG: Duration = Duration::from_secs(10);
+
+/// A snapshot of everything the index knows about one plugin.
+#[derive(Debug, Clone)]
+pub(crate) struct Observed {
+    pub(crate) key: Key,
+    pub(crate) plugin: Arc<Plugin>,
+    /// The latest status, which may not have been written yet.
+    pub(crate) status: PluginStatus,
+    pub(crate) dependencies: Vec<ObservedDependency>,
+    /// The path from the plugin through its dependencies back to itself, if there is one.
+    pub(crate) cycle: Option<Vec<Key>>,
+    pub(crate) dependents: Vec<Dependent>,
+    pub(crate) objects: ObservedObjects,
+    pub(crate) retry: RetryState,
+    /// Whether each ConfigMap and Secret that it references is unchanged since it was read.
+    pub(crate) are_references_current: bool,
+    pub(crate) now: Instant,
+}
+
+/// A dependency and the plugin that it names.
+#[derive(Debug, Clone)]
+pub(crate) struct ObservedDependency {
+    pub(crate) dependency: Dependency,
+    pub(crate) key: Key,
+    pub(crate) plugin: Option<Arc<Plugin>>,
+}
+
+/// A plugin that depends on this one and is installed, or will be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Dependent {
+    pub(crate) key: Key,
+    /// Whether it is deleted or disabled.
+    pub(crate) is_removing: bool,
+}
+
+/// What earlier reconciles left for the next one. Kept in memory only.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RetryState {
+    /// The input digest of the last failed attempt.
+    pub(crate) failed_inputs: Option<String>,
+    /// When the failed attempt may be retried.
+    pub(crate) retry_at: Option<Instant>,
+    /// When the current installation, upgrade or removal started.
+    pub(crate) started_at: Option<Instant>,
+    /// Since when a status change has been deferred.
+    pub(crate) deferred_since: Option<Instant>,
+    /// Consecutive failures that do not count as attempts, because a server did not respond.
+    pub(crate) transient_failures: u32,
+    /// Consecutive corrections of drift.
+    pub(crate) drift_corrections: u32,
+    pub(crate) drift_corrected_at: Option<Instant>,
+    pub(crate) cached_digest: Option<CachedDigest>,
+    /// Applied objects that the watches may not have reported yet.
+    pub(crate) applied: Option<AppliedObjects>,
+}
+
+impl RetryState {
+    /// The resource versions that the watches have yet to report; empty once [`WATCH_LAG`] has passed.
+    pub(crate) fn awaited_versions(&self, now: Instant) -> &HashMap<InventoryEntry, u64> {
+        static NONE: LazyLock<HashMap<InventoryEntry, u64>> = LazyLock::new(HashMap::new);
+        match &self.applied {
+            Some(applied) if now < applied.at + WATCH_LAG => &applied.resource_versions,
+            _ => &NONE,
+        }
+    }
+}
+
+/// The last input digest, with what must be unchanged for it to be reused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CachedDigest {
+    pub(crate) generation: Option<i64>,
+    pub(crate) image_registry: Option<String>,
+    pub(crate) digest: String,
+    pub(crate) computed_at: Instant,
+}
+
+/// The objects of the last apply.
+#[derive(Debug, Clone)]
+pub(crate) struct AppliedObjects {
+    pub(crate) at: Instant,
+    /// The resource versions after the apply. Watch events of older versions are stale.
+    pub(crate) resource_versions: HashMap<InventoryEntry, u64>,
+}
+
+/// The observed state of the objects of a plugin.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ObservedObjects {
+    /// Whether the watches have not reported some of the objects yet.
+    pub(crate) is_incomplete: bool,
+    pub(crate) unhealthy: Vec<UnhealthyObject>,
+    /// Descriptions of the objects that someone else modified or deleted.
+    pub(crate) drifted: Vec<String>,
+    pub(crate) total: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnhealthyObject {
+    /// `Deployment default/web`
+    pub(crate) object: String,
+    pub(crate) message: String,
+    /// Whether it failed, as opposed to being in progress.
+    pub(crate) has_failed: bool,
+}
+
+/// Formats an object for messages: `Deployment default/web`.
+pub(crate) fn object_text(kind: &str, namespace: Option<&str>, name: &str) -> String {
+    match namespace {
+        Some(namespace) => format!("{kind} {namespace}/{name}"),
+        None => format!("{kind} {name}"),
+    }
+}

@@ -1,0 +1,76 @@
+//! Records why a reconcile did not succeed, and when it is retried.
+
+use std::time::{Duration, Instant};
+
+use super::Reconcile;
+use crate::conditions::Cause;
+use crate::decide;
+use crate::error::ReconcileError;
+use crate::events::PluginEvent;
+
+impl Reconcile {
+    pub(super) fn record_error(&mut self, error: ReconcileError) {
+        match error {
+            ReconcileError::Superseded => self.record_superseded(),
+            ReconcileError::Wait(cause) => {
+                self.retry.cached_digest = None;
+                self.pending.mark_waiting(&cause);
+            }
+            ReconcileError::Rejected(cause) => self.reject(&cause),
+            ReconcileError::Failed { condition, cause } => self.record_failure(condition, &cause),
+            ReconcileError::Transient { condition, cause } => {
+                self.requeue_at = Some(self.next_transient_retry());
+                // The phase is not affected.
+                self.pending.status.phase = self.observed.status.phase;
+                self.pending.status.observed_generation = self.observed.status.observed_generation;
+                self.pending.mark_unreachable(condition, &cause);
+            }
+        }
+    }
+
+    /// Counts a transient failure. Returns when to retry.
+    pub(super) fn next_transient_retry(&mut self) -> Instant {
+        self.retry.transient_failures += 1;
+        let backoff = self.ctx.options.backoff;
+        Instant::now() + backoff.delay(self.retry.transient_failures)
+    }
+
+    /// Discards the pending status; the next reconcile starts over.
+    fn record_superseded(&mut self) {
+        // If the watch has not reported the change yet, it soon will.
+        let is_reported = *self.superseded.borrow();
+        let delay = if is_reported {
+            Duration::ZERO
+        } else {
+            self.ctx.options.backoff.initial
+        };
+        self.requeue_at = Some(Instant::now() + delay);
+        let written = self.current.status.clone().filter(|_| self.has_written);
+        self.pending.status = written.unwrap_or_else(|| self.observed.status.clone());
+    }
+
+    pub(super) fn reject(&mut self, cause: &Cause) {
+        if !self.is_reported(cause.reason) {
+            self.emit(PluginEvent::warning("Refused", cause.message.clone()));
+        }
+        self.pending.mark_rejected(cause);
+    }
+
+    fn record_failure(&mut self, condition: &'static str, cause: &Cause) {
+        let inputs = self.attempted_inputs.clone();
+        let inputs = inputs.unwrap_or_else(|| decide::unresolved_inputs(&self.observed));
+        if !decide::has_failed_with(&self.observed, &inputs) {
+            self.pending.status.attempts = 0;
+        }
+        self.retry.failed_inputs = Some(inputs);
+        let attempts = self.pending.status.attempts + 1;
+        let is_last = decide::are_retries_exhausted(&self.observed.plugin, attempts);
+        if !self.is_reported(cause.reason) || is_last {
+            self.emit(PluginEvent::warning("Failed", cause.message.clone()));
+        }
+        self.pending.mark_failed(condition, cause, is_last);
+        let retry_at = Instant::now() + self.ctx.options.backoff.delay(attempts);
+        self.retry.retry_at = Some(retry_at);
+        self.requeue_at = (!is_last).then_some(retry_at);
+    }
+}

@@ -1,0 +1,97 @@
+//! Derives the phase of an installed plugin from the observed health and drift of its objects.
+
+use std::time::{Duration, Instant};
+
+use outrigger_api::duration;
+use outrigger_api::plugin::{Drift, Phase, PluginStatus};
+
+use super::Reconcile;
+use crate::conditions::{self, APPLIED, ConditionUpdate};
+use crate::decide;
+use crate::events::PluginEvent;
+use crate::observed::WATCH_LAG;
+use crate::status;
+
+/// How long a plugin may take to become healthy if its spec sets no timeout.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
+
+impl Reconcile {
+    pub(super) fn update_health(&mut self) {
+        let before = self.pending.status.phase;
+        let deadline = self.deadline();
+        let is_overdue = deadline.is_some_and(|deadline| deadline <= self.observed.now);
+        let (phase, updates) = decide::assess_health(before, &self.observed.objects, is_overdue);
+        self.pending.status.phase = phase;
+        for update in updates {
+            self.pending.set_condition(update);
+        }
+        self.report_drift();
+        if phase == Phase::Ready {
+            self.pending.status.attempts = 0;
+            self.retry.transient_failures = 0;
+        }
+        if !self.observed.objects.is_incomplete {
+            // The watches have reported all applied objects; one that is missing from now on was deleted.
+            self.retry.applied = None;
+        } else if let Some(applied) = &self.retry.applied {
+            let at = applied.at + WATCH_LAG;
+            if at > self.observed.now {
+                self.requeue_by(at);
+            }
+        }
+        if status::is_in_progress(phase) {
+            self.requeue_at = self.requeue_at.or(deadline);
+        } else {
+            self.retry.started_at = None;
+            if self.observed.objects.drifted.is_empty() && phase == Phase::Ready {
+                self.reset_drift_backoff();
+            }
+        }
+    }
+
+    /// When the current installation or upgrade times out.
+    fn deadline(&self) -> Option<Instant> {
+        let timeout = self.observed.plugin.spec.timeout.as_deref();
+        let timeout = timeout.and_then(duration::parse).unwrap_or(DEFAULT_TIMEOUT);
+        Some(self.retry.started_at? + timeout)
+    }
+
+    /// Resets the backoff if drift has not been corrected for longer than its maximum.
+    fn reset_drift_backoff(&mut self) {
+        let max = self.ctx.options.backoff.max;
+        if let Some(last) = self.retry.drift_corrected_at
+            && self.observed.now.duration_since(last) > max
+        {
+            self.retry.drift_corrections = 0;
+        }
+    }
+
+    fn report_drift(&mut self) {
+        let policy = self.observed.plugin.spec.drift;
+        if policy == Drift::Ignore {
+            return;
+        }
+        let was_drifted = is_drifted(&self.pending.status);
+        let drifted = &self.observed.objects.drifted;
+        if drifted.is_empty() {
+            if was_drifted {
+                let revision = self.pending.status.revision.unwrap_or_default();
+                let message = format!("revision {revision}");
+                self.pending
+                    .set_condition(ConditionUpdate::mark_true(APPLIED, "Applied", message));
+            }
+            return;
+        }
+        let message = drifted.join("; ");
+        if policy == Drift::Warn && !was_drifted {
+            self.emit(PluginEvent::warning("Drifted", message.clone()));
+        }
+        self.pending
+            .set_condition(ConditionUpdate::mark_true(APPLIED, "Drifted", message));
+    }
+}
+
+fn is_drifted(status: &PluginStatus) -> bool {
+    let applied = conditions::find(&status.conditions, APPLIED);
+    applied.is_some_and(|applied| applied.reason == "Drifted")
+}

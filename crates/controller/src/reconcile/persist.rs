@@ -1,0 +1,166 @@
+//! Writes the status and the finalizer of a plugin: only changes, and phases that usually end soon only if they last.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use outrigger_api::plugin::{Phase, Plugin};
+
+use super::Reconcile;
+use crate::conditions::{self, READY};
+use crate::error::ReconcileError;
+use crate::events::PluginEvent;
+use crate::lifecycle::has_finalizer;
+use crate::status;
+
+/// How much longer a new message for the same phase is deferred than a new phase.
+const MESSAGE_DELAY_FACTOR: u32 = 2;
+
+impl Reconcile {
+    pub(super) async fn add_finalizer(&mut self) -> Result<(), ReconcileError> {
+        if has_finalizer(&self.current) {
+            return Ok(());
+        }
+        self.write_finalizer(true).await
+    }
+
+    pub(super) async fn write_finalizer(&mut self, is_present: bool) -> Result<(), ReconcileError> {
+        let result = status::set_finalizer(&self.ctx.client, &self.current, is_present).await;
+        match result {
+            Ok(plugin) => {
+                self.record_write(plugin);
+                Ok(())
+            }
+            // It changed or was deleted, which the watch reports.
+            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {
+                Err(ReconcileError::Superseded)
+            }
+            Err(error) => Err(ReconcileError::unreachable(READY, &error)),
+        }
+    }
+
+    fn record_write(&mut self, mut plugin: Plugin) {
+        plugin.metadata.managed_fields = None;
+        self.current = Arc::new(plugin);
+        self.has_written = true;
+    }
+
+    /// Writes the pending status if it differs from the written one.
+    pub(super) async fn write_status(&mut self) -> Result<(), kube::Error> {
+        let written = status::write(
+            &self.ctx.client,
+            &self.observed.key,
+            self.current.status.as_ref(),
+            &self.pending.status,
+        )
+        .await?;
+        if let Some(plugin) = written {
+            self.record_write(plugin);
+        }
+        Ok(())
+    }
+
+    /// Clears `inputDigest` before the first write to the cluster, so that a crash cannot leave a stale status which
+    /// claims that the release is up to date.
+    pub(super) async fn invalidate_digest(&mut self) -> Result<(), ReconcileError> {
+        self.pending.status.input_digest = None;
+        let written = self.current.status.as_ref();
+        if written.is_none_or(|status| status.input_digest.is_none()) {
+            return Ok(());
+        }
+        match self.write_status().await {
+            Ok(()) => Ok(()),
+            // It was deleted, which the watch reports.
+            Err(kube::Error::Api(status)) if status.code == 404 => Err(ReconcileError::Superseded),
+            Err(error) => Err(ReconcileError::unreachable(READY, &error)),
+        }
+    }
+
+    /// Completes when the plugin changes.
+    pub(super) fn until_superseded(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut superseded = self.superseded.clone();
+        async move {
+            if superseded.wait_for(|is_true| *is_true).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Writes the status at the end of a reconcile, or defers it.
+    pub(super) async fn persist_status(&mut self) {
+        if !matches!(self.pending.status.phase, Phase::Pending) {
+            self.pending.confirm_conditions();
+        }
+        if let Some(at) = self.deferred_until() {
+            self.requeue_by(at);
+            return;
+        }
+        self.emit_transition();
+        match self.write_status().await {
+            Ok(()) => self.retry.deferred_since = None,
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => {
+                tracing::info!(plugin = %self.observed.key, %error, "failed to write plugin status");
+                let retry_at = self.next_transient_retry();
+                self.requeue_by(retry_at);
+            }
+        }
+    }
+
+    /// Until when the write is deferred, because the phase or its message will probably change soon.
+    fn deferred_until(&mut self) -> Option<Instant> {
+        if self.is_write_due || !status::is_deferrable(self.pending.status.phase) {
+            return None;
+        }
+        if self.current.status.as_ref() == Some(&self.pending.status) {
+            return None;
+        }
+        let now = Instant::now();
+        let delay = self.ctx.options.status_delay;
+        let is_same_phase =
+            self.current.phase() == self.pending.status.phase && self.current.is_observed();
+        let (since, delay) = if is_same_phase {
+            (now, MESSAGE_DELAY_FACTOR * delay)
+        } else {
+            (self.retry.started_at.unwrap_or(now), delay)
+        };
+        let until = *self.retry.deferred_since.get_or_insert(since) + delay;
+        (now < until).then_some(until)
+    }
+
+    /// Emits an event if the written phase or revision changes.
+    fn emit_transition(&self) {
+        let status = &self.pending.status;
+        let (phase_before, revision_before) = match &self.current.status {
+            Some(written) => (written.phase, written.revision),
+            None => (Phase::Pending, None),
+        };
+        // A quick upgrade goes from Ready to Ready, with a new revision.
+        if phase_before == status.phase && revision_before == status.revision {
+            return;
+        }
+        let ready = conditions::find(&status.conditions, READY);
+        let (reason, message) = ready.map_or(("", ""), |ready| (&*ready.reason, &*ready.message));
+        let version = status.version.as_deref().unwrap_or_default();
+        let revision = status.revision.unwrap_or_default();
+        let event = match (phase_before, status.phase) {
+            (Phase::Degraded, Phase::Ready) if revision_before == status.revision => {
+                PluginEvent::normal("Recovered", "all objects are healthy")
+            }
+            (_, Phase::Ready) if revision > 1 => PluginEvent::normal(
+                "Upgraded",
+                format!("version {version} is ready, revision {revision}"),
+            ),
+            (_, Phase::Ready) => {
+                PluginEvent::normal("Installed", format!("version {version} is ready"))
+            }
+            (Phase::Degraded, Phase::Degraded) | (Phase::Waiting, Phase::Waiting) => return,
+            (_, Phase::Degraded) => PluginEvent::warning("Degraded", message),
+            (_, Phase::Waiting) => PluginEvent::normal("Waiting", message),
+            (_, Phase::Failed) if matches!(reason, "Timeout" | "Unhealthy") => {
+                PluginEvent::warning("Failed", message)
+            }
+            _ => return,
+        };
+        self.emit(event);
+    }
+}

@@ -1,0 +1,101 @@
+//! Uninstalls the release of a deleted or disabled plugin, then releases the plugin from our finalizer.
+//!
+//! A plugin can always be removed: by force, and if its cluster no longer exists.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use outrigger_api::annotation::FORCE;
+
+use super::Reconcile;
+use crate::act;
+use crate::conditions::Cause;
+use crate::error::ReconcileError;
+use crate::events::PluginEvent;
+use crate::key::Key;
+use crate::lifecycle::is_deleted;
+use crate::observed::RetryState;
+
+impl Reconcile {
+    /// Returns whether the deleted plugin was released.
+    pub(super) async fn remove(&mut self, force: bool) -> bool {
+        self.retry.started_at.get_or_insert_with(Instant::now);
+        self.pending.mark_removing("");
+        // Unlike a deletion, disabling can be reverted, and the status must not claim that the release is installed.
+        if !is_deleted(&self.current)
+            && let Err(error) = self.invalidate_digest().await
+        {
+            self.record_error(error);
+            return false;
+        }
+        let objects = act::inventory_summary(&self.observed.status.inventory);
+        let event = match self.uninstall(force).await {
+            Ok(()) => PluginEvent::normal("Removed", "the release was uninstalled"),
+            Err(ReconcileError::Superseded) => {
+                self.record_error(ReconcileError::Superseded);
+                return false;
+            }
+            // The kubeconfig of the cluster no longer exists, so nothing can be uninstalled.
+            Err(ReconcileError::Wait(cause)) => PluginEvent::warning(
+                "Orphaned",
+                format!("{}; objects left behind: {objects}", cause.message),
+            ),
+            Err(error) if force => PluginEvent::warning(
+                "Orphaned",
+                format!("removed by force; objects possibly left behind: {objects} ({error})"),
+            ),
+            Err(error) => {
+                self.retry_removal(&error);
+                return false;
+            }
+        };
+        self.release_plugin(event).await
+    }
+
+    async fn uninstall(&mut self, force: bool) -> Result<(), ReconcileError> {
+        let (ctx, plugin) = (Arc::clone(&self.ctx), Arc::clone(&self.observed.plugin));
+        let status = self.observed.status.clone();
+        let progress = self.progress();
+        let action = act::uninstall(&ctx, &plugin, &status, force, &progress);
+        self.run_action(Box::pin(action), &progress).await
+    }
+
+    /// Removes the finalizer. Returns whether the plugin was deleted, as opposed to disabled.
+    async fn release_plugin(&mut self, event: PluginEvent) -> bool {
+        let is_deleted = is_deleted(&self.current);
+        self.emit(event);
+        if let Err(error) = self.write_finalizer(false).await {
+            self.record_error(error);
+            return false;
+        }
+        self.retry = RetryState::default();
+        self.pending.mark_disabled();
+        is_deleted
+    }
+
+    /// Removal is retried without limit, with backoff.
+    fn retry_removal(&mut self, error: &ReconcileError) {
+        let retry_at = self.next_transient_retry();
+        self.requeue_by(retry_at);
+        if self.retry.transient_failures == 1 {
+            self.emit(PluginEvent::warning("RemovalFailed", error.to_string()));
+        }
+        let message = format!(
+            "{error}; retrying; annotate it with {FORCE}=true to remove it without waiting"
+        );
+        self.pending.mark_removing(&message);
+        self.is_write_due = true;
+    }
+
+    /// Reports why the removal is blocked, and requests the removal of the `cascade` plugins.
+    pub(super) async fn block_removal(&mut self, cause: &Cause, cascade: &[Key]) {
+        if !self.is_reported(cause.reason) {
+            self.emit(PluginEvent::warning("RemovalWaits", cause.message.clone()));
+        }
+        self.pending.mark_removal_blocked(cause);
+        let is_deleted = is_deleted(&self.observed.plugin);
+        if let Err(error) = act::cascade(&self.ctx.client, cascade, is_deleted).await {
+            self.record_error(error);
+        }
+    }
+}
