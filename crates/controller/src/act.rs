@@ -11,9 +11,9 @@ mod uninstall;
 use std::collections::HashMap;
 
 use outrigger_api::duration;
-use outrigger_api::plugin::{CrdPolicy, InventoryEntry, Plugin};
+use outrigger_api::plugin::{self, InventoryEntry, Plugin};
 use outrigger_chart::manifest::hook::Event as HookEvent;
-use outrigger_release::{Cluster, Desired, Plan, ReleaseId};
+use outrigger_release::{Action, ActionError, Cluster, CrdPolicy, Desired, Plan, ReleaseId};
 
 use crate::conditions::{APPLIED, Cause};
 use crate::error::ReconcileError;
@@ -69,12 +69,9 @@ pub(crate) async fn apply(
             options.force_conflicts = true;
         }
     }
-    let deployed = rendered.past.deployed().map(|record| record.revision);
+    let deployed = rendered.history.deployed().map(|record| record.revision);
     let plan = make_plan(cluster, rendered, &options).await?;
-    let is_reproduced = matches!(
-        plan.action,
-        outrigger_release::Action::Repair | outrigger_release::Action::Nothing
-    );
+    let is_reproduced = matches!(plan.action, Action::Repair | Action::Nothing);
     let report = |event| progress.update(event);
     let outcome = match (mode, deployed) {
         // The chart renders differently each time, for example because it generates passwords: the recorded objects
@@ -105,11 +102,11 @@ async fn make_plan(
     rendered: render::Rendered,
     options: &outrigger_release::Options,
 ) -> Result<Plan, ReconcileError> {
-    let observed = outrigger_release::observe(cluster, rendered.past, &rendered.desired).await;
+    let observed = outrigger_release::observe(cluster, rendered.history, &rendered.desired).await;
     let observed =
         observed.map_err(|error| ReconcileError::from_release(APPLIED, "ApplyFailed", &error))?;
     let plan = outrigger_release::plan(rendered.desired, observed, options);
-    Ok(plan.map_err(outrigger_release::ActionError::from)?)
+    Ok(plan.map_err(ActionError::from)?)
 }
 
 /// Whether hooks run after the release is healthy.
@@ -124,11 +121,11 @@ fn release_id(plugin: &Plugin) -> ReleaseId {
     ReleaseId::new(plugin.release_namespace(), plugin.release_name())
 }
 
-fn crds(plugin: &Plugin) -> outrigger_release::CrdPolicy {
+fn crd_policy(plugin: &Plugin) -> CrdPolicy {
     match plugin.spec.crds {
-        CrdPolicy::Create => outrigger_release::CrdPolicy::Create,
-        CrdPolicy::Replace => outrigger_release::CrdPolicy::Replace,
-        CrdPolicy::Skip => outrigger_release::CrdPolicy::Skip,
+        plugin::CrdPolicy::Create => CrdPolicy::Create,
+        plugin::CrdPolicy::Replace => CrdPolicy::Replace,
+        plugin::CrdPolicy::Skip => CrdPolicy::Skip,
     }
 }
 
@@ -146,7 +143,7 @@ fn release_options(
         wait: false,
         rollback_on_failure: plugin.spec.rollback,
         max_history: plugin.history_limit() as usize,
-        crds: crds(plugin),
+        crds: crd_policy(plugin),
         create_namespace: true,
         health_rules,
         now: controller.now,

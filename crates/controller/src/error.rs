@@ -101,11 +101,11 @@ pub(crate) fn is_transient(error: &kube::Error) -> bool {
 }
 
 impl From<ActionError> for ReconcileError {
-    fn from(failure: ActionError) -> Self {
-        let reason = match failure.cluster_error() {
+    fn from(error: ActionError) -> Self {
+        let reason = match error.cluster_error() {
             Some(error) if error.is_forbidden() => "Forbidden",
             Some(error) if error.is_transient() => "Unreachable",
-            _ => match failure {
+            _ => match error {
                 ActionError::Rejected(_) => "Refused",
                 ActionError::Hook { .. } => "HookFailed",
                 ActionError::Wait(_) => "Unhealthy",
@@ -116,8 +116,8 @@ impl From<ActionError> for ReconcileError {
                 ActionError::Cluster(_) | ActionError::Apply(_) => "ApplyFailed",
             },
         };
-        let cause = Cause::new(reason, with_hint(failure.full_message(), failure.hint()));
-        Self::failed(APPLIED, cause, failure.is_transient())
+        let cause = Cause::new(reason, with_hint(error.full_message(), error.hint()));
+        Self::failed(APPLIED, cause, error.is_transient())
     }
 }
 

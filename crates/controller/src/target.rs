@@ -93,7 +93,7 @@ struct CachedCluster {
 pub(crate) struct Targets {
     client: Client,
     /// Which objects exist in the local cluster, according to the watches.
-    presence: Arc<ExistenceCache>,
+    existence: Arc<ExistenceCache>,
     clusters: Mutex<HashMap<CacheKey, CachedCluster>>,
 }
 
@@ -107,14 +107,14 @@ impl Targets {
     pub(crate) fn new(client: Client) -> Self {
         Self {
             client,
-            presence: Arc::default(),
+            existence: Arc::default(),
             clusters: Mutex::default(),
         }
     }
 
     /// Where the watches of a cluster record which objects exist. Only used for the local cluster.
-    pub(crate) fn presence(&self, cluster: &ClusterRef) -> Option<Arc<ExistenceCache>> {
-        (*cluster == ClusterRef::Local).then(|| Arc::clone(&self.presence))
+    pub(crate) fn existence_cache(&self, cluster: &ClusterRef) -> Option<Arc<ExistenceCache>> {
+        (*cluster == ClusterRef::Local).then(|| Arc::clone(&self.existence))
     }
 
     /// Connects to the cluster of a plugin, as the service account that it names.
@@ -211,8 +211,8 @@ impl Targets {
             None => client,
         };
         // The watches see more than an impersonated account may.
-        let presence = self.presence(cluster_ref).filter(|_| user.is_none());
-        let cluster = Cluster::with_existence_cache(client, presence.unwrap_or_default());
+        let existence = self.existence_cache(cluster_ref).filter(|_| user.is_none());
+        let cluster = Cluster::with_existence_cache(client, existence.unwrap_or_default());
         let cached = CachedCluster {
             secret_version,
             cluster: cluster.clone(),

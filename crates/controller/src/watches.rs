@@ -1,6 +1,6 @@
 //! The watches: each is a task that sends its events to the controller, and resumes by itself after errors.
 
-mod presence;
+mod existence;
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -26,7 +26,7 @@ use crate::release_ref::ClusterRef;
 use crate::sources::Repositories;
 use crate::task::{AbortOnDrop, spawn};
 use crate::watch_event::{self, WatchEvent, WatchedObject};
-use crate::watches::presence::PresenceRecorder;
+use crate::watches::existence::ExistenceRecorder;
 
 /// The label of the objects of releases.
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -143,13 +143,13 @@ where
 }
 
 /// Watches the objects of a kind that belong to releases. Full objects if their health depends on more than their
-/// existence, else only metadata; the latter also records in `presence` which objects of the kind exist.
+/// existence, else only metadata; the latter also records in `existence` which objects of the kind exist.
 pub(crate) fn objects(
     client: impl Future<Output = Option<Client>> + Send + 'static,
     cluster: ClusterRef,
     kind: Kind,
     has_health_rule: bool,
-    presence: Option<Arc<ExistenceCache>>,
+    existence: Option<Arc<ExistenceCache>>,
     sender: Sender<WatchEvent>,
 ) -> AbortOnDrop {
     spawn(async move {
@@ -160,15 +160,15 @@ pub(crate) fn objects(
         let name = kind.kind.clone();
         if METADATA_ONLY.contains(&type_meta) && !has_health_rule {
             let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource);
-            let config = if presence.is_some() {
+            let config = if existence.is_some() {
                 Config::default()
             } else {
                 managed
             };
             let events = watcher(api, config);
-            let presence = PresenceRecorder::new(presence, kind.clone());
+            let recorder = ExistenceRecorder::new(existence, kind.clone());
             forward(&name, events, sender, move |event| {
-                let event = presence.record(event)?;
+                let event = recorder.record(event)?;
                 let event =
                     watch_event::map(event, |object| WatchedObject::new(&object.metadata, None));
                 Some(WatchEvent::Object(

@@ -6,7 +6,7 @@ use outrigger_release::{ChartSummary, Desired, History, RenderOptions};
 use outrigger_repository::Manifests;
 use serde_json::Value;
 
-use super::{crds, release_id};
+use super::{crd_policy, release_id};
 use crate::conditions::{Cause, RENDERED};
 use crate::error::ReconcileError;
 use crate::file_overrides;
@@ -15,7 +15,7 @@ use crate::sources::SourceContent;
 
 /// The history of a release, and its desired state.
 pub(super) struct Rendered {
-    pub(super) past: History,
+    pub(super) history: History,
     pub(super) desired: Desired,
 }
 
@@ -25,22 +25,22 @@ pub(super) async fn render(
     inputs: &ResolvedInputs,
 ) -> Result<Rendered, ReconcileError> {
     let cluster = &inputs.target.cluster;
-    let past = outrigger_release::load_history_cached(cluster, &release_id(plugin)).await;
-    let past = past.map_err(|error| render_failed(&error))?;
+    let history = outrigger_release::load_history_cached(cluster, &release_id(plugin)).await;
+    let history = history.map_err(|error| render_failed(&error))?;
     let mut desired = match &inputs.content {
         SourceContent::Chart(fetched) => {
             let chart = file_overrides::apply(&fetched.chart, &plugin.spec.file_overrides)?;
-            let rendering = RenderOptions {
-                crds: crds(plugin),
+            let options = RenderOptions {
+                crds: crd_policy(plugin),
                 image_registry: inputs.image_registry.clone(),
                 now: controller.now,
             };
             let values = &inputs.values.0;
-            outrigger_release::render(cluster, &past, &chart, values, &rendering).await
+            outrigger_release::render(cluster, &history, &chart, values, &options).await
         }
         SourceContent::Manifests(files) => {
             let objects = parse_manifests(plugin, files.as_ref())?;
-            let title = ChartSummary {
+            let summary = ChartSummary {
                 name: plugin.chart_name().to_owned(),
                 version: plugin
                     .spec
@@ -49,7 +49,7 @@ pub(super) async fn render(
                     .unwrap_or_else(|| "0.0.0".to_owned()),
                 app_version: String::new(),
             };
-            outrigger_release::from_manifests(cluster, &past, title, objects).await
+            outrigger_release::from_manifests(cluster, &history, summary, objects).await
         }
     }
     .map_err(|error| render_failed(&error))?;
@@ -59,7 +59,7 @@ pub(super) async fn render(
         relocated.map_err(|error| render_failed(&error))?;
     }
     reject_hooks(plugin, &desired)?;
-    Ok(Rendered { past, desired })
+    Ok(Rendered { history, desired })
 }
 
 fn render_failed(error: &outrigger_release::Error) -> ReconcileError {

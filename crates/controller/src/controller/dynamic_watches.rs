@@ -51,10 +51,10 @@ impl Controller {
             }
             let has_health_rule = self.index.has_health_rule(&kind);
             let sender = self.ctx.events.clone();
-            let presence = self.ctx.targets.presence(&cluster);
+            let existence = self.ctx.targets.existence_cache(&cluster);
             let (ctx, target) = (Arc::clone(&self.ctx), cluster.clone());
             let client = async move { ctx.targets.watch_client(&target).await };
-            let watch = watches::objects(client, cluster, kind, has_health_rule, presence, sender);
+            let watch = watches::objects(client, cluster, kind, has_health_rule, existence, sender);
             self.object_watches.insert(watched, watch);
         }
     }

@@ -13,15 +13,15 @@ use crate::objects::Kind;
 
 type Object = PartialObjectMeta<DynamicObject>;
 
-/// Part of a watch. When the watch ends, the presence of the kind is forgotten.
-pub(super) struct PresenceRecorder {
-    presence: Option<Arc<ExistenceCache>>,
+/// Part of a watch. When the watch ends, the cache drops the kind.
+pub(super) struct ExistenceRecorder {
+    cache: Option<Arc<ExistenceCache>>,
     kind: Kind,
 }
 
-impl PresenceRecorder {
-    pub(super) fn new(presence: Option<Arc<ExistenceCache>>, kind: Kind) -> Self {
-        Self { presence, kind }
+impl ExistenceRecorder {
+    pub(super) fn new(cache: Option<Arc<ExistenceCache>>, kind: Kind) -> Self {
+        Self { cache, kind }
     }
 
     /// Records an event. Returns what it means for releases: an object that does not belong to one may have done so
@@ -36,33 +36,33 @@ impl PresenceRecorder {
     }
 
     fn update(&self, event: &Event<Object>) {
-        let Some(presence) = &self.presence else {
+        let Some(cache) = &self.cache else {
             return;
         };
         let (version, kind) = (self.kind.api_version.as_str(), self.kind.kind.as_str());
         match event {
-            Event::Init => presence.init(version, kind),
-            Event::InitDone => presence.init_done(version, kind),
+            Event::Init => cache.init(version, kind),
+            Event::InitDone => cache.init_done(version, kind),
             Event::InitApply(object) => {
                 let namespace = object.metadata.namespace.as_deref();
-                presence.init_apply(version, kind, namespace, &object.name_any());
+                cache.init_apply(version, kind, namespace, &object.name_any());
             }
             Event::Apply(object) => {
                 let namespace = object.metadata.namespace.as_deref();
-                presence.apply(version, kind, namespace, &object.name_any());
+                cache.apply(version, kind, namespace, &object.name_any());
             }
             Event::Delete(object) => {
                 let namespace = object.metadata.namespace.as_deref();
-                presence.delete(version, kind, namespace, &object.name_any());
+                cache.delete(version, kind, namespace, &object.name_any());
             }
         }
     }
 }
 
-impl Drop for PresenceRecorder {
+impl Drop for ExistenceRecorder {
     fn drop(&mut self) {
-        if let Some(presence) = &self.presence {
-            presence.drop_kind(&self.kind.api_version, &self.kind.kind);
+        if let Some(cache) = &self.cache {
+            cache.drop_kind(&self.kind.api_version, &self.kind.kind);
         }
     }
 }
@@ -86,12 +86,12 @@ mod tests {
         serde_json::from_value(json!({"metadata": metadata})).unwrap()
     }
 
-    fn recorder() -> PresenceRecorder {
+    fn recorder() -> ExistenceRecorder {
         let kind = Kind {
             api_version: "v1".to_owned(),
             kind: "ConfigMap".to_owned(),
         };
-        PresenceRecorder::new(Some(Arc::default()), kind)
+        ExistenceRecorder::new(Some(Arc::default()), kind)
     }
 
     /// What is passed on.
