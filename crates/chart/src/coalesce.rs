@@ -7,7 +7,8 @@ use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 use crate::load::Sink;
 use crate::profile::Profile;
 use crate::tree::{NodeId, Tree};
-use outrigger_gotmpl::go;
+use outrigger_gostd::strconv;
+use outrigger_gotmpl::fmt::display_text;
 
 const GLOBAL: &[u8] = b"global";
 
@@ -158,7 +159,7 @@ impl Coalescer<'_, '_, '_> {
                     target_globals.set(key, Value::Map(table));
                 }
                 (Value::Map(_), Some(_)) => {
-                    let key = go::quote(&key.to_text());
+                    let key = strconv::quote(&key.to_text());
                     (self.tables.warn)(format!(
                         "Conflict: cannot merge map onto non-map for {key}. Skipping."
                     ));
@@ -205,14 +206,14 @@ impl Tables<'_> {
                 }
                 (Some(_), below @ Value::Map(_)) => {
                     let path = join(prefix, &key.to_text());
-                    let shown = go::display(&below);
+                    let shown = display_text(&below);
                     (self.warn)(format!(
                         "warning: cannot overwrite table with non table for {path} ({shown})"
                     ));
                 }
                 (Some(Value::Map(_)), below) if !below.is_nil() => {
                     let path = join(prefix, &key.to_text());
-                    let shown = go::display(&below);
+                    let shown = display_text(&below);
                     (self.warn)(format!(
                         "warning: destination for {path} is a table. Ignoring non-table value ({shown})"
                     ));

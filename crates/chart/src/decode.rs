@@ -119,7 +119,7 @@ impl Decoder {
             Plain::Bool(value) => Some(value.to_string()),
             Plain::Int(n) => Some(n.to_string()),
             Plain::Uint(n) => Some(n.to_string()),
-            Plain::Float(x) => Some(outrigger_goyaml::format_as_text(*x)),
+            Plain::Float(x) => Some(outrigger_gostd::strconv::format_float32(*x)),
             other => {
                 self.mismatch(other, "string");
                 None

@@ -11,7 +11,8 @@ use crate::plain::Plain;
 use crate::profile::Profile;
 use crate::tree::{NodeId, RequirementId, Tree};
 use crate::version;
-use outrigger_gotmpl::go;
+use outrigger_gostd::strconv;
+use outrigger_gotmpl::fmt::display_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -256,7 +257,7 @@ impl Processor<'_, '_, '_> {
         let name = &self.tree.requirement(id).name;
         let Some(found) = table(values, &format!("{name}.{child}")) else {
             let key = child.rsplit('.').next().unwrap_or(child);
-            let key = go::quote(key);
+            let key = strconv::quote(key);
             (self.warn)(format!(
                 "Warning: ImportValues missing table from chart {name}: {key} is not a table"
             ));
@@ -291,7 +292,7 @@ impl Processor<'_, '_, '_> {
                     Some(Plain::Str(path)) => Ok(path.clone()),
                     other if self.profile.rules().import_paths_are_printed => {
                         let value = other.map(Plain::to_value).unwrap_or_default();
-                        Ok(go::display(&value))
+                        Ok(display_text(&value))
                     }
                     _ => Err(Error::ImportPath(self.tree.requirement(id).name.clone())),
                 };

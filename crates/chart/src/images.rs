@@ -235,7 +235,9 @@ fn assemble(parts: &Plain) -> Option<String> {
         let found = names.iter().find_map(|name| match parts.get(name) {
             Some(Plain::Str(text)) => Some(text.clone()),
             Some(Plain::Int(number)) => Some(number.to_string()),
-            Some(Plain::Float(number)) => Some(outrigger_goyaml::format_general(*number)),
+            Some(Plain::Float(number)) => {
+                Some(outrigger_gostd::strconv::format_float(*number, b'g', None))
+            }
             _ => None,
         });
         found.filter(|text| !text.is_empty())

@@ -12,8 +12,9 @@ use crate::decode::TypeError;
 use crate::metadata::{API_V1, API_V2, Invalid, Lock, Metadata};
 use crate::plain::Plain;
 use crate::profile::Profile;
+use crate::values;
 use crate::yaml::{self, ReadError};
-use crate::{go_path, values};
+use outrigger_gostd::path;
 
 pub use folder::{charts_folder, lint_source, load_path, open_path};
 
@@ -200,7 +201,7 @@ impl Loader<'_> {
                 }
             }
             name if name.starts_with("templates/") => chart.templates.push(file),
-            name if name.starts_with("charts/") && go_path::extension(name) != ".prov" => {
+            name if name.starts_with("charts/") && path::ext(name) != ".prov" => {
                 let name = name["charts/".len()..].to_owned();
                 let chart_name = name.split('/').next().unwrap_or_default().to_owned();
                 let data = file.data;
@@ -238,7 +239,7 @@ impl Loader<'_> {
         mut files: Vec<File>,
         depth: usize,
     ) -> Result<Chart, Error> {
-        let loaded = if go_path::extension(name) == ".tgz" {
+        let loaded = if path::ext(name) == ".tgz" {
             let found = &files[0].name;
             if found != name {
                 return Err(Error::SubchartName {

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use crate::chart::Crd;
 use crate::manifest::{hook::Hook, split};
-use crate::path_match;
 use crate::profile::Profile;
 use crate::render::Rendered;
+use outrigger_gostd::path;
 
 /// What to leave out and what to pick.
 #[derive(Debug, Clone, Default)]
@@ -121,7 +121,7 @@ fn pick(text: &str, patterns: &[String], profile: Profile) -> Result<Vec<u8>, No
     for pattern in patterns {
         let mut found = false;
         for (path, document) in &documents {
-            if path_match::matches(pattern, path) == Ok(true) {
+            if path::matches(pattern, path) == Ok(true) {
                 found = true;
                 out.extend_from_slice(b"---\n");
                 out.extend_from_slice(document.as_bytes());

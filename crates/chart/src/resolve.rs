@@ -198,7 +198,7 @@ fn check_in_place(
 }
 
 fn unmet(dependency: &Dependency) -> String {
-    let quote = outrigger_gotmpl::go::quote;
+    let quote = outrigger_gostd::strconv::quote;
     format!(
         "{} (repository {}, version {})",
         quote(&dependency.name),

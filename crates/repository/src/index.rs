@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use outrigger_gotmpl::semver::{Constraint, Version};
+use outrigger_gostd::semver::{Constraint, Version};
 use serde_json::Value;
 use url::Url;
 
@@ -136,9 +136,9 @@ impl Entry {
 pub(crate) fn pick(versions: &[&str], wanted: Option<&str>) -> Result<Option<usize>, Error> {
     let wanted = wanted.filter(|wanted| !wanted.is_empty());
     let range = wanted.unwrap_or("*");
-    let constraint = Constraint::parse(range).map_err(|reason| Error::BadRange {
+    let constraint = Constraint::parse(range).map_err(|error| Error::BadRange {
         version: range.to_owned(),
-        reason,
+        reason: error.to_string(),
     })?;
     if let Some(exact) = versions.iter().position(|version| Some(*version) == wanted) {
         return Ok(Some(exact));

@@ -8,7 +8,7 @@ use outrigger_gotmpl::value::{Kind, Map, MapType, Object, Str, Value};
 use crate::metadata::{Maintainer, Metadata};
 use crate::profile::Profile;
 use crate::tree::{NodeId, Requirement, Tree};
-use outrigger_gotmpl::go;
+use outrigger_gotmpl::fmt::display_text;
 
 /// The chart's metadata as its templates see it, after dependencies were settled.
 pub(super) fn of(tree: &Tree<'_>, id: NodeId, profile: Profile) -> Value {
@@ -31,7 +31,7 @@ pub(super) fn of(tree: &Tree<'_>, id: NodeId, profile: Profile) -> Value {
         is_pointer: false,
         fields: fields.clone(),
     };
-    let display = format!("{{{} {}}}", metadata.display(), go::display(&is_root));
+    let display = format!("{{{} {}}}", metadata.display(), display_text(&is_root));
     fields.push(field("IsRoot", "IsRoot", is_root));
     Value::Object(Rc::new(ChartStruct {
         fields: Struct {
@@ -239,7 +239,7 @@ impl Object for Struct {
         let shown: Vec<String> = self
             .fields
             .iter()
-            .map(|field| go::display(&field.value))
+            .map(|field| display_text(&field.value))
             .collect();
         let sign = if self.is_pointer { "&" } else { "" };
         format!("{sign}{{{}}}", shown.join(" "))

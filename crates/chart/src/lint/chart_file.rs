@@ -1,11 +1,11 @@
 //! The rules about `Chart.yaml`.
 
 use super::{Linter, Severity};
-use crate::go_path;
 use crate::metadata::{API_V1, API_V2, Metadata};
 use crate::plain::Plain;
 use crate::profile::Profile;
 use crate::{address, version, yaml};
+use outrigger_gostd::path;
 
 const FILE: &str = "Chart.yaml";
 
@@ -69,7 +69,7 @@ fn strictly(node: &Plain) -> Option<String> {
     let unknown = Metadata::unknown_field(node)?;
     Some(format!(
         "error unmarshaling JSON: while decoding JSON: json: unknown field {}",
-        outrigger_gotmpl::go::quote(&unknown)
+        outrigger_gostd::strconv::quote(&unknown)
     ))
 }
 
@@ -77,8 +77,8 @@ fn name(metadata: &Metadata) -> Option<String> {
     if metadata.name.is_empty() {
         return Some("name is required".to_owned());
     }
-    (go_path::base(&metadata.name) != metadata.name).then(|| {
-        let name = outrigger_gotmpl::go::quote(&metadata.name);
+    (path::base(&metadata.name) != metadata.name).then(|| {
+        let name = outrigger_gostd::strconv::quote(&metadata.name);
         format!("chart name {name} is invalid")
     })
 }

@@ -7,7 +7,7 @@ const LABEL_1035: &str = "a DNS-1035 label must consist of lower case alphanumer
 /// The complaint about a name, if there is one.
 pub(super) fn complaint(kind: &str, name: &str) -> Option<String> {
     let problems = problems(kind, name);
-    let quoted = outrigger_gotmpl::go::quote(name);
+    let quoted = outrigger_gostd::strconv::quote(name);
     let shown: Vec<String> = problems
         .into_iter()
         .map(|problem| format!("metadata.name: Invalid value: {quoted}: {problem}"))

@@ -161,7 +161,7 @@ pub fn charts_folder(path: &Path, profile: Profile) -> Vec<charts_folder::Entry>
         let file_name = name.to_string_lossy().into_owned();
         let path = folder.join(&name);
         let is_folder = path.is_dir();
-        if is_folder || crate::go_path::extension(&file_name) == ".tgz" {
+        if is_folder || outrigger_gostd::path::ext(&file_name) == ".tgz" {
             entries.push(charts_folder::Entry {
                 file_name,
                 is_folder,
@@ -286,7 +286,7 @@ impl Walk {
         let failed = |source| Error::io("open", path, source);
         let file = fs_err::File::open(path).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
-        let too_large = || Error::FileTooLarge(crate::go_path::base(&name).to_owned());
+        let too_large = || Error::FileTooLarge(outrigger_gostd::path::base(&name).to_owned());
         // The wrapper's readers would write zeros to memory before they fill it.
         let (file, _) = file.into_parts();
         if size > MAX_FILE {
@@ -315,7 +315,7 @@ fn is_needed(name: &str) -> bool {
         || base.starts_with("Chart.")
         || base.starts_with("values.")
         || base.starts_with("requirements.")
-        || crate::go_path::extension(base) == ".tgz"
+        || outrigger_gostd::path::ext(base) == ".tgz"
 }
 
 /// What is in a file of about this size, without a byte order mark.

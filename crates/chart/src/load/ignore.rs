@@ -3,7 +3,7 @@
 //! Rules are tried in order. A plain rule that matches ignores the path. A negated rule ignores everything it does
 //! *not* match. A rule without a slash looks at the base name only. `**` is refused.
 
-use crate::path_match::{self, BadPattern};
+use outrigger_gostd::path::{self, BadPattern};
 
 /// The file's name inside a chart.
 pub const FILE_NAME: &str = ".helmignore";
@@ -82,7 +82,7 @@ impl Rules {
         if line.contains("**") {
             return Err(Error::DoubleStar);
         }
-        path_match::matches(line, "abc")?;
+        path::matches(line, "abc")?;
         let (negated, rule) = strip(line, |l| l.strip_prefix('!'));
         let (folders_only, rule) = strip(rule, |l| l.strip_suffix('/'));
         let (rooted, rule) = strip(rule, |l| l.strip_prefix('/'));
@@ -110,7 +110,7 @@ impl Rule {
         match &self.pattern {
             Pattern::Literal(name) => subject == name,
             Pattern::Ending(ending) => subject.ends_with(ending.as_str()),
-            Pattern::Shell(pattern) => path_match::matches(pattern, subject).unwrap_or(false),
+            Pattern::Shell(pattern) => path::matches(pattern, subject).unwrap_or(false),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Why a text does not have its format, in the words of Helm 4. Whether it has is decided elsewhere.
 
-use outrigger_gotmpl::go;
+use outrigger_gostd::strconv;
 
 /// `None` for a format whose complaint is not known here.
 pub(super) fn complaint(format: &str, text: &str) -> Option<String> {
@@ -36,7 +36,7 @@ fn ipv4(text: &str) -> Check {
             return fail("leading zeros");
         }
         let Ok(number) = group.parse::<i64>() else {
-            let group = go::quote(group);
+            let group = strconv::quote(group);
             return Err(format!("strconv.Atoi: parsing {group}: invalid syntax"));
         };
         if !(0..=255).contains(&number) {
@@ -68,7 +68,7 @@ fn hostname(text: &str) -> Check {
 
 fn characters(text: &str, is_allowed: impl Fn(char) -> bool) -> Check {
     text.chars().find(|&c| !is_allowed(c)).map_or(Ok(()), |c| {
-        Err(format!("invalid character {}", go::quote_char(c)))
+        Err(format!("invalid character {}", strconv::quote_rune(c)))
     })
 }
 
@@ -120,7 +120,7 @@ fn uuid(text: &str) -> Check {
             ));
         }
         if let Some(c) = group.chars().find(|c| !c.is_ascii_hexdigit()) {
-            return Err(format!("non-hex character {}", go::quote_char(c)));
+            return Err(format!("non-hex character {}", strconv::quote_rune(c)));
         }
     }
     Ok(())
@@ -128,9 +128,9 @@ fn uuid(text: &str) -> Check {
 
 /// As Go's `time.Parse` complains with the layout `2006-01-02`.
 fn date(text: &str) -> Check {
-    let quoted = go::quote(text);
+    let quoted = strconv::quote(text);
     let cannot = |rest: &str, layout: &str| {
-        let rest = go::quote(rest);
+        let rest = strconv::quote(rest);
         Err(format!(
             "parsing time {quoted} as \"2006-01-02\": cannot parse {rest} as \"{layout}\""
         ))
@@ -160,7 +160,7 @@ fn date(text: &str) -> Check {
     if text.len() > 10 {
         return Err(format!(
             "parsing time {quoted}: extra text: {}",
-            go::quote(rest(10))
+            strconv::quote(rest(10))
         ));
     }
     let month: u32 = text[5..7].parse().unwrap_or(0);

@@ -4,12 +4,11 @@
 use std::cell::RefCell;
 use std::fmt;
 
+use outrigger_gostd::json::check_valid;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use super::SchemaRef;
-
-mod syntax;
 
 /// More than these many complaints are not told.
 const MAX_COMPLAINTS: usize = 100;
@@ -40,7 +39,10 @@ fn read(bytes: &[u8], schema: Option<SchemaRef<'_>>) -> Result<(Value, Vec<Strin
         .and_then(|value| json.end().map(|()| value));
     match value {
         Ok(value) => Ok((value, reader.complaints.into_inner())),
-        Err(error) => Err(syntax::problem(bytes).unwrap_or_else(|| error.to_string())),
+        Err(error) => Err(match check_valid(bytes) {
+            Err(syntax) => syntax.to_string(),
+            Ok(()) => error.to_string(),
+        }),
     }
 }
 

@@ -6,6 +6,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Each crate with its layer. A crate depends on crates of lower layers; within a layer on those before it.
 const LAYERS: &[(&str, u8)] = &[
+    ("outrigger-gostd", 0),
     ("outrigger-goyaml", 0),
     ("outrigger-gotmpl", 0),
     ("outrigger-chart", 0),

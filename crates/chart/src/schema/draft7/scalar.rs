@@ -66,7 +66,7 @@ pub(super) fn number(spot: Spot<'_>, value: &Json, outcome: &mut Outcome) {
     // Draft 4 has booleans that sharpen the other bound.
     let is_sharp = |name: &str| schema.get(name) == Some(&Json::Bool(true));
     let mut fail = |text: &str, bound: f64| {
-        let bound = outrigger_goyaml::format_general(bound);
+        let bound = outrigger_gostd::strconv::format_float(bound, b'g', None);
         outcome.fail(spot.place, format!("Must be {text} {bound}"));
     };
     if let Some(step) = bound("multipleOf").filter(|step| !is_multiple(x, *step)) {
