@@ -4,6 +4,7 @@
 //! [`prepare`] sets the fields that the server owns, [`strategy`] has a kind's other hooks, [`validation`]
 //! checks the result, [`table`] prints it, [`selector`] selects by labels and fields, and [`protobuf`] decodes request bodies.
 
+pub mod cron;
 pub mod defaults;
 pub mod kinds;
 pub mod prepare;
