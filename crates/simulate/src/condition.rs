@@ -1,30 +1,30 @@
-//! Conditions of a status: their time is that of the last change.
+//! Conditions of a status, with the time of their last transition.
 
 use serde_json::{Map, Value, json};
 
 use super::object::condition;
-use super::step::View;
+use super::plan::Context;
 
-/// A condition that is to hold.
+/// A desired condition.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
-    pub(super) kind: &'a str,
+pub(super) struct Condition<'a> {
+    pub(super) type_: &'a str,
     pub(super) status: &'a str,
     pub(super) reason: &'a str,
     pub(super) message: &'a str,
 }
 
-impl<'a> Wanted<'a> {
-    pub(super) fn new(kind: &'a str, is_true: bool) -> Self {
+impl<'a> Condition<'a> {
+    pub(super) fn new(type_: &'a str, is_true: bool) -> Self {
         Self {
-            kind,
+            type_,
             status: if is_true { "True" } else { "False" },
             reason: "",
             message: "",
         }
     }
 
-    pub(super) fn because(self, reason: &'a str, message: &'a str) -> Self {
+    pub(super) fn reason(self, reason: &'a str, message: &'a str) -> Self {
         Self {
             reason,
             message,
@@ -32,10 +32,15 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The condition as the object has it if that says the same; a new one if not. `extra` are times that the kind
-    /// has beside the usual one.
-    pub(super) fn on(&self, object: &Value, view: &View<'_>, extra: &[&str]) -> Value {
-        let old = condition(object, self.kind);
+    /// The condition to write into the status of `object`: the existing one if nothing changes. `time_fields` are the
+    /// kind's fields for times beside `lastTransitionTime`.
+    pub(super) fn for_object(
+        &self,
+        object: &Value,
+        ctx: &Context<'_>,
+        time_fields: &[&str],
+    ) -> Value {
+        let old = condition(object, self.type_);
         if let Some(old) = old
             && old["status"] == self.status
             && old["reason"].as_str().unwrap_or_default() == self.reason
@@ -44,13 +49,13 @@ impl<'a> Wanted<'a> {
             return old.clone();
         }
         let mut new = Map::new();
-        new.insert("type".to_owned(), self.kind.into());
+        new.insert("type".to_owned(), self.type_.into());
         new.insert("status".to_owned(), self.status.into());
         let unchanged = old.filter(|old| old["status"] == self.status);
-        let time = unchanged.map_or_else(|| view.time(), |old| old["lastTransitionTime"].clone());
+        let time = unchanged.map_or_else(|| ctx.time(), |old| old["lastTransitionTime"].clone());
         new.insert("lastTransitionTime".to_owned(), time);
-        for key in extra {
-            new.insert((*key).to_owned(), view.time());
+        for key in time_fields {
+            new.insert((*key).to_owned(), ctx.time());
         }
         for (key, text) in [("reason", self.reason), ("message", self.message)] {
             if !text.is_empty() {

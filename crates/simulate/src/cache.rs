@@ -1,4 +1,4 @@
-//! All objects that the simulation looks at, as it last saw them.
+//! The informer cache: the last observed version of each watched object, indexed by controller.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -28,15 +28,15 @@ pub(super) const WATCHED: &[(&str, &str)] = &[
     ("services", "v1"),
 ];
 
-/// Which object: plural name, namespace, name.
+/// A reference to an object: plural name, namespace, name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Id {
+pub(super) struct ObjectRef {
     pub(super) plural: &'static str,
     pub(super) namespace: String,
     pub(super) name: String,
 }
 
-impl Id {
+impl ObjectRef {
     pub(super) fn new(plural: &'static str, namespace: &str, name: &str) -> Self {
         Self {
             plural,
@@ -54,7 +54,6 @@ impl Id {
         )
     }
 
-    /// Where it is in the API.
     pub(super) fn place(&self) -> Place {
         collection(self.plural)
             .within(&self.namespace)
@@ -62,28 +61,29 @@ impl Id {
     }
 }
 
-/// A watched kind in all namespaces.
+/// The collection of a watched kind in all namespaces.
 pub(super) fn collection(plural: &str) -> Place {
     let found = WATCHED.iter().find(|(candidate, _)| *candidate == plural);
     Place::all(found.map_or("v1", |(_, version)| version), plural)
 }
 
-/// The objects by kind, and by controller.
 #[derive(Debug, Default)]
-pub(super) struct World {
+pub(super) struct Cache {
+    /// By plural name, then by namespace and name.
     objects: HashMap<&'static str, BTreeMap<(String, String), Arc<Value>>>,
-    controlled: HashMap<String, BTreeSet<Id>>,
-    /// Uids of objects that we know to be gone before their event has come.
-    gone: HashSet<String>,
+    /// By uid of the controller.
+    controlled: HashMap<String, BTreeSet<ObjectRef>>,
+    /// Uids of objects that the simulation has deleted and whose DELETED event is still to come.
+    tombstones: HashSet<String>,
 }
 
-impl World {
-    pub(super) fn get(&self, id: &Id) -> Option<&Arc<Value>> {
+impl Cache {
+    pub(super) fn get(&self, id: &ObjectRef) -> Option<&Arc<Value>> {
         let objects = self.objects.get(id.plural)?;
         objects.get(&(id.namespace.clone(), id.name.clone()))
     }
 
-    /// The objects of a kind in a namespace, by name; all of the kind if it is empty.
+    /// The objects of a kind in a namespace, sorted by name; those of all namespaces if `namespace` is empty.
     pub(super) fn list<'a>(
         &'a self,
         plural: &str,
@@ -97,24 +97,24 @@ impl World {
             .map(|(_, object)| object)
     }
 
-    /// The objects of a kind that the object of this uid controls, by name.
+    /// The objects of a kind whose controller has this uid, sorted by name.
     pub(super) fn controlled(&self, plural: &str, uid: &str) -> Vec<&Arc<Value>> {
         let ids = self.controlled.get(uid).into_iter().flatten();
         let ids = ids.filter(|id| id.plural == plural);
         ids.filter_map(|id| self.get(id)).collect()
     }
 
-    /// Takes in a version of an object. False if a later one is known.
-    pub(super) fn put(&mut self, plural: &'static str, object: Value) -> bool {
-        let id = Id::of(plural, &object);
+    /// Stores a version of an object. False if it is stale.
+    pub(super) fn apply(&mut self, plural: &'static str, object: Value) -> bool {
+        let id = ObjectRef::of(plural, &object);
         let old = self.get(&id);
         if old.is_some_and(|old| version(old) >= version(&object) && uid(old) == uid(&object)) {
             return false;
         }
-        if self.gone.contains(uid(&object)) {
+        if self.tombstones.contains(uid(&object)) {
             return false;
         }
-        self.forget(&id);
+        self.remove(&id);
         if let Some(controller) = controller_uid(&object) {
             let controlled = self.controlled.entry(controller.to_owned()).or_default();
             controlled.insert(id.clone());
@@ -124,37 +124,37 @@ impl World {
         true
     }
 
-    /// An event says that the object is gone.
-    pub(super) fn remove(&mut self, plural: &'static str, object: &Value) {
-        self.gone.remove(uid(object));
-        let id = Id::of(plural, object);
+    /// Handles a DELETED event.
+    pub(super) fn delete(&mut self, plural: &'static str, object: &Value) {
+        self.tombstones.remove(uid(object));
+        let id = ObjectRef::of(plural, object);
         if self.get(&id).is_some_and(|known| uid(known) == uid(object)) {
-            self.forget(&id);
+            self.remove(&id);
         }
     }
 
-    /// We have deleted the object; its event is still to come.
-    pub(super) fn removed_by_us(&mut self, id: &Id) {
+    /// Removes an object that the simulation has deleted, before its DELETED event.
+    pub(super) fn delete_ahead(&mut self, id: &ObjectRef) {
         if let Some(object) = self.get(id) {
             let uid = uid(object).to_owned();
-            self.gone.insert(uid);
-            self.forget(id);
+            self.tombstones.insert(uid);
+            self.remove(id);
         }
     }
 
-    /// Forgets what is not in a list that was just made.
+    /// Removes and returns the objects that a new list does not contain.
     pub(super) fn retain(&mut self, plural: &'static str, listed: &[Value]) -> Vec<Arc<Value>> {
         let uids: HashSet<&str> = listed.iter().map(uid).collect();
         let known = self.list(plural, "");
         let stale = known.filter(|object| !uids.contains(uid(object)));
         let stale: Vec<Arc<Value>> = stale.cloned().collect();
         for object in &stale {
-            self.remove(plural, object);
+            self.delete(plural, object);
         }
         stale
     }
 
-    fn forget(&mut self, id: &Id) {
+    fn remove(&mut self, id: &ObjectRef) {
         let Some(objects) = self.objects.get_mut(id.plural) else {
             return;
         };
@@ -194,26 +194,26 @@ mod tests {
     }
 
     #[test]
-    fn old_news_is_ignored() {
-        let mut world = World::default();
-        assert!(world.put("pods", pod("a", "1", "7")));
-        assert!(!world.put("pods", pod("a", "1", "6")));
-        world.removed_by_us(&Id::new("pods", "n", "a"));
-        assert!(!world.put("pods", pod("a", "1", "8")));
-        assert!(world.controlled("pods", "owner").is_empty());
-        world.remove("pods", &pod("a", "1", "9"));
-        assert!(world.put("pods", pod("a", "2", "10")));
-        assert_eq!(world.controlled("pods", "owner").len(), 1);
+    fn ignores_stale_versions_and_deleted_objects() {
+        let mut cache = Cache::default();
+        assert!(cache.apply("pods", pod("a", "1", "7")));
+        assert!(!cache.apply("pods", pod("a", "1", "6")));
+        cache.delete_ahead(&ObjectRef::new("pods", "n", "a"));
+        assert!(!cache.apply("pods", pod("a", "1", "8")));
+        assert!(cache.controlled("pods", "owner").is_empty());
+        cache.delete("pods", &pod("a", "1", "9"));
+        assert!(cache.apply("pods", pod("a", "2", "10")));
+        assert_eq!(cache.controlled("pods", "owner").len(), 1);
     }
 
     #[test]
-    fn a_list_replaces_what_was_known() {
-        let mut world = World::default();
-        world.put("pods", pod("a", "1", "7"));
-        world.put("pods", pod("b", "2", "7"));
-        let stale = world.retain("pods", &[pod("b", "2", "9")]);
+    fn a_list_removes_objects_that_it_does_not_contain() {
+        let mut cache = Cache::default();
+        cache.apply("pods", pod("a", "1", "7"));
+        cache.apply("pods", pod("b", "2", "7"));
+        let stale = cache.retain("pods", &[pod("b", "2", "9")]);
         assert_eq!(stale.len(), 1);
-        assert_eq!(world.list("pods", "n").count(), 1);
-        assert_eq!(world.list("pods", "other").count(), 0);
+        assert_eq!(cache.list("pods", "n").count(), 1);
+        assert_eq!(cache.list("pods", "other").count(), 0);
     }
 }

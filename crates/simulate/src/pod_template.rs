@@ -2,17 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::object::{controlled_by, name, namespace};
+use super::object::{controller_reference, name, namespace};
 
-/// A workload that makes pods.
+/// A workload that creates pods.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Maker<'a> {
+pub(super) struct PodOwner<'a> {
     pub(super) owner: &'a Value,
     pub(super) api_version: &'static str,
     pub(super) kind: &'static str,
 }
 
-impl Maker<'_> {
+impl PodOwner<'_> {
     /// A pod without a name, with labels beside those of the template.
     pub(super) fn pod(&self, template: &Value, labels: &[(&str, &str)]) -> Value {
         let mut metadata = match &template["metadata"] {
@@ -21,7 +21,7 @@ impl Maker<'_> {
         };
         metadata.remove("creationTimestamp");
         metadata.insert("namespace".to_owned(), namespace(self.owner).into());
-        let references = controlled_by(self.owner, self.api_version, self.kind);
+        let references = controller_reference(self.owner, self.api_version, self.kind);
         metadata.insert("ownerReferences".to_owned(), references);
         let mut metadata = Value::Object(metadata);
         for (key, value) in labels {
@@ -30,16 +30,20 @@ impl Maker<'_> {
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
     }
 
-    /// The same, to be named by the server after the workload.
-    pub(super) fn unnamed_pod(&self, template: &Value, labels: &[(&str, &str)]) -> Value {
+    /// A pod with `generateName` after the workload.
+    pub(super) fn pod_with_generated_name(
+        &self,
+        template: &Value,
+        labels: &[(&str, &str)],
+    ) -> Value {
         let mut pod = self.pod(template, labels);
         pod["metadata"]["generateName"] = format!("{}-", name(self.owner)).into();
         pod
     }
 }
 
-/// A template without the label that tells versions of it apart.
-pub(super) fn bare(template: &Value, label: &str) -> Value {
+/// The template without its hash label, to compare it with others.
+pub(super) fn without_hash(template: &Value, label: &str) -> Value {
     let mut template = template.clone();
     let metadata = template.get_mut("metadata").and_then(Value::as_object_mut);
     if let Some(metadata) = metadata {

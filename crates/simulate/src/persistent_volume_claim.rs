@@ -1,39 +1,41 @@
-//! Claims for volumes: each gets a volume of its own that holds nothing.
+//! `PersistentVolumeClaims`: each is bound to a provisioned volume without data.
 
 use serde_json::{Map, Value, json};
 
-use super::mode::{Mode, SIMULATED};
-use super::object::{difference, is_deleting, mode, name, namespace, text, uid};
-use super::step::{Action, Step, View};
-use super::world::Id;
+use super::behavior::{Behavior, SIMULATED};
+use super::cache::ObjectRef;
+use super::object::{behavior, is_deleting, name, namespace, text, uid};
+use super::plan::{Action, Context, Plan};
 
-pub(super) fn next(claim: &Value, view: &View<'_>) -> Step {
-    let id = Id::of("persistentvolumeclaims", claim);
+pub(super) fn reconcile(claim: &Value, ctx: &Context<'_>) -> Plan {
+    let id = ObjectRef::of("persistentvolumeclaims", claim);
     if is_deleting(claim)
         || claim["status"]["phase"] == "Bound"
-        || mode(view.world, claim) == Mode::ClaimPending
+        || behavior(ctx.cache, claim) == Behavior::ClaimPending
     {
-        return Step::nothing();
+        return Plan::none();
     }
-    let asked = text(&claim["spec"]["volumeName"]);
-    let volume = if asked.is_empty() {
+    let requested = text(&claim["spec"]["volumeName"]);
+    let volume = if requested.is_empty() {
         format!("pvc-{}", uid(claim))
     } else {
-        asked.to_owned()
+        requested.to_owned()
     };
     let mut actions = Vec::new();
-    let existing = view.world.get(&Id::new("persistentvolumes", "", &volume));
+    let existing = ctx
+        .cache
+        .get(&ObjectRef::new("persistentvolumes", "", &volume));
     if existing.is_none() {
-        if !asked.is_empty() {
-            // The volume that it asks for may come yet.
-            return Step::nothing();
+        if !requested.is_empty() {
+            // The requested volume may still be created.
+            return Plan::none();
         }
         actions.push(Action::Create(
             "persistentvolumes",
             new_volume(claim, &volume),
         ));
     }
-    if asked.is_empty() {
+    if requested.is_empty() {
         let change = json!({
             "metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}, "spec": {"volumeName": volume},
         });
@@ -44,7 +46,7 @@ pub(super) fn next(claim: &Value, view: &View<'_>) -> Step {
         "capacity": claim["spec"]["resources"]["requests"],
     });
     actions.push(Action::Status(id, bound));
-    Step::later("bind", view.options.delay, actions)
+    Plan::after("bind", ctx.options.delay, actions)
 }
 
 fn new_volume(claim: &Value, volume: &str) -> Value {
@@ -71,30 +73,30 @@ fn new_volume(claim: &Value, volume: &str) -> Value {
     object
 }
 
-/// A volume is bound while its claim is there, and goes with it if we have made it.
-pub(super) fn volume_next(volume: &Value, view: &View<'_>) -> Step {
+/// Sets the phase of a volume; deletes a volume that the simulation provisioned once its claim is gone.
+pub(super) fn reconcile_volume(volume: &Value, ctx: &Context<'_>) -> Plan {
     if is_deleting(volume) {
-        return Step::nothing();
+        return Plan::none();
     }
-    let id = Id::of("persistentvolumes", volume);
+    let id = ObjectRef::of("persistentvolumes", volume);
     let reference = &volume["spec"]["claimRef"];
     let phase = if reference.is_null() {
         "Available"
     } else {
-        let claim = Id::new(
+        let claim = ObjectRef::new(
             "persistentvolumeclaims",
             text(&reference["namespace"]),
             text(&reference["name"]),
         );
-        let claim = view
-            .world
+        let claim = ctx
+            .cache
             .get(&claim)
             .filter(|claim| claim["metadata"]["uid"] == reference["uid"]);
         let is_ours = volume["metadata"]["annotations"][SIMULATED] == "true";
         match claim {
             Some(_) => "Bound",
             None if is_ours => {
-                return Step::later("reclaim", view.options.delay, [Action::Delete(id)]);
+                return Plan::after("reclaim", ctx.options.delay, [Action::Delete(id)]);
             }
             None if reference["uid"].is_null() => "Available",
             None => "Released",
@@ -102,11 +104,5 @@ pub(super) fn volume_next(volume: &Value, view: &View<'_>) -> Step {
     };
     let mut status = Map::new();
     status.insert("phase".to_owned(), phase.into());
-    let change = difference(&volume["status"], &status);
-    Step::now(
-        change
-            .map(|change| Action::Status(id, change))
-            .into_iter()
-            .collect::<Vec<_>>(),
-    )
+    Plan::now(Action::update_status("persistentvolumes", volume, &status))
 }
