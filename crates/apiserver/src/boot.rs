@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use outrigger_apimachinery::status::Status;
-use outrigger_store::{Draft, MAX_OPERATIONS, Mutation, Operation, Resource, Scope};
+use outrigger_store::{EncodedObject, MAX_OPERATIONS, Operation, Resource, Scope, Transaction};
 use serde_json::{Value, json};
 
 use crate::auth::bootstrap_objects;
@@ -81,8 +81,8 @@ impl Missing<'_> {
         let key = Resource::new(group, plural).and_then(|resource| resource.key(&namespace, &name));
         let key = key.map_err(Status::internal)?;
         if self.state.store.get(&key).is_none() {
-            let draft = Draft::new(object).map_err(Status::internal)?;
-            self.operations.push(Operation::Create { key, draft });
+            let encoded = EncodedObject::new(object).map_err(Status::internal)?;
+            self.operations.push(Operation::Create { key, encoded });
         }
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Missing<'_> {
                 .operations
                 .split_off(self.operations.len().min(MAX_OPERATIONS));
             let operations = std::mem::replace(&mut self.operations, rest);
-            let written = self.state.store.write(Mutation::new(operations)).await;
+            let written = self.state.store.write(Transaction::new(operations)).await;
             written.map_err(|error| store_failure(&error))?;
         }
         Ok(())

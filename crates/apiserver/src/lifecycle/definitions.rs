@@ -200,7 +200,10 @@ async fn finish(state: &Arc<State>, key: &Key) {
     if is_free {
         let gone = state
             .store
-            .write(outrigger_store::Mutation::delete(key.clone(), precondition))
+            .write(outrigger_store::Transaction::delete(
+                key.clone(),
+                precondition,
+            ))
             .await;
         if let (Ok(_), Some(kind)) = (gone, kind) {
             after_delete(state, &kind, key.name()).await;
@@ -239,8 +242,9 @@ async fn empty(state: &Arc<State>, definition: &Value) -> bool {
             !matches!(deleted, Ok(Deleted::Pending(_)))
         } else {
             let precondition = outrigger_store::Precondition::exists();
-            let mutation = outrigger_store::Mutation::delete(object.key().clone(), precondition);
-            state.store.write(mutation).await.is_ok()
+            let transaction =
+                outrigger_store::Transaction::delete(object.key().clone(), precondition);
+            state.store.write(transaction).await.is_ok()
         };
         all_gone &= gone;
     }
@@ -270,7 +274,7 @@ async fn wait_for_objects(state: &Arc<State>, definition: &Value) {
 mod tests {
     use super::*;
     use crate::server::{Options, Server};
-    use outrigger_store::{Draft, Mutation};
+    use outrigger_store::{EncodedObject, Transaction};
     use serde_json::json;
 
     #[tokio::test]
@@ -291,8 +295,8 @@ mod tests {
         });
         let scope = Scope::resource(&resource().unwrap());
         let mut watcher = state.store.watch(scope, state.store.revision()).unwrap();
-        let mutation = Mutation::create(key, Draft::new(&definition).unwrap());
-        state.store.write(mutation).await.unwrap();
+        let transaction = Transaction::create(key, EncodedObject::new(&definition).unwrap());
+        state.store.write(transaction).await.unwrap();
         while !is_judged(watcher.next().await.unwrap().object()) {}
         server.close().await;
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use outrigger_builtin::kinds::Kind;
 use outrigger_store::watch::WatchEnd;
-use outrigger_store::{Key, Mutation, Object, Precondition, Resource, Scope, WriteError};
+use outrigger_store::{Key, Object, Precondition, Resource, Scope, Transaction, WriteError};
 use serde_json::{Value, json};
 
 use crate::request::DeleteOptions;
@@ -177,7 +177,7 @@ async fn write_finalized(
         let precondition = Precondition::revision(old.revision());
         state
             .store
-            .write(Mutation::delete(key.clone(), precondition))
+            .write(Transaction::delete(key.clone(), precondition))
             .await?;
         // Whatever slipped in at the last moment.
         empty(state, key.name()).await;

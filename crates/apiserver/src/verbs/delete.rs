@@ -8,7 +8,7 @@ use outrigger_apimachinery::status::Status;
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::prepare::service::Allocator as _;
 use outrigger_builtin::strategy::raise_generation;
-use outrigger_store::{Draft, Key, Mutation, Object, Precondition, WriteError};
+use outrigger_store::{EncodedObject, Key, Object, Precondition, Transaction, WriteError};
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -267,8 +267,8 @@ async fn remove(
     value: &Value,
 ) -> Result<Deleted, WriteError> {
     let precondition = Precondition::revision(old.revision());
-    let mutation = Mutation::delete(old.key().clone(), precondition);
-    let written = state.store.write(mutation).await?;
+    let transaction = Transaction::delete(old.key().clone(), precondition);
+    let written = state.store.write(transaction).await?;
     if kind.strategy.allocates() {
         state.services().release(value, None);
     }
@@ -288,11 +288,11 @@ async fn write_marked(
         return Ok(Deleted::Pending(Arc::clone(old)));
     }
     let key = old.key().clone();
-    let Ok(draft) = Draft::new(value) else {
+    let Ok(encoded) = EncodedObject::new(value) else {
         return Err(WriteError::NotFound { key });
     };
-    let mutation = Mutation::replace(key, draft, Precondition::revision(old.revision()));
-    let written = state.store.write(mutation).await?;
+    let transaction = Transaction::replace(key, encoded, Precondition::revision(old.revision()));
+    let written = state.store.write(transaction).await?;
     let marked = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
     lifecycle::after_deletion_began(state, kind, &marked);
     Ok(Deleted::Pending(marked))

@@ -13,7 +13,7 @@ use outrigger_builtin::prepare::service::Allocator as _;
 use outrigger_builtin::prepare::{self, Creation, User, admission};
 use outrigger_builtin::validation;
 use outrigger_store::{
-    Draft, Key, Mutation, Object, Operation, Precondition, Resource, WriteError,
+    EncodedObject, Key, Object, Operation, Precondition, Resource, Transaction, WriteError,
 };
 use outrigger_structural::merge::{self, keep_times};
 use outrigger_structural::schema;
@@ -27,7 +27,7 @@ use crate::request::{WriteOptions, manager_or_agent};
 use crate::server::{Lookup, Shape, State};
 
 pub(crate) use refusal::store_failure;
-use refusal::{draft_failure, invalid, write_failure};
+use refusal::{encode_failure, invalid, write_failure};
 
 /// How often a free name is looked for.
 const NAME_ATTEMPTS: usize = 8;
@@ -229,7 +229,7 @@ impl<'c, 'r> Writing<'c, 'r> {
         if self.options.dry_run {
             return Ok(Outcome::DryRun(object));
         }
-        let draft = self.draft(&object)?;
+        let encoded = self.encoded(&object)?;
         let mut operations = Vec::with_capacity(2);
         if !self.call.namespace().is_empty() {
             operations.push(Operation::Require {
@@ -237,8 +237,8 @@ impl<'c, 'r> Writing<'c, 'r> {
                 precondition: Precondition::exists(),
             });
         }
-        operations.push(Operation::Create { key, draft });
-        match state.store.write(Mutation::new(operations)).await {
+        operations.push(Operation::Create { key, encoded });
+        match state.store.write(Transaction::new(operations)).await {
             Ok(written) => {
                 let stored = written
                     .results
@@ -283,11 +283,14 @@ impl<'c, 'r> Writing<'c, 'r> {
         if self.options.dry_run {
             return Ok(Outcome::DryRun(new));
         }
-        let draft = self.draft(&new)?;
+        let encoded = self.encoded(&new)?;
         let precondition = Precondition::revision(old.revision());
         let key = old.key().clone();
         if should_delete_during_update(&kind, &new, old_value) {
-            let written = state.store.write(Mutation::delete(key, precondition)).await;
+            let written = state
+                .store
+                .write(Transaction::delete(key, precondition))
+                .await;
             let written = written.map_err(|error| write_failure(self.call, error))?;
             self.release(old_value, None);
             if let Some(gone) = written.first() {
@@ -295,12 +298,12 @@ impl<'c, 'r> Writing<'c, 'r> {
             }
             return Ok(Outcome::Deleted(new));
         }
-        if old.has_content_of(&draft) {
+        if old.has_content_of(&encoded) {
             return Ok(Outcome::Stored(Arc::clone(old)));
         }
         match state
             .store
-            .write(Mutation::replace(key, draft, precondition))
+            .write(Transaction::replace(key, encoded, precondition))
             .await
         {
             Ok(written) => {
@@ -375,10 +378,10 @@ impl<'c, 'r> Writing<'c, 'r> {
     }
 
     /// The stored form of an object.
-    fn draft(&self, object: &Value) -> Result<Draft, Status> {
+    fn encoded(&self, object: &Value) -> Result<EncodedObject, Status> {
         let kind = &self.call.kind;
         if !convert::needed(kind) {
-            return Draft::new(object).map_err(draft_failure);
+            return EncodedObject::new(object).map_err(encode_failure);
         }
         let mut stored = object.clone();
         convert::to_storage(kind, &mut stored);
@@ -392,7 +395,7 @@ impl<'c, 'r> Writing<'c, 'r> {
             schema::prune_unknown(&mut stored, shape.schema.root());
             schema::apply_defaults(&mut stored, shape.schema.root());
         }
-        Draft::new(&stored).map_err(draft_failure)
+        EncodedObject::new(&stored).map_err(encode_failure)
     }
 }
 
@@ -403,14 +406,16 @@ pub(crate) async fn write_value(
     value: &Value,
     old: Option<&Object>,
 ) -> Result<Arc<Object>, WriteError> {
-    let Ok(draft) = Draft::new(value) else {
+    let Ok(encoded) = EncodedObject::new(value) else {
         return Err(WriteError::NotFound { key });
     };
-    let mutation = match old {
-        None => Mutation::create(key.clone(), draft),
-        Some(old) => Mutation::replace(key.clone(), draft, Precondition::revision(old.revision())),
+    let transaction = match old {
+        None => Transaction::create(key.clone(), encoded),
+        Some(old) => {
+            Transaction::replace(key.clone(), encoded, Precondition::revision(old.revision()))
+        }
     };
-    let written = state.store.write(mutation).await?;
+    let written = state.store.write(transaction).await?;
     written.first().cloned().ok_or(WriteError::NotFound { key })
 }
 

@@ -71,7 +71,7 @@ impl Surroundings for Cluster<'_> {
         None
     }
 
-    fn random_suffix(&self) -> Result<String, outrigger_apimachinery::status::Status> {
+    fn random_suffix(&self) -> Result<String, Status> {
         let volumes = self.0["spec"]["volumes"].as_array();
         let names = volumes.into_iter().flatten().map(|volume| &volume["name"]);
         let suffix = names

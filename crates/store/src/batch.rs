@@ -1,34 +1,34 @@
-//! Decides what a group of mutations does: checks preconditions, assigns revisions, makes the new versions.
+//! A batch of transactions for one commit: checks preconditions, assigns revisions and builds the new versions.
 //!
-//! Pure: reads the state, changes nothing. The writer carries it out.
+//! Pure: the writer commits the batch and publishes its events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::key::Key;
-use super::mutation::{Mutation, Operation, Precondition, WriteError, Written};
 use super::object::Object;
 use super::snapshot::State;
+use super::transaction::{Committed, Operation, Precondition, Transaction, WriteError};
 use crate::watch::Event;
 
-/// The state of keys after a group: what the disk must hold.
+/// The new version of each written key; none if it is deleted.
 pub(super) type Writes = BTreeMap<Key, Option<Arc<Object>>>;
 
-/// What a group of mutations does if the disk takes it.
+/// Transactions that are committed together.
 #[derive(Debug)]
-pub(super) struct Plan<'a> {
+pub(super) struct Batch<'a> {
     state: &'a State,
-    /// The last revision that is taken.
+    /// The last assigned revision.
     revision: u64,
     pub(super) writes: Writes,
-    /// What the mutation that is being added writes; it counts only when all of it is accepted.
+    /// The writes of the transaction that is being added, until all its operations succeed.
     staged: Writes,
     /// In order of revision.
     pub(super) events: Vec<Arc<Event>>,
 }
 
-impl<'a> Plan<'a> {
-    /// Nothing yet. Revisions begin after `revision`, which may be later than that of the state.
+impl<'a> Batch<'a> {
+    /// An empty batch whose revisions begin after `revision`, which may be later than that of the state.
     pub(super) fn new(state: &'a State, revision: u64) -> Self {
         Self {
             state,
@@ -43,15 +43,15 @@ impl<'a> Plan<'a> {
         self.revision
     }
 
-    /// Adds a whole mutation, or nothing of it.
-    pub(super) fn add(&mut self, mutation: &Mutation) -> Result<Written, WriteError> {
-        mutation.check_size()?;
+    /// Adds all operations of a transaction, or none if one fails.
+    pub(super) fn add(&mut self, transaction: &Transaction) -> Result<Committed, WriteError> {
+        transaction.check_size()?;
         let revision = self.revision;
         let events = self.events.len();
-        let results: Result<_, _> = mutation
+        let results: Result<_, _> = transaction
             .operations()
             .iter()
-            .map(|operation| self.step(operation))
+            .map(|operation| self.apply(operation))
             .collect();
         if results.is_ok() {
             self.writes.append(&mut self.staged);
@@ -60,12 +60,12 @@ impl<'a> Plan<'a> {
             self.events.truncate(events);
             self.revision = revision;
         }
-        results.map(|results| Written { results })
+        results.map(|results| Committed { results })
     }
 
-    fn step(&mut self, operation: &Operation) -> Result<Arc<Object>, WriteError> {
+    fn apply(&mut self, operation: &Operation) -> Result<Arc<Object>, WriteError> {
         match operation {
-            Operation::Create { key, draft } => {
+            Operation::Create { key, encoded } => {
                 if let Some(existing) = self.current(key) {
                     return Err(WriteError::AlreadyExists {
                         key: key.clone(),
@@ -73,37 +73,37 @@ impl<'a> Plan<'a> {
                     });
                 }
                 let revision = self.next_revision();
-                let object = Arc::new(Object::create(key.clone(), draft, revision));
+                let object = Arc::new(Object::create(key.clone(), encoded, revision));
                 Ok(self.record(Event::Added { object }))
             }
             Operation::Replace {
                 key,
-                draft,
+                encoded,
                 precondition,
             } => {
-                let old = self.required(key, precondition)?;
-                let object = Arc::new(old.replace(draft, self.next_revision()));
+                let old = self.existing(key, precondition)?;
+                let object = Arc::new(old.replace(encoded, self.next_revision()));
                 Ok(self.record(Event::Modified { old, object }))
             }
             Operation::Delete { key, precondition } => {
-                let old = self.required(key, precondition)?;
+                let old = self.existing(key, precondition)?;
                 let object = Arc::new(old.at_revision(self.next_revision()));
                 Ok(self.record(Event::Deleted { old, object }))
             }
-            Operation::Require { key, precondition } => self.required(key, precondition),
+            Operation::Require { key, precondition } => self.existing(key, precondition),
         }
     }
 
     fn record(&mut self, event: Event) -> Arc<Object> {
         let object = Arc::clone(event.object());
-        let stays = !matches!(event, Event::Deleted { .. });
+        let exists = !matches!(event, Event::Deleted { .. });
         self.staged
-            .insert(object.key().clone(), stays.then(|| Arc::clone(&object)));
+            .insert(object.key().clone(), exists.then(|| Arc::clone(&object)));
         self.events.push(Arc::new(event));
         object
     }
 
-    fn required(&self, key: &Key, precondition: &Precondition) -> Result<Arc<Object>, WriteError> {
+    fn existing(&self, key: &Key, precondition: &Precondition) -> Result<Arc<Object>, WriteError> {
         let current = self
             .current(key)
             .ok_or_else(|| WriteError::NotFound { key: key.clone() })?;
@@ -116,7 +116,7 @@ impl<'a> Plan<'a> {
         Ok(Arc::clone(current))
     }
 
-    /// What is there after the operations before.
+    /// The version after the preceding operations of the batch.
     fn current(&self, key: &Key) -> Option<&Arc<Object>> {
         match self.staged.get(key).or_else(|| self.writes.get(key)) {
             Some(written) => written.as_ref(),

@@ -1,4 +1,4 @@
-//! What can go wrong with the file, as types that the caller can act on.
+//! Errors of the store file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,71 +6,48 @@ use std::path::{Path, PathBuf};
 use crate::key::{Key, KeyError};
 use crate::object::DecodeError;
 
-/// Why a store does not open.
+/// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process, or another store of this one, has the folder.
+    /// Another process, or another store in this process, has locked the folder.
     #[error("the data folder {} is in use by another process", folder.display())]
-    InUse {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// The folder cannot be made, read or locked.
+    InUse { folder: PathBuf },
+    /// The folder cannot be created, read or locked.
     #[error("failed to prepare the data folder {}", folder.display())]
     Folder {
-        /// The folder.
         folder: PathBuf,
-        /// What the system says.
         #[source]
         source: io::Error,
     },
-    /// The file was not written by this program.
+    /// The file was written by another program.
     #[error("{} is not a store of this program", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
+    NotAStore { path: PathBuf },
     /// The file was written by another version of this program.
     #[error("{} has format {found}, which this version does not read", path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// The format of the file.
-        found: u64,
-    },
-    /// The file is damaged.
+    Format { path: PathBuf, found: u64 },
     #[error("{} is damaged", path.display())]
     Corrupt {
-        /// The file.
         path: PathBuf,
-        /// What does not fit.
         #[source]
         source: Corruption,
     },
-    /// The disk failed or is full.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The thread of the writer cannot be started.
-    #[error("failed to start the writer")]
+    #[error("failed to start the writer thread")]
     Thread(#[source] io::Error),
 }
 
-/// What is wrong inside a file.
+/// How a file is corrupt.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Corruption {
-    /// The structure of the file.
     #[error("{0}")]
     Structure(Box<str>),
-    /// The key of an object.
-    #[error("a key cannot be read")]
+    #[error("failed to decode a key")]
     Key(#[source] KeyError),
-    /// The value of an object.
-    #[error("the object at {key} cannot be read")]
+    #[error("failed to decode the object at {key}")]
     Object {
-        /// Which.
         key: Key,
-        /// How its value is wrong.
         #[source]
         source: DecodeError,
     },
@@ -82,35 +59,29 @@ impl Corruption {
     }
 }
 
-/// Why the disk did not take a commit.
+/// Why a commit failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// No room, or over a quota or a limit of the file size. Works again when there is room.
+    /// The disk, a quota or the file size limit is exhausted. Commits succeed again once there is space.
     #[error("the disk that holds {} is full", path.display())]
     Full {
-        /// The file.
         path: PathBuf,
-        /// What the system says.
         #[source]
         source: Box<redb::Error>,
     },
-    /// Any other failure. Every later write tries the file anew.
+    /// Any other failure. The next commit reopens the file.
     #[error("failed to write {}", path.display())]
     Failed {
-        /// The file.
         path: PathBuf,
-        /// What the system says.
         #[source]
         source: Box<redb::Error>,
     },
-    /// The file lost writes that it had confirmed. It is not written to any more.
-    #[error("{} went back from revision {expected} to {found}", path.display())]
-    WentBack {
-        /// The file.
+    /// The file lost acknowledged commits. The store no longer writes to it.
+    #[error("{} regressed from revision {expected} to {found}", path.display())]
+    RevisionRegressed {
         path: PathBuf,
-        /// The last revision that was confirmed.
+        /// The last acknowledged revision.
         expected: u64,
-        /// The revision that the file holds.
         found: u64,
     },
 }
@@ -131,7 +102,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// A failure of redb while a file is opened, as what it means for the file.
+/// Classifies an error of redb while a file is opened.
 pub(super) fn open_error(path: &Path, error: impl Into<redb::Error>) -> OpenError {
     let path_of = || path.to_owned();
     match error.into() {
@@ -143,7 +114,7 @@ pub(super) fn open_error(path: &Path, error: impl Into<redb::Error>) -> OpenErro
             found: found.into(),
         },
         redb::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-            OpenError::Foreign { path: path_of() }
+            OpenError::NotAStore { path: path_of() }
         }
         redb::Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             OpenError::Corrupt {

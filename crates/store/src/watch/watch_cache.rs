@@ -1,4 +1,4 @@
-//! Where the writer publishes and watchers read.
+//! The watch cache: the writer appends events, watchers read them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -9,16 +9,16 @@ use super::history::{History, HistoryOptions};
 use super::watcher::{Expired, Watcher};
 use crate::Scope;
 
-/// The history and the progress of the store.
+/// The event history and the published revision.
 #[derive(Debug)]
-pub(crate) struct Hub {
+pub(crate) struct WatchCache {
     history: RwLock<History>,
-    /// All events up to here are in the history.
+    /// The history has all events up to this revision.
     revision: AtomicU64,
     closed: AtomicBool,
 }
 
-impl Hub {
+impl WatchCache {
     pub(crate) fn new(options: HistoryOptions, revision: u64) -> Arc<Self> {
         Arc::new(Self {
             history: RwLock::new(History::new(options, revision)),
@@ -27,11 +27,11 @@ impl Hub {
         })
     }
 
-    /// Appends `events` and wakes who waits for them. `reveal` makes them visible to readers; it runs when
-    /// nobody reads the history, so both always tell the same.
-    pub(crate) fn publish(&self, events: &[Arc<Event>], now: Instant, reveal: impl FnOnce()) {
+    /// Appends `events` and wakes the watchers. `apply` makes the events visible to readers; it runs under the write lock
+    /// of the history, so that state and history are always consistent.
+    pub(crate) fn publish(&self, events: &[Arc<Event>], now: Instant, apply: impl FnOnce()) {
         let mut history = self.write();
-        reveal();
+        apply();
         let wakes = history.append(events, now);
         if let Some(last) = events.last() {
             self.revision.store(last.revision(), Ordering::Release);
@@ -42,7 +42,6 @@ impl Hub {
         }
     }
 
-    /// Everything in `scope` after `revision`.
     pub(crate) fn watch(self: &Arc<Self>, scope: Scope, revision: u64) -> Result<Watcher, Expired> {
         let mut history = self.write();
         let compacted = history.compacted();
@@ -58,8 +57,8 @@ impl Hub {
         Ok(Watcher::new(Arc::clone(self), scope, revision, wake))
     }
 
-    /// Calls `read` with the events after `revision`, latest first. While it runs nothing is published.
-    pub(crate) fn back_to<T>(
+    /// Calls `read` with the events after `revision`, latest first. Nothing is published meanwhile.
+    pub(crate) fn with_events_after<T>(
         &self,
         revision: u64,
         read: impl FnOnce(&mut dyn Iterator<Item = &Arc<Event>>) -> T,
@@ -78,7 +77,7 @@ impl Hub {
         self.read().compacted()
     }
 
-    /// Ends all watchers once they have seen what there is.
+    /// Ends all watchers after the last event.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         for log in self.read().logs() {

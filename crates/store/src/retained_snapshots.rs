@@ -1,20 +1,20 @@
-//! Snapshots that clients may come back to: a page of a list names the revision of the first page.
+//! Snapshots for paginated lists: a continue token names the revision of the first page.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::snapshot::Snapshot;
 
-/// How many snapshots are held, and how long.
+/// How many snapshots are retained, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RetainOptions {
-    /// At most so many; the one that was used least recently goes.
+pub struct SnapshotRetention {
+    /// The maximum number; the least recently used is dropped first.
     pub count: usize,
-    /// Not longer than this after the last use.
+    /// The maximum time since the last use.
     pub age: Duration,
 }
 
-impl Default for RetainOptions {
+impl Default for SnapshotRetention {
     fn default() -> Self {
         Self {
             count: 32,
@@ -25,20 +25,20 @@ impl Default for RetainOptions {
 
 /// Snapshots by revision, least recently used first.
 #[derive(Debug)]
-pub(super) struct Retained {
-    options: RetainOptions,
+pub(super) struct RetainedSnapshots {
+    options: SnapshotRetention,
     snapshots: VecDeque<(Instant, Snapshot)>,
 }
 
-impl Retained {
-    pub(super) fn new(options: RetainOptions) -> Self {
+impl RetainedSnapshots {
+    pub(super) fn new(options: SnapshotRetention) -> Self {
         Self {
             options,
             snapshots: VecDeque::new(),
         }
     }
 
-    pub(super) fn keep(&mut self, snapshot: Snapshot, now: Instant) {
+    pub(super) fn insert(&mut self, snapshot: Snapshot, now: Instant) {
         self.expire(now);
         self.take(snapshot.revision());
         self.snapshots.push_back((now, snapshot));
@@ -47,7 +47,7 @@ impl Retained {
         }
     }
 
-    /// The snapshot at `revision`, which is then the most recently used.
+    /// The snapshot at `revision`, which becomes the most recently used.
     pub(super) fn get(&mut self, revision: u64, now: Instant) -> Option<Snapshot> {
         self.expire(now);
         let snapshot = self.take(revision)?;
@@ -85,29 +85,29 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_goes_first() {
+    fn drops_the_least_recently_used_snapshot() {
         let now = Instant::now();
-        let mut retained = Retained::new(RetainOptions {
+        let mut retained = RetainedSnapshots::new(SnapshotRetention {
             count: 2,
             age: Duration::from_mins(1),
         });
-        retained.keep(snapshot(1), now);
-        retained.keep(snapshot(2), now);
+        retained.insert(snapshot(1), now);
+        retained.insert(snapshot(2), now);
         assert!(retained.get(1, now).is_some());
-        retained.keep(snapshot(3), now);
+        retained.insert(snapshot(3), now);
         assert!(retained.get(2, now).is_none());
         assert!(retained.get(1, now).is_some());
         assert!(retained.get(3, now).is_some());
     }
 
     #[test]
-    fn what_is_not_used_is_dropped_with_time() {
+    fn drops_snapshots_that_are_not_used_for_too_long() {
         let now = Instant::now();
-        let mut retained = Retained::new(RetainOptions {
+        let mut retained = RetainedSnapshots::new(SnapshotRetention {
             count: 2,
             age: Duration::from_mins(1),
         });
-        retained.keep(snapshot(1), now);
+        retained.insert(snapshot(1), now);
         assert!(retained.get(1, now + Duration::from_mins(1)).is_some());
         assert!(retained.get(1, now + Duration::from_mins(2)).is_some());
         assert!(retained.get(1, now + Duration::from_secs(181)).is_none());

@@ -1,32 +1,31 @@
-//! Where commits go: a redb file, or nowhere for a store in memory. Nothing else differs between the two.
+//! The backend of a store: a redb file, or nothing for a store in memory.
 
-mod failure;
+mod error;
 mod file;
 mod folder;
 mod format;
 
-pub use failure::{Corruption, OpenError, StorageError};
+pub use error::{Corruption, OpenError, StorageError};
 pub(super) use file::{File, write_copy};
 #[cfg(test)]
 pub(super) use format::create_empty as create_in;
 
-use super::plan::Writes;
+use super::batch::Writes;
 use super::snapshot::State;
 
-/// The revision of a store in which nothing was ever written. Clients read 0 as "any", so it is not 0.
+/// The revision of an empty store. It is not 0, which clients send for "any version".
 pub(super) const FIRST_REVISION: u64 = 1;
 
-/// The durable side of a store.
 #[derive(Debug)]
-pub(super) enum Disk {
-    /// Nothing is kept.
+pub(super) enum Backend {
+    /// Nothing is persisted.
     Memory,
     /// One file in a folder.
     File(Box<File>),
 }
 
-impl Disk {
-    /// Makes a group durable: all of it, or nothing. `state` is what was durable before.
+impl Backend {
+    /// Makes a batch durable, atomically. `state` is the durable state before it.
     pub(super) fn commit(
         &mut self,
         revision: u64,

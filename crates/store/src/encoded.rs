@@ -1,7 +1,6 @@
-//! An object that is ready to be stored but for its resource version, which only the writer knows.
+//! A serialized object without its resource version, which the writer assigns.
 //!
-//! The caller serializes on its own task. The writer puts the digits of the revision into the gap and does not
-//! parse anything.
+//! The caller serializes on its own task; the writer only inserts the digits of the revision at a known offset.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,28 +9,28 @@ use serde_json::{Map, Value};
 
 use super::metadata::Metadata;
 
-/// Largest object in bytes; far above what clients may send.
+/// The largest object in bytes; far above the limit of a request.
 pub const MAX_OBJECT_BYTES: usize = 16 * 1024 * 1024;
 
-/// What most objects fit into.
+/// The initial capacity of the buffer.
 const TYPICAL_BYTES: usize = 2048;
 
 const RESOURCE_VERSION: &str = "resourceVersion";
 
-/// What stands at the beginning of every object, in this order: lists leave out the first two without parsing.
+/// The first fields of every object, in this order, so that lists can cut off the first two without parsing.
 const FIRST: [&str; 3] = ["kind", "apiVersion", "metadata"];
 
-/// A serialized object with a gap where the resource version goes.
+/// A serialized object whose resource version is empty.
 #[derive(Clone)]
-pub struct Draft {
+pub struct EncodedObject {
     bytes: Vec<u8>,
     revision_at: u32,
     metadata: Arc<Metadata>,
 }
 
-/// Why a value cannot be stored.
+/// Why a value cannot be encoded.
 #[derive(Debug, thiserror::Error)]
-pub enum DraftError {
+pub enum EncodeError {
     /// Not a JSON object, or one without an object `metadata`.
     #[error("the value is not an object with metadata")]
     NotAnObject,
@@ -42,45 +41,45 @@ pub enum DraftError {
     #[error("failed to serialize the object")]
     Serialize(#[source] serde_json::Error),
     /// Larger than [`MAX_OBJECT_BYTES`].
-    #[error("an object of {length} bytes is larger than {MAX_OBJECT_BYTES}")]
+    #[error("an object of {length} bytes exceeds the limit of {MAX_OBJECT_BYTES}")]
     TooLarge {
         /// Serialized size.
         length: usize,
     },
 }
 
-impl Draft {
-    /// Serializes `object`. Its own `metadata.resourceVersion`, if any, is replaced when it is stored.
-    pub fn new(object: &Value) -> Result<Self, DraftError> {
-        let fields = object.as_object().ok_or(DraftError::NotAnObject)?;
+impl EncodedObject {
+    /// Serializes `object`. The writer replaces its `metadata.resourceVersion`.
+    pub fn new(object: &Value) -> Result<Self, EncodeError> {
+        let fields = object.as_object().ok_or(EncodeError::NotAnObject)?;
         let metadata = fields
             .get("metadata")
             .filter(|metadata| metadata.is_object())
-            .ok_or(DraftError::NotAnObject)?;
-        let parsed = Metadata::from_value(metadata).map_err(DraftError::Metadata)?;
+            .ok_or(EncodeError::NotAnObject)?;
+        let parsed = Metadata::from_value(metadata).map_err(EncodeError::Metadata)?;
         let mut encoder = Encoder {
             bytes: Vec::with_capacity(TYPICAL_BYTES),
             revision_at: 0,
         };
-        encoder.object(fields).map_err(DraftError::Serialize)?;
+        encoder.object(fields).map_err(EncodeError::Serialize)?;
         let length = encoder.bytes.len();
         if length > MAX_OBJECT_BYTES {
-            return Err(DraftError::TooLarge { length });
+            return Err(EncodeError::TooLarge { length });
         }
         Ok(Self {
             bytes: encoder.bytes,
             revision_at: u32::try_from(encoder.revision_at)
-                .map_err(|_| DraftError::TooLarge { length })?,
+                .map_err(|_| EncodeError::TooLarge { length })?,
             metadata: Arc::new(parsed),
         })
     }
 
-    /// Bytes of the object without the digits of its resource version.
+    /// The length in bytes, without the digits of the resource version.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// What comes before and after the digits of the resource version.
+    /// The bytes before and after the digits of the resource version.
     pub(super) fn parts(&self) -> (&[u8], &[u8]) {
         self.bytes.split_at(self.revision_at as usize)
     }
@@ -94,17 +93,17 @@ impl Draft {
     }
 }
 
-impl fmt::Debug for Draft {
+impl fmt::Debug for EncodedObject {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The bytes may hold secrets.
         formatter
-            .debug_struct("Draft")
+            .debug_struct("EncodedObject")
             .field("length", &self.bytes.len())
             .finish_non_exhaustive()
     }
 }
 
-/// Writes an object and remembers where the gap is.
+/// Serializes an object and records the offset of its resource version.
 struct Encoder {
     bytes: Vec<u8>,
     revision_at: usize,
@@ -128,7 +127,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// In the order of the map, the resource version where it would be in a sorted one.
+    /// Inserts the resource version where it belongs in sorted order.
     fn metadata(&mut self, metadata: &Map<String, Value>) -> serde_json::Result<()> {
         self.bytes.push(b'{');
         let mut pending = true;
@@ -137,20 +136,20 @@ impl Encoder {
             .filter(|(name, _)| *name != RESOURCE_VERSION)
         {
             if pending && name.as_str() > RESOURCE_VERSION {
-                self.gap()?;
+                self.resource_version()?;
                 pending = false;
             }
             self.name(name)?;
             serde_json::to_writer(&mut self.bytes, value)?;
         }
         if pending {
-            self.gap()?;
+            self.resource_version()?;
         }
         self.bytes.push(b'}');
         Ok(())
     }
 
-    fn gap(&mut self) -> serde_json::Result<()> {
+    fn resource_version(&mut self) -> serde_json::Result<()> {
         self.name(RESOURCE_VERSION)?;
         self.bytes.push(b'"');
         self.revision_at = self.bytes.len();
@@ -176,14 +175,14 @@ mod tests {
 
     #[track_caller]
     fn check(object: &Value, expected: &str) {
-        let draft = Draft::new(object).unwrap();
-        let (head, tail) = draft.parts();
+        let encoded = EncodedObject::new(object).unwrap();
+        let (head, tail) = encoded.parts();
         let text = [head, b"7", tail].concat();
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 
     #[test]
-    fn the_gap_is_where_the_field_sorts() {
+    fn inserts_the_resource_version_in_sorted_order() {
         check(
             &json!({"metadata": {}}),
             r#"{"metadata":{"resourceVersion":"7"}}"#,
@@ -199,25 +198,31 @@ mod tests {
     }
 
     #[test]
-    fn a_value_without_metadata_is_refused() {
+    fn rejects_a_value_without_metadata() {
         for value in [
             json!([]),
             json!({}),
             json!({"metadata": null}),
             json!({"metadata": []}),
         ] {
-            assert!(matches!(Draft::new(&value), Err(DraftError::NotAnObject)));
+            assert!(matches!(
+                EncodedObject::new(&value),
+                Err(EncodeError::NotAnObject)
+            ));
         }
         let wrong = json!({"metadata": {"labels": ["a"]}});
-        assert!(matches!(Draft::new(&wrong), Err(DraftError::Metadata(_))));
+        assert!(matches!(
+            EncodedObject::new(&wrong),
+            Err(EncodeError::Metadata(_))
+        ));
     }
 
     #[test]
-    fn a_huge_object_is_refused() {
+    fn rejects_an_object_that_is_too_large() {
         let value = json!({"metadata": {}, "data": "x".repeat(MAX_OBJECT_BYTES)});
         assert!(matches!(
-            Draft::new(&value),
-            Err(DraftError::TooLarge { .. })
+            EncodedObject::new(&value),
+            Err(EncodeError::TooLarge { .. })
         ));
     }
 }

@@ -1,4 +1,4 @@
-//! The data folder: what its files are called, and that only one process uses it.
+//! The data folder: its file names, and the lock that keeps other processes out.
 
 use std::fs::TryLockError;
 use std::io;
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt;
 
-use super::failure::OpenError;
+use super::error::OpenError;
 
-/// Objects hold secrets: only the owner reads the files.
+/// Only the owner may read the files, because objects contain secrets.
 const FILE_MODE: u32 = 0o600;
 
-/// A folder that this store has for itself until it is dropped.
+/// A locked folder; unlocked when dropped.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// The system releases the lock with the file, also if the process is killed.
+    /// The operating system releases the lock with the file, even if the process is killed.
     lock: fs_err::File,
 }
 
 impl Folder {
-    /// Makes the folder if need be and takes it.
+    /// Creates the folder if needed and locks it.
     pub(super) fn lock(path: &Path) -> Result<Self, OpenError> {
         let failure = |source| OpenError::Folder {
             folder: path.to_owned(),
@@ -47,21 +47,20 @@ impl Folder {
         &self.path
     }
 
-    /// The file with all objects.
     pub(super) fn store(&self) -> PathBuf {
         self.path.join("store.redb")
     }
 }
 
 impl Drop for Folder {
-    /// A process that is just being started by another thread has the file too, until it becomes another program.
+    /// Unlocks explicitly: a child process inherits the file between fork and exec.
     fn drop(&mut self) {
-        // If this fails, the lock goes with the file.
+        // If this fails, closing the file releases the lock.
         let _ = self.lock.unlock();
     }
 }
 
-/// Makes a file whole or not at all: `write` gets a new file beside `path`, which then takes the place of `path`.
+/// Writes a file atomically: `write` gets a temporary file, which is then renamed to `path`.
 pub(super) fn write_whole<E>(
     path: &Path,
     write: impl FnOnce(fs_err::File) -> Result<(), E>,
@@ -71,7 +70,7 @@ pub(super) fn write_whole<E>(
     let temporary = path.with_file_name(name);
     let result = write(options().truncate(true).open(&temporary)?);
     if result.is_err() {
-        // The failure matters more than what is left behind, which the next try overwrites.
+        // The error matters more than the temporary file, which the next attempt overwrites.
         let _ = fs_err::remove_file(&temporary);
         return Ok(result);
     }
@@ -81,7 +80,7 @@ pub(super) fn write_whole<E>(
     Ok(result)
 }
 
-/// A renamed file is only there for good when its folder is on the disk.
+/// A rename is durable only when the folder is synced.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     let folder = path
         .parent()
@@ -100,14 +99,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_free_though_a_new_process_still_has_its_files() {
+    fn unlocks_the_folder_while_a_child_process_still_has_its_files_open() {
         let folder = tempfile::tempdir().unwrap();
         let first = Folder::lock(folder.path()).unwrap();
         assert!(matches!(
             Folder::lock(folder.path()),
             Err(OpenError::InUse { .. })
         ));
-        // What a process has between fork and exec.
+        // A child process has this between fork and exec.
         let copy = first.lock.file().try_clone().unwrap();
         drop(first);
         Folder::lock(folder.path()).unwrap();

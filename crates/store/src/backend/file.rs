@@ -1,4 +1,4 @@
-//! One redb file: opened, checked, loaded, committed to, and opened again after the disk failed.
+//! The redb file: opens, verifies and loads it, commits to it, and reopens it after a disk failure.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -10,38 +10,38 @@ use std::sync::Arc;
 use redb::{Builder, Database, DatabaseError};
 
 use super::FIRST_REVISION;
-use super::failure::{OpenError, StorageError, open_error};
+use super::error::{OpenError, StorageError, open_error};
 use super::folder::{Folder, write_whole};
 use super::format::{self, Changes};
+use crate::batch::Writes;
 use crate::key::Key;
 use crate::object::Object;
-use crate::plan::Writes;
 use crate::snapshot::State;
 
-/// Pages that redb may hold. Small: objects are read from memory, never from the file.
+/// redb's page cache. Small, because objects are read from memory and never from the file.
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Files below this size are not worth compacting.
 const COMPACT_FROM_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Opens the database of an existing file with the settings that it is given.
+/// Opens the database of an existing file.
 pub(crate) type Opener = Box<dyn Fn(&Builder) -> Result<Database, DatabaseError> + Send>;
 
-/// A file that is open, or that will be opened again by the next commit because the disk failed.
+/// A file that is open, or that the next commit reopens because the disk failed.
 pub(crate) struct File {
     path: PathBuf,
     open: Opener,
     database: Option<Database>,
-    /// The last revision that was confirmed.
+    /// The last acknowledged revision.
     revision: u64,
-    /// Keys of commits that failed but may yet be in the file. The next commit sets them right.
-    suspects: BTreeSet<Key>,
-    /// Held until the file is closed.
+    /// Keys of failed commits that may be in the file nevertheless. The next commit overwrites them.
+    uncertain: BTreeSet<Key>,
+    /// Locked until the file is closed.
     _folder: Option<Folder>,
 }
 
 impl File {
-    /// Takes the folder, makes the file if there is none, and reads all of it.
+    /// Locks the folder, creates the file if needed, and loads it.
     pub(crate) fn open(folder: &Path) -> Result<(Self, State), OpenError> {
         let folder = Folder::lock(folder)?;
         let path = folder.store();
@@ -58,7 +58,7 @@ impl File {
         Self::with(path.clone(), open, length, Some(folder))
     }
 
-    /// The same for a database that `open` opens, which has `length` bytes.
+    /// Loads the database that `open` opens.
     pub(crate) fn with(
         path: PathBuf,
         open: Opener,
@@ -67,7 +67,7 @@ impl File {
     ) -> Result<(Self, State), OpenError> {
         let mut database = open_checked(&path, &open)?;
         if let Err(error) = compact_if_sparse(&mut database, length()) {
-            tracing::warn!(path = %path.display(), %error, "compaction failed");
+            tracing::warn!(path = %path.display(), %error, "failed to compact the store file");
             drop(database);
             database = open_checked(&path, &open)?;
         }
@@ -77,14 +77,14 @@ impl File {
             open,
             database: Some(database),
             revision: state.revision(),
-            suspects: BTreeSet::new(),
+            uncertain: BTreeSet::new(),
             _folder: folder,
         };
         Ok((file, state))
     }
 
-    /// Makes a group durable. After a failure the file is opened again by the next commit, and what the failed
-    /// one may have left is overwritten with `state`, so it never becomes visible.
+    /// Makes a batch durable. After a failure the next commit reopens the file and overwrites with `state` what the
+    /// failed one may have written, so that it never becomes visible.
     pub(crate) fn commit(
         &mut self,
         revision: u64,
@@ -95,13 +95,13 @@ impl File {
         match &result {
             Ok(()) => {
                 self.revision = revision;
-                self.suspects.clear();
+                self.uncertain.clear();
             }
             Err(error) => {
                 let cause = std::error::Error::source(error).map(ToString::to_string);
-                tracing::warn!(%error, cause, "a commit failed");
+                tracing::warn!(%error, cause, "failed to commit to the store file");
                 self.database = None;
-                self.suspects.extend(writes.keys().cloned());
+                self.uncertain.extend(writes.keys().cloned());
             }
         }
         result
@@ -119,21 +119,24 @@ impl File {
         let database = self
             .database
             .as_ref()
-            .expect("the database was opened just now if it was not open");
+            .expect("the database was opened above");
         format::commit(database, revision, self.changes(writes, state))
             .map_err(|error| StorageError::new(&self.path, error))
     }
 
-    /// What `writes` changes in the file, and what sets right what failed commits may have left.
+    /// The changes of `writes`, and those that overwrite what failed commits may have written.
     fn changes<'a>(&self, writes: &'a Writes, state: &'a State) -> Changes<'a> {
-        let suspects = self.suspects.iter().filter(|key| !writes.contains_key(key));
+        let uncertain = self
+            .uncertain
+            .iter()
+            .filter(|key| !writes.contains_key(key));
         Changes {
-            forget_after: (!self.suspects.is_empty()).then_some(self.revision),
+            remove_after: (!self.uncertain.is_empty()).then_some(self.revision),
             removed: writes
                 .keys()
                 .filter_map(|key| state.get(key).map(|object| object.revision()))
                 .collect(),
-            stored: suspects
+            stored: uncertain
                 .filter_map(|key| state.get(key))
                 .chain(writes.values().flatten())
                 .collect(),
@@ -146,16 +149,16 @@ impl File {
         let found =
             format::revision(&database).map_err(|error| StorageError::new(&self.path, error))?;
         if found < self.revision {
-            return Err(StorageError::WentBack {
+            return Err(StorageError::RevisionRegressed {
                 path: self.path.clone(),
                 expected: self.revision,
                 found,
             });
         }
         if found == self.revision {
-            self.suspects.clear();
+            self.uncertain.clear();
         }
-        tracing::info!(path = %self.path.display(), revision = found, "the store file is open again");
+        tracing::info!(path = %self.path.display(), revision = found, "reopened the store file");
         Ok(database)
     }
 }
@@ -171,7 +174,7 @@ impl fmt::Debug for File {
     }
 }
 
-/// Writes a whole store file, which then replaces what is at `path`.
+/// Writes a new store file and renames it to `path`.
 pub(crate) fn write_copy<'a>(
     path: &Path,
     revision: u64,
@@ -192,7 +195,7 @@ fn builder() -> Builder {
     builder
 }
 
-/// Opens and verifies all checksums: a damaged file is found now and not when a page is needed.
+/// Opens the file and verifies all checksums, so that corruption is found now and not when a page is read.
 fn open_checked(path: &Path, open: &Opener) -> Result<Database, OpenError> {
     let repaired = Rc::new(Cell::new(false));
     let mut builder = builder();
@@ -201,7 +204,7 @@ fn open_checked(path: &Path, open: &Opener) -> Result<Database, OpenError> {
         move |_| repaired.set(true)
     });
     let mut database = open(&builder).map_err(|error| open_error(path, error))?;
-    // A file that a killed process left was repaired just now, which verifies it too.
+    // Repair after an unclean shutdown verifies the checksums too.
     if !repaired.get() {
         database
             .check_integrity()
@@ -210,7 +213,7 @@ fn open_checked(path: &Path, open: &Opener) -> Result<Database, OpenError> {
     Ok(database)
 }
 
-/// Gives free space back to the system if it is more than half of the file.
+/// Compacts the file if more than half of it is free.
 fn compact_if_sparse(database: &mut Database, length: u64) -> Result<(), redb::Error> {
     if length < COMPACT_FROM_BYTES {
         return Ok(());

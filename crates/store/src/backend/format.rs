@@ -1,17 +1,17 @@
-//! How objects lie in the file: one table of live versions by revision, one of numbers about the store.
+//! The file format: one table with live versions by revision, one with numbers about the store.
 //!
-//! By revision, because then a group of new versions fills a few neighbouring pages instead of touching a page
-//! each: creates are three times faster than in a table by key. A version that is replaced is removed.
+//! The key is the revision, so that a batch of new versions fills a few adjacent pages instead of touching one page
+//! each: creates are three times faster than with the object's key. Replaced versions are removed.
 //!
-//! A value is the creation revision (8 bytes), the place of the revision in the JSON (4), the length of the key (2),
-//! little endian, then the key and the JSON. History is not stored.
+//! A value is the creation revision (8 bytes), the offset of the revision in the JSON (4), the length of the key (2),
+//! little endian, then the key and the JSON. Older versions are not stored.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 
-use super::failure::{Corruption, OpenError, open_error};
+use super::error::{Corruption, OpenError, open_error};
 use crate::key::Key;
 use crate::object::{DecodeError, Object};
 use crate::snapshot::State;
@@ -19,25 +19,25 @@ use crate::snapshot::State;
 const OBJECTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("objects");
 const ABOUT: TableDefinition<'_, &str, u64> = TableDefinition::new("about");
 
-/// Says that the file is ours, and how to read it.
+/// Identifies the file and its format.
 const FORMAT: &str = "outrigger-format";
 const FORMAT_NUMBER: u64 = 1;
 const REVISION: &str = "revision";
 
 const HEADER: usize = 14;
 
-/// What one commit changes.
+/// The changes of one commit.
 #[derive(Debug, Default)]
 pub(super) struct Changes<'a> {
-    /// All versions after this revision are removed first: what a failed commit may have left.
-    pub(super) forget_after: Option<u64>,
-    /// Versions that are no longer live.
+    /// All versions after this revision are removed first: a failed commit may have written them.
+    pub(super) remove_after: Option<u64>,
+    /// Revisions of versions that are no longer live.
     pub(super) removed: Vec<u64>,
-    /// Versions that are live now.
+    /// New live versions.
     pub(super) stored: Vec<&'a Arc<Object>>,
 }
 
-/// Writes everything into an empty database.
+/// Initializes an empty database.
 pub(super) fn create<'a>(
     database: &Database,
     revision: u64,
@@ -55,13 +55,13 @@ pub(super) fn create<'a>(
     commit(database, revision, changes)
 }
 
-/// Makes `changes` and sets the revision, durably.
+/// Commits `changes` and the revision durably.
 pub(super) fn commit(
     database: &Database,
     revision: u64,
     mut changes: Changes<'_>,
 ) -> Result<(), redb::Error> {
-    // In the order of the table, so that each page is touched once.
+    // In table order, so that each page is touched once.
     changes.removed.sort_unstable();
     changes
         .stored
@@ -69,7 +69,7 @@ pub(super) fn commit(
     let transaction = database.begin_write()?;
     {
         let mut objects = transaction.open_table(OBJECTS)?;
-        if let Some(last) = changes.forget_after {
+        if let Some(last) = changes.remove_after {
             objects.retain_in(last + 1.., |_, _| false)?;
         }
         for revision in changes.removed {
@@ -93,7 +93,7 @@ pub(super) fn revision(database: &Database) -> Result<u64, redb::Error> {
     revision.ok_or_else(|| redb::Error::Corrupted("the file has no revision".to_owned()))
 }
 
-/// Reads everything.
+/// Loads all objects.
 pub(super) fn load(database: &Database, path: &Path) -> Result<State, OpenError> {
     check_format(database, path)?;
     let last = revision(database).map_err(|error| open_error(path, error))?;
@@ -146,12 +146,12 @@ fn check_format(database: &Database, path: &Path) -> Result<(), OpenError> {
     match format_number(database) {
         Ok(Some(FORMAT_NUMBER)) => Ok(()),
         Ok(Some(found)) => Err(OpenError::Format { path, found }),
-        Ok(None) => Err(OpenError::Foreign { path }),
+        Ok(None) => Err(OpenError::NotAStore { path }),
         Err(error) => Err(open_error(&path, error)),
     }
 }
 
-/// None if the file is that of another program.
+/// None if the file was written by another program.
 fn format_number(database: &Database) -> Result<Option<u64>, redb::Error> {
     let transaction = database.begin_read()?;
     let mut tables = transaction.list_tables()?;
@@ -198,7 +198,7 @@ fn split(value: &[u8]) -> Option<(u64, u32, &str, &[u8])> {
     ))
 }
 
-/// Makes an empty store in an empty database that a test gives.
+/// Initializes an empty store in a test's database.
 #[cfg(test)]
 pub(crate) fn create_empty(database: &Database, revision: u64) -> Result<(), redb::Error> {
     create(database, revision, std::iter::empty())
