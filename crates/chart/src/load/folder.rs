@@ -294,7 +294,7 @@ impl Walk {
         }
         let data = if self.may_stay_open > 0 && !is_needed(&name) {
             self.may_stay_open -= 1;
-            Data::later(move || content(&file, size).expect("an open file can be read"))
+            Data::lazy(move || content(&file, size).expect("an open file can be read"))
         } else {
             let data = content(&file, size).map_err(failed)?;
             if data.len() as u64 > MAX_FILE {

@@ -57,7 +57,7 @@ pub(crate) fn parse_templates(chart: &Chart, profile: Profile) -> ParseCache {
             .collect();
         parsed = parse(0);
         for other in others {
-            parsed.absorb(other.join().expect("a panic ends the process"));
+            parsed.merge(other.join().expect("a panic ends the process"));
         }
     });
     parsed

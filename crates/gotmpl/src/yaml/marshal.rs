@@ -1,27 +1,26 @@
-//! Values to YAML text. The walk keeps its own stack: values may be nested deeper than the thread's stack bears,
-//! and a map may hold itself.
+//! `yaml.Marshal`. It keeps its own stack, since values may be nested deeply and maps may contain themselves.
 
 use outrigger_gostd::base64;
 use outrigger_goyaml::{
     Emitter, Error, Style, from_go_bytes, natural_order, pretty_order, sort_natural,
 };
 
+use crate::traversal::MAX_TEXT;
 use crate::value::{Element, List, Object, Str, Value};
-use crate::walk::MAX_TEXT;
 
-/// Appends what `toYaml` prints: nothing for a value that has no YAML form.
+/// Appends the result of `toYaml`: nothing if the value cannot be marshaled.
 pub(crate) fn append_yaml(out: &mut Vec<u8>, value: &Value) {
     append_indented(out, value, 0);
 }
 
-/// Appends what `toYaml` prints, each line indented.
+/// Appends the result of `toYaml` with each line indented.
 pub(crate) fn append_indented(out: &mut Vec<u8>, value: &Value, indent: usize) {
     let emitter = Emitter::new(out, Style::Normal, indent);
-    // The emitter has taken back what it wrote.
+    // On error the emitter removes what it wrote.
     let _ = write(emitter, value, Style::Normal);
 }
 
-/// Appends what `toYamlPretty` prints.
+/// Appends the result of `toYamlPretty`.
 pub(super) fn append_pretty(out: &mut Vec<u8>, value: &Value) {
     let emitter = Emitter::new(out, Style::Pretty, 0);
     let _ = write(emitter, value, Style::Pretty);
@@ -41,7 +40,7 @@ pub(crate) fn marshal(value: &Value) -> Result<Vec<u8>, MarshalError> {
     Ok(out)
 }
 
-/// A collection whose members are being written.
+/// A collection whose members are being emitted.
 enum Open {
     List(List, usize),
     Map(std::vec::IntoIter<(Str, Value)>),
@@ -73,17 +72,17 @@ fn write(mut emitter: Emitter<'_>, value: &Value, style: Style) -> Result<(), Er
                 open.pop();
             }
         }
-        if open.len() > DEEPEST || emitter.len() > MAX_TEXT {
+        if open.len() > MAX_DEPTH || emitter.len() > MAX_TEXT {
             break;
         }
     }
     emitter.finish()
 }
 
-/// One level more than the emitter accepts: it then has its error.
-const DEEPEST: usize = 10_001;
+/// One level more than the emitter accepts, so that it reports the error.
+const MAX_DEPTH: usize = 10_001;
 
-/// Writes a scalar, or the start of a collection.
+/// Emits a scalar, or the start of a collection.
 fn begin(emitter: &mut Emitter<'_>, open: &mut Vec<Open>, value: Value, style: Style) {
     match plain(value) {
         Value::Nil | Value::Object(_) => emitter.null(),
@@ -126,7 +125,7 @@ fn sort(entries: &mut Vec<(Str, Value)>, style: Style) {
     });
 }
 
-/// The value that Go's encoders see instead of an object.
+/// The value that encoders use for an object.
 fn plain(value: Value) -> Value {
     match value {
         Value::Object(object) => Object::to_plain(&*object),
@@ -134,7 +133,7 @@ fn plain(value: Value) -> Value {
     }
 }
 
-/// Go's JSON encoder writes bytes as base64.
+/// `json.Marshal` encodes bytes as base64.
 fn base64_text(bytes: &List) -> String {
     let bytes: Vec<u8> = bytes.items().iter().map(byte).collect();
     base64::encode(&bytes)

@@ -1,20 +1,20 @@
-//! Templates with values that are small and endless.
+//! Templates with values that are small but take forever to traverse.
 
 use crate::function::Dialect;
 use crate::functions::tests::host::FixedHost;
 use crate::value::Value;
 use crate::{Engine, Limits, parse};
 
-/// Forty levels of two: a small value that is endless to walk.
+/// Forty levels of two references each: a small value with 2^40 paths.
 const SHARED: &str =
     "{{ $x := dict \"k\" 1 }}{{ range until 40 }}{{ $x = dict \"a\" $x \"b\" $x }}{{ end }}";
-/// The same, built apart.
+/// An equal value that shares nothing with it.
 const OTHER: &str =
     "{{ $y := dict \"k\" 1 }}{{ range until 40 }}{{ $y = dict \"a\" $y \"b\" $y }}{{ end }}";
-/// A map that holds itself twice.
+/// A map that contains itself twice.
 const KNOT: &str = "{{ $x := dict }}{{ $_ := set $x \"a\" $x }}{{ $_ := set $x \"b\" $x }}";
 
-/// Ends, well or not.
+/// Terminates, with or without an error.
 fn run(template: &str) {
     let dialect = Dialect::HELM_4;
     let mut engine = Engine::new(dialect.clone(), Limits::default());
@@ -29,7 +29,7 @@ fn run(template: &str) {
 }
 
 #[test]
-fn walks_through_values_that_share_parts_or_hold_themselves_end() {
+fn traversals_of_shared_and_cyclic_values_terminate() {
     let uses = [
         "{{ $x }}",
         "{{ print $x | len }}",

@@ -1,14 +1,14 @@
-//! A world for templates in which nothing ever changes: no cluster, no network, no chance.
+//! A host without a clock, randomness, cluster or network.
 
 use super::{CallError, Host};
 use crate::value::Value;
 
-/// Time stands at 1970, random bytes are zero, there are no keys and no objects. For tests, and for those who need
-/// nothing of the world.
+/// The time is 1970, random bytes are zero, and there are no keys and no objects. For tests, and for templates that need
+/// no host.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct StillHost;
+pub struct NullHost;
 
-impl Host for StillHost {
+impl Host for NullHost {
     fn now(&self) -> i128 {
         0
     }
@@ -26,6 +26,6 @@ impl Host for StillHost {
     }
 
     fn rsa_key(&self, _: usize) -> Result<Vec<u8>, CallError> {
-        Err(CallError::returned("no keys here"))
+        Err(CallError::returned("this host generates no keys"))
     }
 }

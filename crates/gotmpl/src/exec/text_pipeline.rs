@@ -1,21 +1,21 @@
-//! Pipelines such as `include "x" . | nindent 4`: the text is written to the output and changed in place, without
-//! a string in between.
+//! Pipelines such as `include "x" . | nindent 4`, which write their text to the output and transform it in place, without
+//! intermediate strings.
 
 use outrigger_gostd::strconv::append_quote;
 
-use super::{Frame, Got, Result, Run};
+use super::{Frame, ReflectValue, Result, State};
 use crate::error::ExecError;
 use crate::function::Signature;
 use crate::ir::{Command, Node, OperandKind, Span};
 use crate::registry::{FunctionId, Operation, TextFilter};
 use crate::value::Value;
 
-impl Run<'_> {
-    /// Appends the text of the chain to the output.
-    pub(super) fn text_chain(
+impl State<'_> {
+    /// Appends the text of the pipeline to the output.
+    pub(super) fn text_pipeline(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         commands: Span,
     ) -> Result<()> {
         self.check_depth(frame)?;
@@ -33,7 +33,7 @@ impl Run<'_> {
             && let OperandKind::Function(function) = frame.operand(filter.operands.start)
             && let Some(known @ (TextFilter::Indent | TextFilter::Nindent)) = function.text_filter()
         {
-            // The YAML writer indents on its own.
+            // The YAML emitter indents by itself.
             indent = usize::try_from(number(frame, filter)).unwrap_or_default();
             if known == TextFilter::Nindent {
                 self.out.push(b'\n');
@@ -48,7 +48,7 @@ impl Run<'_> {
             }
         }
         if list.len() > 1 {
-            // The operand that Go looked at last.
+            // The last operand that Go evaluates.
             frame.at = list
                 .last()
                 .map(|command| Node::Operand(command.operands.end - 1));
@@ -56,11 +56,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes what the first command yields.
+    /// Appends the result of the first command.
     fn write_source(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         id: FunctionId,
         command_id: u32,
         command: &Command,
@@ -93,7 +93,7 @@ impl Run<'_> {
         })
     }
 
-    /// Changes the output from `start` on.
+    /// Transforms the output from `start` on.
     fn filter(&mut self, frame: &Frame<'_>, id: FunctionId, command: &Command, start: usize) {
         let number = number(frame, command);
         let literal = match frame.operand(command.operands.start + 1) {
@@ -128,7 +128,7 @@ impl Run<'_> {
         }
     }
 
-    /// Puts so many spaces before each line.
+    /// Indents each line by `spaces`.
     fn indent(&mut self, start: usize, spaces: i64) {
         let spaces = usize::try_from(spaces).unwrap_or_default();
         let mut text = std::mem::take(&mut self.text);
@@ -147,7 +147,7 @@ impl Run<'_> {
     }
 }
 
-/// The constant that a filter has as its argument.
+/// The number constant that is the argument of a filter.
 fn number(frame: &Frame<'_>, command: &Command) -> i64 {
     let number = match frame.operand(command.operands.start + 1) {
         OperandKind::Number(id) => frame.tree().numbers.get(id as usize),
@@ -175,7 +175,7 @@ fn trim(out: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// The first bytes, or with a negative number the last.
+/// Keeps the first `count` bytes or, if `count` is negative, the last ones.
 fn trunc(out: &mut Vec<u8>, start: usize, count: i64) {
     let length = out.len() - start;
     let keep = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);

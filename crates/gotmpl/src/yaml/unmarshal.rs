@@ -1,4 +1,4 @@
-//! YAML text to values: each number becomes a `float64`, as after Go's JSON decoder.
+//! `yaml.Unmarshal` of sigs.k8s.io/yaml: every number becomes a `float64`.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,9 @@ use outrigger_goyaml::{Builder, Error, parse};
 
 use crate::value::{Element, List, Map, MapType, Value};
 
-/// Makes values.
-struct Values;
+struct ValueBuilder;
 
-impl Builder for Values {
+impl Builder for ValueBuilder {
     type Value = Value;
 
     fn null(&mut self) -> Value {
@@ -48,9 +47,9 @@ impl Builder for Values {
     }
 }
 
-/// A document that must be a map; an empty one is an empty map.
+/// Unmarshals into a `map[string]interface {}`; an empty document is an empty map.
 pub(super) fn map(text: &[u8]) -> Result<Map, Error> {
-    match parse(text, &mut Values) {
+    match parse(text, &mut ValueBuilder) {
         Ok(Value::Map(map)) => Ok(map),
         Ok(Value::Nil) => Ok(Map::new(MapType::Any)),
         Ok(other) => Err(not_a(&other, "map[string]interface {}")),
@@ -58,9 +57,9 @@ pub(super) fn map(text: &[u8]) -> Result<Map, Error> {
     }
 }
 
-/// A document that must be a list; an empty one is an empty list.
+/// Unmarshals into a `[]interface {}`; an empty document is an empty list.
 pub(super) fn list(text: &[u8]) -> Result<List, Error> {
-    match parse(text, &mut Values) {
+    match parse(text, &mut ValueBuilder) {
         Ok(Value::List(list)) => Ok(list),
         Ok(Value::Nil) => Ok(List::new(Element::Any, Vec::new())),
         Ok(other) => Err(not_a(&other, "[]interface {}")),
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_document_is_an_empty_collection_not_null() {
+    fn unmarshals_an_empty_document_to_an_empty_collection() {
         for text in ["", "null", "~", "# only a comment"] {
             let read = Value::Map(map(text.as_bytes()).unwrap());
             assert_eq!(crate::json::encode(&read, true).unwrap(), b"{}", "{text}");
