@@ -1,24 +1,24 @@
-//! The quick way through a document: straight from events to values.
+//! The fast path: from events to values, without a tree of nodes.
 //!
-//! It takes documents without anchors, aliases, tags, merge keys and other rarities, which is nearly all of them.
-//! At the first rarity it gives up, and the document is read again the thorough way (see `document`). An error
-//! of syntax is final: both ways would find it before anything else.
+//! It handles documents without anchors, aliases, tags, merge keys and other rare features, which is nearly all of them.
+//! For the others it falls back to `document`, which parses again from the start. A syntax error is final: both paths
+//! report it first.
 
 use std::borrow::Cow;
 
 use outrigger_gostd::strconv::format_float32;
 
 use crate::error::Error;
-use crate::event::{Event, Events, Scalar};
+use crate::parser::{Event, Parser, Scalar};
 use crate::resolve::{Resolved, resolve};
 
-/// Go's JSON decoder goes no deeper.
+/// `maxNestingDepth` of encoding/json.
 pub(crate) const MAX_JSON_DEPTH: usize = 10_000;
 
-/// Takes the parts of a document in reading order.
+/// Receives the parts of a document in document order.
 pub(crate) trait Sink<'a> {
-    /// Whether the sink looks at scalars that are not keys.
-    const TAKES_SCALARS: bool;
+    /// Whether the sink uses scalars that are not keys.
+    const USES_SCALARS: bool;
 
     fn key(&mut self, key: Cow<'a, str>);
     fn scalar(&mut self, text: Cow<'a, str>, resolved: Resolved);
@@ -26,102 +26,102 @@ pub(crate) trait Sink<'a> {
     fn end_list(&mut self);
     fn begin_map(&mut self);
     fn end_map(&mut self);
-    /// Whether long text that comes next may be left out.
+    /// Whether the next scalar may be discarded if it is long.
     fn skips_text(&self) -> bool;
-    /// Whether the sink met something that it leaves to the thorough way.
-    fn gives_up(&self) -> bool {
+    /// Whether the sink cannot handle the document.
+    fn needs_fallback(&self) -> bool {
         false
     }
 }
 
-/// How far the quick way went.
+/// The result of the fast path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     Done,
-    /// There is something that needs the thorough way.
-    Rare,
+    /// The document has a feature that the fast path does not support.
+    Fallback,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     List,
     Key,
     Value,
 }
 
-/// Reads the first document. An empty stream is a null.
-pub(crate) fn walk<'a, S: Sink<'a>, const EXACT: bool>(
-    events: &mut Events<'a, EXACT>,
+/// Feeds the first document to a sink. An empty stream is null.
+pub(crate) fn drive<'a, S: Sink<'a>, const EXACT: bool>(
+    events: &mut Parser<'a, EXACT>,
     sink: &mut S,
 ) -> Result<Progress, Error> {
     if matches!(events.next()?, Event::StreamEnd) {
         sink.scalar(Cow::Borrowed(""), Resolved::Null);
         return Ok(Progress::Done);
     }
-    let mut places: Vec<Place> = Vec::with_capacity(32);
+    let mut positions: Vec<Position> = Vec::with_capacity(32);
     loop {
         events.scanner.discard = sink.skips_text();
-        match (events.next()?, places.last().copied()) {
-            (Event::Scalar(scalar), Some(Place::Key)) => {
-                let Some(key) = quick_key(scalar) else {
-                    return Ok(Progress::Rare);
+        match (events.next()?, positions.last().copied()) {
+            (Event::Scalar(scalar), Some(Position::Key)) => {
+                let Some(key) = fast_key(scalar) else {
+                    return Ok(Progress::Fallback);
                 };
                 sink.key(key);
-                set_last(&mut places, Place::Value);
+                set_last(&mut positions, Position::Value);
                 continue;
             }
             (Event::Scalar(scalar), _) => {
-                let Some((text, resolved)) = quick_scalar::<S>(scalar) else {
-                    return Ok(Progress::Rare);
+                let Some((text, resolved)) = fast_scalar::<S>(scalar) else {
+                    return Ok(Progress::Fallback);
                 };
                 sink.scalar(text, resolved);
             }
-            (Event::MappingStart(None), Some(Place::List | Place::Value) | None) => {
+            (Event::MappingStart(None), Some(Position::List | Position::Value) | None) => {
                 sink.begin_map();
-                places.push(Place::Key);
-                if places.len() > MAX_JSON_DEPTH {
-                    return Ok(Progress::Rare);
+                positions.push(Position::Key);
+                if positions.len() > MAX_JSON_DEPTH {
+                    return Ok(Progress::Fallback);
                 }
                 continue;
             }
-            (Event::SequenceStart(None), Some(Place::List | Place::Value) | None) => {
+            (Event::SequenceStart(None), Some(Position::List | Position::Value) | None) => {
                 sink.begin_list();
-                places.push(Place::List);
-                if places.len() > MAX_JSON_DEPTH {
-                    return Ok(Progress::Rare);
+                positions.push(Position::List);
+                if positions.len() > MAX_JSON_DEPTH {
+                    return Ok(Progress::Fallback);
                 }
                 continue;
             }
             (Event::MappingEnd, _) => {
-                places.pop();
+                positions.pop();
                 sink.end_map();
             }
             (Event::SequenceEnd, _) => {
-                places.pop();
+                positions.pop();
                 sink.end_list();
             }
             (Event::DocumentEnd | Event::StreamEnd, _) => {
                 return Ok(Progress::Done);
             }
-            _ => return Ok(Progress::Rare),
+            _ => return Ok(Progress::Fallback),
         }
-        if sink.gives_up() {
-            return Ok(Progress::Rare);
+        if sink.needs_fallback() {
+            return Ok(Progress::Fallback);
         }
-        if places.last() == Some(&Place::Value) {
-            set_last(&mut places, Place::Key);
+        if positions.last() == Some(&Position::Value) {
+            set_last(&mut positions, Position::Key);
         }
     }
 }
 
-fn set_last(places: &mut [Place], place: Place) {
-    if let Some(last) = places.last_mut() {
-        *last = place;
+fn set_last(positions: &mut [Position], position: Position) {
+    if let Some(last) = positions.last_mut() {
+        *last = position;
     }
 }
 
-/// The text of a key, if it is a key that JSON can have.
-fn quick_key(scalar: Scalar<'_>) -> Option<Cow<'_, str>> {
+/// The text of a key, if it can be converted to JSON.
+fn fast_key(scalar: Scalar<'_>) -> Option<Cow<'_, str>> {
     if scalar.anchor.is_some() || scalar.tag.is_some() {
         return None;
     }
@@ -138,7 +138,7 @@ fn quick_key(scalar: Scalar<'_>) -> Option<Cow<'_, str>> {
     }
 }
 
-fn quick_scalar<'a, S: Sink<'a>>(scalar: Scalar<'a>) -> Option<(Cow<'a, str>, Resolved)> {
+fn fast_scalar<'a, S: Sink<'a>>(scalar: Scalar<'a>) -> Option<(Cow<'a, str>, Resolved)> {
     if scalar.anchor.is_some() || scalar.tag.is_some() {
         return None;
     }
@@ -146,7 +146,7 @@ fn quick_scalar<'a, S: Sink<'a>>(scalar: Scalar<'a>) -> Option<(Cow<'a, str>, Re
         return Some((scalar.text, Resolved::Text));
     }
     let may_be_special = || matches!(scalar.text.as_bytes().first(), Some(b'.' | b'-' | b'+'));
-    if !S::TAKES_SCALARS && !may_be_special() {
+    if !S::USES_SCALARS && !may_be_special() {
         return Some((scalar.text, Resolved::Text));
     }
     match resolve(&scalar.text) {

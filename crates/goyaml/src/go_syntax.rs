@@ -1,4 +1,4 @@
-//! Decoded values in Go syntax, as the `%#v` of Go's fmt package writes them; error messages quote them.
+//! The `%#v` form of decoded values, for error messages.
 
 use std::fmt::Write;
 
@@ -7,14 +7,14 @@ use outrigger_gostd::strconv::{format_float, quote};
 use crate::document::Decoded;
 use crate::resolve::Resolved;
 
-/// What to write next.
+/// An element of the output.
 enum Part {
     Value(usize),
     Text(&'static str),
 }
 
-/// The value inside another one or alone; a null that stands alone is `<nil>`.
-pub(crate) fn describe(values: &[Decoded<'_>], root: usize) -> String {
+/// The `%#v` form of a value; null is `<nil>`, but `interface {}(nil)` inside a collection.
+pub(crate) fn go_syntax(values: &[Decoded<'_>], root: usize) -> String {
     if let Decoded::Scalar(Resolved::Null, _) = values[root] {
         return "<nil>".to_owned();
     }
@@ -46,7 +46,7 @@ pub(crate) fn describe(values: &[Decoded<'_>], root: usize) -> String {
     out
 }
 
-/// Puts members on the stack, the first on top.
+/// Pushes members onto the stack, the first on top.
 fn push_separated(parts: &mut Vec<Part>, members: impl DoubleEndedIterator<Item = Vec<usize>>) {
     let mut is_last = true;
     for member in members.rev() {
@@ -63,7 +63,7 @@ fn push_separated(parts: &mut Vec<Part>, members: impl DoubleEndedIterator<Item 
     }
 }
 
-/// Go sorts keys by type first, in an order that its linker chose; this is the order in Helm 3 and 4.
+/// Go sorts keys by type first, in an order that depends on the binary; this is the order of Helm 3 and 4.
 fn rank<'k>(key: &'k Decoded<'_>) -> (u8, i128, &'k str) {
     let Decoded::Scalar(resolved, text) = key else {
         return (0, 0, "");

@@ -1,4 +1,4 @@
-//! Tokens to events: the grammar of go-yaml v2 as a machine that keeps its own stack.
+//! The parser of go-yaml v2: tokens to events, by a state machine with its own stack.
 
 mod block;
 mod flow;
@@ -9,7 +9,6 @@ use crate::error::Error;
 use crate::scanner::{Scanner, Token, TokenKind};
 use crate::source::Source;
 
-/// What a document consists of, in reading order.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {
     StreamEnd,
@@ -30,7 +29,7 @@ pub(crate) struct Scalar<'a> {
     pub(crate) text: Cow<'a, str>,
     pub(crate) anchor: Option<&'a str>,
     pub(crate) tag: Option<Cow<'a, [u8]>>,
-    /// Whether the type is to be found out from the text.
+    /// Whether the type is resolved from the text.
     pub(crate) implicit: bool,
 }
 
@@ -47,7 +46,7 @@ enum State {
     BlockMappingFirstKey,
     BlockMappingKey,
     BlockMappingValue,
-    /// The `:` was read together with the key.
+    /// The fast path has consumed the `:` with the key.
     BlockMappingValueContent,
     FlowSequenceFirstEntry,
     FlowSequenceEntry,
@@ -61,18 +60,18 @@ enum State {
     End,
 }
 
-/// Which nodes a place allows.
+/// Which nodes are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Allowed {
     Flow,
     Block,
-    /// Also a sequence whose dashes stand in the column of the mapping around it.
+    /// Also a sequence whose dashes are in the column of the enclosing mapping.
     BlockOrIndentless,
 }
 
-/// The next token without its contents.
+/// The kind of the next token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextToken {
     StreamEnd,
     VersionDirective,
     TagDirective,
@@ -97,46 +96,46 @@ enum Next {
 }
 
 #[derive(Debug)]
-pub(crate) struct Events<'a, const EXACT: bool> {
+pub(crate) struct Parser<'a, const EXACT: bool> {
     pub(crate) scanner: Scanner<'a, EXACT>,
     state: State,
     states: Vec<State>,
     tag_directives: Vec<(Cow<'a, str>, Cow<'a, [u8]>)>,
-    /// Whether the lines of nodes are wanted, which the short ways do not know.
-    tells_lines: bool,
-    /// The line of the last token that was taken, from zero.
+    /// Whether to track the lines of nodes, which the fast path does not support.
+    tracks_lines: bool,
+    /// The line of the last consumed token, starting at zero.
     token_line: usize,
-    /// The line on which the last node starts, from zero.
+    /// The first line of the last node, starting at zero.
     node_line: usize,
 }
 
-type Outcome<'a> = Result<Event<'a>, Error>;
+type EventResult<'a> = Result<Event<'a>, Error>;
 
 /// An anchor and a tag.
 type Properties<'a> = (Option<&'a str>, Option<Cow<'a, [u8]>>);
 
-impl<'a, const EXACT: bool> Events<'a, EXACT> {
+impl<'a, const EXACT: bool> Parser<'a, EXACT> {
     pub(crate) fn new(source: &'a Source<'_>) -> Self {
         Self {
             scanner: Scanner::new(source),
             state: State::StreamStart,
             states: Vec::with_capacity(32),
             tag_directives: Vec::new(),
-            tells_lines: false,
+            tracks_lines: false,
             token_line: 0,
             node_line: 0,
         }
     }
 
-    /// The same, for a reader that asks for lines.
+    /// A parser that tracks the lines of nodes.
     pub(crate) fn with_lines(source: &'a Source<'_>) -> Self {
         Self {
-            tells_lines: true,
+            tracks_lines: true,
             ..Self::new(source)
         }
     }
 
-    /// The line on which the last node starts, from zero. Right only with [`Self::with_lines`].
+    /// The first line of the last node, starting at zero. Valid only with [`Self::with_lines`].
     pub(crate) fn line(&self) -> usize {
         self.node_line
     }
@@ -149,7 +148,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         token
     }
 
-    pub(crate) fn next(&mut self) -> Outcome<'a> {
+    pub(crate) fn next(&mut self) -> EventResult<'a> {
         match self.state {
             State::BlockMappingKey => self.block_mapping_key(),
             State::BlockMappingValueContent => self.block_mapping_value_content(),
@@ -196,29 +195,29 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         }
     }
 
-    fn peek(&mut self) -> Result<Next, Error> {
+    fn peek(&mut self) -> Result<NextToken, Error> {
         Ok(match self.scanner.peek()?.kind {
-            TokenKind::StreamStart => Next::StreamStart,
-            TokenKind::StreamEnd => Next::StreamEnd,
-            TokenKind::VersionDirective(..) => Next::VersionDirective,
-            TokenKind::TagDirective(..) => Next::TagDirective,
-            TokenKind::DocumentStart => Next::DocumentStart,
-            TokenKind::DocumentEnd => Next::DocumentEnd,
-            TokenKind::BlockSequenceStart => Next::BlockSequenceStart,
-            TokenKind::BlockMappingStart => Next::BlockMappingStart,
-            TokenKind::BlockEnd => Next::BlockEnd,
-            TokenKind::FlowSequenceStart => Next::FlowSequenceStart,
-            TokenKind::FlowSequenceEnd => Next::FlowSequenceEnd,
-            TokenKind::FlowMappingStart => Next::FlowMappingStart,
-            TokenKind::FlowMappingEnd => Next::FlowMappingEnd,
-            TokenKind::BlockEntry => Next::BlockEntry,
-            TokenKind::FlowEntry => Next::FlowEntry,
-            TokenKind::Key => Next::Key,
-            TokenKind::Value => Next::Value,
-            TokenKind::Alias(_) => Next::Alias,
-            TokenKind::Anchor(_) => Next::Anchor,
-            TokenKind::Tag(..) => Next::Tag,
-            TokenKind::Scalar { .. } => Next::Scalar,
+            TokenKind::StreamStart => NextToken::StreamStart,
+            TokenKind::StreamEnd => NextToken::StreamEnd,
+            TokenKind::VersionDirective(..) => NextToken::VersionDirective,
+            TokenKind::TagDirective(..) => NextToken::TagDirective,
+            TokenKind::DocumentStart => NextToken::DocumentStart,
+            TokenKind::DocumentEnd => NextToken::DocumentEnd,
+            TokenKind::BlockSequenceStart => NextToken::BlockSequenceStart,
+            TokenKind::BlockMappingStart => NextToken::BlockMappingStart,
+            TokenKind::BlockEnd => NextToken::BlockEnd,
+            TokenKind::FlowSequenceStart => NextToken::FlowSequenceStart,
+            TokenKind::FlowSequenceEnd => NextToken::FlowSequenceEnd,
+            TokenKind::FlowMappingStart => NextToken::FlowMappingStart,
+            TokenKind::FlowMappingEnd => NextToken::FlowMappingEnd,
+            TokenKind::BlockEntry => NextToken::BlockEntry,
+            TokenKind::FlowEntry => NextToken::FlowEntry,
+            TokenKind::Key => NextToken::Key,
+            TokenKind::Value => NextToken::Value,
+            TokenKind::Alias(_) => NextToken::Alias,
+            TokenKind::Anchor(_) => NextToken::Anchor,
+            TokenKind::Tag(..) => NextToken::Tag,
+            TokenKind::Scalar { .. } => NextToken::Scalar,
         })
     }
 
@@ -233,7 +232,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         self.state = self.states.pop().unwrap_or(State::End);
     }
 
-    fn node_then(&mut self, allowed: Allowed, state: State) -> Outcome<'a> {
+    fn node_then(&mut self, allowed: Allowed, state: State) -> EventResult<'a> {
         self.states.push(state);
         self.node(allowed)
     }
@@ -244,28 +243,28 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         plain_scalar("")
     }
 
-    fn document_start(&mut self, implicit: bool) -> Outcome<'a> {
+    fn document_start(&mut self, implicit: bool) -> EventResult<'a> {
         let mut next = self.peek()?;
-        while !implicit && next == Next::DocumentEnd {
+        while !implicit && next == NextToken::DocumentEnd {
             self.take();
             next = self.peek()?;
         }
         let is_explicit = matches!(
             next,
-            Next::VersionDirective | Next::TagDirective | Next::DocumentStart
+            NextToken::VersionDirective | NextToken::TagDirective | NextToken::DocumentStart
         );
-        if next == Next::StreamEnd {
+        if next == NextToken::StreamEnd {
             self.take();
             self.state = State::End;
             return Ok(Event::StreamEnd);
         }
-        self.read_directives()?;
+        self.process_directives()?;
         self.states.push(State::DocumentEnd);
         if implicit && !is_explicit {
             self.state = State::BlockNode;
             return Ok(Event::DocumentStart);
         }
-        if self.peek()? != Next::DocumentStart {
+        if self.peek()? != NextToken::DocumentStart {
             return Err(self.error("did not find expected <document start>"));
         }
         self.take();
@@ -273,7 +272,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         Ok(Event::DocumentStart)
     }
 
-    fn read_directives(&mut self) -> Result<(), Error> {
+    fn process_directives(&mut self) -> Result<(), Error> {
         let mut has_version = false;
         loop {
             let token = self.scanner.peek()?;
@@ -307,13 +306,13 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         Ok(())
     }
 
-    fn document_content(&mut self) -> Outcome<'a> {
+    fn document_content(&mut self) -> EventResult<'a> {
         match self.peek()? {
-            Next::VersionDirective
-            | Next::TagDirective
-            | Next::DocumentStart
-            | Next::DocumentEnd
-            | Next::StreamEnd => {
+            NextToken::VersionDirective
+            | NextToken::TagDirective
+            | NextToken::DocumentStart
+            | NextToken::DocumentEnd
+            | NextToken::StreamEnd => {
                 self.pop_state();
                 Ok(plain_scalar(""))
             }
@@ -321,8 +320,8 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         }
     }
 
-    fn document_end(&mut self) -> Outcome<'a> {
-        if self.peek()? == Next::DocumentEnd {
+    fn document_end(&mut self) -> EventResult<'a> {
+        if self.peek()? == NextToken::DocumentEnd {
             self.take();
         }
         self.tag_directives.clear();
@@ -330,40 +329,40 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         Ok(Event::DocumentEnd)
     }
 
-    fn node(&mut self, allowed: Allowed) -> Outcome<'a> {
+    fn node(&mut self, allowed: Allowed) -> EventResult<'a> {
         let mut next = self.peek()?;
         self.node_line = self.scanner.peek()?.line;
         let (mut anchor, mut tag) = (None, None);
-        if matches!(next, Next::Anchor | Next::Tag) {
+        if matches!(next, NextToken::Anchor | NextToken::Tag) {
             (anchor, tag) = self.properties()?;
             next = self.peek()?;
         }
         match next {
-            Next::Scalar => Ok(self.scalar(anchor, tag)),
-            Next::Alias if anchor.is_none() && tag.is_none() => {
+            NextToken::Scalar => Ok(self.scalar(anchor, tag)),
+            NextToken::Alias if anchor.is_none() && tag.is_none() => {
                 self.pop_state();
                 match self.take().map(|token| token.kind) {
                     Some(TokenKind::Alias(name)) => Ok(Event::Alias(name)),
                     _ => Ok(Event::StreamEnd),
                 }
             }
-            Next::BlockEntry if allowed == Allowed::BlockOrIndentless => {
+            NextToken::BlockEntry if allowed == Allowed::BlockOrIndentless => {
                 self.state = State::IndentlessSequenceEntry;
                 Ok(Event::SequenceStart(anchor))
             }
-            Next::FlowSequenceStart => {
+            NextToken::FlowSequenceStart => {
                 self.state = State::FlowSequenceFirstEntry;
                 Ok(Event::SequenceStart(anchor))
             }
-            Next::FlowMappingStart => {
+            NextToken::FlowMappingStart => {
                 self.state = State::FlowMappingFirstKey;
                 Ok(Event::MappingStart(anchor))
             }
-            Next::BlockSequenceStart if allowed != Allowed::Flow => {
+            NextToken::BlockSequenceStart if allowed != Allowed::Flow => {
                 self.state = State::BlockSequenceFirstEntry;
                 Ok(Event::SequenceStart(anchor))
             }
-            Next::BlockMappingStart if allowed != Allowed::Flow => {
+            NextToken::BlockMappingStart if allowed != Allowed::Flow => {
                 self.state = State::BlockMappingFirstKey;
                 Ok(Event::MappingStart(anchor))
             }
@@ -397,19 +396,19 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         })
     }
 
-    /// An anchor and a tag in either order, one of them may be missing.
+    /// An anchor and a tag in either order; each is optional.
     fn properties(&mut self) -> Result<Properties<'a>, Error> {
         let mut anchor = None;
         let mut tag = None;
         let mut problem_line = 0;
         for _ in 0..2 {
             match self.peek()? {
-                Next::Anchor if anchor.is_none() => {
+                NextToken::Anchor if anchor.is_none() => {
                     if let Some(TokenKind::Anchor(name)) = self.take().map(|t| t.kind) {
                         anchor = Some(name);
                     }
                 }
-                Next::Tag if tag.is_none() => {
+                NextToken::Tag if tag.is_none() => {
                     if let Some(token) = self.take()
                         && let TokenKind::Tag(handle, suffix) = token.kind
                     {
@@ -420,7 +419,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
                 _ => break,
             }
         }
-        // What follows is looked at before the tag is resolved.
+        // go-yaml scans the next token before it resolves the tag.
         self.peek()?;
         let tag = match tag {
             None => None,
@@ -463,7 +462,7 @@ fn quoted_scalar(text: Cow<'_, str>) -> Event<'_> {
     })
 }
 
-/// Unlike the scanner, the parser reports lines from zero, and none for the first.
+/// Unlike the scanner, the parser reports lines starting at zero, and omits line zero.
 fn syntax_error(line: usize, problem: &'static str) -> Error {
     Error::Syntax {
         line: (line != 0).then_some(line),

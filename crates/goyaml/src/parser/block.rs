@@ -1,26 +1,26 @@
-//! The grammar of block collections, with a short way for common lines.
+//! Block collections, with a fast path for common lines.
 
-use super::{Allowed, Event, Events, Next, Outcome, State, plain_scalar, quoted_scalar};
+use super::{Allowed, Event, EventResult, NextToken, Parser, State, plain_scalar, quoted_scalar};
 use crate::error::Error;
 use crate::scanner::{Content, ItemLine, KeyLine};
 
-impl<'a, const EXACT: bool> Events<'a, EXACT> {
-    fn short_item(&mut self, indentless: bool) -> Result<ItemLine<'a>, Error> {
-        if self.tells_lines {
+impl<'a, const EXACT: bool> Parser<'a, EXACT> {
+    fn fast_item(&mut self, indentless: bool) -> Result<ItemLine<'a>, Error> {
+        if self.tracks_lines {
             return Ok(ItemLine::Unknown);
         }
         self.scanner.read_item(indentless)
     }
 
-    fn short_key(&mut self) -> KeyLine<'a> {
-        if self.tells_lines {
+    fn fast_block_key(&mut self) -> KeyLine<'a> {
+        if self.tracks_lines {
             return KeyLine::Unknown;
         }
         self.scanner.read_key()
     }
 
-    pub(super) fn block_sequence_entry(&mut self) -> Outcome<'a> {
-        match self.short_item(false)? {
+    pub(super) fn block_sequence_entry(&mut self) -> EventResult<'a> {
+        match self.fast_item(false)? {
             ItemLine::Item(content) => {
                 return self.content(content, State::BlockSequenceEntry);
             }
@@ -31,11 +31,11 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
             ItemLine::Unknown => {}
         }
         match self.peek()? {
-            Next::BlockEntry => {
+            NextToken::BlockEntry => {
                 self.take();
                 self.item_node(State::BlockSequenceEntry)
             }
-            Next::BlockEnd => {
+            NextToken::BlockEnd => {
                 self.take();
                 self.pop_state();
                 Ok(Event::SequenceEnd)
@@ -44,8 +44,8 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         }
     }
 
-    pub(super) fn indentless_sequence_entry(&mut self) -> Outcome<'a> {
-        match self.short_item(true)? {
+    pub(super) fn indentless_sequence_entry(&mut self) -> EventResult<'a> {
+        match self.fast_item(true)? {
             ItemLine::Item(content) => {
                 return self.content(content, State::IndentlessSequenceEntry);
             }
@@ -55,7 +55,7 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
             }
             ItemLine::Unknown => {}
         }
-        if self.peek()? != Next::BlockEntry {
+        if self.peek()? != NextToken::BlockEntry {
             self.pop_state();
             return Ok(Event::SequenceEnd);
         }
@@ -63,8 +63,8 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         self.item_node(State::IndentlessSequenceEntry)
     }
 
-    pub(super) fn block_mapping_key(&mut self) -> Outcome<'a> {
-        match self.short_key() {
+    pub(super) fn block_mapping_key(&mut self) -> EventResult<'a> {
+        match self.fast_block_key() {
             KeyLine::Key(key) => {
                 self.state = State::BlockMappingValueContent;
                 return Ok(plain_scalar(key));
@@ -76,16 +76,16 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
             KeyLine::Unknown => {}
         }
         match self.peek()? {
-            Next::Key => {
+            NextToken::Key => {
                 self.take();
                 match self.peek()? {
-                    Next::Key | Next::Value | Next::BlockEnd => {
+                    NextToken::Key | NextToken::Value | NextToken::BlockEnd => {
                         Ok(self.empty_then(State::BlockMappingValue))
                     }
                     _ => self.node_then(Allowed::BlockOrIndentless, State::BlockMappingValue),
                 }
             }
-            Next::BlockEnd => {
+            NextToken::BlockEnd => {
                 self.take();
                 self.pop_state();
                 Ok(Event::MappingEnd)
@@ -94,22 +94,22 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         }
     }
 
-    pub(super) fn block_mapping_value(&mut self) -> Outcome<'a> {
-        if self.peek()? != Next::Value {
+    pub(super) fn block_mapping_value(&mut self) -> EventResult<'a> {
+        if self.peek()? != NextToken::Value {
             return Ok(self.empty_then(State::BlockMappingKey));
         }
         self.take();
         self.value_node()
     }
 
-    /// The value after a key that was read with its `:`.
-    pub(super) fn block_mapping_value_content(&mut self) -> Outcome<'a> {
+    /// The value of a key that the fast path has consumed with its `:`.
+    pub(super) fn block_mapping_value_content(&mut self) -> EventResult<'a> {
         let content = self.scanner.read_value()?;
         self.content(content, State::BlockMappingKey)
     }
 
-    /// The event for something that was read at once; `state` follows it.
-    fn content(&mut self, content: Content<'a>, state: State) -> Outcome<'a> {
+    /// The event for content that the fast path has consumed; `state` follows it.
+    fn content(&mut self, content: Content<'a>, state: State) -> EventResult<'a> {
         let (inner, event) = match content {
             Content::Plain(text) => {
                 self.state = state;
@@ -131,19 +131,21 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         Ok(event)
     }
 
-    /// What follows a `:`.
-    fn value_node(&mut self) -> Outcome<'a> {
+    /// The node after a `:`.
+    fn value_node(&mut self) -> EventResult<'a> {
         match self.peek()? {
-            Next::Key | Next::Value | Next::BlockEnd => Ok(self.empty_then(State::BlockMappingKey)),
+            NextToken::Key | NextToken::Value | NextToken::BlockEnd => {
+                Ok(self.empty_then(State::BlockMappingKey))
+            }
             _ => self.node_then(Allowed::BlockOrIndentless, State::BlockMappingKey),
         }
     }
 
-    /// What follows a dash.
-    fn item_node(&mut self, state: State) -> Outcome<'a> {
+    /// The node after a dash.
+    fn item_node(&mut self, state: State) -> EventResult<'a> {
         match (self.peek()?, state) {
-            (Next::BlockEntry | Next::BlockEnd, _)
-            | (Next::Key | Next::Value, State::IndentlessSequenceEntry) => {
+            (NextToken::BlockEntry | NextToken::BlockEnd, _)
+            | (NextToken::Key | NextToken::Value, State::IndentlessSequenceEntry) => {
                 Ok(self.empty_then(state))
             }
             _ => self.node_then(Allowed::Block, state),

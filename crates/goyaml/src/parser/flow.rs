@@ -1,24 +1,24 @@
-//! The grammar of flow collections: `[a, b]` and `{a: b}`.
+//! Flow collections: `[a, b]` and `{a: b}`.
 
-use super::{Allowed, Event, Events, Next, Outcome, State};
+use super::{Allowed, Event, EventResult, NextToken, Parser, State};
 
-impl<'a, const EXACT: bool> Events<'a, EXACT> {
-    pub(super) fn flow_sequence_entry(&mut self, first: bool) -> Outcome<'a> {
+impl<'a, const EXACT: bool> Parser<'a, EXACT> {
+    pub(super) fn flow_sequence_entry(&mut self, first: bool) -> EventResult<'a> {
         let mut next = self.peek()?;
-        if next != Next::FlowSequenceEnd && !first {
-            if next != Next::FlowEntry {
+        if next != NextToken::FlowSequenceEnd && !first {
+            if next != NextToken::FlowEntry {
                 return Err(self.error("did not find expected ',' or ']'"));
             }
             self.take();
             next = self.peek()?;
         }
         match next {
-            Next::FlowSequenceEnd => {
+            NextToken::FlowSequenceEnd => {
                 self.take();
                 self.pop_state();
                 Ok(Event::SequenceEnd)
             }
-            Next::Key => {
+            NextToken::Key => {
                 self.take();
                 self.node_line = self.token_line;
                 self.state = State::FlowSequenceEntryMappingKey;
@@ -28,10 +28,10 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         }
     }
 
-    pub(super) fn flow_sequence_entry_mapping_key(&mut self) -> Outcome<'a> {
+    pub(super) fn flow_sequence_entry_mapping_key(&mut self) -> EventResult<'a> {
         match self.peek()? {
-            Next::Value | Next::FlowEntry | Next::FlowSequenceEnd => {
-                // go-yaml swallows the token here.
+            NextToken::Value | NextToken::FlowEntry | NextToken::FlowSequenceEnd => {
+                // go-yaml drops the token here.
                 self.take();
                 Ok(self.empty_then(State::FlowSequenceEntryMappingValue))
             }
@@ -39,36 +39,36 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         }
     }
 
-    pub(super) fn flow_sequence_entry_mapping_value(&mut self) -> Outcome<'a> {
-        if self.peek()? == Next::Value {
+    pub(super) fn flow_sequence_entry_mapping_value(&mut self) -> EventResult<'a> {
+        if self.peek()? == NextToken::Value {
             self.take();
             let next = self.peek()?;
-            if !matches!(next, Next::FlowEntry | Next::FlowSequenceEnd) {
+            if !matches!(next, NextToken::FlowEntry | NextToken::FlowSequenceEnd) {
                 return self.node_then(Allowed::Flow, State::FlowSequenceEntryMappingEnd);
             }
         }
         Ok(self.empty_then(State::FlowSequenceEntryMappingEnd))
     }
 
-    pub(super) fn flow_mapping_key(&mut self, first: bool) -> Outcome<'a> {
+    pub(super) fn flow_mapping_key(&mut self, first: bool) -> EventResult<'a> {
         let mut next = self.peek()?;
-        if next != Next::FlowMappingEnd && !first {
-            if next != Next::FlowEntry {
+        if next != NextToken::FlowMappingEnd && !first {
+            if next != NextToken::FlowEntry {
                 return Err(self.error("did not find expected ',' or '}'"));
             }
             self.take();
             next = self.peek()?;
         }
         match next {
-            Next::FlowMappingEnd => {
+            NextToken::FlowMappingEnd => {
                 self.take();
                 self.pop_state();
                 Ok(Event::MappingEnd)
             }
-            Next::Key => {
+            NextToken::Key => {
                 self.take();
                 match self.peek()? {
-                    Next::Value | Next::FlowEntry | Next::FlowMappingEnd => {
+                    NextToken::Value | NextToken::FlowEntry | NextToken::FlowMappingEnd => {
                         Ok(self.empty_then(State::FlowMappingValue))
                     }
                     _ => self.node_then(Allowed::Flow, State::FlowMappingValue),
@@ -78,11 +78,11 @@ impl<'a, const EXACT: bool> Events<'a, EXACT> {
         }
     }
 
-    pub(super) fn flow_mapping_value(&mut self, empty: bool) -> Outcome<'a> {
-        if self.peek()? == Next::Value && !empty {
+    pub(super) fn flow_mapping_value(&mut self, empty: bool) -> EventResult<'a> {
+        if self.peek()? == NextToken::Value && !empty {
             self.take();
             let next = self.peek()?;
-            if !matches!(next, Next::FlowEntry | Next::FlowMappingEnd) {
+            if !matches!(next, NextToken::FlowEntry | NextToken::FlowMappingEnd) {
                 return self.node_then(Allowed::Flow, State::FlowMappingKey);
             }
         }

@@ -1,14 +1,14 @@
-//! What documents become. All expected texts are Helm's own.
+//! Decoding documents. All expected texts are recorded from Helm.
 
 use crate::tree::{Case, check};
 
 #[test]
-fn plain_scalars_get_the_types_of_yaml_1_1() {
+fn resolves_plain_scalars_by_yaml_1_1() {
     check(PLAIN_SCALARS_GET_THE_TYPES_OF_YAML_1_1);
 }
 
 #[test]
-fn keys_become_text() {
+fn converts_keys_to_strings() {
     check(KEYS_BECOME_TEXT);
 }
 
@@ -18,27 +18,27 @@ fn flow_and_block_collections_nest() {
 }
 
 #[test]
-fn scalars_of_many_lines_are_folded() {
+fn folds_multi_line_scalars() {
     check(SCALARS_OF_MANY_LINES_ARE_FOLDED);
 }
 
 #[test]
-fn odd_characters_take_the_exact_way() {
+fn decodes_irregular_characters_like_go_yaml() {
     check(ODD_CHARACTERS_TAKE_THE_EXACT_WAY);
 }
 
 #[test]
-fn anchors_aliases_and_merge_keys_are_applied() {
+fn applies_anchors_aliases_and_merge_keys() {
     check(ANCHORS_ALIASES_AND_MERGE_KEYS_ARE_APPLIED);
 }
 
 #[test]
-fn tags_choose_the_type() {
+fn tags_determine_the_type() {
     check(TAGS_CHOOSE_THE_TYPE);
 }
 
 #[test]
-fn only_the_first_document_counts() {
+fn decodes_only_the_first_document() {
     check(ONLY_THE_FIRST_DOCUMENT_COUNTS);
 }
 

@@ -1,21 +1,21 @@
-//! How values are written. All expected texts are Helm's own, for the value that the JSON beside them stands for.
+//! Encoding values, which are given as JSON. All expected texts are recorded from Helm.
 
 use outrigger_goyaml::Style;
 
 use crate::tree::{Tree, parse_tree};
 
 #[test]
-fn to_yaml_writes_as_go_yaml_v2() {
+fn to_yaml_matches_go_yaml_v2() {
     check(NORMAL, Style::Normal);
 }
 
 #[test]
-fn to_yaml_pretty_writes_as_go_yaml_v3() {
+fn to_yaml_pretty_matches_go_yaml_v3() {
     check(PRETTY, Style::Pretty);
 }
 
 #[test]
-fn padding_goes_before_every_line_and_changes_nothing_else() {
+fn padding_precedes_every_line_and_changes_nothing_else() {
     for (style, cases) in [(Style::Normal, NORMAL), (Style::Pretty, PRETTY)] {
         for (json, expected) in cases {
             let padded = format!("    {}", expected.replace('\n', "\n    "));

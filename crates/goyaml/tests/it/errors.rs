@@ -1,19 +1,19 @@
-//! Why documents are refused. All expected texts are Helm's own.
+//! Errors. All expected texts are recorded from Helm.
 
 use crate::tree::{Case, check};
 
 #[test]
-fn mistakes_have_the_words_and_lines_of_go_yaml() {
+fn reports_syntax_errors_with_the_messages_and_lines_of_go_yaml() {
     check(MISTAKES_HAVE_THE_WORDS_AND_LINES_OF_GO_YAML);
 }
 
 #[test]
-fn keys_and_numbers_without_json_form_are_refused() {
+fn rejects_keys_and_numbers_that_json_does_not_have() {
     check(KEYS_AND_NUMBERS_WITHOUT_JSON_FORM_ARE_REFUSED);
 }
 
 #[test]
-fn forbidden_bytes_are_reported_piece_by_piece() {
+fn reports_forbidden_bytes_chunk_by_chunk() {
     check(FORBIDDEN_BYTES_ARE_REPORTED_PIECE_BY_PIECE);
 }
 
