@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use outrigger_apimachinery::status::field;
 use outrigger_builtin::kinds::Kind;
 use outrigger_store::{Key, Object, Resource, Scope};
 use outrigger_structural::merge::Writer;
-use outrigger_structural::schema::{self, FieldError};
+use outrigger_structural::schema;
 use serde_json::{Value, json};
 use tokio::sync::MutexGuard;
 
@@ -56,7 +57,7 @@ pub(crate) fn prepare(kind: &Kind, definition: &mut Value, is_new: bool) {
 }
 
 /// What is wrong with the schemas of a definition.
-pub(crate) fn check_schemas(definition: &Value) -> Vec<FieldError> {
+pub(crate) fn check_schemas(definition: &Value) -> Vec<field::Error> {
     let versions = definition["spec"]["versions"].as_array();
     let versions = versions.map_or(&[][..], Vec::as_slice);
     let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
@@ -75,7 +76,7 @@ pub(crate) fn check_schemas(definition: &Value) -> Vec<FieldError> {
             "spec.validation.openAPIV3Schema".clone_into(&mut path);
         }
         let has_status = version["subresources"]["status"].is_object();
-        errors.extend(schema::check_definition(&schema, &path, has_status));
+        errors.extend(schema::validate_definition(&schema, &path, has_status));
         if is_same {
             break;
         }

@@ -4,7 +4,7 @@ use http::StatusCode;
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::{Cause, Status, field};
 use outrigger_structural::merge::ApplyError;
-use outrigger_structural::patch::{self, Patched, Reading};
+use outrigger_structural::patch::{self, Decoding, Patched};
 use serde_json::Value;
 
 use super::call::Call;
@@ -148,14 +148,14 @@ pub(super) fn apply_failure(error: ApplyError) -> Status {
 
 /// A failure whose text stands for itself.
 fn plain_failure(message: String) -> Status {
-    Status::unexplained(message)
+    Status::unknown(message)
 }
 
 /// The object that a patch makes of the old one, with the owners of its fields.
 fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Result<Value, Status> {
     let reading = match writing.options.validation {
-        FieldValidation::Ignore => Reading::Loose,
-        FieldValidation::Warn | FieldValidation::Strict => Reading::Strict,
+        FieldValidation::Ignore => Decoding::Lenient,
+        FieldValidation::Warn | FieldValidation::Strict => Decoding::Strict,
     };
     let body = writing.call.body.clone();
     let root = writing.shape.schema.root();
@@ -168,7 +168,7 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
     };
     let Patched {
         mut object,
-        mut complaints,
+        mut strict_errors,
     } = result.map_err(|error| patch_failure(&error))?;
     let shown = match form {
         PatchForm::Json | PatchForm::Merge => {
@@ -182,17 +182,17 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
     };
     let shape = writing.shape.clone();
     let unknown = complete(writing, &mut object, &shape.schema, form, &shown)?;
-    if reading == Reading::Strict {
-        complaints.extend(unknown);
+    if reading == Decoding::Strict {
+        strict_errors.extend(unknown);
     }
     match writing.options.validation {
-        _ if complaints.is_empty() => {}
+        _ if strict_errors.is_empty() => {}
         FieldValidation::Strict => {
-            let why = format!("strict decoding error: {}", complaints.join(", "));
+            let why = format!("strict decoding error: {}", strict_errors.join(", "));
             return Err(unfit(&shown, &why));
         }
         FieldValidation::Warn => {
-            for complaint in complaints {
+            for complaint in strict_errors {
                 writing.call.warn(complaint);
             }
         }
@@ -255,7 +255,7 @@ fn patch_failure(error: &patch::Error) -> Status {
     let message = error.to_string();
     match error {
         patch::Error::BadRequest(_) => Status::bad_request(message),
-        patch::Error::TooLarge(_) => Status::too_large_body(&message),
+        patch::Error::TooLarge(_) => Status::request_entity_too_large(&message),
         patch::Error::Unprocessable(_) => Status::unprocessable(message),
         patch::Error::Internal(_) => plain_failure(message),
     }
