@@ -6,5 +6,5 @@ pub(crate) mod clients;
 pub(crate) mod crash;
 pub(crate) mod faults;
 
-/// ConfigMaps are the load of the benchmark, the crash test and the faults.
+/// The path of the objects that the benchmark, the crash test and the faults write.
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";

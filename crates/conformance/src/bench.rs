@@ -16,7 +16,7 @@ pub(crate) struct Report {
 
 impl Report {
     /// Prints a measurement without a goal.
-    pub(crate) fn measured(&self, name: &str, value: f64, unit: &str) {
+    pub(crate) fn measured(name: &str, value: f64, unit: &str) {
         println!("{name:52} {value:>10.2} {unit}");
     }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::bail;
 
 #[derive(Debug, clap::Args)]
+#[group(skip)] // Its name would be that of the arguments that include these.
 pub(crate) struct Args {
     /// Only faults whose name contains this text
     #[arg(long, default_value = "")]

@@ -17,7 +17,7 @@ mod process;
 mod procfs;
 
 #[derive(Debug, clap::Parser)]
-#[command(name = "cargo xtask")]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Cli {
     /// The outrigger binary
     #[arg(long, hide = true, default_value = "target/release/outrigger")]
@@ -114,5 +114,17 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         }
         Command::Faults(Faults::Apiserver(args)) => apiserver::faults::run(binary, &args).await,
         Command::Faults(Faults::Plugins(args)) => plugins::faults::run(binary, &args).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
     }
 }

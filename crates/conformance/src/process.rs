@@ -27,6 +27,23 @@ pub(crate) fn command_in(directory: &Path, program: impl AsRef<OsStr>) -> std::p
     command.into_std()
 }
 
+/// Opens the log file of a process, which restarts append to.
+fn open_log(path: &Path) -> anyhow::Result<Stdio> {
+    let file = fs_err::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)?;
+    Ok(Stdio::from(file.into_parts().0))
+}
+
+/// The last lines of a log file, for an error message.
+pub(crate) fn log_tail(path: &Path) -> String {
+    const LINES: usize = 20;
+    let log = fs_err::read_to_string(path).unwrap_or_default();
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}
+
 /// Sends a signal, such as `STOP`, to a process.
 pub(crate) async fn signal(name: &str, pid: u32) -> anyhow::Result<()> {
     let mut kill = command("kill");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-/// USER_HZ, which is 100 on every Linux that this runs on.
+/// `USER_HZ`, which is 100 on every Linux that this runs on.
 const TICKS_PER_SECOND: u64 = 100;
 /// Interval for checks that no event announces.
 const POLL: Duration = Duration::from_millis(500);

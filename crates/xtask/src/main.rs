@@ -72,3 +72,15 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Generate(generate) => generate::run(&generate),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Task::command().debug_assert();
+    }
+}

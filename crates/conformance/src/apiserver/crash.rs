@@ -4,6 +4,7 @@
 //! from their last revision end up with the server's state.
 
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use crate::client::Client;
@@ -87,7 +88,8 @@ impl CrashTest for Test {
 impl Test {
     async fn kill_during_startup(&self) -> anyhow::Result<()> {
         let kubeconfig = self.options.data.with_extension("killed");
-        let mut child = self.options.command(ANY_PORT, &kubeconfig).spawn()?;
+        let mut command = self.options.command(ANY_PORT, &kubeconfig);
+        let mut child = command.stderr(Stdio::null()).spawn()?;
         tokio::time::sleep(Duration::from_micros(fastrand::u64(..60_000))).await;
         Ok(child.kill().await?)
     }

@@ -9,7 +9,7 @@ use anyhow::{bail, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
 use kube::api::ListParams;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, ResourceExt};
 use outrigger_api::plugin::Plugin;
 use outrigger_testing::kubernetes::{self, RealKubernetes};
 use outrigger_testing::peers::{self, Peer};
@@ -112,9 +112,9 @@ impl Bench<'_> {
         plugins.create(idle).await?;
         plugins.wait_until_reconciled(IDLE, TIMEOUT).await?;
         let time = start.elapsed().as_secs_f64();
-        report.measured("1,000 plugins to Ready, embedded", time, "s");
+        Report::measured("1,000 plugins to Ready, embedded", time, "s");
         let memory = mebibytes(procfs::peak_memory(controller.pid()?)?);
-        report.measured("controller's memory with 1,000 plugins", memory, "MiB");
+        Report::measured("controller's memory with 1,000 plugins", memory, "MiB");
         controller.kill().await?;
 
         let before = resource_versions(&client).await?;
@@ -144,7 +144,7 @@ impl Bench<'_> {
             ..kubernetes::Options::default()
         };
         let real = RealKubernetes::start(options).await?;
-        let mut ours = vec![self.real_server(report, &real).await?];
+        let mut ours = vec![self.real_server(&real).await?];
         let mut ratios = Vec::new();
         for peer in [peers::HELM3, peers::HELM4] {
             let mut time = None;
@@ -153,10 +153,10 @@ impl Bench<'_> {
                 time = Some(self.helm(peer, real.kubeconfig()).await?);
                 check(&real.client(), peer.name).await?;
             }
-            ours.push(self.real_server(report, &real).await?);
+            ours.push(self.real_server(&real).await?);
             if let (Some(time), [.., before, after]) = (time, ours.as_slice()) {
                 let title = format!("100 installations by {}, 4 at a time", peer.name);
-                report.measured(&title, time.as_secs_f64(), "s");
+                Report::measured(&title, time.as_secs_f64(), "s");
                 let mean = (before.time + after.time) / 2;
                 ratios.push((peer.name, time.as_secs_f64() / mean.as_secs_f64()));
             }
@@ -174,11 +174,7 @@ impl Bench<'_> {
     }
 
     /// Installs all plugins on the real server and deletes them. The controller does not run while Helm does.
-    async fn real_server(
-        &self,
-        report: &Report,
-        real: &RealKubernetes,
-    ) -> anyhow::Result<Installation> {
+    async fn real_server(&self, real: &RealKubernetes) -> anyhow::Result<Installation> {
         let log = self.scratch.join("real.log");
         let controller = Controller::start(self.binary, real.kubeconfig(), &log)?;
         let plugins = PluginClient::new(real.client(), &self.repository).await?;
@@ -186,7 +182,7 @@ impl Bench<'_> {
         procfs::wait_until_idle(TIMEOUT).await?;
         let time = install(&plugins).await?;
         let title = "100 plugins to Ready, real Kubernetes";
-        report.measured(title, time.as_secs_f64(), "s");
+        Report::measured(title, time.as_secs_f64(), "s");
         check(&real.client(), "plugin").await?;
         let peak_memory = procfs::peak_memory(controller.pid()?)?;
         delete_all(&plugins).await?;
@@ -247,7 +243,7 @@ async fn install(plugins: &PluginClient) -> anyhow::Result<Duration> {
 
 async fn delete_all(plugins: &PluginClient) -> anyhow::Result<()> {
     let all = plugins.api.list_metadata(&ListParams::default()).await?;
-    let names = all.iter().map(|plugin| plugin.name_any()).collect();
+    let names = all.iter().map(ResourceExt::name_any).collect();
     plugins.delete(names).await?;
     plugins.wait_until_reconciled(0, TIMEOUT).await
 }

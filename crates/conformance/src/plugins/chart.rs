@@ -1,4 +1,4 @@
-//! The test chart: a small component, with as many ConfigMaps as its values say.
+//! The test chart: a small component. Its values set the number of its ConfigMap objects.
 
 use std::path::Path;
 
@@ -92,7 +92,7 @@ spec:
       app: {{ .Release.Name }}
 ";
 
-/// ConfigMaps with the default values.
+/// ConfigMap objects with the default values.
 pub(super) const CONFIG_MAPS: usize = 2;
 
 /// Writes the chart `small` to `repository/small`.

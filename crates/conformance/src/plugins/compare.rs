@@ -167,7 +167,7 @@ fn print(name: &str, comparison: &Comparison) {
     }
 }
 
-/// The objects of a new cluster, once each namespace has its ServiceAccount.
+/// The objects of a new cluster, once each namespace has its service account.
 async fn base(client: &Client) -> anyhow::Result<Snapshot> {
     let deadline = Instant::now() + STABLE_TIMEOUT;
     loop {
@@ -185,7 +185,7 @@ async fn base(client: &Client) -> anyhow::Result<Snapshot> {
         }
         ensure!(
             Instant::now() < deadline,
-            "a namespace has no ServiceAccount"
+            "a namespace has no service account"
         );
     }
 }

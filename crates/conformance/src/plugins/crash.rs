@@ -15,7 +15,7 @@ use super::chart;
 use super::desired::{DesiredPlugin, DesiredPlugins, check};
 use super::plugin_client::PluginClient;
 use crate::crash::CrashTest;
-use crate::process::{Controller, EmbeddedServer, Options};
+use crate::process::{Controller, EmbeddedServer, Options, log_tail};
 
 const PLUGINS: usize = 30;
 /// Kills between two checks.
@@ -102,9 +102,7 @@ impl Test {
                 .await?;
             check(&self.client, &self.desired).await
         };
-        checked
-            .await
-            .with_context(|| Controller::log_tail(&self.log))?;
+        checked.await.with_context(|| log_tail(&self.log))?;
         controller.kill().await?;
         self.checks += 1;
         self.is_unchecked = false;

@@ -8,7 +8,7 @@ use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
 
-/// The kinds that the test chart has one object of, besides its ConfigMaps.
+/// The kinds that the test chart has one object of, besides ConfigMap.
 const SINGLE_OBJECTS: &[(&str, &str, &str)] = &[
     ("", "v1", "ServiceAccount"),
     ("", "v1", "Secret"),

@@ -13,7 +13,7 @@ use super::chart;
 use super::desired::{DesiredPlugin, DesiredPlugins, check};
 use super::plugin_client::PluginClient;
 use crate::faults;
-use crate::process::{Controller, EmbeddedServer, Options, signal};
+use crate::process::{Controller, EmbeddedServer, Options, log_tail, signal};
 use crate::procfs;
 
 const PLUGINS: usize = 40;
@@ -47,7 +47,7 @@ pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
     let inject = async |fault: Fault, directory: &Path| {
         let log = directory.join("serve.log");
         let outcome = Box::pin(inject(binary, args, fault, directory, &log)).await;
-        outcome.with_context(|| Controller::log_tail(&log))
+        outcome.with_context(|| log_tail(&log))
     };
     faults::run(&args.faults, FAULTS, inject).await
 }

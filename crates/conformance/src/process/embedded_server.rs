@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
-use super::command;
+use super::{command, log_tail, open_log};
 use crate::client::Endpoint;
 
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -26,7 +26,7 @@ pub(crate) struct EmbeddedServer {
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) binary: PathBuf,
-    /// The data directory. The kubeconfig is written next to it.
+    /// The data directory. The kubeconfig and the log are written next to it.
     pub(crate) data: PathBuf,
     pub(crate) simulate_workloads: bool,
 }
@@ -51,6 +51,10 @@ impl Options {
     fn kubeconfig(&self) -> PathBuf {
         self.data.with_extension("kubeconfig")
     }
+
+    fn log(&self) -> PathBuf {
+        self.data.with_extension("log")
+    }
 }
 
 /// Any free port of the loopback address.
@@ -59,8 +63,8 @@ pub(crate) const ANY_PORT: &str = "127.0.0.1:0";
 impl EmbeddedServer {
     /// Starts the server and waits until it is ready.
     pub(crate) async fn start(options: &Options) -> anyhow::Result<Self> {
-        let kubeconfig = options.kubeconfig();
-        Self::spawn(options.command(ANY_PORT, &kubeconfig), &kubeconfig).await
+        let command = options.command(ANY_PORT, &options.kubeconfig());
+        Self::spawn(command, options).await
     }
 
     /// Starts the server with a limit on the size of each file that it writes.
@@ -68,8 +72,7 @@ impl EmbeddedServer {
         options: &Options,
         bytes: u64,
     ) -> anyhow::Result<Self> {
-        let kubeconfig = options.kubeconfig();
-        let server = options.command(ANY_PORT, &kubeconfig);
+        let server = options.command(ANY_PORT, &options.kubeconfig());
         let server = server.as_std();
         // With SIGXFSZ ignored, a write beyond the limit returns an error, as on a full disk.
         let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$@\"", bytes / 512);
@@ -79,19 +82,19 @@ impl EmbeddedServer {
             .arg(server.get_program())
             .args(server.get_args())
             .stdout(Stdio::piped());
-        Self::spawn(shell, &kubeconfig).await
+        Self::spawn(shell, options).await
     }
 
     /// Starts the server again on the address that it had before it was killed.
     pub(crate) async fn restart(&mut self, options: &Options) -> anyhow::Result<()> {
-        let kubeconfig = options.kubeconfig();
-        let command = options.command(&self.endpoint.authority, &kubeconfig);
-        *self = Self::spawn(command, &kubeconfig).await?;
+        let command = options.command(&self.endpoint.authority, &options.kubeconfig());
+        *self = Self::spawn(command, options).await?;
         Ok(())
     }
 
-    async fn spawn(mut command: Command, kubeconfig: &Path) -> anyhow::Result<Self> {
+    async fn spawn(mut command: Command, options: &Options) -> anyhow::Result<Self> {
         let mut child = command
+            .stderr(open_log(&options.log())?)
             .spawn()
             .context("failed to start the embedded API server")?;
         let stdout = child.stdout.take().context("stdout is piped")?;
@@ -101,14 +104,15 @@ impl EmbeddedServer {
         let read = timeout(READY_TIMEOUT, stdout.read_line(&mut line)).await;
         if !matches!(read, Ok(Ok(1..))) {
             bail!(
-                "the embedded API server did not become ready; exit status: {:?}",
-                child.try_wait()?
+                "the embedded API server did not become ready; exit status: {:?}\n{}",
+                child.try_wait()?,
+                log_tail(&options.log())
             );
         }
         Ok(Self {
             child,
             _stdout: stdout,
-            endpoint: Endpoint::read(kubeconfig)?,
+            endpoint: Endpoint::read(&options.kubeconfig())?,
         })
     }
 

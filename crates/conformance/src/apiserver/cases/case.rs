@@ -38,7 +38,7 @@ pub(super) struct Case {
 pub(super) struct Step {
     /// Method, path and query: `GET {core}/pods?limit=1`.
     pub(super) r#do: String,
-    /// A CustomResourceDefinition to create; the step ends when the API serves it.
+    /// A CRD to create; the step ends when the API serves it.
     pub(super) define: Option<Value>,
     /// The expected status code; by default 201 for POST, otherwise 200.
     pub(super) expect: Option<u16>,

@@ -115,7 +115,7 @@ impl Run<'_> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
             let response = self.client.send(self.request(step)?).await?;
-            // A real server is unavailable for a moment after a change of a CustomResourceDefinition.
+            // A real server is unavailable for a moment after a change of a CRD.
             let is_unavailable =
                 response.status() == 503 && response.headers().contains_key("retry-after");
             let response = to_value(&response);
@@ -148,7 +148,7 @@ impl Run<'_> {
         Ok(watch.read(count, step.to_end, TIMEOUT).await)
     }
 
-    /// Creates a CustomResourceDefinition and waits until its objects can be listed and it is established: on a real
+    /// Creates a CRD and waits until its objects can be listed and it is established: on a real
     /// server either can come first.
     async fn define(&self, definition: &Value) -> anyhow::Result<Value> {
         let definition = self.variables.substitute_value(definition);

@@ -1,4 +1,4 @@
-//! The objects of the load: ConfigMaps with one value each.
+//! The objects of the load: each is a ConfigMap with one value.
 
 use std::collections::BTreeMap;
 

@@ -161,7 +161,7 @@ impl Snapshot {
         self
     }
 
-    /// Removes release records, which the tests of `release` compare.
+    /// Removes release records, which depend on the program that wrote them.
     pub(super) fn without_release_records(mut self) -> Self {
         self.0
             .retain(|_, object| object["type"] != "helm.sh/release.v1");
