@@ -1,35 +1,33 @@
-//! Charts that were loaded before, by digest, as many as fit.
+//! Loaded charts in memory, by digest: a cache with LRU eviction.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use outrigger_chart::Chart;
 
-/// So many charts are kept.
 const MAX_CHARTS: usize = 64;
 
-/// So much text of charts is kept.
 const MAX_BYTES: usize = 24 << 20;
 
-/// The one used last is at the end.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded {
+pub(crate) struct ChartCache {
+    /// Key, chart and size, the most recently used last.
     charts: Mutex<Vec<(String, Arc<Chart>, usize)>>,
 }
 
-impl Loaded {
+impl ChartCache {
     pub(crate) fn get(&self, key: &str) -> Option<Arc<Chart>> {
         let mut charts = self.charts.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = charts.iter().position(|(known, ..)| known == key)?;
-        let found = charts.remove(at);
-        let chart = Arc::clone(&found.1);
-        charts.push(found);
+        let index = charts.iter().position(|(other, ..)| other == key)?;
+        let entry = charts.remove(index);
+        let chart = Arc::clone(&entry.1);
+        charts.push(entry);
         Some(chart)
     }
 
     pub(crate) fn put(&self, key: String, chart: &Arc<Chart>) {
         let size = size(chart);
         let mut charts = self.charts.lock().unwrap_or_else(PoisonError::into_inner);
-        charts.retain(|(known, ..)| *known != key);
+        charts.retain(|(other, ..)| *other != key);
         charts.push((key, Arc::clone(chart), size));
         let mut total: usize = charts.iter().map(|(.., size)| size).sum();
         while charts.len() > 1 && (charts.len() > MAX_CHARTS || total > MAX_BYTES) {
@@ -58,8 +56,8 @@ mod tests {
     }
 
     #[test]
-    fn the_one_that_was_not_used_for_longest_goes_first() {
-        let loaded = Loaded::default();
+    fn evicts_the_least_recently_used_chart() {
+        let loaded = ChartCache::default();
         for number in 0..MAX_CHARTS {
             loaded.put(number.to_string(), &chart(1));
         }
@@ -70,8 +68,8 @@ mod tests {
     }
 
     #[test]
-    fn large_charts_take_the_place_of_many() {
-        let loaded = Loaded::default();
+    fn limits_the_total_size() {
+        let loaded = ChartCache::default();
         for number in 0..4 {
             loaded.put(number.to_string(), &chart(MAX_BYTES / 3));
         }

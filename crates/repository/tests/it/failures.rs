@@ -1,13 +1,13 @@
-//! Servers that lie, break off, send us elsewhere, or take their time.
+//! Servers that fail, close connections, redirect, or send invalid files.
 
 use outrigger_repository::{
-    Access, Credentials, Error, Fetcher, Options, Request, Secret, Transport,
+    Access, Credentials, Error, Fetcher, Options, Request, Secret, TransportError,
 };
 
-use crate::charts::{Line, archive, fetcher, index, options, request, sha256};
+use crate::charts::{IndexEntry, archive, fetcher, index, options, request, sha256};
 use crate::server::{Reply, Server};
 
-fn secretly(url: &str) -> Request {
+fn authorized(url: &str) -> Request {
     Request {
         access: Access {
             credentials: Some(Credentials::Bearer(Secret::new("hunter2"))),
@@ -17,16 +17,15 @@ fn secretly(url: &str) -> Request {
     }
 }
 
-/// Why a chart is not taken from there.
-async fn refused(url: &str) -> Error {
+async fn fetch_error(url: &str) -> Error {
     let fetched = fetcher(None).fetch(&request(url, "web", "")).await;
     fetched.unwrap_err()
 }
 
 #[tokio::test]
-async fn an_archive_that_is_not_what_the_index_says_is_refused_with_both_digests() {
-    let server = Server::start(|seen, _| match seen.path.as_str() {
-        "/index.yaml" => Reply::ok(index(&[Line::of("web", "1.2.0")])),
+async fn rejects_an_archive_whose_digest_is_not_that_of_the_index() {
+    let server = Server::start(|request, _| match request.path.as_str() {
+        "/index.yaml" => Reply::ok(index(&[IndexEntry::of("web", "1.2.0")])),
         _ => Reply::ok(archive("web", "6.6.6")),
     })
     .await;
@@ -42,20 +41,20 @@ async fn an_archive_that_is_not_what_the_index_says_is_refused_with_both_digests
         assert!(text.contains(&sha256(&archive("web", "1.2.0"))), "{text}");
         assert!(text.contains(&sha256(&archive("web", "6.6.6"))), "{text}");
     }
-    // A lie is not believed the second time either: nothing of it was kept.
-    let kept = folder
+    // The archive is not cached.
+    let cached = folder
         .path()
         .join("sha256")
         .join(sha256(&archive("web", "6.6.6")));
-    assert!(!kept.exists());
+    assert!(!cached.exists());
 }
 
 #[tokio::test]
-async fn a_server_that_fails_twice_and_then_answers_is_asked_three_times() {
-    let server = Server::start(|seen, before| match (seen.path.as_str(), before) {
+async fn retries_transient_failures() {
+    let server = Server::start(|request, earlier| match (request.path.as_str(), earlier) {
         ("/index.yaml", 0) => Reply::status(500),
         ("/index.yaml", 1) => Reply::status(503).with("retry-after", "0"),
-        ("/index.yaml", _) => Reply::ok(index(&[Line::of("web", "1.2.0")])),
+        ("/index.yaml", _) => Reply::ok(index(&[IndexEntry::of("web", "1.2.0")])),
         _ => Reply::ok(archive("web", "1.2.0")),
     })
     .await;
@@ -67,14 +66,14 @@ async fn a_server_that_fails_twice_and_then_answers_is_asked_three_times() {
 }
 
 #[tokio::test]
-async fn a_server_that_only_fails_is_given_up_and_a_missing_page_is_not_asked_for_again() {
+async fn gives_up_after_the_last_attempt_and_does_not_retry_not_found() {
     let server = Server::start(|_, _| Reply::status(502)).await;
-    let error = refused(&server.url).await;
+    let error = fetch_error(&server.url).await;
     assert!(
         matches!(
             error,
             Error::Unreachable {
-                source: Transport::Server { status: 502 },
+                source: TransportError::Server { status: 502 },
                 ..
             }
         ),
@@ -82,20 +81,20 @@ async fn a_server_that_only_fails_is_given_up_and_a_missing_page_is_not_asked_fo
     );
     assert_eq!(server.paths().len(), 3);
     let server = Server::start(|_, _| Reply::status(404)).await;
-    let error = refused(&server.url).await;
+    let error = fetch_error(&server.url).await;
     assert!(
-        matches!(error, Error::Status { status: 404, .. }),
+        matches!(error, Error::UnexpectedStatus { status: 404, .. }),
         "{error:?}"
     );
     assert_eq!(server.paths().len(), 1);
 }
 
 #[tokio::test]
-async fn a_connection_that_is_cut_is_tried_again_and_half_an_archive_is_never_used() {
-    let server = Server::start(|seen, before| match seen.path.as_str() {
-        "/index.yaml" => Reply::ok(index(&[Line::of("web", "1.2.0")])),
+async fn retries_a_closed_connection_and_never_uses_a_partial_archive() {
+    let server = Server::start(|request, earlier| match request.path.as_str() {
+        "/index.yaml" => Reply::ok(index(&[IndexEntry::of("web", "1.2.0")])),
         _ => Reply {
-            cut: (before == 0).then_some(20),
+            close_after: (earlier == 0).then_some(20),
             ..Reply::ok(archive("web", "1.2.0"))
         },
     })
@@ -104,17 +103,17 @@ async fn a_connection_that_is_cut_is_tried_again_and_half_an_archive_is_never_us
         .fetch(&request(&server.url, "web", ""))
         .await
         .unwrap();
-    let always = Server::start(|_, _| Reply {
-        cut: Some(10),
-        ..Reply::ok(index(&[Line::of("web", "1.2.0")]))
+    let unreliable = Server::start(|_, _| Reply {
+        close_after: Some(10),
+        ..Reply::ok(index(&[IndexEntry::of("web", "1.2.0")]))
     })
     .await;
-    let error = refused(&always.url).await;
+    let error = fetch_error(&unreliable.url).await;
     assert!(
         matches!(
             error,
             Error::Unreachable {
-                source: Transport::Cut { .. },
+                source: TransportError::ConnectionClosed { .. },
                 ..
             }
         ),
@@ -123,58 +122,58 @@ async fn a_connection_that_is_cut_is_tried_again_and_half_an_archive_is_never_us
 }
 
 #[tokio::test]
-async fn credentials_stay_with_their_server_through_redirects_and_absolute_urls() {
-    let elsewhere = Server::start(|_, _| Reply::ok(archive("web", "1.2.0"))).await;
-    let (redirected, absolute) = (elsewhere.url.clone(), elsewhere.url.clone());
-    let by_redirect = Server::start(move |seen, _| match seen.path.as_str() {
+async fn sends_credentials_only_to_the_origin_of_the_repository() {
+    let other = Server::start(|_, _| Reply::ok(archive("web", "1.2.0"))).await;
+    let (redirected, absolute) = (other.url.clone(), other.url.clone());
+    let by_redirect = Server::start(move |request, _| match request.path.as_str() {
         "/index.yaml" => Reply::redirect("/moved/index.yaml"),
-        "/moved/index.yaml" => Reply::ok(index(&[Line::of("web", "1.2.0")])),
+        "/moved/index.yaml" => Reply::ok(index(&[IndexEntry::of("web", "1.2.0")])),
         _ => Reply::redirect(format!("{redirected}/web.tgz?signature=abc")),
     })
     .await;
     fetcher(None)
-        .fetch(&secretly(&by_redirect.url))
+        .fetch(&authorized(&by_redirect.url))
         .await
         .unwrap();
     let by_url = Server::start(move |_, _| {
-        let line = Line {
+        let entry = IndexEntry {
             url: format!("{absolute}/web-1.2.0.tgz"),
-            ..Line::of("web", "1.2.0")
+            ..IndexEntry::of("web", "1.2.0")
         };
-        Reply::ok(index(&[line]))
+        Reply::ok(index(&[entry]))
     })
     .await;
-    fetcher(None).fetch(&secretly(&by_url.url)).await.unwrap();
-    let told = |server: &Server| {
+    fetcher(None).fetch(&authorized(&by_url.url)).await.unwrap();
+    let authorized = |server: &Server| {
         server
-            .seen()
+            .requests()
             .iter()
-            .filter(|seen| seen.authorization.is_some())
+            .filter(|request| request.authorization.is_some())
             .count()
     };
-    assert_eq!(told(&by_redirect), 3, "{:?}", by_redirect.seen());
-    assert_eq!(told(&by_url), 1);
-    assert_eq!((elsewhere.seen().len(), told(&elsewhere)), (2, 0));
+    assert_eq!(authorized(&by_redirect), 3, "{:?}", by_redirect.requests());
+    assert_eq!(authorized(&by_url), 1);
+    assert_eq!((other.requests().len(), authorized(&other)), (2, 0));
 }
 
 #[tokio::test]
-async fn redirects_without_end_and_to_nowhere_are_refused() {
-    let round = Server::start(|_, _| Reply::redirect("/index.yaml")).await;
-    let error = refused(&round.url).await;
+async fn rejects_endless_redirects_and_other_schemes() {
+    let endless = Server::start(|_, _| Reply::redirect("/index.yaml")).await;
+    let error = fetch_error(&endless.url).await;
     assert!(
         error.to_string().ends_with("redirects more than 10 times"),
         "{error}"
     );
-    let nowhere = Server::start(|_, _| Reply::redirect("file:///etc/passwd")).await;
-    let error = refused(&nowhere.url).await;
+    let local = Server::start(|_, _| Reply::redirect("file:///etc/passwd")).await;
+    let error = fetch_error(&local.url).await;
     assert!(matches!(error, Error::Redirect { .. }), "{error:?}");
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_not_taken() {
+async fn rejects_a_response_over_the_size_limit() {
     let server = Server::start(|_, _| Reply::ok(vec![b' '; 4096])).await;
     let small = Fetcher::new(Options {
-        max_index: 1024,
+        max_index_bytes: 1024,
         ..options(None)
     });
     let error = small
@@ -188,22 +187,22 @@ async fn what_is_too_large_is_not_taken() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_no_index_and_an_archive_that_is_no_chart_are_told() {
+async fn rejects_an_invalid_index_and_an_invalid_archive() {
     let server = Server::start(|_, _| Reply::ok("<html>\n<body class=\"x\">\n: : :\n")).await;
-    let error = refused(&server.url).await;
-    assert!(matches!(error, Error::BadIndex { .. }), "{error:?}");
+    let error = fetch_error(&server.url).await;
+    assert!(matches!(error, Error::InvalidIndex { .. }), "{error:?}");
     let server = Server::start(|_, _| Reply::ok("no archive")).await;
-    let error = refused(&format!("{}/a.tgz", server.url)).await;
-    assert!(matches!(error, Error::BadChart { .. }), "{error:?}");
+    let error = fetch_error(&format!("{}/a.tgz", server.url)).await;
+    assert!(matches!(error, Error::InvalidChart { .. }), "{error:?}");
 }
 
 #[tokio::test]
-async fn nobody_there_is_unreachable_and_secrets_in_queries_are_not_told() {
+async fn a_refused_connection_is_transient_and_errors_omit_queries() {
     let url = {
         let server = Server::start(|_, _| Reply::status(404)).await;
         server.url.clone()
     };
-    let error = refused(&format!("{url}/x?token=hunter2")).await;
+    let error = fetch_error(&format!("{url}/x?token=hunter2")).await;
     assert!(error.is_transient(), "{error:?}");
     assert!(
         !format!("{error} {error:?}").contains("hunter2"),
