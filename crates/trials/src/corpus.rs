@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use kube::api::DeleteParams;
 use kube::{Api, Client};
-use outrigger_api::condition::Truth;
+use outrigger_api::condition::ConditionStatus;
 use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_testing::kubernetes::{Options, RealKubernetes};
 use outrigger_testing::peers;
@@ -339,7 +339,7 @@ async fn await_end(plugins: &Api<Plugin>) -> anyhow::Result<Result<bool, String>
     if status.phase == Phase::Ready {
         return Ok(Ok(true));
     }
-    if condition("Applied").is_some_and(|applied| applied.status == Truth::True) {
+    if condition("Applied").is_some_and(|applied| applied.status == ConditionStatus::True) {
         return Ok(Ok(false));
     }
     let message = condition("Ready").map_or("nothing was said", |ready| &ready.message);

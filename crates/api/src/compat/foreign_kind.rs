@@ -1,4 +1,4 @@
-//! The kinds of other systems that are understood.
+//! The kinds of other systems that can be converted to plugins.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::{ApiResource, GroupVersionKind};
@@ -7,10 +7,9 @@ use serde_json::Value;
 use super::{Error, kubegems_bundle, kubegems_plugin, status, tkestack_app};
 use crate::plugin::Plugin;
 
-/// A kind of another system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Foreign {
-    /// `plugins.kubegems.io/v1beta1 Plugin`, in its first and in its later form
+pub enum ForeignKind {
+    /// `plugins.kubegems.io/v1beta1 Plugin`, with the legacy or the current spec
     KubeGemsPlugin,
     /// `bundle.kubegems.io/v1beta1 Bundle`
     KubeGemsBundle,
@@ -18,14 +17,13 @@ pub enum Foreign {
     TkestackApp,
 }
 
-impl Foreign {
+impl ForeignKind {
     pub const ALL: &'static [Self] = &[
         Self::KubeGemsPlugin,
         Self::KubeGemsBundle,
         Self::TkestackApp,
     ];
 
-    /// The kind of an object.
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         all.find(|foreign| {
@@ -34,7 +32,6 @@ impl Foreign {
         })
     }
 
-    /// Where its objects are in an API.
     pub fn resource(self) -> ApiResource {
         let (group, version, kind, plural) = match self {
             Self::KubeGemsPlugin => ("plugins.kubegems.io", "v1beta1", "Plugin", "plugins"),
@@ -44,7 +41,7 @@ impl Foreign {
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
     }
 
-    /// The plugin that does what the object asks for.
+    /// Converts an object to a plugin.
     pub fn convert(self, object: Value) -> Result<Plugin, Error> {
         match self {
             Self::KubeGemsPlugin => kubegems_plugin::convert(object),
@@ -53,7 +50,7 @@ impl Foreign {
         }
     }
 
-    /// The status of the object, in the words of its system, for a plugin that was made of it.
+    /// The status of the object, in the format of its system, for the plugin that it was converted to.
     pub fn status(self, object: &Value, plugin: &Plugin) -> Value {
         match self {
             Self::KubeGemsPlugin | Self::KubeGemsBundle => status::kubegems(object, plugin),
@@ -61,19 +58,19 @@ impl Foreign {
         }
     }
 
-    /// The status of an object that cannot be made a plugin.
-    pub fn refusal(self, object: &Value, error: &Error, now: &str) -> Value {
-        status::refusal(self, object, error, now)
+    /// The status of an object that cannot be converted.
+    pub fn rejected_status(self, object: &Value, error: &Error, now: &str) -> Value {
+        status::rejected(self, object, error, now)
     }
 
-    /// Its definition: it takes what the other system takes.
+    /// The custom resource definition, which accepts what the other system accepts.
     pub fn definition(self) -> CustomResourceDefinition {
         let text: &[u8] = match self {
             Self::KubeGemsPlugin => include_bytes!("../../compat/kubegems-plugin.yaml"),
             Self::KubeGemsBundle => include_bytes!("../../compat/kubegems-bundle.yaml"),
             Self::TkestackApp => include_bytes!("../../compat/tkestack-app.yaml"),
         };
-        let value = outrigger_goyaml::parse_json(text).expect("the file is good YAML");
-        serde_json::from_value(value).expect("the file is a definition")
+        let value = outrigger_goyaml::parse_json(text).expect("the file is valid YAML");
+        serde_json::from_value(value).expect("the file is a custom resource definition")
     }
 }

@@ -1,4 +1,4 @@
-//! What an API server cannot judge of a plugin, judged before anything is done with it.
+//! Validation that a schema cannot express. The controller and the command line run it before they use a plugin.
 
 use std::fmt;
 
@@ -8,16 +8,15 @@ use serde_json::Value;
 use super::{Plugin, PluginKind, ValuesFrom};
 use crate::duration;
 
-/// One thing that is wrong with an object.
+/// An invalid field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct FieldError {
     /// The path of the field, such as `spec.dependencies[0].version`
     pub field: String,
-    /// What is wrong with it
     pub message: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field, self.message)
     }
@@ -26,27 +25,27 @@ impl fmt::Display for Problem {
 /// Helm's limit for the names of releases.
 const MAX_RELEASE_NAME: usize = 53;
 
-/// Everything that is wrong with a plugin, in the order of its fields.
-pub fn check(plugin: &Plugin) -> Vec<Problem> {
-    let mut problems = Problems::default();
-    check_source(plugin, &mut problems);
-    check_names(plugin, &mut problems);
-    check_dependencies(plugin, &mut problems);
-    check_values(plugin, &mut problems);
-    check_files(plugin, &mut problems);
-    check_resources(plugin, &mut problems);
-    check_settings(plugin, &mut problems);
-    problems.found
+/// Returns the invalid fields of a plugin, in the order of the fields.
+pub fn validate(plugin: &Plugin) -> Vec<FieldError> {
+    let mut errors = FieldErrors::default();
+    check_source(plugin, &mut errors);
+    check_names(plugin, &mut errors);
+    check_dependencies(plugin, &mut errors);
+    check_values(plugin, &mut errors);
+    check_files(plugin, &mut errors);
+    check_resources(plugin, &mut errors);
+    check_settings(plugin, &mut errors);
+    errors.list
 }
 
 #[derive(Default)]
-struct Problems {
-    found: Vec<Problem>,
+struct FieldErrors {
+    list: Vec<FieldError>,
 }
 
-impl Problems {
+impl FieldErrors {
     fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
-        self.found.push(Problem {
+        self.list.push(FieldError {
             field: field.into(),
             message: message.into(),
         });
@@ -57,29 +56,32 @@ impl Problems {
             return;
         };
         if let Err(reason) = Constraint::parse(range) {
-            self.add(field, format!("{range:?} is no version or range: {reason}"));
+            self.add(
+                field,
+                format!("{range:?} is not a version or version range: {reason}"),
+            );
         }
     }
 }
 
-fn check_source(plugin: &Plugin, problems: &mut Problems) {
+fn check_source(plugin: &Plugin, errors: &mut FieldErrors) {
     let repo = plugin.spec.repo.as_deref().unwrap_or_default();
     let scheme = repo.split_once("://").map(|(scheme, _)| scheme);
     if scheme.is_some_and(|scheme| !["http", "https", "file", "oci"].contains(&scheme)) {
-        problems.add(
+        errors.add(
             "spec.repo",
             format!("{repo:?} has an unknown scheme; use https, http, file or oci"),
         );
     }
     if has_credentials(repo) {
-        problems.add(
+        errors.add(
             "spec.repo",
-            "has a password in it; make a Repository with a secretRef and name it here",
+            "must not contain credentials; create a Repository with a secretRef and use its name",
         );
     }
-    problems.check_range("spec.version", plugin.spec.version.as_deref());
+    errors.check_range("spec.version", plugin.spec.version.as_deref());
     if plugin.spec.path.as_deref().is_some_and(escapes) {
-        problems.add("spec.path", "must stay inside the source");
+        errors.add("spec.path", "must be a path inside the source");
     }
 }
 
@@ -96,127 +98,129 @@ fn escapes(path: &str) -> bool {
     path.starts_with('/') || path.split('/').any(|part| part == "..")
 }
 
-fn check_names(plugin: &Plugin, problems: &mut Problems) {
+fn check_names(plugin: &Plugin, errors: &mut FieldErrors) {
     let name = plugin.release_name();
     if name.len() > MAX_RELEASE_NAME {
         let field = match plugin.spec.release_name {
             Some(_) => "spec.releaseName",
             None => "metadata.name",
         };
-        problems.add(
+        errors.add(
             field,
-            format!("{name:?} is longer than {MAX_RELEASE_NAME} letters, which a release cannot be; set spec.releaseName"),
+            format!("{name:?} is longer than {MAX_RELEASE_NAME} characters, the limit for release names; set spec.releaseName"),
         );
     }
 }
 
-fn check_dependencies(plugin: &Plugin, problems: &mut Problems) {
+fn check_dependencies(plugin: &Plugin, errors: &mut FieldErrors) {
     let mut seen = Vec::new();
-    for (at, dependency) in plugin.spec.dependencies.iter().enumerate() {
-        let field = |name: &str| format!("spec.dependencies[{at}].{name}");
-        let place = plugin.locate(dependency);
-        if place == (plugin.namespace(), plugin.name()) {
-            problems.add(field("name"), "a plugin cannot depend on itself");
+    for (index, dependency) in plugin.spec.dependencies.iter().enumerate() {
+        let field = |name: &str| format!("spec.dependencies[{index}].{name}");
+        let key = plugin.resolve_dependency(dependency);
+        if key == (plugin.namespace(), plugin.name()) {
+            errors.add(field("name"), "a plugin cannot depend on itself");
         }
-        if seen.contains(&place) {
-            problems.add(
+        if seen.contains(&key) {
+            errors.add(
                 field("name"),
-                format!("{:?} is named twice", dependency.name),
+                format!("duplicate dependency {:?}", dependency.name),
             );
         }
-        seen.push(place);
-        problems.check_range(field("version"), dependency.version.as_deref());
+        seen.push(key);
+        errors.check_range(field("version"), dependency.version.as_deref());
     }
 }
 
-fn check_values(plugin: &Plugin, problems: &mut Problems) {
+const NO_VALUES: &str = "plugins of kind manifests have no values";
+
+fn check_values(plugin: &Plugin, errors: &mut FieldErrors) {
     let spec = &plugin.spec;
     if spec.kind == PluginKind::Manifests {
         if !spec.values.is_empty() {
-            problems.add("spec.values", "plugins of kind manifests take no values");
+            errors.add("spec.values", NO_VALUES);
         }
         if !spec.values_from.is_empty() {
-            problems.add(
-                "spec.valuesFrom",
-                "plugins of kind manifests take no values",
-            );
+            errors.add("spec.valuesFrom", NO_VALUES);
         }
     }
-    for (at, source) in spec.values_from.iter().enumerate() {
-        check_values_from(source, &format!("spec.valuesFrom[{at}]"), problems);
+    for (index, source) in spec.values_from.iter().enumerate() {
+        check_values_from(source, &format!("spec.valuesFrom[{index}]"), errors);
     }
 }
 
-fn check_values_from(source: &ValuesFrom, field: &str, problems: &mut Problems) {
+fn check_values_from(source: &ValuesFrom, field: &str, errors: &mut FieldErrors) {
     if source.target_path.is_some() && source.key.is_none() {
-        problems.add(
-            format!("{field}.targetPath"),
-            "needs a key, whose value goes there",
-        );
+        errors.add(format!("{field}.targetPath"), "requires key");
     }
     if source.prefix.is_some() && (source.key.is_some() || source.target_path.is_some()) {
-        problems.add(
+        errors.add(
             format!("{field}.prefix"),
-            "takes every key, so it cannot go with key or targetPath",
+            "applies to all keys and cannot be combined with key or targetPath",
         );
     }
 }
 
-fn check_files(plugin: &Plugin, problems: &mut Problems) {
-    for (at, file) in plugin.spec.file_overrides.iter().enumerate() {
+fn check_files(plugin: &Plugin, errors: &mut FieldErrors) {
+    for (index, file) in plugin.spec.file_overrides.iter().enumerate() {
         if escapes(&file.name) || file.name.contains('\\') {
-            problems.add(
-                format!("spec.fileOverrides[{at}].name"),
+            errors.add(
+                format!("spec.fileOverrides[{index}].name"),
                 "must be a path inside the chart",
             );
         }
     }
-    let takes_files = matches!(plugin.spec.kind, PluginKind::Helm | PluginKind::Template);
-    if !takes_files && !plugin.spec.file_overrides.is_empty() {
-        problems.add("spec.fileOverrides", "only charts have files to override");
+    let is_chart = matches!(plugin.spec.kind, PluginKind::Helm | PluginKind::Template);
+    if !is_chart && !plugin.spec.file_overrides.is_empty() {
+        errors.add(
+            "spec.fileOverrides",
+            "only plugins of kinds helm and template have files to override",
+        );
     }
 }
 
-fn check_resources(plugin: &Plugin, problems: &mut Problems) {
+fn check_resources(plugin: &Plugin, errors: &mut FieldErrors) {
     if plugin.spec.kind != PluginKind::Manifests {
         if !plugin.spec.resources.is_empty() {
-            problems.add("spec.resources", "are for plugins of kind manifests only");
+            errors.add(
+                "spec.resources",
+                "are only allowed for plugins of kind manifests",
+            );
         }
         return;
     }
-    for (at, object) in plugin.spec.resources.iter().enumerate() {
+    for (index, object) in plugin.spec.resources.iter().enumerate() {
         for path in ["/apiVersion", "/kind", "/metadata/name"] {
             let text = object.pointer(path).and_then(Value::as_str);
             if text.is_none_or(str::is_empty) {
                 let name = path[1..].replace('/', ".");
-                problems.add(format!("spec.resources[{at}].{name}"), "is missing");
+                errors.add(format!("spec.resources[{index}].{name}"), "is missing");
             }
         }
     }
 }
 
-fn check_settings(plugin: &Plugin, problems: &mut Problems) {
+fn check_settings(plugin: &Plugin, errors: &mut FieldErrors) {
     let spec = &plugin.spec;
     if let Some(text) = &spec.timeout {
         match duration::parse(text) {
-            Some(span) if !span.is_zero() => {}
-            Some(_) => problems.add("spec.timeout", "must be longer than nothing"),
-            None => problems.add(
+            Some(timeout) if !timeout.is_zero() => {}
+            Some(_) => errors.add("spec.timeout", "must be greater than zero"),
+            None => errors.add(
                 "spec.timeout",
-                format!("{text:?} is no duration; write it like \"90s\" or \"5m\""),
+                format!("{text:?} is not a duration such as \"90s\" or \"5m\""),
             ),
         }
     }
     if let Some(registry) = &spec.image_registry
         && (registry.is_empty() || registry.contains("://") || registry.contains(' '))
     {
-        problems.add(
+        errors.add(
             "spec.imageRegistry",
-            format!("{registry:?} is no registry; write it like \"registry.example.com/mirror\""),
+            format!("{registry:?} is not a registry such as \"registry.example.com/mirror\""),
         );
     }
     if spec.required && !spec.enabled {
-        problems.add("spec.enabled", "a required plugin cannot be switched off");
+        errors.add("spec.enabled", "a required plugin cannot be disabled");
     }
 }
 

@@ -1,10 +1,10 @@
-//! Each problem with the field that it is about.
+//! Tests of the validation.
 
 use serde_json::json;
 
 use super::*;
 
-fn problems(spec: &Value) -> Vec<String> {
+fn errors(spec: &Value) -> Vec<String> {
     let object = json!({
         "apiVersion": "outrigger.dev/v1beta1",
         "kind": "Plugin",
@@ -12,11 +12,11 @@ fn problems(spec: &Value) -> Vec<String> {
         "spec": spec,
     });
     let plugin: Plugin = serde_json::from_value(object).unwrap();
-    check(&plugin).iter().map(ToString::to_string).collect()
+    validate(&plugin).iter().map(ToString::to_string).collect()
 }
 
 #[test]
-fn a_good_plugin_has_no_problem() {
+fn accepts_a_valid_plugin() {
     let spec = json!({
         "repo": "https://charts.example.com", "chart": "web", "version": ">=1.2, <2", "timeout": "1m30s",
         "imageRegistry": "registry.example.com:5000/mirror",
@@ -24,12 +24,12 @@ fn a_good_plugin_has_no_problem() {
         "valuesFrom": [{"kind": "Secret", "name": "s", "key": "k", "targetPath": "a.b"}],
         "fileOverrides": [{"name": "templates/x.yaml", "content": ""}],
     });
-    assert_eq!(problems(&spec), Vec::<String>::new());
-    assert_eq!(problems(&json!({})), Vec::<String>::new());
+    assert_eq!(errors(&spec), Vec::<String>::new());
+    assert_eq!(errors(&json!({})), Vec::<String>::new());
 }
 
 #[test]
-fn each_problem_names_its_field() {
+fn each_error_names_its_field() {
     let cases = [
         (
             json!({"repo": "ftp://x"}),
@@ -37,13 +37,13 @@ fn each_problem_names_its_field() {
         ),
         (
             json!({"repo": "https://u:p@x/"}),
-            "spec.repo: has a password in it",
+            "spec.repo: must not contain credentials",
         ),
         (
             json!({"version": "one"}),
-            "spec.version: \"one\" is no version or range",
+            "spec.version: \"one\" is not a version or version range",
         ),
-        (json!({"path": "../up"}), "spec.path: must stay inside"),
+        (json!({"path": "../up"}), "spec.path: must be a path inside"),
         (json!({"releaseName": "x".repeat(54)}), "spec.releaseName: "),
         (
             json!({"dependencies": [{"name": "web"}]}),
@@ -51,7 +51,7 @@ fn each_problem_names_its_field() {
         ),
         (
             json!({"dependencies": [{"name": "a"}, {"name": "a", "namespace": "shop"}]}),
-            "spec.dependencies[1].name: \"a\" is named twice",
+            "spec.dependencies[1].name: duplicate dependency \"a\"",
         ),
         (
             json!({"dependencies": [{"name": "a", "version": ">=one"}]}),
@@ -59,15 +59,15 @@ fn each_problem_names_its_field() {
         ),
         (
             json!({"kind": "manifests", "values": {"a": 1}}),
-            "spec.values: plugins of kind manifests take no values",
+            "spec.values: plugins of kind manifests have no values",
         ),
         (
             json!({"valuesFrom": [{"kind": "Secret", "name": "s", "targetPath": "a"}]}),
-            "spec.valuesFrom[0].targetPath: needs a key",
+            "spec.valuesFrom[0].targetPath: requires key",
         ),
         (
             json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k", "prefix": ""}]}),
-            "spec.valuesFrom[0].prefix: takes every key",
+            "spec.valuesFrom[0].prefix: applies to all keys",
         ),
         (
             json!({"fileOverrides": [{"name": "../x", "content": ""}]}),
@@ -75,7 +75,7 @@ fn each_problem_names_its_field() {
         ),
         (
             json!({"resources": [{}]}),
-            "spec.resources: are for plugins of kind manifests only",
+            "spec.resources: are only allowed for plugins of kind manifests",
         ),
         (
             json!({"kind": "manifests", "resources": [{"apiVersion": "v1", "kind": "ConfigMap"}]}),
@@ -83,11 +83,11 @@ fn each_problem_names_its_field() {
         ),
         (
             json!({"timeout": "5 minutes"}),
-            "spec.timeout: \"5 minutes\" is no duration",
+            "spec.timeout: \"5 minutes\" is not a duration",
         ),
         (
             json!({"timeout": "0s"}),
-            "spec.timeout: must be longer than nothing",
+            "spec.timeout: must be greater than zero",
         ),
         (
             json!({"imageRegistry": "https://x"}),
@@ -95,11 +95,11 @@ fn each_problem_names_its_field() {
         ),
         (
             json!({"required": true, "enabled": false}),
-            "spec.enabled: a required plugin cannot be switched off",
+            "spec.enabled: a required plugin cannot be disabled",
         ),
     ];
     for (spec, expected) in cases {
-        let found = problems(&spec);
+        let found = errors(&spec);
         assert_eq!(found.len(), 1, "{spec}: {found:?}");
         assert!(found[0].starts_with(expected), "{spec}: {found:?}");
     }

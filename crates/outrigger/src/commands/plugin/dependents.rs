@@ -1,15 +1,15 @@
-//! Who needs whom? Pure.
+//! Finds the dependents of a plugin. Pure.
 
 use outrigger_api::plugin::{Phase, Plugin};
 
-/// The plugins that are on and depend on this one directly.
+/// The installed plugins that depend directly on this one.
 pub(super) fn direct<'a>(all: &'a [Plugin], namespace: &str, name: &str) -> Vec<&'a Plugin> {
-    let needs = |plugin: &&Plugin| is_on(plugin) && plugin.depends_on(namespace, name);
-    all.iter().filter(needs).collect()
+    let depends = |plugin: &&Plugin| is_installed(plugin) && plugin.depends_on(namespace, name);
+    all.iter().filter(depends).collect()
 }
 
-/// Those that depend on it directly or through others. Who must go first comes first.
-pub(super) fn in_order<'a>(all: &'a [Plugin], namespace: &str, name: &str) -> Vec<&'a Plugin> {
+/// All direct and indirect dependents, in the order of removal.
+pub(super) fn removal_order<'a>(all: &'a [Plugin], namespace: &str, name: &str) -> Vec<&'a Plugin> {
     let mut order = Vec::new();
     let mut seen = vec![(namespace.to_owned(), name.to_owned())];
     visit(all, namespace, name, &mut seen, &mut order);
@@ -34,14 +34,14 @@ fn visit<'a>(
     }
 }
 
-/// Whether it is on, or something of it is left.
-fn is_on(plugin: &Plugin) -> bool {
-    let is_going = plugin.metadata.deletion_timestamp.is_some();
-    let is_off = plugin.is_observed() && plugin.phase() == Phase::Disabled;
-    (plugin.spec.enabled && !is_going) || !is_off && plugin.status.is_some() && !is_going
+/// Whether the plugin is enabled, or disabled but not yet removed from the cluster.
+fn is_installed(plugin: &Plugin) -> bool {
+    let is_disabled = plugin.is_observed() && plugin.phase() == Phase::Disabled;
+    plugin.metadata.deletion_timestamp.is_none()
+        && (plugin.spec.enabled || (plugin.status.is_some() && !is_disabled))
 }
 
-/// `namespace/name` of each, for people.
+/// Formats the plugins as a list of `namespace/name`.
 pub(super) fn names(plugins: &[&Plugin]) -> String {
     let names = plugins
         .iter()
@@ -55,8 +55,11 @@ mod tests {
 
     use super::*;
 
-    fn plugin(name: &str, needs: &[&str], enabled: bool) -> Plugin {
-        let dependencies: Vec<_> = needs.iter().map(|name| json!({"name": name})).collect();
+    fn plugin(name: &str, dependencies: &[&str], enabled: bool) -> Plugin {
+        let dependencies: Vec<_> = dependencies
+            .iter()
+            .map(|name| json!({"name": name}))
+            .collect();
         serde_json::from_value(json!({
             "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin",
             "metadata": {"name": name, "namespace": "default"},
@@ -66,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn those_on_top_of_a_diamond_go_first_and_once() {
+    fn removal_order_lists_each_dependent_of_a_diamond_once() {
         let all = [
             plugin("base", &[], true),
             plugin("left", &["base"], true),
@@ -79,15 +82,15 @@ mod tests {
             "default/left, default/right"
         );
         assert_eq!(
-            names(&in_order(&all, "default", "base")),
+            names(&removal_order(&all, "default", "base")),
             "default/top, default/left, default/right"
         );
-        assert_eq!(names(&in_order(&all, "default", "top")), "");
+        assert_eq!(names(&removal_order(&all, "default", "top")), "");
     }
 
     #[test]
-    fn a_circle_ends() {
+    fn removal_order_terminates_on_a_dependency_cycle() {
         let all = [plugin("a", &["b"], true), plugin("b", &["a"], true)];
-        assert_eq!(names(&in_order(&all, "default", "a")), "default/b");
+        assert_eq!(names(&removal_order(&all, "default", "a")), "default/b");
     }
 }

@@ -1,4 +1,4 @@
-//! What a user wants changed about a plugin: another version, another place, other values.
+//! The flags that change the spec of a plugin: version, source and values.
 
 use std::path::Path;
 
@@ -9,45 +9,44 @@ use serde_json::{Map, Value};
 use super::{repo_path, values};
 use crate::commands::chart::values::ValuesFlags;
 
-/// The flags that say it.
 #[derive(Debug, clap::Args)]
-pub(crate) struct WishFlags {
-    /// An exact version, or a range of them
+pub(crate) struct SpecFlags {
+    /// Chart version or version range
     #[arg(long, value_name = "RANGE")]
     version: Option<String>,
-    /// Whatever version is the newest, now and later
+    /// Always use the newest version
     #[arg(long, conflicts_with = "version")]
     newest: bool,
-    /// Take the chart from another place
+    /// Source of the chart
     #[arg(long, value_name = "URL")]
     repo: Option<String>,
     #[command(flatten)]
     values: ValuesFlags,
 }
 
-/// The same with files read.
+/// The flags, and the values read from files.
 #[derive(Debug)]
-pub(super) struct Wish<'a> {
-    flags: &'a WishFlags,
+pub(super) struct SpecChange<'a> {
+    flags: &'a SpecFlags,
     values: Map<String, Value>,
 }
 
-impl WishFlags {
-    pub(super) fn read(&self) -> anyhow::Result<Wish<'_>> {
-        Ok(Wish {
+impl SpecFlags {
+    pub(super) fn read(&self) -> anyhow::Result<SpecChange<'_>> {
+        Ok(SpecChange {
             flags: self,
             values: values::from_flags(&self.values)?,
         })
     }
 
-    /// Whether another chart is asked for.
-    pub(super) fn is_other_chart(&self) -> bool {
+    /// Whether the flags change the version or the source.
+    pub(super) fn changes_chart(&self) -> bool {
         self.version.is_some() || self.newest || self.repo.is_some()
     }
 }
 
-impl Wish<'_> {
-    /// Changes the plugin. Paths begin at `folder`.
+impl SpecChange<'_> {
+    /// Changes the spec. Relative paths are resolved against `folder`.
     pub(super) fn apply(&self, plugin: &mut Plugin, folder: &Path) {
         if self.flags.newest {
             plugin.spec.version = None;

@@ -1,58 +1,62 @@
-//! Is a plugin where somebody waits for it to be? Pure.
+//! The conditions that can be waited for. Pure.
 
 use outrigger_api::plugin::{Phase, Plugin};
 
-/// What is waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Goal {
-    /// Installed and healthy, or off if it is switched off
+pub(super) enum WaitCondition {
+    /// Installed and healthy; disabled plugins: removed
     #[default]
     Ready,
-    /// Switched off, nothing left
+    /// Disabled, and its release removed
     Disabled,
-    /// The object is gone too
-    Gone,
+    /// The Plugin object is deleted
+    #[value(alias = "gone")]
+    Deleted,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Reached,
-    /// Not yet, and why
-    Waiting(String),
-    /// It will not get there by itself
+pub(super) enum WaitStatus {
+    Met,
+    /// The state of the plugin.
+    Pending(String),
+    /// Why the condition will not be met without a change.
     Failed(String),
 }
 
-pub(super) fn judge(plugin: Option<&Plugin>, goal: Goal) -> Verdict {
+pub(super) fn evaluate(plugin: Option<&Plugin>, condition: WaitCondition) -> WaitStatus {
     let Some(plugin) = plugin else {
-        return match goal {
-            Goal::Gone => Verdict::Reached,
-            Goal::Ready | Goal::Disabled => Verdict::Failed("it was removed".to_owned()),
+        return match condition {
+            WaitCondition::Deleted => WaitStatus::Met,
+            WaitCondition::Ready | WaitCondition::Disabled => {
+                WaitStatus::Failed("deleted".to_owned())
+            }
         };
     };
-    if goal == Goal::Gone {
-        return Verdict::Waiting(describe(plugin));
+    if condition == WaitCondition::Deleted {
+        return WaitStatus::Pending(describe(plugin));
     }
     if !plugin.is_observed() {
-        // Before it is done with it, the controller may have something to say.
+        // The controller updates the Ready condition before it has completed the reconcile.
         let ready = plugin.condition("Ready");
-        let is_new =
+        let is_current =
             ready.is_some_and(|ready| ready.observed_generation == plugin.metadata.generation);
-        return Verdict::Waiting(if is_new {
+        return WaitStatus::Pending(if is_current {
             describe(plugin)
         } else {
-            "not seen by the controller yet".to_owned()
+            "not observed by the controller yet".to_owned()
         });
     }
     match plugin.phase() {
-        Phase::Disabled if goal == Goal::Disabled || !plugin.spec.enabled => Verdict::Reached,
-        Phase::Ready if goal == Goal::Ready && plugin.spec.enabled => Verdict::Reached,
-        Phase::Failed => Verdict::Failed(describe(plugin)),
-        _ => Verdict::Waiting(describe(plugin)),
+        Phase::Disabled if condition == WaitCondition::Disabled || !plugin.spec.enabled => {
+            WaitStatus::Met
+        }
+        Phase::Ready if condition == WaitCondition::Ready && plugin.spec.enabled => WaitStatus::Met,
+        Phase::Failed => WaitStatus::Failed(describe(plugin)),
+        _ => WaitStatus::Pending(describe(plugin)),
     }
 }
 
-/// Its phase, and what it says of it.
+/// The phase, and the message of the Ready condition.
 pub(super) fn describe(plugin: &Plugin) -> String {
     let phase = format!("{:?}", plugin.phase());
     match plugin
@@ -84,40 +88,50 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_seen_as_it_is_now_counts() {
-        let judge =
-            |phase, enabled, observed, goal| judge(Some(&plugin(phase, enabled, observed)), goal);
-        assert_eq!(judge("Ready", true, 2, Goal::Ready), Verdict::Reached);
-        assert!(matches!(
-            judge("Ready", true, 1, Goal::Ready),
-            Verdict::Waiting(_)
-        ));
-        assert_eq!(judge("Disabled", false, 2, Goal::Ready), Verdict::Reached);
+    fn only_the_observed_generation_counts() {
+        let evaluate = |phase, enabled, observed, condition| {
+            evaluate(Some(&plugin(phase, enabled, observed)), condition)
+        };
         assert_eq!(
-            judge("Disabled", false, 2, Goal::Disabled),
-            Verdict::Reached
+            evaluate("Ready", true, 2, WaitCondition::Ready),
+            WaitStatus::Met
         );
         assert!(matches!(
-            judge("Ready", true, 2, Goal::Disabled),
-            Verdict::Waiting(_)
+            evaluate("Ready", true, 1, WaitCondition::Ready),
+            WaitStatus::Pending(_)
         ));
         assert_eq!(
-            judge("Failed", true, 2, Goal::Ready),
-            Verdict::Failed("Failed: no chart".to_owned())
+            evaluate("Disabled", false, 2, WaitCondition::Ready),
+            WaitStatus::Met
+        );
+        assert_eq!(
+            evaluate("Disabled", false, 2, WaitCondition::Disabled),
+            WaitStatus::Met
         );
         assert!(matches!(
-            judge("Failed", true, 1, Goal::Ready),
-            Verdict::Waiting(_)
+            evaluate("Ready", true, 2, WaitCondition::Disabled),
+            WaitStatus::Pending(_)
+        ));
+        assert_eq!(
+            evaluate("Failed", true, 2, WaitCondition::Ready),
+            WaitStatus::Failed("Failed: no chart".to_owned())
+        );
+        assert!(matches!(
+            evaluate("Failed", true, 1, WaitCondition::Ready),
+            WaitStatus::Pending(_)
         ));
     }
 
     #[test]
-    fn what_is_gone_is_gone() {
-        assert_eq!(judge(None, Goal::Gone), Verdict::Reached);
-        assert!(matches!(judge(None, Goal::Ready), Verdict::Failed(_)));
+    fn a_deleted_plugin_meets_only_deleted() {
+        assert_eq!(evaluate(None, WaitCondition::Deleted), WaitStatus::Met);
         assert!(matches!(
-            judge(Some(&plugin("Removing", true, 2)), Goal::Gone),
-            Verdict::Waiting(_)
+            evaluate(None, WaitCondition::Ready),
+            WaitStatus::Failed(_)
+        ));
+        assert!(matches!(
+            evaluate(Some(&plugin("Removing", true, 2)), WaitCondition::Deleted),
+            WaitStatus::Pending(_)
         ));
     }
 }

@@ -1,37 +1,37 @@
-//! Lines that change in place on a terminal; elsewhere each change is a line of its own.
+//! Status lines on stderr: updated in place on a terminal, otherwise each change is a new line.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
 
-/// One line for each name.
+/// One line per name.
 #[derive(Debug)]
-pub(super) struct Lines {
-    is_live: bool,
+pub(super) struct StatusLines {
+    is_terminal: bool,
     texts: BTreeMap<String, String>,
-    /// How many lines are on the terminal now.
-    shown: usize,
+    /// The number of lines on the terminal.
+    drawn: usize,
 }
 
-impl Lines {
+impl StatusLines {
     pub(super) fn new() -> Self {
         Self {
-            is_live: std::io::stderr().is_terminal(),
+            is_terminal: std::io::stderr().is_terminal(),
             texts: BTreeMap::new(),
-            shown: 0,
+            drawn: 0,
         }
     }
 
-    /// Sets a line. In passing ones only a terminal is interested.
-    pub(super) fn set(&mut self, name: &str, text: String, is_passing: bool) {
+    /// Sets a line. Transient ones are only shown on a terminal.
+    pub(super) fn set(&mut self, name: &str, text: String, is_transient: bool) {
         if self.texts.get(name) == Some(&text) {
             return;
         }
         let mut stderr = anstream::stderr().lock();
-        if self.is_live {
+        if self.is_terminal {
             self.texts.insert(name.to_owned(), text);
-            // Who cannot see it misses nothing that counts.
+            // Progress is optional: a failed write to stderr is ignored.
             let _ = stderr.write_all(self.redraw().as_bytes());
-        } else if !is_passing {
+        } else if !is_transient {
             let _ = writeln!(stderr, "{text}");
             self.texts.insert(name.to_owned(), text);
         }
@@ -41,21 +41,21 @@ impl Lines {
         self.texts.remove(name);
     }
 
-    /// Goes up to the first line and writes all anew, each over an empty line.
+    /// Moves the cursor to the first line and rewrites all lines.
     fn redraw(&mut self) -> String {
         let mut text = String::new();
-        if self.shown > 0 {
-            text.push_str(&format!("\x1b[{}A", self.shown));
+        if self.drawn > 0 {
+            text.push_str(&format!("\x1b[{}A", self.drawn));
         }
         for line in self.texts.values() {
             text.push_str("\r\x1b[2K");
             text.push_str(line);
             text.push('\n');
         }
-        for _ in self.texts.len()..self.shown {
+        for _ in self.texts.len()..self.drawn {
             text.push_str("\r\x1b[2K\n");
         }
-        self.shown = self.shown.max(self.texts.len());
+        self.drawn = self.drawn.max(self.texts.len());
         text
     }
 }
@@ -65,11 +65,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_drawn_over_those_before() {
-        let mut lines = Lines {
-            is_live: true,
+    fn redraws_lines_in_place() {
+        let mut lines = StatusLines {
+            is_terminal: true,
             texts: BTreeMap::from([("a".to_owned(), "one".to_owned())]),
-            shown: 0,
+            drawn: 0,
         };
         assert_eq!(lines.redraw(), "\r\x1b[2Kone\n");
         lines.texts.insert("b".to_owned(), "two".to_owned());

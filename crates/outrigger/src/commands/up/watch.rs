@@ -1,4 +1,4 @@
-//! How plugins get on, told as it happens, until all are settled.
+//! Watches all plugins and prints their progress.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -11,34 +11,34 @@ use kube::{Api, Client};
 use outrigger_api::plugin::{Phase, Plugin};
 use serde::Serialize;
 
-use super::live::Lines;
+use super::status_lines::StatusLines;
 use crate::printer::Row;
 
-/// Nothing moves for so long: then nothing will.
-const STILL: Duration = Duration::from_secs(3);
+/// How long all plugins must be idle before the watch stops.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// When following ends.
+/// When the watch stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Goal {
+pub(super) enum StopWhen {
     Never,
-    /// All are Ready or off, or nothing moves any more.
-    AllSettled,
+    /// All plugins are Ready or disabled, or idle for a while.
+    Idle,
 }
 
-/// How one plugin got on.
+/// The result of one plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Plugged {
+pub(super) struct PluginRow {
     namespace: String,
     name: String,
     phase: String,
     version: String,
-    /// Until it was Ready.
+    /// Time until Ready.
     seconds: Option<String>,
     message: String,
 }
 
-impl Row for Plugged {
+impl Row for PluginRow {
     const HEADERS: &'static [&'static str] = &[
         "NAMESPACE",
         "NAME",
@@ -60,16 +60,16 @@ impl Row for Plugged {
     }
 }
 
-/// How all got on.
+/// The results of all plugins.
 #[derive(Debug, Default)]
 pub(super) struct Report {
-    pub(super) rows: Vec<Plugged>,
-    is_bad: bool,
+    pub(super) rows: Vec<PluginRow>,
+    has_failures: bool,
 }
 
 impl Report {
     pub(super) fn exit_code(&self) -> ExitCode {
-        if self.is_bad {
+        if self.has_failures {
             ExitCode::FAILURE
         } else {
             ExitCode::SUCCESS
@@ -77,42 +77,44 @@ impl Report {
     }
 }
 
-/// What is known of the plugins.
+/// The observed plugins, by namespace and name, and the time until each was Ready.
 #[derive(Debug, Default)]
-struct Known {
+struct PluginStates {
     plugins: BTreeMap<(String, String), (Plugin, Option<Duration>)>,
 }
-
-/// Follows all plugins.
-pub(super) async fn plugins(client: Client, began: Instant, goal: Goal) -> anyhow::Result<Report> {
+pub(super) async fn plugins(
+    client: Client,
+    started: Instant,
+    stop_when: StopWhen,
+) -> anyhow::Result<Report> {
     let api: Api<Plugin> = Api::all(client);
     let mut events = std::pin::pin!(watcher(api, Config::default()));
-    let mut known = Known::default();
-    let mut lines = Lines::new();
+    let mut states = PluginStates::default();
+    let mut lines = StatusLines::new();
     let mut is_listed = false;
     loop {
         let event = tokio::select! {
             event = events.next() => event.context("the watch ended")?,
-            () = tokio::time::sleep(STILL), if goal == Goal::AllSettled && is_listed && known.is_still() => {
-                return Ok(known.report());
+            () = tokio::time::sleep(IDLE_TIMEOUT), if stop_when == StopWhen::Idle && is_listed && states.is_idle() => {
+                return Ok(states.report());
             }
         };
-        // The server is in this process; what goes wrong comes right.
+        // The watcher retries. The server runs in this process, so that errors are transient.
         let Ok(event) = event else { continue };
         match event {
             Event::Init => {}
             Event::InitDone => is_listed = true,
             Event::Apply(plugin) | Event::InitApply(plugin) => {
-                known.apply(plugin, began.elapsed(), &mut lines);
+                states.apply(plugin, started.elapsed(), &mut lines);
             }
             Event::Delete(plugin) => {
                 let key = key(&plugin);
                 lines.remove(&name(&key));
-                known.plugins.remove(&key);
+                states.plugins.remove(&key);
             }
         }
-        if goal == Goal::AllSettled && is_listed && known.are_all_ready() {
-            return Ok(known.report());
+        if stop_when == StopWhen::Idle && is_listed && states.are_all_ready() {
+            return Ok(states.report());
         }
     }
 }
@@ -128,15 +130,15 @@ fn name((namespace, name): &(String, String)) -> String {
     }
 }
 
-impl Known {
-    fn apply(&mut self, plugin: Plugin, after: Duration, lines: &mut Lines) {
+impl PluginStates {
+    fn apply(&mut self, plugin: Plugin, elapsed: Duration, lines: &mut StatusLines) {
         let key = key(&plugin);
-        let before = self.plugins.get(&key).and_then(|(_, ready)| *ready);
-        let ready = before.or_else(|| (is_done(&plugin)).then_some(after));
-        let is_passing = !plugin.is_observed()
-            || !is_at_rest(plugin.phase())
+        let previous = self.plugins.get(&key).and_then(|(_, ready)| *ready);
+        let ready = previous.or_else(|| is_done(&plugin).then_some(elapsed));
+        let is_transient = !plugin.is_observed()
+            || !is_idle_phase(plugin.phase())
             || plugin.phase() == Phase::Waiting;
-        lines.set(&name(&key), line(&name(&key), &plugin, ready), is_passing);
+        lines.set(&name(&key), line(&name(&key), &plugin, ready), is_transient);
         self.plugins.insert(key, (plugin, ready));
     }
 
@@ -144,17 +146,17 @@ impl Known {
         !self.plugins.is_empty() && self.plugins.values().all(|(plugin, _)| is_done(plugin))
     }
 
-    /// Whether nobody is at work.
-    fn is_still(&self) -> bool {
+    /// Whether the controller has nothing to do for any plugin.
+    fn is_idle(&self) -> bool {
         let mut plugins = self.plugins.values();
-        plugins.all(|(plugin, _)| plugin.is_observed() && is_at_rest(plugin.phase()))
+        plugins.all(|(plugin, _)| plugin.is_observed() && is_idle_phase(plugin.phase()))
     }
 
     fn report(&self) -> Report {
         let rows = self
             .plugins
             .iter()
-            .map(|((namespace, name), (plugin, ready))| Plugged {
+            .map(|((namespace, name), (plugin, ready))| PluginRow {
                 namespace: namespace.clone(),
                 name: name.clone(),
                 phase: format!("{:?}", plugin.phase()),
@@ -164,7 +166,7 @@ impl Known {
             });
         Report {
             rows: rows.collect(),
-            is_bad: !self.plugins.is_empty() && !self.are_all_ready(),
+            has_failures: !self.plugins.is_empty() && !self.are_all_ready(),
         }
     }
 }
@@ -173,8 +175,8 @@ fn is_done(plugin: &Plugin) -> bool {
     plugin.is_observed() && matches!(plugin.phase(), Phase::Ready | Phase::Disabled)
 }
 
-/// Whether a phase lasts until something happens.
-fn is_at_rest(phase: Phase) -> bool {
+/// Whether a plugin stays in the phase until something changes.
+fn is_idle_phase(phase: Phase) -> bool {
     matches!(
         phase,
         Phase::Waiting | Phase::Ready | Phase::Degraded | Phase::Failed | Phase::Disabled
@@ -200,11 +202,11 @@ fn line(name: &str, plugin: &Plugin, ready: Option<Duration>) -> String {
         Some(ready) => format!("{:>6.2} s", ready.as_secs_f64()),
         None => " ".repeat(8),
     };
-    let words = match plugin.phase() {
+    let detail = match plugin.phase() {
         Phase::Ready => version(plugin),
         _ => message(plugin),
     };
-    format!("{name:<24} {phase:<10} {time}  {words}")
+    format!("{name:<24} {phase:<10} {time}  {detail}")
         .trim_end()
         .to_owned()
 }
@@ -228,29 +230,29 @@ mod tests {
         .unwrap()
     }
 
-    fn known(plugins: &[Plugin]) -> Known {
+    fn states(plugins: &[Plugin]) -> PluginStates {
         let plugins = plugins
             .iter()
             .map(|plugin| (key(plugin), (plugin.clone(), None)));
-        Known {
+        PluginStates {
             plugins: plugins.collect(),
         }
     }
 
     #[test]
-    fn all_ready_is_good_and_anything_else_at_rest_is_bad() {
-        let good = known(&[plugin("a", "Ready", ""), plugin("b", "Disabled", "")]);
-        assert!(good.are_all_ready() && !good.report().is_bad);
-        let waiting = known(&[
+    fn idle_plugins_that_are_not_ready_are_failures() {
+        let ready = states(&[plugin("a", "Ready", ""), plugin("b", "Disabled", "")]);
+        assert!(ready.are_all_ready() && !ready.report().has_failures);
+        let waiting = states(&[
             plugin("a", "Ready", ""),
-            plugin("b", "Waiting", "there is no plugin c"),
+            plugin("b", "Waiting", "plugin c does not exist"),
         ]);
-        assert!(!waiting.are_all_ready() && waiting.is_still() && waiting.report().is_bad);
-        assert!(!known(&[plugin("a", "Installing", "")]).is_still());
+        assert!(!waiting.are_all_ready() && waiting.is_idle() && waiting.report().has_failures);
+        assert!(!states(&[plugin("a", "Installing", "")]).is_idle());
     }
 
     #[test]
-    fn a_line_tells_name_phase_time_and_version_or_why_not() {
+    fn a_line_has_name_phase_time_and_version_or_message() {
         let ready = Some(Duration::from_millis(1250));
         assert_eq!(
             line("a", &plugin("a", "Ready", ""), ready),
