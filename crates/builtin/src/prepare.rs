@@ -248,7 +248,7 @@ fn differs(kind: &Kind, object: &Map<String, Value>, old: &Value) -> bool {
         .any(|key| object.get(key) != old.get(key))
 }
 
-const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 fn template_generation(set: &Value) -> i64 {
     let annotation = &set["metadata"]["annotations"][TEMPLATE_GENERATION];

@@ -18,7 +18,6 @@ mod access;
 mod admission;
 mod autoscaling;
 mod config;
-mod cron;
 mod definition;
 mod endpoints;
 mod event;

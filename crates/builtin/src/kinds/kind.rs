@@ -5,6 +5,8 @@ use std::sync::Arc;
 use outrigger_apimachinery::{GroupKind, GroupResource, GroupVersion};
 use serde_json::Value;
 
+use crate::strategy::Strategy;
+
 /// What a client may do with a resource that is served in full.
 pub(super) const ALL_VERBS: &[&str] = &[
     "create",
@@ -36,6 +38,7 @@ pub struct Kind {
     pub storage: Storage,
     pub writes: Writes,
     pub deletion: Deletion,
+    pub strategy: &'static dyn Strategy,
     /// What field selectors may name beside `metadata.name` and `metadata.namespace`.
     pub fields: Vec<SelectableField>,
     /// Sent as a warning with every answer.

@@ -36,7 +36,7 @@ pub trait Surroundings {
     /// The class of ingresses that name none.
     fn default_ingress_class(&self) -> Option<String>;
     /// Five random letters for the name of the volume with the token.
-    fn random_suffix(&self) -> String;
+    fn random_suffix(&self) -> Result<String, Status>;
 }
 
 /// Completes an object that is to be created. Most kinds are left alone.
@@ -144,7 +144,7 @@ fn service_account(
         .or_else(|| object.get("automountServiceAccountToken"))
         .is_none_or(|wanted| *wanted != false);
     if wants_token {
-        mount_token(spec, surroundings);
+        mount_token(spec, surroundings)?;
     }
     let secrets = &object["imagePullSecrets"];
     if !spec.contains_key("imagePullSecrets") && secrets.is_array() {
@@ -154,7 +154,10 @@ fn service_account(
 }
 
 /// Mounts a token into each container that has nothing in its place.
-fn mount_token(spec: &mut Map<String, Value>, surroundings: &dyn Surroundings) {
+fn mount_token(
+    spec: &mut Map<String, Value>,
+    surroundings: &dyn Surroundings,
+) -> Result<(), Status> {
     let existing = spec.get("volumes").and_then(Value::as_array);
     let existing = existing.into_iter().flatten().find_map(|volume| {
         let name = volume["name"].as_str()?;
@@ -162,8 +165,10 @@ fn mount_token(spec: &mut Map<String, Value>, surroundings: &dyn Surroundings) {
             .then(|| name.to_owned())
     });
     let is_new = existing.is_none();
-    let name =
-        existing.unwrap_or_else(|| format!("kube-api-access-{}", surroundings.random_suffix()));
+    let name = match existing {
+        Some(name) => name,
+        None => format!("kube-api-access-{}", surroundings.random_suffix()?),
+    };
     let mut is_mounted = false;
     for list in ["initContainers", "containers"] {
         let containers = spec.get_mut(list).and_then(Value::as_array_mut);
@@ -177,6 +182,7 @@ fn mount_token(spec: &mut Map<String, Value>, surroundings: &dyn Surroundings) {
             volumes.push(token_volume(&name));
         }
     }
+    Ok(())
 }
 
 fn mount_into(container: &mut Value, volume: &str) -> bool {

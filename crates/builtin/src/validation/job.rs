@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::field_checks::{
     list, map, none_negative, not_negative, one_of, one_of_if_set, text, unchanged,
 };
-use super::{cron, pod, selector};
+use super::{pod, selector};
+use crate::cron::Schedule;
 
 const SPEC: Path<'static> = Path::root("spec");
 const UID: &str = "batch.kubernetes.io/controller-uid";
@@ -97,8 +98,8 @@ pub(super) fn cron_job(object: &Value, errors: &mut Vec<Error>) {
     } else if schedule.contains("TZ") {
         let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
         errors.push(Error::invalid(&place, schedule, detail));
-    } else if let Err(why) = cron::check(schedule) {
-        errors.push(Error::invalid(&place, schedule, why));
+    } else if let Err(error) = Schedule::parse(schedule) {
+        errors.push(Error::invalid(&place, schedule, error.to_string()));
     }
     let place = SPEC.child("startingDeadlineSeconds");
     not_negative(errors, &place, &spec["startingDeadlineSeconds"]);

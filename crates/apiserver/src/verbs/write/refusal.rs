@@ -2,17 +2,19 @@
 
 use outrigger_apimachinery::status::{Cause, Details, Reason, Status, field};
 use outrigger_apimachinery::{GroupKind, GroupResource};
-use outrigger_store::{DraftError, WriteError};
+use outrigger_store::{EncodeError, WriteError};
 use outrigger_structural::schema::FieldError;
 
 use super::Failure;
 use crate::verbs::Call;
 
-pub(super) fn draft_failure(error: DraftError) -> Status {
+pub(super) fn encode_failure(error: EncodeError) -> Status {
     match error {
-        DraftError::TooLarge { .. } => Status::too_large_body(&error.to_string()),
-        DraftError::Metadata(_) | DraftError::NotAnObject => Status::bad_request(error.to_string()),
-        DraftError::Serialize(_) => Status::internal(error),
+        EncodeError::TooLarge { .. } => Status::too_large_body(&error.to_string()),
+        EncodeError::Metadata(_) | EncodeError::NotAnObject => {
+            Status::bad_request(error.to_string())
+        }
+        EncodeError::Serialize(_) => Status::internal(error),
     }
 }
 
