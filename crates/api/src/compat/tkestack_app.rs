@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use outrigger_chart::values::ReadFileError;
 use outrigger_chart::{Profile, ValuesOptions};
 use outrigger_gotmpl::{json, value};
 use serde_json::{Map, Value};
@@ -144,7 +145,7 @@ fn values(mut fields: Fields) -> Result<Map<String, Value>, Error> {
         options.set.push(text);
     }
     fields.finish()?;
-    let read_file = &mut |_: &str| Err("files are not supported".to_owned());
+    let read_file = &mut |_: &str| Err(ReadFileError("files are not supported".to_owned()));
     let merged = options.merge(Profile::Helm4, read_file).map_err(|error| {
         use outrigger_chart::values::Error as Values;
         match error {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use outrigger_chart::resolve::{self, Resolution};
-use outrigger_chart::{Chart, Profile, charts_folder, load, load_path};
+use outrigger_chart::{Chart, Profile, dependency_list, load, load_path};
 
 use super::host::LocalHost;
 use super::source::{self, CompatFlag, helm_error};
@@ -49,8 +49,8 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
 fn list(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let profile = args.compat.profile();
     let chart = source::load(&args.chart, profile)?;
-    let entries = load::charts_folder(&args.chart, profile);
-    let text = charts_folder::list(&chart, &args.chart.display().to_string(), &entries, profile);
+    let entries = load::charts_entries(&args.chart, profile);
+    let text = dependency_list::list(&chart, &args.chart.display().to_string(), &entries, profile);
     printer.bytes(text.as_bytes())
 }
 

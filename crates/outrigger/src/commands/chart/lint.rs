@@ -66,9 +66,6 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     }
     let (text, summary) = print(&reports, args.quiet);
     printer.bytes(text.as_bytes())?;
-    match summary {
-        Ok(summary) => printer.bytes(summary.as_bytes())?,
-        Err(summary) => anyhow::bail!(summary),
-    }
+    printer.bytes(summary?.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

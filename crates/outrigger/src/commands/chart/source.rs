@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 
 use clap::ValueEnum;
-use outrigger_chart::{Chart, Profile, open_path, parse_ahead, template_bytes};
+use outrigger_chart::{Chart, Profile, load_path_lazily, preparse, template_bytes};
 use outrigger_gotmpl::ParseCache;
 
 /// The Helm version to be compatible with.
@@ -37,7 +37,7 @@ impl CompatFlag {
 
 /// Loads a folder or an archive.
 pub(crate) fn load(path: &Path, profile: Profile) -> anyhow::Result<Chart> {
-    open_path(path, profile, &mut warn).map_err(helm_error)
+    load_path_lazily(path, profile, &mut warn).map_err(helm_error)
 }
 
 /// The size of templates from which parsing on several threads is faster.
@@ -51,7 +51,7 @@ pub(crate) fn parse_templates(chart: &Chart, profile: Profile) -> ParseCache {
         return parsed;
     }
     thread::scope(|scope| {
-        let parse = |share| parse_ahead(chart, profile, share, cores);
+        let parse = |share| preparse(chart, profile, share, cores);
         let threads: Vec<_> = (1..cores.get())
             .map(|share| scope.spawn(move || parse(share)))
             .collect();

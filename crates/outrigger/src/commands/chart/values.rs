@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 
+use outrigger_chart::values::ReadFileError;
 use outrigger_chart::{Profile, ValuesOptions};
 use outrigger_gotmpl::value::Map;
 
@@ -41,7 +42,7 @@ impl ValuesFlags {
     pub(crate) fn merge(&self, profile: Profile) -> anyhow::Result<Map> {
         let mut files = Vec::new();
         for path in &self.files {
-            files.push((path.clone(), read(path).map_err(anyhow::Error::msg)?));
+            files.push((path.clone(), read(path)?));
         }
         let options = ValuesOptions {
             files,
@@ -57,23 +58,23 @@ impl ValuesFlags {
     }
 }
 
-fn read(path: &str) -> Result<Vec<u8>, String> {
+fn read(path: &str) -> Result<Vec<u8>, ReadFileError> {
     if path == "-" {
         let mut text = Vec::new();
         return match std::io::stdin().read_to_end(&mut text) {
             Ok(_) => Ok(text),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(ReadFileError(error.to_string())),
         };
     }
     fs_err::read(path).map_err(|error| go_error(path, &error))
 }
 
-/// Go's text, which scripts around Helm look for.
-fn go_error(path: &str, error: &std::io::Error) -> String {
-    match error.kind() {
+/// Go's message, which scripts around Helm may match.
+fn go_error(path: &str, error: &std::io::Error) -> ReadFileError {
+    ReadFileError(match error.kind() {
         std::io::ErrorKind::NotFound => format!("open {path}: no such file or directory"),
         std::io::ErrorKind::PermissionDenied => format!("open {path}: permission denied"),
         std::io::ErrorKind::IsADirectory => format!("read {path}: is a directory"),
         _ => error.to_string(),
-    }
+    })
 }

@@ -1,6 +1,6 @@
-//! A parsed YAML document as plain, sendable data: what a chart keeps of its `values.yaml` and `Chart.yaml`.
+//! A parsed YAML document that is `Send` and `Sync`, for `values.yaml` and `Chart.yaml` of a loaded chart.
 //!
-//! Integers and floats stay apart here, because a `Chart.yaml` field of type string takes either as text.
+//! Integers and floats are distinct, because they are converted differently for string fields of `Chart.yaml`.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 use outrigger_goyaml::Builder;
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Plain {
+pub enum YamlValue {
     #[default]
     Null,
     Bool(bool),
@@ -21,15 +21,15 @@ pub enum Plain {
     Map(Vec<(String, Self)>),
 }
 
-impl Plain {
+impl YamlValue {
     pub fn get(&self, key: &str) -> Option<&Self> {
         let Self::Map(entries) = self else {
             return None;
         };
-        let at = entries
+        let index = entries
             .binary_search_by(|(k, _)| k.as_str().cmp(key))
             .ok()?;
-        Some(&entries[at].1)
+        Some(&entries[index].1)
     }
 
     pub fn as_str(&self) -> Option<&str> {
@@ -46,7 +46,7 @@ impl Plain {
         }
     }
 
-    /// The same as a template value; every number becomes a float, as Go's JSON decoder makes it.
+    /// Converts to a template value. As in Go's JSON decoder, all numbers become floats.
     pub fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Nil,
@@ -68,7 +68,7 @@ impl Plain {
         }
     }
 
-    /// The same as a template map; empty unless this is a map.
+    /// Converts to a template map, which is empty unless this is a map.
     pub fn to_map(&self) -> Map {
         let Self::Map(entries) = self else {
             return Map::default();
@@ -80,7 +80,7 @@ impl Plain {
         Map::from_entries(MapType::Any, entries)
     }
 
-    /// What Go's JSON decoder calls a value of this kind in its errors.
+    /// The name of the type in errors of Go's JSON decoder.
     pub(crate) fn json_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -93,47 +93,47 @@ impl Plain {
     }
 }
 
-/// Builds [`Plain`] out of YAML.
+/// Builds [`YamlValue`] out of YAML.
 #[derive(Debug, Default)]
-pub(crate) struct PlainBuilder;
+pub(crate) struct YamlValueBuilder;
 
-impl Builder for PlainBuilder {
-    type Value = Plain;
+impl Builder for YamlValueBuilder {
+    type Value = YamlValue;
 
-    fn null(&mut self) -> Plain {
-        Plain::Null
+    fn null(&mut self) -> YamlValue {
+        YamlValue::Null
     }
 
-    fn bool(&mut self, value: bool) -> Plain {
-        Plain::Bool(value)
+    fn bool(&mut self, value: bool) -> YamlValue {
+        YamlValue::Bool(value)
     }
 
-    fn int(&mut self, value: i64) -> Plain {
-        Plain::Int(value)
+    fn int(&mut self, value: i64) -> YamlValue {
+        YamlValue::Int(value)
     }
 
-    fn uint(&mut self, value: u64) -> Plain {
-        Plain::Uint(value)
+    fn uint(&mut self, value: u64) -> YamlValue {
+        YamlValue::Uint(value)
     }
 
-    fn float(&mut self, value: f64) -> Plain {
-        Plain::Float(value)
+    fn float(&mut self, value: f64) -> YamlValue {
+        YamlValue::Float(value)
     }
 
-    fn string(&mut self, value: Cow<'_, str>) -> Plain {
-        Plain::Str(value.into_owned())
+    fn string(&mut self, value: Cow<'_, str>) -> YamlValue {
+        YamlValue::Str(value.into_owned())
     }
 
-    fn list(&mut self, items: Vec<Plain>) -> Plain {
-        Plain::List(items)
+    fn list(&mut self, items: Vec<YamlValue>) -> YamlValue {
+        YamlValue::List(items)
     }
 
-    fn map(&mut self, entries: Vec<(Cow<'_, str>, Plain)>) -> Plain {
-        let mut entries: Vec<(String, Plain)> = entries
+    fn map(&mut self, entries: Vec<(Cow<'_, str>, YamlValue)>) -> YamlValue {
+        let mut entries: Vec<(String, YamlValue)> = entries
             .into_iter()
             .map(|(key, value)| (key.into_owned(), value))
             .collect();
         entries.sort_by(|a, b| a.0.cmp(&b.0));
-        Plain::Map(entries)
+        YamlValue::Map(entries)
     }
 }

@@ -1,12 +1,13 @@
-//! Whether a schema uses only what means the same in every draft, and uses it rightly, also where no value looks.
+//! The subset of JSON Schema with the same meaning in all drafts. The whole schema is checked, including parts that do not
+//! apply to the values.
 
 use regex::Regex;
 use serde_json::{Map, Value};
 
-/// Schemas may nest this deep.
+/// The maximum nesting of schemas.
 const MAX_DEPTH: usize = 64;
 
-/// Drafts in which numbers bound a range and `$ref` is a keyword.
+/// Drafts with numeric exclusive bounds and `$ref` as keyword.
 const DRAFTS: &[&str] = &[
     "http://json-schema.org/schema",
     "https://json-schema.org/schema",
@@ -17,8 +18,8 @@ const DRAFTS: &[&str] = &[
     "https://json-schema.org/draft/2020-12/schema",
 ];
 
-/// Keywords that some draft gives a meaning that is not known here.
-const NOT_PLAIN: &[&str] = &[
+/// Keywords of some draft that are not in the subset.
+const UNSUPPORTED: &[&str] = &[
     "$anchor",
     "$dynamicAnchor",
     "$dynamicRef",
@@ -49,36 +50,36 @@ const TYPES: &[&str] = &[
     "array", "boolean", "integer", "null", "number", "object", "string",
 ];
 
-pub(super) fn is_plain(schema: &Value) -> bool {
+pub(super) fn contains(schema: &Value) -> bool {
     let draft = schema.get("$schema").map_or(Some(""), Value::as_str);
     draft.is_some_and(|draft| draft.is_empty() || DRAFTS.contains(&draft.trim_end_matches('#')))
-        && schema_is_plain(schema, 0)
+        && contains_schema(schema, 0)
 }
 
-/// The section and the name that a reference into the document points at.
+/// The section and the name of a reference to a definition in the document.
 pub(super) fn local_reference(reference: &Value) -> Option<(&str, &str)> {
     let (section, name) = reference.as_str()?.strip_prefix("#/")?.split_once('/')?;
     let is_section = matches!(section, "$defs" | "definitions");
     (is_section && !name.contains(['/', '~', '%'])).then_some((section, name))
 }
 
-fn schema_is_plain(schema: &Value, depth: usize) -> bool {
+fn contains_schema(schema: &Value, depth: usize) -> bool {
     match schema {
         Value::Bool(_) => true,
         Value::Object(schema) => {
             let has_reference = schema.contains_key("$ref");
             depth < MAX_DEPTH
                 && schema.iter().all(|(keyword, argument)| {
-                    (!has_reference || is_silent_beside_reference(keyword))
-                        && keyword_is_plain(keyword, argument, depth)
+                    (!has_reference || is_annotation(keyword))
+                        && contains_keyword(keyword, argument, depth)
                 })
         }
         _ => false,
     }
 }
 
-/// Older drafts ignore what stands beside a reference, newer ones do not.
-fn is_silent_beside_reference(keyword: &str) -> bool {
+/// Whether a keyword has no effect on validation. Old drafts ignore keywords beside a reference, new ones do not.
+fn is_annotation(keyword: &str) -> bool {
     matches!(
         keyword,
         "$comment"
@@ -93,8 +94,8 @@ fn is_silent_beside_reference(keyword: &str) -> bool {
     )
 }
 
-fn keyword_is_plain(keyword: &str, argument: &Value, depth: usize) -> bool {
-    let is_schema = |schema: &Value| schema_is_plain(schema, depth + 1);
+fn contains_keyword(keyword: &str, argument: &Value, depth: usize) -> bool {
+    let is_schema = |schema: &Value| contains_schema(schema, depth + 1);
     let are_schemas = |schemas: &Map<String, Value>| schemas.values().all(is_schema);
     match keyword {
         "$schema" => depth == 0,
@@ -104,16 +105,16 @@ fn keyword_is_plain(keyword: &str, argument: &Value, depth: usize) -> bool {
         "examples" | "enum" => argument.is_array(),
         "type" => match argument {
             Value::Array(types) => {
-                !types.is_empty() && are_unique_texts(types) && types.iter().all(is_type)
+                !types.is_empty() && are_unique_strings(types) && types.iter().all(is_type)
             }
             other => is_type(other),
         },
         "required" => argument
             .as_array()
-            .is_some_and(|names| are_unique_texts(names)),
+            .is_some_and(|names| are_unique_strings(names)),
         "properties" | "definitions" | "$defs" => argument.as_object().is_some_and(are_schemas),
         "patternProperties" => argument.as_object().is_some_and(|patterns| {
-            patterns.keys().all(|pattern| is_plain_pattern(pattern)) && are_schemas(patterns)
+            patterns.keys().all(|pattern| is_portable(pattern)) && are_schemas(patterns)
         }),
         "additionalProperties" | "items" | "not" | "if" | "then" | "else" => is_schema(argument),
         "allOf" | "anyOf" | "oneOf" => argument
@@ -123,9 +124,9 @@ fn keyword_is_plain(keyword: &str, argument: &Value, depth: usize) -> bool {
             argument.is_u64()
         }
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => argument.is_number(),
-        "pattern" => argument.as_str().is_some_and(is_plain_pattern),
-        // Unknown keywords say nothing.
-        _ => !NOT_PLAIN.contains(&keyword),
+        "pattern" => argument.as_str().is_some_and(is_portable),
+        // Unknown keywords have no effect.
+        _ => !UNSUPPORTED.contains(&keyword),
     }
 }
 
@@ -133,21 +134,21 @@ fn is_type(name: &Value) -> bool {
     name.as_str().is_some_and(|name| TYPES.contains(&name))
 }
 
-fn are_unique_texts(texts: &[Value]) -> bool {
-    texts
+fn are_unique_strings(values: &[Value]) -> bool {
+    values
         .iter()
         .enumerate()
-        .all(|(at, text)| text.is_string() && !texts[..at].contains(text))
+        .all(|(index, value)| value.is_string() && !values[..index].contains(value))
 }
 
-/// A pattern that every dialect of regular expressions reads alike.
-fn is_plain_pattern(pattern: &str) -> bool {
-    let has_odd_escape = pattern.split('\\').skip(1).any(|rest| {
+/// Whether a pattern has the same meaning in all regular expression syntaxes.
+fn is_portable(pattern: &str) -> bool {
+    let has_special_escape = pattern.split('\\').skip(1).any(|rest| {
         !rest.starts_with([
             '.', '-', '/', '[', ']', '(', ')', '{', '}', '+', '*', '?', '$', '^', '|',
         ])
     });
-    !has_odd_escape
+    !has_special_escape
         && !pattern.contains("(?")
         && !pattern.contains("[[")
         && !pattern.contains("&&")

@@ -1,6 +1,6 @@
-//! What counts as an e-mail address and as a URL when charts are linted.
+//! The validators of govalidator that `helm lint` uses: `IsEmail`, `IsURL` and `IsRequestURL`.
 
-/// A name, an at sign, and a domain with a dot.
+/// Whether the text is a local part, `@` and a domain with a dot.
 pub(crate) fn is_email(text: &str) -> bool {
     let Some((name, domain)) = text.rsplit_once('@') else {
         return false;
@@ -14,7 +14,7 @@ pub(crate) fn is_email(text: &str) -> bool {
     is_name && is_domain(domain) && domain.contains('.')
 }
 
-/// A web address, with or without its scheme.
+/// Whether the text is a URL, with or without a scheme.
 pub(crate) fn is_url(text: &str) -> bool {
     if text.len() <= 3 || text.chars().count() >= 2083 || text.starts_with('.') {
         return false;
@@ -45,7 +45,7 @@ pub(crate) fn is_url(text: &str) -> bool {
     is_port && (host == "localhost" || (is_domain(host) && host.contains('.')))
 }
 
-/// An absolute address with a scheme, as a client would request it.
+/// Whether the text is an absolute URL that a client could request.
 pub(crate) fn is_request_url(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;

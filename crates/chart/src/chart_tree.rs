@@ -1,8 +1,7 @@
-//! The charts of one release while their dependencies are worked out.
+//! The tree of a chart and its subcharts while dependencies are processed.
 //!
-//! Helm keeps charts, parents and dependency entries as pointers, and what it does to one is seen through every
-//! other pointer to it: an aliased chart shares parts with its twin. Here they are indices into two tables, which
-//! keeps those effects without shared ownership.
+//! Helm holds charts, parents and dependencies as pointers, and a change is visible through all pointers: copies of an
+//! aliased chart share parts. Here they are indices into arenas, which reproduces that without shared ownership.
 
 use outrigger_gotmpl::value::Map;
 
@@ -11,90 +10,89 @@ use crate::metadata::Dependency;
 
 pub(crate) type NodeId = usize;
 pub(crate) type RequirementId = usize;
-type IdentityId = usize;
+type MetadataId = usize;
 
 #[derive(Debug)]
-pub(crate) struct Tree<'c> {
+pub(crate) struct ChartTree<'c> {
     nodes: Vec<Node<'c>>,
-    identities: Vec<Identity>,
+    metadata: Vec<NodeMetadata>,
     requirements: Vec<Requirement>,
 }
 
-/// One chart in its place.
 #[derive(Debug, Clone)]
 pub(crate) struct Node<'c> {
     pub(crate) chart: &'c Chart,
-    identity: IdentityId,
+    metadata: MetadataId,
     pub(crate) parent: Option<NodeId>,
     pub(crate) children: Vec<NodeId>,
-    /// The chart's defaults; imported values are added here.
+    /// The default values, and imported values.
     pub(crate) values: Map,
 }
 
-/// What Helm keeps in a chart's metadata and changes there. Copies of a node share it.
+/// The metadata that Helm changes during processing. Copies of a node share it.
 #[derive(Debug, Clone)]
-struct Identity {
-    /// The chart's name, or the alias it goes by.
+struct NodeMetadata {
+    /// The name of the chart, or its alias.
     name: String,
-    /// Declared dependencies; `None` is Go's nil, which stops the work below this chart.
+    /// Declared dependencies; with `None`, Go's nil, the subcharts are not processed.
     requirements: Option<Vec<RequirementId>>,
 }
 
-/// A declared dependency with the state that processing gives it.
+/// A declared dependency, and the state of its processing.
 #[derive(Debug, Clone)]
 pub(crate) struct Requirement {
     pub(crate) dependency: Dependency,
-    /// The name that counts: the alias once it has been applied.
+    /// The effective name: the alias after it is applied.
     pub(crate) name: String,
     pub(crate) enabled: bool,
-    /// `import-values` as templates see them after processing: child and parent paths.
+    /// `import-values` in templates, after processing: child and parent paths.
     pub(crate) imports: Option<Vec<(String, String)>>,
 }
 
-impl<'c> Tree<'c> {
+impl<'c> ChartTree<'c> {
     pub(crate) const ROOT: NodeId = 0;
 
     pub(crate) fn new(chart: &'c Chart) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
-            identities: Vec::new(),
+            metadata: Vec::new(),
             requirements: Vec::new(),
         };
-        tree.plant(chart, None);
+        tree.add(chart, None);
         tree
     }
 
-    fn plant(&mut self, chart: &'c Chart, parent: Option<NodeId>) -> NodeId {
+    fn add(&mut self, chart: &'c Chart, parent: Option<NodeId>) -> NodeId {
         let id = self.nodes.len();
         let requirements = chart.metadata.dependencies.as_ref().map(|declared| {
             declared
                 .iter()
-                .map(|dependency| self.require(dependency))
+                .map(|dependency| self.add_requirement(dependency))
                 .collect()
         });
-        self.identities.push(Identity {
+        self.metadata.push(NodeMetadata {
             name: chart.name().to_owned(),
             requirements,
         });
         self.nodes.push(Node {
             chart,
-            identity: self.identities.len() - 1,
+            metadata: self.metadata.len() - 1,
             parent,
             children: Vec::new(),
             values: chart
                 .values
                 .as_ref()
-                .map(crate::plain::Plain::to_map)
+                .map(crate::yaml_value::YamlValue::to_map)
                 .unwrap_or_default(),
         });
         for subchart in &chart.subcharts {
-            let child = self.plant(subchart, Some(id));
+            let child = self.add(subchart, Some(id));
             self.nodes[id].children.push(child);
         }
         id
     }
 
-    fn require(&mut self, dependency: &Dependency) -> RequirementId {
+    fn add_requirement(&mut self, dependency: &Dependency) -> RequirementId {
         self.requirements.push(Requirement {
             name: dependency.name.clone(),
             enabled: dependency.enabled,
@@ -121,17 +119,17 @@ impl<'c> Tree<'c> {
     }
 
     pub(crate) fn name(&self, id: NodeId) -> &str {
-        &self.identities[self.nodes[id].identity].name
+        &self.metadata[self.nodes[id].metadata].name
     }
 
     pub(crate) fn rename(&mut self, id: NodeId, name: String) {
-        self.identities[self.nodes[id].identity].name = name;
+        self.metadata[self.nodes[id].metadata].name = name;
     }
 
-    /// The declared dependencies of a chart; `None` if the field is absent.
+    /// The declared dependencies of a chart; `None` if the field is unset.
     pub(crate) fn requirements_of(&self, id: NodeId) -> Option<&[RequirementId]> {
-        let identity = &self.identities[self.nodes[id].identity];
-        identity.requirements.as_deref()
+        let metadata = &self.metadata[self.nodes[id].metadata];
+        metadata.requirements.as_deref()
     }
 
     pub(crate) fn set_requirements(
@@ -139,23 +137,21 @@ impl<'c> Tree<'c> {
         id: NodeId,
         requirements: Option<Vec<RequirementId>>,
     ) {
-        self.identities[self.nodes[id].identity].requirements = requirements;
+        self.metadata[self.nodes[id].metadata].requirements = requirements;
     }
 
-    /// Another node with the same contents. Its identity, its children and its dependency entries stay shared.
+    /// A shallow copy of a node: it shares metadata, children and dependencies.
     pub(crate) fn duplicate(&mut self, id: NodeId) -> NodeId {
         self.nodes.push(self.nodes[id].clone());
         self.nodes.len() - 1
     }
 
-    /// Gives a node an identity of its own, equal to the one it shared.
-    pub(crate) fn detach(&mut self, id: NodeId) {
-        let identity = self.identities[self.nodes[id].identity].clone();
-        self.identities.push(identity);
-        self.nodes[id].identity = self.identities.len() - 1;
+    /// Copies the metadata of a node, so that it is no longer shared.
+    pub(crate) fn copy_metadata(&mut self, id: NodeId) {
+        let metadata = self.metadata[self.nodes[id].metadata].clone();
+        self.metadata.push(metadata);
+        self.nodes[id].metadata = self.metadata.len() - 1;
     }
-
-    /// Another dependency entry with the same contents.
     pub(crate) fn duplicate_requirement(&mut self, id: RequirementId) -> RequirementId {
         self.requirements.push(self.requirements[id].clone());
         self.requirements.len() - 1
@@ -171,16 +167,16 @@ impl<'c> Tree<'c> {
     /// `root/charts/child/...`, the prefix of the chart's template names.
     pub(crate) fn full_path(&self, id: NodeId) -> String {
         let mut names = vec![self.name(id)];
-        let mut at = id;
-        while let Some(parent) = self.nodes[at].parent {
-            at = parent;
-            names.push(self.name(at));
+        let mut node = id;
+        while let Some(parent) = self.nodes[node].parent {
+            node = parent;
+            names.push(self.name(node));
         }
         names.reverse();
         names.join("/charts/")
     }
 
-    /// Whether a subchart below `id` goes by that name.
+    /// Whether a direct subchart has that name.
     pub(crate) fn has_child_named(&self, id: NodeId, name: &[u8]) -> bool {
         self.nodes[id]
             .children

@@ -1,8 +1,8 @@
-//! Kinds of JSON values, their equality and their text.
+//! Types of JSON values, their equality and their encoding.
 
 use serde_json::{Map, Value as Json};
 
-/// What is wrong with the kind of a value, if `type` forbids it.
+/// The error about a value whose type does not match `type`.
 pub(super) fn mismatch(schema: &Map<String, Json>, value: &Json) -> Option<String> {
     let types: Vec<&str> = match schema.get("type") {
         Some(Json::String(only)) => vec![only.as_str()],
@@ -10,8 +10,9 @@ pub(super) fn mismatch(schema: &Map<String, Json>, value: &Json) -> Option<Strin
         _ => return None,
     };
     let given = name(value);
-    let fits = |wanted: &&str| given == *wanted || (given == "integer" && *wanted == "number");
-    if types.is_empty() || types.iter().any(fits) {
+    let matches =
+        |expected: &&str| given == *expected || (given == "integer" && *expected == "number");
+    if types.is_empty() || types.iter().any(matches) {
         return None;
     }
     let expected = match types.as_slice() {
@@ -35,7 +36,7 @@ fn name(value: &Json) -> &'static str {
     }
 }
 
-/// Equality in which 1 and 1.0 are the same.
+/// Equality with 1 equal to 1.0.
 pub(super) fn equal(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(a), Json::Number(b)) => a.as_f64() == b.as_f64(),
@@ -50,7 +51,7 @@ pub(super) fn equal(a: &Json, b: &Json) -> bool {
     }
 }
 
-/// JSON as Go writes it: `<`, `>` and `&` escaped.
+/// Encodes JSON as Go does, with `<`, `>` and `&` escaped.
 pub(super) fn compact(value: &Json) -> String {
     value
         .to_string()

@@ -1,27 +1,27 @@
-//! A quick yes: whether values surely meet a schema, without compiling it.
+//! Accepts valid values without compiling the schema.
 //!
-//! Most schemas of charts use a small part of JSON Schema that means the same in every draft, and most values are
-//! right. This knows just that part. Whatever else a schema has, or is wrong in, and whatever values are not right,
-//! gets no yes here and goes the whole way, which also finds the words for what is wrong.
+//! Most schemas of charts use a subset of JSON Schema with the same meaning in all drafts, and most values are valid.
+//! This validator supports only that subset. All other schemas, and invalid values, go to the full validators, which also
+//! format the errors.
 
-mod shape;
+mod subset;
 
 use regex::Regex;
 use serde_json::{Map, Number, Value};
 
-/// References may lead this deep.
+/// The maximum nesting of references.
 const MAX_DEPTH: usize = 64;
 
-/// Numbers beyond are not told apart by a float.
+/// Larger integers are not exact as floats.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Whether the instance surely meets the schema.
+/// Whether the schema is in the subset and the instance is valid.
 pub(super) fn accepts(schema: &Value, instance: &Value) -> bool {
     let root = Root { schema, depth: 0 };
-    shape::is_plain(schema) && root.accepts(schema, instance) == Some(true)
+    subset::contains(schema) && root.accepts(schema, instance) == Some(true)
 }
 
-/// The whole document, which references point into.
+/// The schema document, which references are resolved in.
 #[derive(Clone, Copy)]
 struct Root<'s> {
     schema: &'s Value,
@@ -29,7 +29,7 @@ struct Root<'s> {
 }
 
 impl<'s> Root<'s> {
-    /// Whether the instance meets the schema; `None` if that is not known here.
+    /// Whether the instance is valid; `None` if this validator cannot decide it.
     fn accepts(self, schema: &'s Value, instance: &Value) -> Option<bool> {
         let root = Self {
             depth: self.depth + 1,
@@ -98,13 +98,13 @@ impl<'s> Root<'s> {
             ("maximum", Value::Number(number)) => exact(number)? <= argument.as_f64()?,
             ("exclusiveMinimum", Value::Number(number)) => exact(number)? > argument.as_f64()?,
             ("exclusiveMaximum", Value::Number(number)) => exact(number)? < argument.as_f64()?,
-            // The shape allows nothing else that says anything about this instance.
+            // The subset has no other keywords that apply to this instance.
             _ => true,
         })
     }
 
     fn target(self, reference: &Value) -> Option<&'s Value> {
-        let (section, name) = shape::local_reference(reference)?;
+        let (section, name) = subset::local_reference(reference)?;
         self.schema.get(section)?.get(name)
     }
 
@@ -170,7 +170,7 @@ impl<'s> Root<'s> {
         if argument == &Value::Bool(true) {
             return Some(true);
         }
-        let named = schema.get("properties").and_then(Value::as_object);
+        let properties = schema.get("properties").and_then(Value::as_object);
         let patterns = schema.get("patternProperties").and_then(Value::as_object);
         let patterns: Vec<Regex> = patterns
             .into_iter()
@@ -178,9 +178,9 @@ impl<'s> Root<'s> {
             .map(|(pattern, _)| Regex::new(pattern).ok())
             .collect::<Option<_>>()?;
         for (name, value) in object {
-            let is_known = named.is_some_and(|named| named.contains_key(name))
-                || patterns.iter().any(|pattern| pattern.is_match(name));
-            if !is_known && !self.accepts(argument, value)? {
+            let is_additional = !properties.is_some_and(|properties| properties.contains_key(name))
+                && !patterns.iter().any(|pattern| pattern.is_match(name));
+            if is_additional && !self.accepts(argument, value)? {
                 return Some(false);
             }
         }
@@ -188,7 +188,7 @@ impl<'s> Root<'s> {
     }
 }
 
-/// Whether all are, if that is known of each up to the first that is not.
+/// `Iterator::all` for tests that may be undecided.
 fn all<'t, T>(items: &'t [T], mut test: impl FnMut(&'t T) -> Option<bool>) -> Option<bool> {
     for item in items {
         if !test(item)? {
@@ -198,7 +198,7 @@ fn all<'t, T>(items: &'t [T], mut test: impl FnMut(&'t T) -> Option<bool>) -> Op
     Some(true)
 }
 
-/// Whether any is, if that is known of each up to the first that is.
+/// `Iterator::any` for tests that may be undecided.
 fn any<'t, T>(items: &'t [T], mut test: impl FnMut(&'t T) -> Option<bool>) -> Option<bool> {
     for item in items {
         if test(item)? {
@@ -208,10 +208,10 @@ fn any<'t, T>(items: &'t [T], mut test: impl FnMut(&'t T) -> Option<bool>) -> Op
     Some(false)
 }
 
-fn has_type(wanted: &Value, instance: &Value) -> Option<bool> {
-    match wanted {
-        Value::Array(wanted) => any(wanted, |wanted| has_type(wanted, instance)),
-        Value::String(wanted) => Some(match (wanted.as_str(), instance) {
+fn has_type(expected: &Value, instance: &Value) -> Option<bool> {
+    match expected {
+        Value::Array(types) => any(types, |expected| has_type(expected, instance)),
+        Value::String(name) => Some(match (name.as_str(), instance) {
             ("null", Value::Null)
             | ("boolean", Value::Bool(_))
             | ("number", Value::Number(_))
@@ -229,7 +229,7 @@ fn exact(number: &Number) -> Option<f64> {
     number.as_f64().filter(|number| number.abs() <= MAX_EXACT)
 }
 
-/// Equality as JSON Schema has it: 1 is 1.0.
+/// Equality of JSON Schema: 1 is equal to 1.0. Undecided for arrays and objects.
 fn equal(left: &Value, right: &Value) -> Option<bool> {
     Some(match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
@@ -241,8 +241,8 @@ fn equal(left: &Value, right: &Value) -> Option<bool> {
 }
 
 fn are_unique(items: &[Value]) -> Option<bool> {
-    for (at, item) in items.iter().enumerate() {
-        if any(&items[..at], |earlier| equal(earlier, item))? {
+    for (index, item) in items.iter().enumerate() {
+        if any(&items[..index], |earlier| equal(earlier, item))? {
             return Some(false);
         }
     }
@@ -256,11 +256,11 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(schema: &Value, right: &[Value], wrong: &[Value]) {
-        for instance in right {
+    fn check(schema: &Value, valid: &[Value], invalid: &[Value]) {
+        for instance in valid {
             assert!(accepts(schema, instance), "{schema} must accept {instance}");
         }
-        for instance in wrong {
+        for instance in invalid {
             assert!(
                 !accepts(schema, instance),
                 "{schema} must not accept {instance}"
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn types_ranges_and_members_are_checked() {
+    fn validates_types_ranges_and_properties() {
         let schema = json!({"type": "object", "required": ["a"], "additionalProperties": false, "properties": {
             "a": {"type": "integer", "minimum": 1}, "b": {"enum": ["x", 2]}, "c": {"type": ["string", "null"], "pattern": "^a"},
         }});
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn combinations_and_references_are_followed() {
+    fn validates_combinations_and_references() {
         let schema = json!({"$defs": {"port": {"type": "integer"}}, "anyOf": [{"$ref": "#/$defs/port"}, {"const": "http"}],
             "not": {"const": 0}, "if": {"type": "integer"}, "then": {"maximum": 9}});
         check(
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_gets_no_yes() {
+    fn does_not_accept_schemas_outside_the_subset() {
         for schema in [
             json!({"type": "strng"}),
             json!({"properties": {"unused": {"required": true}}}),

@@ -1,4 +1,4 @@
-//! What `charts/` holds and how that compares with what `Chart.yaml` declares: `helm dependency list`.
+//! `helm dependency list`: compares the contents of `charts/` with the dependencies in `Chart.yaml`.
 
 use std::fmt::Write;
 
@@ -9,10 +9,10 @@ use crate::metadata::Dependency;
 use crate::profile::Profile;
 use crate::version;
 
-/// Columns are cut at this width.
+/// Longer cells are truncated.
 const MAX_WIDTH: usize = 80;
 
-/// One entry of `charts/` that could be a chart: a folder or a `.tgz`. See [`load::charts_folder`].
+/// One entry of `charts/` that may be a chart: a folder or a `.tgz`. See [`load::charts_entries`].
 #[derive(Debug)]
 pub struct Entry {
     pub file_name: String,
@@ -20,7 +20,7 @@ pub struct Entry {
     pub chart: Result<Chart, load::Error>,
 }
 
-/// The whole output of `helm dependency list PATH`.
+/// The output of `helm dependency list PATH`.
 pub fn list(chart: &Chart, path: &str, entries: &[Entry], profile: Profile) -> String {
     let folder = go_path::join(path, "charts");
     let Some(declared) = &chart.metadata.dependencies else {
@@ -38,17 +38,17 @@ pub fn list(chart: &Chart, path: &str, entries: &[Entry], profile: Profile) -> S
     let mut out = table(&rows);
     out.push_str("\n\n");
     for entry in entries {
-        let shown = outrigger_gotmpl::go::quote(&format!("{folder}/{}", entry.file_name));
+        let path = outrigger_gotmpl::go::quote(&format!("{folder}/{}", entry.file_name));
         let _ = match &entry.chart {
-            Err(_) => writeln!(out, "WARNING: {shown} is not a chart."),
-            Ok(chart) if declared.iter().any(|known| known.name == chart.name()) => Ok(()),
-            Ok(_) => writeln!(out, "WARNING: {shown} is not in Chart.yaml."),
+            Err(_) => writeln!(out, "WARNING: {path} is not a chart."),
+            Ok(chart) if declared.iter().any(|d| d.name == chart.name()) => Ok(()),
+            Ok(_) => writeln!(out, "WARNING: {path} is not in Chart.yaml."),
         };
     }
     out
 }
 
-/// One word for how a dependency is present.
+/// The status of a dependency, as Helm names it.
 fn status(
     dependency: &Dependency,
     parent: &Chart,
@@ -99,28 +99,28 @@ fn archive_status(archive: &Entry, dependency: &Dependency, profile: Profile) ->
 }
 
 fn wrong_version(chart: &Chart, dependency: &Dependency, profile: Profile) -> Option<&'static str> {
-    let (found, wanted) = (&chart.metadata.version, &dependency.version);
-    if found == wanted {
+    let (found, range) = (&chart.metadata.version, &dependency.version);
+    if found == range {
         return None;
     }
-    if !version::is_range(wanted, profile) || !version::is_valid(found, profile) {
+    if !version::is_range(range, profile) || !version::is_valid(found, profile) {
         return Some("invalid version");
     }
-    (!version::satisfies(wanted, found, profile)).then_some("wrong version")
+    (!version::satisfies(range, found, profile)).then_some("wrong version")
 }
 
-/// Columns padded to the widest cell, a tab between them, no line break at the end.
+/// Columns padded to the widest cell, separated by tabs, without a final newline.
 fn table(rows: &[[String; 4]]) -> String {
-    let cut = |cell: &str| match cell.char_indices().nth(MAX_WIDTH) {
+    let truncate = |cell: &str| match cell.char_indices().nth(MAX_WIDTH) {
         Some(_) => {
-            let kept: String = cell.chars().take(MAX_WIDTH - 3).collect();
-            format!("{kept}...")
+            let prefix: String = cell.chars().take(MAX_WIDTH - 3).collect();
+            format!("{prefix}...")
         }
         None => cell.to_owned(),
     };
     let rows: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| row.iter().map(|c| cut(c)).collect())
+        .map(|row| row.iter().map(|cell| truncate(cell)).collect())
         .collect();
     let width = |column: usize| {
         let widths = rows.iter().map(|row| row[column].chars().count());
