@@ -77,7 +77,7 @@ fn release_builds_share_all_libraries() {
 }
 
 #[test]
-fn test_builds_share_all_libraries() {
+fn dev_builds_share_all_libraries() {
     let whole = units(&["test", "--workspace"]);
     let tasks = build::cargo_args(Profile::Dev);
     for build in [
