@@ -97,10 +97,7 @@ impl Auth {
         if decision.allowed {
             return Ok(());
         }
-        Err(Status::not_allowed(
-            &what.described(&who.name),
-            &decision.reason,
-        ))
+        Err(Status::denied(&what.described(&who.name), &decision.reason))
     }
 
     /// The token of a Secret of type `kubernetes.io/service-account-token`.

@@ -120,7 +120,7 @@ impl Http {
                 url = follow(&url, text(response.headers(), LOCATION).as_deref())?;
                 continue;
             }
-            check_status(&response, &url)?;
+            validate_custom_resource_status(&response, &url)?;
             return receive(response, &url, ask.limit).await;
         }
         Err(Error::Redirect {
@@ -190,7 +190,7 @@ impl Http {
     }
 }
 
-fn check_status(response: &Response, url: &Url) -> Result<(), Failure> {
+fn validate_custom_resource_status(response: &Response, url: &Url) -> Result<(), Failure> {
     let status = response.status().as_u16();
     let url = shown(url);
     match status {

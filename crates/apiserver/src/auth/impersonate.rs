@@ -200,7 +200,7 @@ impl Check<'_> {
                 name,
             },
         };
-        Status::not_allowed(&attributes.described(&self.who.name), reason)
+        Status::denied(&attributes.described(&self.who.name), reason)
     }
 
     /// Users and groups are in the core group for those who may be anybody.

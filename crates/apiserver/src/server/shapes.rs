@@ -84,7 +84,7 @@ fn make(kinds: &Kinds, kind: &Kind, subresource: &str) -> Shape {
         let schema = builtin::schema(&api_version, &kind.kind);
         schemas.insert(
             api_version.clone(),
-            schema.cloned().unwrap_or_else(Schema::unknown),
+            schema.cloned().unwrap_or_else(Schema::untyped),
         );
         reset_fields::of_built_in(&kind.kind, subresource)
     };
@@ -95,7 +95,7 @@ fn make(kinds: &Kinds, kind: &Kind, subresource: &str) -> Shape {
         schemas,
     };
     Shape {
-        schema: schema.unwrap_or_else(Schema::unknown),
+        schema: schema.unwrap_or_else(Schema::untyped),
         manager: FieldManager::new(Arc::new(merged), subresource, reset),
     }
 }
@@ -103,5 +103,5 @@ fn make(kinds: &Kinds, kind: &Kind, subresource: &str) -> Shape {
 fn custom_schema(kind: &Kind) -> Schema {
     let schema = kind.custom.as_ref().map(|custom| &custom.schema);
     let schema = schema.and_then(|schema| Schema::structural(schema).ok());
-    schema.unwrap_or_else(Schema::unknown)
+    schema.unwrap_or_else(Schema::untyped)
 }

@@ -4,7 +4,7 @@ use outrigger_apimachinery::status::{Status, field};
 use outrigger_apimachinery::{GroupKind, GroupVersion};
 use outrigger_builtin::defaults;
 use outrigger_builtin::protobuf;
-use outrigger_structural::schema::{self, Schema, builtin, strict};
+use outrigger_structural::schema::{self, DecodeError, Schema, builtin, strict};
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
@@ -78,7 +78,7 @@ pub(super) fn delete_options(call: &Call<'_>) -> Result<Value, Status> {
 }
 
 /// What the decoder says of JSON that it cannot even look into.
-fn json_problem(why: &str) -> String {
+fn json_problem(why: &DecodeError) -> String {
     format!("couldn't get version/kind; json parse error: {why}")
 }
 
@@ -190,7 +190,7 @@ fn wrong_type(call: &Call<'_>, found: (&str, &str), expected: (&str, &str)) -> S
     ))
 }
 
-fn json_value(bytes: &[u8]) -> Result<Value, String> {
+fn json_value(bytes: &[u8]) -> Result<Value, DecodeError> {
     strict::parse(bytes).map(|(value, _)| value)
 }
 
@@ -317,11 +317,11 @@ pub(super) fn complete(
 
 /// Why an object cannot be decoded as its kind, in the words of the real server.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum DecodeError {
+pub(super) enum ConvertError {
     #[error(transparent)]
     BuiltIn(#[from] defaults::Error),
-    #[error("{0}")]
-    Custom(String),
+    #[error(transparent)]
+    Custom(#[from] DecodeError),
 }
 
 /// Like [`complete`], but leaves it to the caller to make a response of the error.
@@ -329,7 +329,7 @@ pub(super) fn convert(
     call: &Call<'_>,
     object: &mut Value,
     schema: &Schema,
-) -> Result<Vec<String>, DecodeError> {
+) -> Result<Vec<String>, ConvertError> {
     let is_reset = |entries: &&Vec<Value>| {
         entries
             .iter()
@@ -340,7 +340,7 @@ pub(super) fn convert(
         .and_then(|metadata| metadata.get("managedFields"));
     let reset = managed.and_then(Value::as_array).filter(is_reset).cloned();
     let unknown = if call.kind.custom.is_some() {
-        let unknown = schema::coerce(object, schema.root()).map_err(DecodeError::Custom)?;
+        let unknown = schema::coerce(object, schema.root())?;
         schema::apply_defaults(object, schema.root());
         unknown
     } else {
@@ -403,5 +403,5 @@ fn complain(
 /// The schema of a kind that comes in bodies but is not that of the resource.
 pub(super) fn foreign_schema(api_version: &str, kind: &str) -> Schema {
     let schema = builtin::schema(api_version, kind);
-    schema.cloned().unwrap_or_else(Schema::unknown)
+    schema.cloned().unwrap_or_else(Schema::untyped)
 }

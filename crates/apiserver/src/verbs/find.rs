@@ -24,7 +24,7 @@ pub(crate) struct Target {
 }
 
 fn terminating(kind: &Kind) -> Status {
-    let mut status = Status::verb_not_supported(kind.group_resource(), "create");
+    let mut status = Status::method_not_supported(kind.group_resource(), "create");
     "create not allowed while custom resource definition is terminating"
         .clone_into(&mut status.message);
     status

@@ -14,7 +14,7 @@ pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
         let wanted = parse_revision(wanted)?;
         let current = call.state.store.revision();
         if wanted > current {
-            return Err(Status::too_large(wanted, current));
+            return Err(Status::too_large_resource_version(wanted, current));
         }
     }
     let object = call.state.store.get(&call.key()?);

@@ -5,11 +5,11 @@ use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::{Cause, Status, field};
 use outrigger_builtin::defaults;
 use outrigger_structural::merge::ApplyError;
-use outrigger_structural::patch::{self, Patched, Reading};
+use outrigger_structural::patch::{self, Decoding, Patched};
 use serde_json::Value;
 
 use super::call::Call;
-use super::decode::DecodeError;
+use super::decode::ConvertError;
 use super::write::{Failure, Writing, answer};
 use super::{decode, present, shown};
 use crate::lifecycle;
@@ -150,14 +150,14 @@ pub(super) fn apply_failure(error: ApplyError) -> Status {
 
 /// A failure whose text stands for itself.
 fn plain_failure(message: String) -> Status {
-    Status::unexplained(message)
+    Status::unknown(message)
 }
 
 /// The object that a patch makes of the old one, with the owners of its fields.
 fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Result<Value, Status> {
     let reading = match writing.options.validation {
-        FieldValidation::Ignore => Reading::Loose,
-        FieldValidation::Warn | FieldValidation::Strict => Reading::Strict,
+        FieldValidation::Ignore => Decoding::Lenient,
+        FieldValidation::Warn | FieldValidation::Strict => Decoding::Strict,
     };
     let body = writing.call.body.clone();
     let root = writing.shape.schema.root();
@@ -170,7 +170,7 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
     };
     let Patched {
         mut object,
-        mut complaints,
+        mut strict_errors,
     } = result.map_err(|error| patch_failure(&error))?;
     let shown = match form {
         PatchForm::Json | PatchForm::Merge => {
@@ -184,17 +184,17 @@ fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Resul
     };
     let shape = writing.shape.clone();
     let unknown = complete(writing, &mut object, &shape.schema, form, &shown)?;
-    if reading == Reading::Strict {
-        complaints.extend(unknown);
+    if reading == Decoding::Strict {
+        strict_errors.extend(unknown);
     }
     match writing.options.validation {
-        _ if complaints.is_empty() => {}
+        _ if strict_errors.is_empty() => {}
         FieldValidation::Strict => {
-            let why = format!("strict decoding error: {}", complaints.join(", "));
+            let why = format!("strict decoding error: {}", strict_errors.join(", "));
             return Err(unfit(&shown, &why));
         }
         FieldValidation::Warn => {
-            for complaint in complaints {
+            for complaint in strict_errors {
                 writing.call.warn(complaint);
             }
         }
@@ -225,8 +225,8 @@ fn complete(
 
 /// A strategic merge patch is decoded by `FromUnstructured`, which reports a type mismatch in other words than the
 /// JSON decoder.
-fn from_unstructured_error(error: &DecodeError) -> String {
-    let DecodeError::BuiltIn(defaults::Error::Mismatch { value, go_type, .. }) = error else {
+fn from_unstructured_error(error: &ConvertError) -> String {
+    let ConvertError::BuiltIn(defaults::Error::Mismatch { value, go_type, .. }) = error else {
         return error.to_string();
     };
     let found = match value.split(' ').next().unwrap_or_default() {
@@ -254,7 +254,7 @@ fn patch_failure(error: &patch::Error) -> Status {
     let message = error.to_string();
     match error {
         patch::Error::BadRequest(_) => Status::bad_request(message),
-        patch::Error::TooLarge(_) => Status::too_large_body(&message),
+        patch::Error::TooLarge(_) => Status::request_entity_too_large(&message),
         patch::Error::Unprocessable(_) => Status::unprocessable(message),
         patch::Error::Internal(_) => plain_failure(message),
     }
@@ -266,7 +266,7 @@ mod tests {
 
     #[track_caller]
     fn check(value: &str, go_type: &str, expected: &str) {
-        let error = DecodeError::BuiltIn(defaults::Error::Mismatch {
+        let error = ConvertError::BuiltIn(defaults::Error::Mismatch {
             value: value.to_owned(),
             field: "DeploymentSpec.spec.replicas of type string".to_owned(),
             go_type: go_type.to_owned(),
@@ -284,7 +284,7 @@ mod tests {
             "cannot restore map from int64",
         );
         check("array", "v1.PodSpec", "cannot restore struct from: slice");
-        let other = DecodeError::BuiltIn(defaults::Error::Invalid("unexpected EOF".to_owned()));
+        let other = ConvertError::BuiltIn(defaults::Error::Invalid("unexpected EOF".to_owned()));
         assert_eq!(from_unstructured_error(&other), "unexpected EOF");
     }
 }

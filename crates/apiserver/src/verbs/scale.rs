@@ -6,8 +6,8 @@ use http::StatusCode;
 use outrigger_apimachinery::status::{Reason, Status};
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::selector::LabelSelector;
-use outrigger_structural::merge::{self, FieldManager, Path, ScalePaths};
-use outrigger_structural::patch::{self, Reading};
+use outrigger_structural::merge::{self, FieldManager, Path, ReplicasPathMappings};
+use outrigger_structural::patch::{self, Decoding};
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
@@ -112,8 +112,8 @@ fn write(
     };
     let manager = FieldManager::new(Arc::new(kind), "scale", &[]);
     let reading = match writing.options.validation {
-        FieldValidation::Ignore => Reading::Loose,
-        FieldValidation::Warn | FieldValidation::Strict => Reading::Strict,
+        FieldValidation::Ignore => Decoding::Lenient,
+        FieldValidation::Warn | FieldValidation::Strict => Decoding::Strict,
     };
     let patched = match form {
         None => {
@@ -178,7 +178,7 @@ impl Place {
         }
     }
 
-    fn paths(&self, kind: &Kind) -> ScalePaths {
+    fn paths(&self, kind: &Kind) -> ReplicasPathMappings {
         let path = Path::of_fields(self.spec.iter().map(String::as_str));
         [(kind.api_version(), Some(path))].into()
     }
@@ -198,7 +198,7 @@ impl Place {
             }
         }
         let entries =
-            merge::scale_from_parent(parent, &self.paths(kind)).map_err(Status::internal)?;
+            merge::scale_to_subresource(parent, &self.paths(kind)).map_err(Status::internal)?;
         if entries
             .as_array()
             .is_some_and(|entries| !entries.is_empty())

@@ -28,7 +28,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
         None | Some("" | "0") => None,
         Some(text) => Some(text.parse().map_err(|_| {
             let quoted = outrigger_apimachinery::status::field::quote(text);
-            Status::unexplained(format!(
+            Status::unknown(format!(
                 "strconv.ParseUint: parsing {quoted}: invalid syntax"
             ))
         })?),
@@ -68,9 +68,10 @@ fn check_version(
         Some(asked) if asked != old.revision() => {
             Err(Status::modified(call.group_resource(), name))
         }
-        None if !call.kind.writes.unconditional_update => {
-            Err(Status::version_required(call.group_resource(), name))
-        }
+        None if !call.kind.writes.unconditional_update => Err(Status::resource_version_required(
+            call.group_resource(),
+            name,
+        )),
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! The entries of `metadata.managedFields`: who owns which fields since when.
+//! `metadata.managedFields`: which manager owns which fields.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,22 @@ use super::set::Set;
 use super::set_json;
 use crate::schema::{go_json, go_quote};
 
-/// How a manager came to own fields.
+/// Why `metadata.managedFields` cannot be decoded. The messages are those of kube-apiserver.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    #[error("operation must be `Apply` or `Update`")]
+    Operation,
+    #[error("apiVersion must not be empty")]
+    EmptyApiVersion,
+    #[error("missing fieldsType in managed fields entry {0}")]
+    MissingFieldsType(usize),
+    #[error("invalid fieldsType {0} in managed fields entry {1}")]
+    InvalidFieldsType(String, usize),
+    #[error("error decoding versioned set: error decoding set: {0}")]
+    Set(#[from] set_json::DecodeError),
+}
+
+/// The operation by which a manager owns its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
     Apply,
@@ -24,7 +39,7 @@ impl Operation {
     }
 }
 
-/// What one manager owns.
+/// A `ManagedFieldsEntry`.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) manager: String,
@@ -36,12 +51,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// What makes two entries the same. Whoever applies has one entry for all versions.
-    pub(super) fn identity(&self) -> String {
-        let mut identity = Vec::new();
+    /// `BuildManagerIdentifier`: the JSON of the fields that identify an entry. An applier has one entry for all versions.
+    pub(super) fn identifier(&self) -> String {
+        let mut members = Vec::new();
         let mut add = |name: &str, value: &str| {
             if !value.is_empty() {
-                identity.push(format!(
+                members.push(format!(
                     "\"{name}\":{}",
                     go_json(&Value::String(value.to_owned()))
                 ));
@@ -53,25 +68,25 @@ impl Entry {
             add("apiVersion", &self.api_version);
         }
         add("subresource", &self.subresource);
-        format!("{{{}}}", identity.join(","))
+        format!("{{{}}}", members.join(","))
     }
 
-    /// The manager as conflicts name it.
-    pub(super) fn title(&self) -> String {
-        let mut title = go_quote(&self.manager);
+    /// The manager as in the messages of conflicts.
+    pub(super) fn display_manager(&self) -> String {
+        let mut text = go_quote(&self.manager);
         if !self.subresource.is_empty() {
-            title.push_str(&format!(
+            text.push_str(&format!(
                 " with subresource {}",
                 go_quote(&self.subresource)
             ));
         }
         if self.operation == Operation::Update {
-            title.push_str(&format!(" using {}", self.api_version));
+            text.push_str(&format!(" using {}", self.api_version));
         }
-        title
+        text
     }
 
-    fn seconds(&self) -> i64 {
+    fn unix_time(&self) -> i64 {
         self.time.as_deref().map_or(0, unix_seconds)
     }
 
@@ -92,36 +107,25 @@ impl Entry {
         Value::Object(entry)
     }
 
-    fn from_value(value: &Value, place: usize) -> Result<Self, String> {
+    fn from_value(value: &Value, index: usize) -> Result<Self, DecodeError> {
         let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
         let operation = match text("operation") {
             "Apply" => Operation::Apply,
             "Update" => Operation::Update,
-            _ => return Err("operation must be `Apply` or `Update`".to_owned()),
+            _ => return Err(DecodeError::Operation),
         };
         if text("apiVersion").is_empty() {
-            return Err("apiVersion must not be empty".to_owned());
+            return Err(DecodeError::EmptyApiVersion);
         }
         match text("fieldsType") {
             "FieldsV1" => {}
-            "" => {
-                return Err(format!(
-                    "missing fieldsType in managed fields entry {place}"
-                ));
-            }
-            other => {
-                let other = go_quote(other);
-                return Err(format!(
-                    "invalid fieldsType {other} in managed fields entry {place}"
-                ));
-            }
+            "" => return Err(DecodeError::MissingFieldsType(index)),
+            other => return Err(DecodeError::InvalidFieldsType(go_quote(other), index)),
         }
-        let fields = value
-            .get("fieldsV1")
-            .map_or_else(|| Ok(Set::new()), Set::from_value);
-        let fields = fields.map_err(|error: set_json::DecodeError| {
-            format!("error decoding versioned set: error decoding set: {error}")
-        })?;
+        let fields = match value.get("fieldsV1") {
+            Some(fields) => Set::from_value(fields)?,
+            None => Set::new(),
+        };
         Ok(Self {
             manager: text("manager").to_owned(),
             operation,
@@ -133,26 +137,26 @@ impl Entry {
     }
 }
 
-/// All entries of an object, by identity.
-pub(super) type Managed = BTreeMap<String, Entry>;
+/// All entries of an object, by identifier.
+pub(super) type ManagedFields = BTreeMap<String, Entry>;
 
-/// Reads `metadata.managedFields` of an object.
-pub(super) fn read(object: Option<&Value>) -> Result<Managed, String> {
-    let entries = object.and_then(entries_of).map_or(&[][..], Vec::as_slice);
+/// Decodes `metadata.managedFields` of an object.
+pub(super) fn decode(object: Option<&Value>) -> Result<ManagedFields, DecodeError> {
+    let entries = object.and_then(raw_entries).map_or(&[][..], Vec::as_slice);
     let entries = entries.iter().enumerate();
     entries
-        .map(|(place, entry)| {
-            let entry = Entry::from_value(entry, place)?;
-            Ok((entry.identity(), entry))
+        .map(|(index, entry)| {
+            let entry = Entry::from_value(entry, index)?;
+            Ok((entry.identifier(), entry))
         })
         .collect()
 }
 
-/// Writes `metadata.managedFields` into an object: applies before updates, old before new.
-pub(super) fn write(object: &mut Value, managed: &Managed) {
+/// Encodes `metadata.managedFields` into an object: appliers before updaters, then by time.
+pub(super) fn encode(object: &mut Value, managed: &ManagedFields) {
     let mut entries: Vec<&Entry> = managed.values().collect();
     entries.sort_by(|a, b| {
-        let key = |entry: &Entry| (entry.operation, entry.seconds());
+        let key = |entry: &Entry| (entry.operation, entry.unix_time());
         let names = |entry: &Entry| {
             [&entry.manager, &entry.api_version, &entry.subresource].map(String::clone)
         };
@@ -175,19 +179,19 @@ pub(super) fn write(object: &mut Value, managed: &Managed) {
     }
 }
 
-pub(super) fn entries_of(object: &Value) -> Option<&Vec<Value>> {
+pub(super) fn raw_entries(object: &Value) -> Option<&Vec<Value>> {
     object.get("metadata")?.get("managedFields")?.as_array()
 }
 
-/// Takes `metadata.managedFields` out of an object.
-pub(super) fn strip(object: &mut Value) -> Option<Value> {
+/// Removes `metadata.managedFields` from an object and returns it.
+pub(super) fn remove(object: &mut Value) -> Option<Value> {
     object
         .get_mut("metadata")?
         .as_object_mut()?
         .remove("managedFields")
 }
 
-/// Seconds since 1970 of a time like `2024-05-01T12:00:00Z`; 0 if it is none.
+/// The Unix time of an RFC 3339 timestamp in UTC; 0 if it is invalid.
 fn unix_seconds(time: &str) -> i64 {
     let number =
         |from: usize, to: usize| time.get(from..to).and_then(|part| part.parse::<i64>().ok());
@@ -202,7 +206,7 @@ fn unix_seconds(time: &str) -> i64 {
     let (Some(year), Some(month), Some(day), Some(hour), Some(minute), Some(second)) = parts else {
         return 0;
     };
-    // Days before a date, counted from March so that the leap day is the last of its year.
+    // Counts days in years that start in March, so that the leap day is the last day of its year.
     let (y, m) = if month > 2 {
         (year, month - 3)
     } else {
@@ -214,32 +218,32 @@ fn unix_seconds(time: &str) -> i64 {
     (days - 719_468) * 86_400 + hour * 3600 + minute * 60 + second
 }
 
-/// At most this many updaters have entries of their own.
-const MAX_UPDATERS: usize = 10;
+/// Beyond this number, the oldest update managers are merged.
+const MAX_UPDATE_MANAGERS: usize = 10;
 
-/// Merges the oldest updaters of each version into one entry if there are too many.
-pub(super) fn cap_updaters(managed: &mut Managed) {
+/// `capUpdateManagers`: merges the oldest update managers of each version into one entry if there are too many.
+pub(super) fn cap_update_managers(managed: &mut ManagedFields) {
     let updaters = managed
         .iter()
         .filter(|(_, entry)| entry.operation == Operation::Update);
     let mut updaters: Vec<_> = updaters
-        .map(|(id, entry)| (entry.seconds(), id.clone()))
+        .map(|(id, entry)| (entry.unix_time(), id.clone()))
         .collect();
     let mut count = updaters.len();
-    if count <= MAX_UPDATERS {
+    if count <= MAX_UPDATE_MANAGERS {
         return;
     }
     updaters.sort();
-    let mut first_of_version: BTreeMap<String, String> = BTreeMap::new();
+    let mut oldest_of_version: BTreeMap<String, String> = BTreeMap::new();
     for (_, id) in updaters {
-        if count <= MAX_UPDATERS {
+        if count <= MAX_UPDATE_MANAGERS {
             return;
         }
         let Some(version) = managed.get(&id).map(|entry| entry.api_version.clone()) else {
             continue;
         };
-        let Some(first) = first_of_version.get(&version) else {
-            first_of_version.insert(version, id);
+        let Some(first) = oldest_of_version.get(&version) else {
+            oldest_of_version.insert(version, id);
             continue;
         };
         let mut bucket = Entry {
@@ -250,7 +254,7 @@ pub(super) fn cap_updaters(managed: &mut Managed) {
             time: None,
             fields: Set::new(),
         };
-        let bucket_id = bucket.identity();
+        let bucket_id = bucket.identifier();
         if let Some(first) = managed.remove(&bucket_id).or_else(|| managed.remove(first)) {
             bucket.fields = first.fields;
             bucket.time = first.time;
@@ -269,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_to_the_second() {
+    fn parses_timestamps() {
         assert_eq!(unix_seconds("1970-01-01T00:00:00Z"), 0);
         assert_eq!(unix_seconds("2024-02-29T12:34:56Z"), 1_709_210_096);
         assert_eq!(unix_seconds("2026-11-15T22:24:44Z"), 1_794_781_484);

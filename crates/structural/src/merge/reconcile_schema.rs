@@ -1,36 +1,39 @@
-//! Brings sets of fields up to date with a schema that has changed since they were written: what was merged and is
-//! one value now is owned as one value.
+//! Reconciles a field set with a schema that has changed since the set was recorded: fields of lists and maps that have
+//! become atomic are owned as a whole.
 
-use super::form;
+use super::atom;
 use super::path::PathElement;
 use super::set::Set;
-use crate::schema::{Additional, DEDUCED, SchemaRef, Type};
+use crate::schema::{AdditionalProperties, SchemaRef, Type, UNTYPED_DEDUCED};
 
-/// The set as it must be under the schema, or nothing if it is so already.
-pub(super) fn reconcile(schema: SchemaRef<'_>, set: &Set) -> Option<Set> {
+/// The reconciled set; `None` if the set conforms to the schema.
+pub(super) fn reconcile_with_schema(schema: SchemaRef<'_>, set: &Set) -> Option<Set> {
     let mut walker = Walker::default();
     walker.visit(schema, Some(set), false);
-    if walker.whole.is_empty() {
+    if walker.atomic.is_empty() {
         return None;
     }
-    Some(set.recursive_difference(&walker.whole).union(&walker.whole))
+    Some(
+        set.recursive_difference(&walker.atomic)
+            .union(&walker.atomic),
+    )
 }
 
 #[derive(Default)]
 struct Walker {
     path: Vec<PathElement>,
-    /// Fields that are owned in parts but are one value.
-    whole: Set,
+    /// Fields that have become atomic.
+    atomic: Set,
 }
 
 impl Walker {
     fn visit(&mut self, schema: SchemaRef<'_>, set: Option<&Set>, is_leaf: bool) {
         match schema.type_ {
             Type::Array => {
-                if !is_leaf && form::is_atomic_list(schema) {
-                    self.whole.insert(&self.path);
+                if !is_leaf && atom::is_atomic_list(schema) {
+                    self.atomic.insert(&self.path);
                 } else {
-                    self.below(schema, set);
+                    self.visit_children(schema, set);
                 }
             }
             Type::Object | Type::Any => {
@@ -39,21 +42,21 @@ impl Walker {
                 }
                 if !is_leaf && schema.atomic_map {
                     if set.is_some() {
-                        self.whole.insert(&self.path);
+                        self.atomic.insert(&self.path);
                     }
                 } else {
-                    self.below(schema, set);
+                    self.visit_children(schema, set);
                 }
             }
             Type::Scalar | Type::String | Type::Integer | Type::Number | Type::Boolean => {}
         }
     }
 
-    fn below(&mut self, schema: SchemaRef<'_>, set: Option<&Set>) {
+    fn visit_children(&mut self, schema: SchemaRef<'_>, set: Option<&Set>) {
         for node in set.into_iter().flat_map(Set::nodes) {
             let child = match (schema.type_, &node.element) {
-                (Type::Array, _) => Some(form::item(schema)),
-                (_, PathElement::Field(name)) => form::field(schema, name),
+                (Type::Array, _) => Some(atom::item(schema)),
+                (_, PathElement::Field(name)) => atom::field(schema, name),
                 _ => schema.additional(),
             };
             let Some(child) = child else {
@@ -67,13 +70,13 @@ impl Walker {
     }
 }
 
-/// Maps about which nothing is known are never reconciled.
+/// Untyped maps are never reconciled.
 fn is_deduced(schema: SchemaRef<'_>) -> bool {
     let node = schema.node();
     let is_open = match node.additional {
-        Additional::Schema(id) => id == DEDUCED,
-        Additional::Allowed | Additional::Unsaid => true,
-        Additional::Forbidden => false,
+        AdditionalProperties::Schema(id) => id == UNTYPED_DEDUCED,
+        AdditionalProperties::Allowed | AdditionalProperties::Unspecified => true,
+        AdditionalProperties::Forbidden => false,
     };
     node.properties.is_empty() && is_open
 }

@@ -1,12 +1,12 @@
-//! How strategic merge patches treat the lists of the built-in kinds. Six keys differ from those of server-side
-//! apply, so this is a table of its own.
+//! Patch strategies of the built-in kinds. Six merge keys differ from the list map keys of server-side apply, so this
+//! is a separate table.
 //!
-//! The rows are what a kube-apiserver 1.36 publishes as `x-kubernetes-patch-strategy` and
-//! `x-kubernetes-patch-merge-key`. Names are without their common beginning `io.k8s.`.
+//! The rows are what kube-apiserver 1.36 publishes as `x-kubernetes-patch-strategy` and
+//! `x-kubernetes-patch-merge-key`. Names omit the prefix `io.k8s.`.
 
-/// Definition, property, strategy, merge key (empty if items are scalars or it is no list).
+/// Definition, property, strategy, merge key (empty for lists of scalars and for objects).
 #[rustfmt::skip]
-pub(super) const PATCH_RULES: &[(&str, &str, &str, &str)] = &[
+pub(super) const PATCH_STRATEGIES: &[(&str, &str, &str, &str)] = &[
     ("api.admissionregistration.v1.MutatingAdmissionPolicySpec", "matchConditions", "merge", "name"),
     ("api.admissionregistration.v1.MutatingWebhook", "matchConditions", "merge", "name"),
     ("api.admissionregistration.v1.MutatingWebhookConfiguration", "webhooks", "merge", "name"),

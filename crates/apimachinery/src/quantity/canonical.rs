@@ -1,39 +1,39 @@
-//! The text that the API shows for a quantity that was sent.
+//! The canonical text of a quantity, byte for byte as Kubernetes writes it.
 //!
-//! It follows Kubernetes to the letter: text that counts as canonical is kept as it was written, other text is
-//! brought to the largest suffix that needs no fraction, and what is finer than a billionth is rounded up.
+//! A text that is already canonical is kept as parsed. Any other is rewritten with the largest suffix that needs no
+//! fractional digits, after rounding up to billionths.
 
-/// Far longer than any quantity is; it keeps arithmetic short.
+/// Longer texts are rejected, which bounds the cost of the arithmetic.
 const MAX_LENGTH: usize = 256;
 
 const LARGEST_BINARY: u64 = i64::MAX.unsigned_abs();
 const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// The text that the API shows, or none if it is no quantity.
-pub fn canonical(text: &str) -> Option<String> {
+/// Returns the canonical text, or `None` if the text is not a quantity.
+pub fn canonicalize(text: &str) -> Option<String> {
     if text.is_empty() || text.len() > MAX_LENGTH {
         return None;
     }
-    let written = Written::parse(text)?;
-    let suffix = Suffix::parse(written.suffix)?;
-    if !written.has_digits && !written.is_small(suffix) {
+    let parsed = ParsedText::parse(text)?;
+    let suffix = Suffix::parse(parsed.suffix)?;
+    if !parsed.has_digits && !parsed.fits_int64(suffix) {
         return None;
     }
-    if written.is_canonical(suffix) {
+    if parsed.is_canonical(suffix) {
         return Some(text.to_owned());
     }
-    Some(written.amount(suffix).shown(suffix))
+    Some(parsed.amount(suffix).format(suffix))
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Suffix {
-    /// A power of ten behind a letter.
-    Decimal(i32),
-    /// A power of ten in digits.
-    Exponent(i32),
-    /// A power of 1024.
-    Binary(usize),
+    /// A power of ten, as in `k` and `M`.
+    DecimalSi(i32),
+    /// A power of ten, as in `e3`.
+    DecimalExponent(i32),
+    /// A power of 1024, as in `Ki` and `Mi`.
+    BinarySi(usize),
 }
 
 impl Suffix {
@@ -41,22 +41,22 @@ impl Suffix {
         if let Some(index) = DECIMAL.iter().position(|letter| *letter == text) {
             return i32::try_from(index)
                 .ok()
-                .map(|index| Self::Decimal(3 * (index - 3)));
+                .map(|index| Self::DecimalSi(3 * (index - 3)));
         }
         if let Some(power) = BINARY.iter().position(|letters| *letters == text) {
-            return Some(Self::Binary(power));
+            return Some(Self::BinarySi(power));
         }
         let exponent: i64 = text.strip_prefix(['e', 'E'])?.parse().ok()?;
         #[expect(
             clippy::cast_possible_truncation,
-            reason = "Go takes the low 32 bits too"
+            reason = "Go truncates to 32 bits too"
         )]
-        Some(Self::Exponent(exponent as i32))
+        Some(Self::DecimalExponent(exponent as i32))
     }
 }
 
-/// The parts of the text.
-struct Written<'a> {
+/// A quantity split into sign, digits and suffix.
+struct ParsedText<'a> {
     negative: bool,
     has_digits: bool,
     /// The digits of the whole part, without leading zeros but at least one, and of the fraction.
@@ -65,7 +65,7 @@ struct Written<'a> {
     suffix: &'a str,
 }
 
-impl<'a> Written<'a> {
+impl<'a> ParsedText<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
         let (whole, rest) = split(unsigned.trim_start_matches('0'), |c| c.is_ascii_digit());
@@ -88,13 +88,14 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// Whether Kubernetes computes it in 64 bits. Only then it keeps text, and takes a lone suffix for zero.
-    fn is_small(&self, suffix: Suffix) -> bool {
+    /// Whether Kubernetes represents the value in 64 bits. Only then it keeps canonical text, and parses a lone suffix as
+    /// zero.
+    fn fits_int64(&self, suffix: Suffix) -> bool {
         match suffix {
-            Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => {
+            Suffix::DecimalSi(exponent) | Suffix::DecimalExponent(exponent) => {
                 self.digits.len() <= 18 && self.scale(exponent) >= -9
             }
-            Suffix::Binary(power) => {
+            Suffix::BinarySi(power) => {
                 let most_digits = [0, 11, 8, 5, 2].get(power).copied().unwrap_or_default();
                 self.fraction == 0 && self.digits.len() <= most_digits
             }
@@ -103,16 +104,16 @@ impl<'a> Written<'a> {
 
     fn is_canonical(&self, suffix: Suffix) -> bool {
         let canonical = match suffix {
-            Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => {
+            Suffix::DecimalSi(exponent) | Suffix::DecimalExponent(exponent) => {
                 let zeros = self.digits.starts_with('0') || self.digits.ends_with("000");
                 self.scale(exponent) % 3 == 0 && !zeros
             }
-            Suffix::Binary(_) => self
+            Suffix::BinarySi(_) => self
                 .digits
                 .parse()
                 .is_ok_and(|value: u64| !value.is_multiple_of(8)),
         };
-        canonical && self.is_small(suffix)
+        canonical && self.fits_int64(suffix)
     }
 
     /// The power of ten of the last digit.
@@ -127,13 +128,13 @@ impl<'a> Written<'a> {
             exponent: -(self.fraction.cast_signed() as i64),
         };
         match suffix {
-            Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => {
+            Suffix::DecimalSi(exponent) | Suffix::DecimalExponent(exponent) => {
                 amount.exponent += i64::from(exponent);
             }
-            Suffix::Binary(power) => (0..power).for_each(|_| amount.multiply_by_1024()),
+            Suffix::BinarySi(power) => (0..power).for_each(|_| amount.multiply_by_1024()),
         }
         amount.round_up_to_billionths();
-        if matches!(suffix, Suffix::Binary(_)) {
+        if matches!(suffix, Suffix::BinarySi(_)) {
             amount.cap();
         }
         amount.normalize();
@@ -141,7 +142,7 @@ impl<'a> Written<'a> {
     }
 }
 
-/// A number in decimal digits, the first being the highest, times a power of ten.
+/// Decimal digits, most significant first, times a power of ten.
 struct Amount {
     negative: bool,
     digits: Vec<u8>,
@@ -186,7 +187,7 @@ impl Amount {
         self.digits.insert(0, 1);
     }
 
-    /// Amounts with a binary suffix stay within 64 bits.
+    /// Values with a binary suffix are capped at the largest `int64`.
     fn cap(&mut self) {
         self.normalize();
         let fits = match self.whole() {
@@ -213,7 +214,7 @@ impl Amount {
         self.digits.drain(..zeros);
     }
 
-    /// The whole part, if it has 64 bits.
+    /// The integer part, if it fits 64 bits.
     fn whole(&self) -> Option<u64> {
         let length = self.digits.len().cast_signed() as i64 + self.exponent;
         if length > 20 {
@@ -226,16 +227,16 @@ impl Amount {
         })
     }
 
-    fn shown(&self, suffix: Suffix) -> String {
+    fn format(&self, suffix: Suffix) -> String {
         if self.digits.is_empty() {
             return "0".to_owned();
         }
         let sign = if self.negative { "-" } else { "" };
         let (number, suffix) = match (suffix, self.whole()) {
-            (Suffix::Binary(_), Some(whole)) if whole >= 1024 && self.exponent >= 0 => {
+            (Suffix::BinarySi(_), Some(whole)) if whole >= 1024 && self.exponent >= 0 => {
                 binary(whole)
             }
-            (Suffix::Exponent(_), _) => self.decimal(|exponent| match exponent {
+            (Suffix::DecimalExponent(_), _) => self.decimal(|exponent| match exponent {
                 0 => String::new(),
                 exponent => format!("e{exponent}"),
             }),
@@ -251,7 +252,7 @@ impl Amount {
         format!("{sign}{number}{suffix}")
     }
 
-    /// Digits and the suffix for a power of a thousand.
+    /// The digits, and the suffix for a power of 1000.
     fn decimal(&self, suffix: impl FnOnce(i64) -> String) -> (String, String) {
         let digits = self.digits.iter().map(|digit| char::from(b'0' + digit));
         let beyond = self.exponent.rem_euclid(3);
@@ -276,6 +277,6 @@ fn last_digit(number: u32) -> u8 {
     (number % 10) as u8
 }
 
-fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
-    text.split_at(text.find(|c| !belongs(c)).unwrap_or(text.len()))
+fn split(text: &str, accept: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(|c| !accept(c)).unwrap_or(text.len()))
 }

@@ -1,54 +1,53 @@
-//! The set of fields that an object mentions: its leaves, list items and empty maps.
+//! The set of fields that an object specifies: its leaves, list items and empty maps.
 
 use serde_json::Value;
 
-use super::form::{self, Form};
+use super::atom::{self, Atom};
 use super::path::PathElement;
 use super::set::{Node, Set};
 use crate::schema::SchemaRef;
 
-/// All fields that the object mentions.
-pub(super) fn field_set(schema: SchemaRef<'_>, value: &Value) -> Set {
-    collect(schema, value).below
+pub(super) fn to_field_set(schema: SchemaRef<'_>, value: &Value) -> Set {
+    collect(schema, value).children
 }
 
-/// What a value contributes to the set of the object around it.
-struct Part {
-    /// The value itself is mentioned.
+/// The contribution of a value to the set of its parent.
+struct FieldNode {
+    /// Whether the field itself is a member.
     is_member: bool,
-    below: Set,
+    children: Set,
 }
 
-fn collect(schema: SchemaRef<'_>, value: &Value) -> Part {
-    let leaf = || Part {
+fn collect(schema: SchemaRef<'_>, value: &Value) -> FieldNode {
+    let leaf = || FieldNode {
         is_member: true,
-        below: Set::new(),
+        children: Set::new(),
     };
-    let below = match form::form(schema, Some(value)) {
-        Form::Scalar => return leaf(),
-        Form::List if form::is_atomic_list(schema) => return leaf(),
-        Form::Map | Form::Open if schema.atomic_map => return leaf(),
-        Form::List => collect_items(schema, value),
-        Form::Map | Form::Open => collect_fields(schema, value),
+    let children = match atom::deduce_atom(schema, Some(value)) {
+        Atom::Scalar => return leaf(),
+        Atom::List if atom::is_atomic_list(schema) => return leaf(),
+        Atom::Map | Atom::Undetermined if schema.atomic_map => return leaf(),
+        Atom::List => collect_items(schema, value),
+        Atom::Map | Atom::Undetermined => collect_fields(schema, value),
     };
-    Part {
+    FieldNode {
         is_member: false,
-        below,
+        children,
     }
 }
 
-/// Items that occur twice are owned as a whole, once.
+/// Duplicate items are owned as a whole.
 fn collect_items(schema: SchemaRef<'_>, value: &Value) -> Set {
     let items = value.as_array().map_or(&[][..], Vec::as_slice);
     let mut items: Vec<(PathElement, &Value)> = items
         .iter()
-        .filter_map(|item| Some((form::element(schema, item).ok()?, item)))
+        .filter_map(|item| Some((atom::item_path_element(schema, item).ok()?, item)))
         .collect();
     items.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut set = Set::new();
     for group in items.chunk_by(|(a, _), (b, _)| a == b) {
         let children = match group {
-            [(_, item)] => collect(form::item(schema), item).below,
+            [(_, item)] => collect(atom::item(schema), item).children,
             _ => Set::new(),
         };
         if let Some((element, _)) = group.first() {
@@ -70,17 +69,17 @@ fn collect_fields(schema: SchemaRef<'_>, value: &Value) -> Set {
     fields.sort_by_key(|(name, _)| *name);
     let mut set = Set::new();
     for (name, value) in fields {
-        let part = form::field(schema, name).map(|schema| collect(schema, value));
+        let node = atom::field(schema, name).map(|schema| collect(schema, value));
         let is_empty = match value {
             Value::Null => true,
             Value::Object(fields) => fields.is_empty(),
             _ => false,
         };
-        let is_member = part.as_ref().is_some_and(|part| part.is_member);
+        let is_member = node.as_ref().is_some_and(|node| node.is_member);
         set.push(Node {
             element: PathElement::field(name),
-            member: is_member || is_empty || !form::is_declared(schema, name),
-            children: part.map_or_else(Set::new, |part| part.below),
+            member: is_member || is_empty || !atom::is_declared(schema, name),
+            children: node.map_or_else(Set::new, |node| node.children),
         });
     }
     set

@@ -1,34 +1,37 @@
-//! Merges an applied configuration into an object. Nothing is removed here.
+//! Merges an applied configuration into a live object, without removing anything.
 
 use serde_json::{Map, Value};
 
-use super::form::{self, Form};
+use super::atom::{self, Atom};
 use super::path::PathElement;
 use crate::schema::SchemaRef;
 
-/// The live object with the configuration on top. List items keep the live order where the configuration does not
-/// say otherwise.
-pub(super) fn combine(schema: SchemaRef<'_>, live: &Value, config: &Value) -> Value {
-    merge(schema, Some(live), Some(config)).unwrap_or(Value::Null)
+/// Merges the configuration into the live object. List items keep the live order, unless the configuration has another.
+pub(super) fn merge(schema: SchemaRef<'_>, live: &Value, config: &Value) -> Value {
+    merge_value(schema, Some(live), Some(config)).unwrap_or(Value::Null)
 }
 
-fn merge(schema: SchemaRef<'_>, live: Option<&Value>, config: Option<&Value>) -> Option<Value> {
-    let whole = || config.or(live).cloned();
-    match form::form(schema, config.or(live)) {
-        Form::Scalar => whole(),
-        Form::List => {
+fn merge_value(
+    schema: SchemaRef<'_>,
+    live: Option<&Value>,
+    config: Option<&Value>,
+) -> Option<Value> {
+    let replaced = || config.or(live).cloned();
+    match atom::deduce_atom(schema, config.or(live)) {
+        Atom::Scalar => replaced(),
+        Atom::List => {
             let (live, config) = (items(live), items(config));
-            if form::is_atomic_list(schema) || (live.is_empty() && config.is_empty()) {
-                return whole();
+            if atom::is_atomic_list(schema) || (live.is_empty() && config.is_empty()) {
+                return replaced();
             }
             let merged = merge_items(schema, live, config);
             (!merged.is_empty()).then_some(Value::Array(merged))
         }
-        Form::Map | Form::Open => {
+        Atom::Map | Atom::Undetermined => {
             let (live, config) = (fields(live), fields(config));
             let is_empty = live.is_none_or(Map::is_empty) && config.is_none_or(Map::is_empty);
             if schema.atomic_map || is_empty {
-                return whole();
+                return replaced();
             }
             let merged = merge_fields(schema, live, config);
             (!merged.is_empty()).then_some(Value::Object(merged))
@@ -44,8 +47,8 @@ fn merge_fields(
     let mut merged = Map::new();
     for (name, live) in live.into_iter().flatten() {
         let config = config.and_then(|config| config.get(name));
-        let value = match form::field(schema, name) {
-            Some(schema) => merge(schema, Some(live), config),
+        let value = match atom::field(schema, name) {
+            Some(schema) => merge_value(schema, Some(live), config),
             None => Some(live.clone()),
         };
         merged.extend(value.map(|value| (name.clone(), value)));
@@ -54,16 +57,17 @@ fn merge_fields(
         if live.is_some_and(|live| live.contains_key(name)) {
             continue;
         }
-        let value = form::field(schema, name).and_then(|schema| merge(schema, None, Some(config)));
+        let value =
+            atom::field(schema, name).and_then(|schema| merge_value(schema, None, Some(config)));
         merged.extend(value.map(|value| (name.clone(), value)));
     }
     merged
 }
 
-/// A list with what identifies its items.
+/// The items of a list with their path elements.
 struct Indexed<'v> {
     items: Vec<(PathElement, &'v Value)>,
-    /// Places in `items`, sorted by element.
+    /// Indices into `items`, sorted by path element.
     order: Vec<usize>,
 }
 
@@ -71,38 +75,38 @@ impl<'v> Indexed<'v> {
     fn new(schema: SchemaRef<'_>, items: &'v [Value]) -> Self {
         let items: Vec<_> = items
             .iter()
-            .filter_map(|item| Some((form::element(schema, item).ok()?, item)))
+            .filter_map(|item| Some((atom::item_path_element(schema, item).ok()?, item)))
             .collect();
         let mut order: Vec<usize> = (0..items.len()).collect();
         order.sort_by(|a, b| items[*a].0.cmp(&items[*b].0));
         Self { items, order }
     }
 
-    fn element(&self, place: usize) -> &PathElement {
-        &self.items[place].0
+    fn element(&self, index: usize) -> &PathElement {
+        &self.items[index].0
     }
 
     fn has(&self, element: &PathElement) -> bool {
-        self.place(element).is_some()
+        self.position(element).is_some()
     }
 
-    /// Where the first item with this key is.
-    fn place(&self, element: &PathElement) -> Option<usize> {
+    /// The index of the first item with this key.
+    fn position(&self, element: &PathElement) -> Option<usize> {
         let first = self
             .order
-            .partition_point(|place| self.element(*place) < element);
-        let place = *self.order.get(first)?;
-        (self.element(place) == element).then_some(place)
+            .partition_point(|index| self.element(*index) < element);
+        let index = *self.order.get(first)?;
+        (self.element(index) == element).then_some(index)
     }
 
-    /// The item with this key; null if there are several, since none of them can be merged.
+    /// The item with this key; null if there are several, since duplicates cannot be merged.
     fn find(&self, element: &PathElement) -> Option<&'v Value> {
         let first = self
             .order
-            .partition_point(|place| self.element(*place) < element);
+            .partition_point(|index| self.element(*index) < element);
         let mut same = self.order[first..]
             .iter()
-            .map(|place| &self.items[*place])
+            .map(|index| &self.items[*index])
             .take_while(|(other, _)| other == element);
         let (_, item) = same.next()?;
         Some(if same.next().is_some() {
@@ -113,13 +117,13 @@ impl<'v> Indexed<'v> {
     }
 }
 
-/// Walks both lists. Items on both sides come in the order of the configuration, others stay next to their
+/// Merges two lists in one pass. Shared items take the order of the configuration, other items stay next to their
 /// neighbors.
 fn merge_items(schema: SchemaRef<'_>, live: &[Value], config: &[Value]) -> Vec<Value> {
     let (live, config) = (Indexed::new(schema, live), Indexed::new(schema, config));
-    let item = form::item(schema);
+    let item = atom::item(schema);
     let mut merged = Vec::with_capacity(live.items.len().max(config.items.len()));
-    let mut done = vec![false; config.items.len()];
+    let mut is_merged = vec![false; config.items.len()];
     let shared: Vec<&PathElement> = config
         .items
         .iter()
@@ -133,8 +137,8 @@ fn merge_items(schema: SchemaRef<'_>, live: &[Value], config: &[Value]) -> Vec<V
         if l < live.items.len() && c < config.items.len() {
             let element = live.element(l);
             if element == config.element(c) {
-                done[c] = true;
-                merged.extend(merge(item, live.find(element), config.find(element)));
+                is_merged[c] = true;
+                merged.extend(merge_value(item, live.find(element), config.find(element)));
                 (l, c) = (l + 1, c + 1);
                 next_shared = shared.next();
                 continue;
@@ -147,18 +151,21 @@ fn merge_items(schema: SchemaRef<'_>, live: &[Value], config: &[Value]) -> Vec<V
         if l < live.items.len() {
             let (element, value) = &live.items[l];
             if !config.has(element) {
-                merged.extend(merge(item, Some(value), None));
+                merged.extend(merge_value(item, Some(value), None));
                 l += 1;
                 continue;
             }
-            if config.place(element).is_some_and(|place| done[place]) {
+            if config
+                .position(element)
+                .is_some_and(|index| is_merged[index])
+            {
                 l += 1;
             }
         }
         if c < config.items.len() {
             let element = config.element(c);
-            done[c] = true;
-            merged.extend(merge(item, live.find(element), config.find(element)));
+            is_merged[c] = true;
+            merged.extend(merge_value(item, live.find(element), config.find(element)));
             c += 1;
             if next_shared == Some(element) {
                 next_shared = shared.next();

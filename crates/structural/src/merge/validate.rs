@@ -1,52 +1,69 @@
-//! Checks that an object fits its schema well enough to be merged: declared fields, types, unique list items.
+//! Validates that an object conforms to its schema, as creating a typed value does: declared fields, types, unique list
+//! items.
+
+use std::fmt;
 
 use serde_json::Value;
 
-use super::form::{self, Form};
+use super::atom::{self, Atom};
 use super::path::PathElement;
+use crate::schema::value::go_type;
 use crate::schema::{SchemaRef, Type, go_quote, go_value};
 
-/// Whether two items of a list may be the same.
+/// Whether lists may have several items with the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Duplicates {
     Allowed,
-    Refused,
+    Rejected,
 }
 
-/// All that is wrong with an object, in the words of a real server.
-pub(super) fn check(
-    schema: SchemaRef<'_>,
-    value: &Value,
-    duplicates: Duplicates,
-) -> Result<(), String> {
-    let mut checker = Checker {
-        duplicates,
-        path: String::new(),
-        problems: Vec::new(),
-    };
-    checker.value(schema, value);
-    match checker.problems.as_slice() {
-        [] => Ok(()),
-        [only] => Err(only.clone()),
-        several => {
-            let lines = several.iter().map(|problem| format!("\n  {problem}"));
-            Err(format!("errors:{}", lines.collect::<String>()))
+/// The errors of an object, with the messages of structured-merge-diff.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) struct ValidationErrors(Vec<String>);
+
+impl fmt::Display for ValidationErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [only] => f.write_str(only),
+            several => {
+                f.write_str("errors:")?;
+                several
+                    .iter()
+                    .try_for_each(|error| write!(f, "\n  {error}"))
+            }
         }
     }
 }
 
-struct Checker {
+pub(super) fn validate(
+    schema: SchemaRef<'_>,
+    value: &Value,
     duplicates: Duplicates,
-    path: String,
-    problems: Vec<String>,
+) -> Result<(), ValidationErrors> {
+    let mut validator = Validator {
+        duplicates,
+        path: String::new(),
+        errors: Vec::new(),
+    };
+    validator.value(schema, value);
+    if validator.errors.is_empty() {
+        return Ok(());
+    }
+    Err(ValidationErrors(validator.errors))
 }
 
-impl Checker {
-    fn problem(&mut self, text: &str) {
-        self.problems.push(if self.path.is_empty() {
-            text.to_owned()
+struct Validator {
+    duplicates: Duplicates,
+    path: String,
+    errors: Vec<String>,
+}
+
+impl Validator {
+    fn error(&mut self, message: &str) {
+        self.errors.push(if self.path.is_empty() {
+            message.to_owned()
         } else {
-            format!("{}: {text}", self.path)
+            format!("{}: {message}", self.path)
         });
     }
 
@@ -58,29 +75,29 @@ impl Checker {
     }
 
     fn value(&mut self, schema: SchemaRef<'_>, value: &Value) {
-        match (form::form(schema, Some(value)), value) {
+        match (atom::deduce_atom(schema, Some(value)), value) {
             (_, Value::Null) => {}
-            (Form::Scalar, _) => self.scalar(schema, value),
-            (Form::List, Value::Array(items)) => self.list(schema, items),
-            (Form::List, _) => self.problem(&format!("expected list, got {}", plain(value))),
-            (Form::Map | Form::Open, Value::Object(fields)) => {
+            (Atom::Scalar, _) => self.scalar(schema, value),
+            (Atom::List, Value::Array(items)) => self.list(schema, items),
+            (Atom::List, _) => self.error(&format!("expected list, got {}", plain(value))),
+            (Atom::Map | Atom::Undetermined, Value::Object(fields)) => {
                 for (name, value) in fields {
                     let element = PathElement::field(name);
-                    self.at(&element, |checker| match form::field(schema, name) {
-                        Some(schema) => checker.value(schema, value),
-                        None => checker.problem("field not declared in schema"),
+                    self.at(&element, |validator| match atom::field(schema, name) {
+                        Some(schema) => validator.value(schema, value),
+                        None => validator.error("field not declared in schema"),
                     });
                 }
             }
-            (Form::Map | Form::Open, _) => {
-                self.problem(&format!("expected map, got {}", plain(value)));
+            (Atom::Map | Atom::Undetermined, _) => {
+                self.error(&format!("expected map, got {}", plain(value)));
             }
         }
     }
 
     fn scalar(&mut self, schema: SchemaRef<'_>, value: &Value) {
         let is_plain_text = schema.format.is_empty() || schema.format == "byte";
-        let problem = match (schema.type_, value) {
+        let message = match (schema.type_, value) {
             (Type::Integer | Type::Number, Value::Number(_))
             | (Type::Boolean, Value::Bool(_))
             | (Type::String, Value::String(_)) => return,
@@ -96,23 +113,23 @@ impl Checker {
             }
             _ => return,
         };
-        self.problem(&problem);
+        self.error(&message);
     }
 
     fn list(&mut self, schema: SchemaRef<'_>, items: &[Value]) {
-        let is_atomic = form::is_atomic_list(schema);
+        let is_atomic = atom::is_atomic_list(schema);
         let mut elements = Vec::with_capacity(items.len());
-        let mut problem = None;
+        let mut key_error = None;
         for (i, item) in items.iter().enumerate() {
             let element = if is_atomic {
                 Ok(PathElement::Index(i64::try_from(i).unwrap_or(i64::MAX)))
             } else {
-                form::element(schema, item)
+                atom::item_path_element(schema, item)
             };
             match element {
                 Ok(element) => elements.push(element),
-                Err(text) => {
-                    problem = Some(format!("element {i}: {text}"));
+                Err(error) => {
+                    key_error = Some(format!("element {i}: {error}"));
                     break;
                 }
             }
@@ -124,17 +141,19 @@ impl Checker {
         };
         for (i, (element, item)) in elements.iter().zip(items).enumerate() {
             if repeated.binary_search(&i).is_ok() {
-                self.problem(&format!("duplicate entries for key {element}"));
+                self.error(&format!("duplicate entries for key {element}"));
             }
-            self.at(element, |checker| checker.value(form::item(schema), item));
+            self.at(element, |validator| {
+                validator.value(atom::item(schema), item)
+            });
         }
-        if let Some(problem) = problem {
-            self.problem(&problem);
+        if let Some(message) = key_error {
+            self.error(&message);
         }
     }
 }
 
-/// The places of elements that occurred before, sorted.
+/// The sorted indices of elements that occurred before.
 fn repeated(elements: &[PathElement]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..elements.len()).collect();
     order.sort_by(|a, b| elements[*a].cmp(&elements[*b]));
@@ -147,17 +166,17 @@ fn repeated(elements: &[PathElement]) -> Vec<usize> {
     repeated
 }
 
-/// A value as the server's merge library prints it in most messages.
+/// A value as structured-merge-diff formats it in most messages.
 fn plain(value: &Value) -> String {
     format!("&{{{}}}", go_value(value))
 }
 
-/// A value as the server's merge library prints it where a string was expected.
+/// A value as structured-merge-diff formats it where a string is expected.
 fn detailed(value: &Value) -> String {
     format!("&value.valueUnstructured{{Value:{}}}", go_syntax(value))
 }
 
-/// A value in Go's syntax, as `%#v` prints it.
+/// A value as `%#v` formats it.
 fn go_syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
@@ -176,17 +195,5 @@ fn go_syntax(value: &Value) -> String {
                 fields.collect::<Vec<_>>().join(", ")
             )
         }
-    }
-}
-
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }
