@@ -82,6 +82,7 @@ fn dev_builds_share_all_libraries() {
     let tasks = build::cargo_args(Profile::Dev);
     for build in [
         &["test"][..],
+        &["test", "--workspace", "--exclude", "outrigger-e2e"],
         &["build", "--bin", "outrigger-xtask"],
         &["build", "--bin", "outrigger"],
         checks::E2E,
