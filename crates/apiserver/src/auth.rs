@@ -95,7 +95,7 @@ impl Auth {
         if decision.allowed {
             return Ok(());
         }
-        Err(Status::not_allowed(
+        Err(Status::denied(
             &attributes.for_message(&user.name),
             &decision.reason,
         ))

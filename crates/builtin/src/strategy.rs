@@ -6,8 +6,8 @@
 
 use std::fmt::Debug;
 
-use outrigger_apimachinery::status::Status;
-use outrigger_structural::schema::FieldError;
+use outrigger_apimachinery::status::{Status, field};
+
 use serde_json::Value;
 
 use crate::prepare::service::Allocator;
@@ -35,7 +35,7 @@ pub trait Strategy: Debug + Send + Sync {
     fn prepare_for_update(&self, _object: &mut Value) {}
 
     /// Validates the schemas in an object; other fields are up to [`validation`](crate::validation).
-    fn validate_schemas(&self, _object: &Value) -> Vec<FieldError> {
+    fn validate_schemas(&self, _object: &Value) -> Vec<field::Error> {
         Vec::new()
     }
 

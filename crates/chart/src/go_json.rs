@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::plain::Plain;
+use crate::yaml_value::YamlValue;
 
 /// A string in quotes, with the characters escaped that could close a script.
 pub(crate) fn string(text: &str) -> String {
@@ -27,19 +27,19 @@ pub(crate) fn string(text: &str) -> String {
     out
 }
 
-pub(crate) fn plain(node: &Plain) -> String {
+pub(crate) fn plain(node: &YamlValue) -> String {
     match node {
-        Plain::Null => "null".to_owned(),
-        Plain::Bool(value) => value.to_string(),
-        Plain::Int(n) => n.to_string(),
-        Plain::Uint(n) => n.to_string(),
-        Plain::Float(x) => outrigger_goyaml::format_json(*x).unwrap_or_default(),
-        Plain::Str(text) => string(text),
-        Plain::List(items) => {
+        YamlValue::Null => "null".to_owned(),
+        YamlValue::Bool(value) => value.to_string(),
+        YamlValue::Int(n) => n.to_string(),
+        YamlValue::Uint(n) => n.to_string(),
+        YamlValue::Float(x) => outrigger_goyaml::format_json(*x).unwrap_or_default(),
+        YamlValue::Str(text) => string(text),
+        YamlValue::List(items) => {
             let items: Vec<String> = items.iter().map(plain).collect();
             format!("[{}]", items.join(","))
         }
-        Plain::Map(entries) => {
+        YamlValue::Map(entries) => {
             let entries: Vec<String> = entries
                 .iter()
                 .map(|(key, value)| format!("{}:{}", string(key), plain(value)))

@@ -200,7 +200,7 @@ impl Check<'_> {
                 name,
             },
         };
-        Status::not_allowed(&attributes.for_message(&self.user.name), reason)
+        Status::denied(&attributes.for_message(&self.user.name), reason)
     }
 
     /// Legacy impersonation has users and groups in the core group.

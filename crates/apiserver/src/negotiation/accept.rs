@@ -39,7 +39,7 @@ impl NotAcceptable {
         }
         let offered = offered.join(", ");
         let message = format!("406: Not Acceptable\n\nAvailable representations: {offered}");
-        Status::new(Reason::NotAcceptable, message).with(Details::default())
+        Status::new(Reason::NotAcceptable, message).with_details(Details::default())
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn patch_type(headers: &HeaderMap, is_custom: bool) -> Result<PatchTy
         ])),
         _ => {
             let message = "415: Unsupported Media Type";
-            Err(Status::new(Reason::UnsupportedMediaType, message).with(Details::default()))
+            Err(Status::new(Reason::UnsupportedMediaType, message).with_details(Details::default()))
         }
     }
 }

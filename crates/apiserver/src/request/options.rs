@@ -184,7 +184,7 @@ impl DeleteOptions {
 pub(crate) fn parse_revision(text: &str) -> Result<u64, Status> {
     text.parse().map_err(|_| {
         let quoted = quote(text);
-        Status::unexplained(format!(
+        Status::unknown(format!(
             "resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
         ))
     })

@@ -83,7 +83,7 @@ fn build(kinds: &Kinds, kind: &Kind, subresource: &str) -> ResourceSchema {
         let schema = builtin::schema(&api_version, &kind.kind);
         schemas.insert(
             api_version.clone(),
-            schema.cloned().unwrap_or_else(Schema::unknown),
+            schema.cloned().unwrap_or_else(Schema::untyped),
         );
         reset_fields::of_built_in(&kind.kind, subresource)
     };
@@ -94,7 +94,7 @@ fn build(kinds: &Kinds, kind: &Kind, subresource: &str) -> ResourceSchema {
         schemas,
     };
     ResourceSchema {
-        schema: schema.unwrap_or_else(Schema::unknown),
+        schema: schema.unwrap_or_else(Schema::untyped),
         manager: FieldManager::new(Arc::new(merged), subresource, reset),
     }
 }
@@ -102,5 +102,5 @@ fn build(kinds: &Kinds, kind: &Kind, subresource: &str) -> ResourceSchema {
 fn custom_schema(kind: &Kind) -> Schema {
     let schema = kind.custom.as_ref().map(|custom| &custom.schema);
     let schema = schema.and_then(|schema| Schema::structural(schema).ok());
-    schema.unwrap_or_else(Schema::unknown)
+    schema.unwrap_or_else(Schema::untyped)
 }

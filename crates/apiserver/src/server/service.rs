@@ -177,7 +177,7 @@ where
     if matches!(*method, Method::GET | Method::HEAD) {
         return Ok(Bytes::new());
     }
-    let too_large = || Status::too_large_body(&format!("limit is {MAX_BODY}"));
+    let too_large = || Status::request_entity_too_large(&format!("limit is {MAX_BODY}"));
     let length = headers
         .get(CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok());

@@ -5,7 +5,7 @@ use outrigger_apimachinery::{GroupKind, GroupVersion};
 use outrigger_builtin::defaults;
 use outrigger_builtin::protobuf;
 use outrigger_goyaml::Step;
-use outrigger_structural::schema::{self, Schema, builtin, strict};
+use outrigger_structural::schema::{self, DecodeError, Schema, builtin, strict};
 use serde_json::{Map, Value, json};
 
 use super::request_context::RequestContext;
@@ -83,7 +83,7 @@ pub(super) fn delete_options(ctx: &RequestContext<'_>) -> Result<Value, Status> 
 }
 
 /// The decoder's error for invalid JSON.
-fn json_error(why: &str) -> String {
+fn json_error(why: &DecodeError) -> String {
     format!("couldn't get version/kind; json parse error: {why}")
 }
 
@@ -198,7 +198,7 @@ fn wrong_type(ctx: &RequestContext<'_>, found: (&str, &str), expected: (&str, &s
     ))
 }
 
-fn json_value(bytes: &[u8]) -> Result<Value, String> {
+fn json_value(bytes: &[u8]) -> Result<Value, DecodeError> {
     strict::parse(bytes).map(|(value, _)| value)
 }
 
@@ -325,11 +325,11 @@ pub(super) fn complete(
 
 /// Why an object cannot be decoded as its kind, in the words of the real server.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum DecodeError {
+pub(super) enum ConvertError {
     #[error(transparent)]
     BuiltIn(#[from] defaults::Error),
-    #[error("{0}")]
-    Custom(String),
+    #[error(transparent)]
+    Custom(#[from] DecodeError),
 }
 
 /// Like [`complete`], but leaves it to the caller to make a response of the error.
@@ -337,7 +337,7 @@ pub(super) fn convert(
     ctx: &RequestContext<'_>,
     object: &mut Value,
     schema: &Schema,
-) -> Result<Vec<String>, DecodeError> {
+) -> Result<Vec<String>, ConvertError> {
     let is_reset = |entries: &&Vec<Value>| {
         entries
             .iter()
@@ -348,7 +348,7 @@ pub(super) fn convert(
         .and_then(|metadata| metadata.get("managedFields"));
     let reset = managed.and_then(Value::as_array).filter(is_reset).cloned();
     let unknown = if ctx.kind.custom.is_some() {
-        let unknown = schema::coerce(object, schema.root()).map_err(DecodeError::Custom)?;
+        let unknown = schema::coerce(object, schema.root())?;
         schema::apply_defaults(object, schema.root());
         unknown
     } else {
@@ -411,5 +411,5 @@ fn report_strict_errors(
 /// The schema of a built-in kind.
 pub(super) fn schema_of(api_version: &str, kind: &str) -> Schema {
     let schema = builtin::schema(api_version, kind);
-    schema.cloned().unwrap_or_else(Schema::unknown)
+    schema.cloned().unwrap_or_else(Schema::untyped)
 }

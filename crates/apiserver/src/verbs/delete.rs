@@ -118,11 +118,16 @@ fn check_preconditions(kind: &Kind, old: &Object, options: &DeleteOptions) -> Re
     let name = old.key().name();
     let uid = old.metadata().uid();
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
-        return Err(Status::uid_differs(kind.group_kind(), name, wanted, uid));
+        return Err(Status::uid_precondition_failed(
+            kind.group_kind(),
+            name,
+            wanted,
+            uid,
+        ));
     }
     let version = old.revision().to_string();
     match options.resource_version.as_deref() {
-        Some(wanted) if wanted != version => Err(Status::version_differs(
+        Some(wanted) if wanted != version => Err(Status::resource_version_precondition_failed(
             kind.group_kind(),
             name,
             wanted,

@@ -14,7 +14,7 @@ pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
         let wanted = parse_revision(wanted)?;
         let current = ctx.state.store.revision();
         if wanted > current {
-            return Err(Status::too_large(wanted, current));
+            return Err(Status::too_large_resource_version(wanted, current));
         }
     }
     let object = ctx.state.store.get(&ctx.key()?);

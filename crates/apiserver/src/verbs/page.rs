@@ -133,7 +133,10 @@ fn snapshot(
         return Ok((current, None));
     };
     if revision > current.revision() {
-        return Err(Status::too_large(revision, current.revision()));
+        return Err(Status::too_large_resource_version(
+            revision,
+            current.revision(),
+        ));
     }
     let is_exact = match options.version_match {
         Some(wanted) => wanted == Match::Exact,
@@ -158,7 +161,7 @@ fn parse_token(ctx: &RequestContext<'_>, text: &str) -> Result<(Option<u64>, Key
     let bytes = URL_SAFE_NO_PAD
         .decode(text.trim_end_matches('='))
         .map_err(|error| refused(&error.to_string()))?;
-    strict::parse(&bytes).map_err(|why| refused(&why))?;
+    strict::parse(&bytes).map_err(|error| refused(&error.to_string()))?;
     let token: Token =
         serde_json::from_slice(&bytes).map_err(|error| refused(&error.to_string()))?;
     if token.v != TOKEN_VERSION {

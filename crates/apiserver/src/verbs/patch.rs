@@ -5,10 +5,10 @@ use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::{Cause, Status, field};
 use outrigger_builtin::defaults;
 use outrigger_structural::merge::ApplyError;
-use outrigger_structural::patch::{self, Patched, Reading};
+use outrigger_structural::patch::{self, Decoding, Patched};
 use serde_json::Value;
 
-use super::decode::DecodeError;
+use super::decode::ConvertError;
 use super::request_context::RequestContext;
 use super::write::{WriteFailure, WriteRequest, respond};
 use super::{decode, go_format, response};
@@ -156,7 +156,7 @@ pub(super) fn apply_failure(error: ApplyError) -> Status {
 
 /// An error whose message is sent as it is.
 fn plain_failure(message: String) -> Status {
-    Status::unexplained(message)
+    Status::unknown(message)
 }
 
 /// The patched object with its managed fields.
@@ -165,22 +165,22 @@ fn patched(
     patch_type: PatchType,
     old: &Value,
 ) -> Result<Value, Status> {
-    let reading = match request.options.validation {
-        FieldValidation::Ignore => Reading::Loose,
-        FieldValidation::Warn | FieldValidation::Strict => Reading::Strict,
+    let decoding = match request.options.validation {
+        FieldValidation::Ignore => Decoding::Lenient,
+        FieldValidation::Warn | FieldValidation::Strict => Decoding::Strict,
     };
     let body = request.ctx.body.clone();
     let root = request.schema.schema.root();
     let result = match patch_type {
-        PatchType::Json => patch::json_patch(old.clone(), &body, reading),
-        PatchType::Merge => patch::merge_patch(old.clone(), &body, reading),
+        PatchType::Json => patch::json_patch(old.clone(), &body, decoding),
+        PatchType::Merge => patch::merge_patch(old.clone(), &body, decoding),
         PatchType::Strategic | PatchType::Apply => {
-            patch::strategic_merge_patch(old.clone(), &body, root, reading)
+            patch::strategic_merge_patch(old.clone(), &body, root, decoding)
         }
     };
     let Patched {
         mut object,
-        complaints: mut strict_errors,
+        mut strict_errors,
     } = result.map_err(|error| patch_failure(&error))?;
     let shown = match patch_type {
         PatchType::Json | PatchType::Merge => {
@@ -194,7 +194,7 @@ fn patched(
     };
     let schema = request.schema.clone();
     let unknown = complete(request, &mut object, &schema.schema, patch_type, &shown)?;
-    if reading == Reading::Strict {
+    if decoding == Decoding::Strict {
         strict_errors.extend(unknown);
     }
     match request.options.validation {
@@ -235,8 +235,8 @@ fn complete(
 
 /// A strategic merge patch is decoded by `FromUnstructured`, which reports a type mismatch in other words than the
 /// JSON decoder.
-fn from_unstructured_error(error: &DecodeError) -> String {
-    let DecodeError::BuiltIn(defaults::Error::Mismatch { value, go_type, .. }) = error else {
+fn from_unstructured_error(error: &ConvertError) -> String {
+    let ConvertError::BuiltIn(defaults::Error::Mismatch { value, go_type, .. }) = error else {
         return error.to_string();
     };
     let found = match value.split(' ').next().unwrap_or_default() {
@@ -264,7 +264,7 @@ fn patch_failure(error: &patch::Error) -> Status {
     let message = error.to_string();
     match error {
         patch::Error::BadRequest(_) => Status::bad_request(message),
-        patch::Error::TooLarge(_) => Status::too_large_body(&message),
+        patch::Error::TooLarge(_) => Status::request_entity_too_large(&message),
         patch::Error::Unprocessable(_) => Status::unprocessable(message),
         patch::Error::Internal(_) => plain_failure(message),
     }
@@ -276,7 +276,7 @@ mod tests {
 
     #[track_caller]
     fn check(value: &str, go_type: &str, expected: &str) {
-        let error = DecodeError::BuiltIn(defaults::Error::Mismatch {
+        let error = ConvertError::BuiltIn(defaults::Error::Mismatch {
             value: value.to_owned(),
             field: "DeploymentSpec.spec.replicas of type string".to_owned(),
             go_type: go_type.to_owned(),
@@ -294,7 +294,7 @@ mod tests {
             "cannot restore map from int64",
         );
         check("array", "v1.PodSpec", "cannot restore struct from: slice");
-        let other = DecodeError::BuiltIn(defaults::Error::Invalid("unexpected EOF".to_owned()));
+        let other = ConvertError::BuiltIn(defaults::Error::Invalid("unexpected EOF".to_owned()));
         assert_eq!(from_unstructured_error(&other), "unexpected EOF");
     }
 }

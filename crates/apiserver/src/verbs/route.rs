@@ -97,7 +97,7 @@ fn check_verb(kind: &Kind, verb: &str, info: &RequestInfo<'_>) -> Result<(), Sta
 }
 
 fn terminating(kind: &Kind) -> Status {
-    let mut status = Status::verb_not_supported(kind.group_resource(), "create");
+    let mut status = Status::method_not_supported(kind.group_resource(), "create");
     "create not allowed while custom resource definition is terminating"
         .clone_into(&mut status.message);
     status

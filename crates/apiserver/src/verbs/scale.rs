@@ -6,8 +6,8 @@ use http::StatusCode;
 use outrigger_apimachinery::status::{Reason, Status};
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::selector::LabelSelector;
-use outrigger_structural::merge::{self, FieldManager, Path, ScalePaths};
-use outrigger_structural::patch::{self, Reading};
+use outrigger_structural::merge::{self, FieldManager, Path, ReplicasPathMappings};
+use outrigger_structural::patch::{self, Decoding};
 use serde_json::{Map, Value, json};
 
 use super::decode::{self, metadata_of};
@@ -114,9 +114,9 @@ fn updated_scale(
         schemas: [(VERSION.to_owned(), schema.clone())].into(),
     };
     let manager = FieldManager::new(Arc::new(kind), "scale", &[]);
-    let reading = match request.options.validation {
-        FieldValidation::Ignore => Reading::Loose,
-        FieldValidation::Warn | FieldValidation::Strict => Reading::Strict,
+    let decoding = match request.options.validation {
+        FieldValidation::Ignore => Decoding::Lenient,
+        FieldValidation::Warn | FieldValidation::Strict => Decoding::Strict,
     };
     let patched = match form {
         None => {
@@ -132,10 +132,10 @@ fn updated_scale(
             let merged = manager.apply(Some(scale), &applied, request.writer(), force);
             return merged.map_err(super::patch::apply_failure);
         }
-        Some(PatchType::Json) => patch::json_patch(scale.clone(), &ctx.body, reading),
-        Some(PatchType::Merge) => patch::merge_patch(scale.clone(), &ctx.body, reading),
+        Some(PatchType::Json) => patch::json_patch(scale.clone(), &ctx.body, decoding),
+        Some(PatchType::Merge) => patch::merge_patch(scale.clone(), &ctx.body, decoding),
         Some(PatchType::Strategic) => {
-            patch::strategic_merge_patch(scale.clone(), &ctx.body, schema.root(), reading)
+            patch::strategic_merge_patch(scale.clone(), &ctx.body, schema.root(), decoding)
         }
     };
     let patched = patched.map_err(|error| {
@@ -182,7 +182,7 @@ impl ScaleFields {
         }
     }
 
-    fn paths(&self, kind: &Kind) -> ScalePaths {
+    fn paths(&self, kind: &Kind) -> ReplicasPathMappings {
         let path = Path::of_fields(self.spec.iter().map(String::as_str));
         [(kind.api_version(), Some(path))].into()
     }
@@ -202,7 +202,7 @@ impl ScaleFields {
             }
         }
         let entries =
-            merge::scale_from_parent(parent, &self.paths(kind)).map_err(Status::internal)?;
+            merge::scale_to_subresource(parent, &self.paths(kind)).map_err(Status::internal)?;
         if entries
             .as_array()
             .is_some_and(|entries| !entries.is_empty())

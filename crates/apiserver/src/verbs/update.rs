@@ -28,7 +28,7 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
         None | Some("" | "0") => None,
         Some(text) => Some(text.parse().map_err(|_| {
             let quoted = outrigger_apimachinery::status::field::quote(text);
-            Status::unexplained(format!(
+            Status::unknown(format!(
                 "strconv.ParseUint: parsing {quoted}: invalid syntax"
             ))
         })?),
@@ -68,9 +68,10 @@ fn check_version(
         Some(requested) if requested != old.revision() => {
             Err(Status::modified(ctx.group_resource(), name))
         }
-        None if !ctx.kind.writes.unconditional_update => {
-            Err(Status::version_required(ctx.group_resource(), name))
-        }
+        None if !ctx.kind.writes.unconditional_update => Err(Status::resource_version_required(
+            ctx.group_resource(),
+            name,
+        )),
         _ => Ok(()),
     }
 }

@@ -110,7 +110,10 @@ impl Stream {
             let snapshot = state.store.snapshot();
             if let Some(requested) = requested.filter(|requested| *requested > snapshot.revision())
             {
-                return Err(Status::too_large(requested, snapshot.revision()));
+                return Err(Status::too_large_resource_version(
+                    requested,
+                    snapshot.revision(),
+                ));
             }
             revision = snapshot.revision();
             for object in snapshot.list(&scope) {
@@ -127,8 +130,9 @@ impl Stream {
             }),
             _ => state.store.watch(scope, revision),
         };
-        let watcher =
-            watcher.map_err(|expired| Status::too_old(expired.revision, expired.compacted));
+        let watcher = watcher.map_err(|expired| {
+            Status::too_old_resource_version(expired.revision, expired.compacted)
+        });
         let now = Instant::now();
         state.metrics.watch_began();
         Ok(Self {
@@ -239,7 +243,10 @@ impl Stream {
         match end {
             WatchEnd::Closed => self.is_done = true,
             WatchEnd::Overflow => {
-                let status = Status::too_old(self.revision, self.state.store.compacted_revision());
+                let status = Status::too_old_resource_version(
+                    self.revision,
+                    self.state.store.compacted_revision(),
+                );
                 self.fail(out, &status);
             }
         }

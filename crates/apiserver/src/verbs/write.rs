@@ -15,7 +15,7 @@ use outrigger_builtin::validation;
 use outrigger_store::{
     EncodedObject, Key, Object, Operation, Precondition, Resource, Transaction, WriteError,
 };
-use outrigger_structural::merge::{self, keep_times};
+use outrigger_structural::merge::{self, ignore_managed_fields_timestamps};
 use outrigger_structural::schema;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ use crate::request::{WriteOptions, manager_or_agent};
 use crate::server::{Lookup, ResourceSchema, State};
 
 pub(crate) use errors::store_failure;
-use errors::{encode_failure, invalid, write_failure};
+use errors::{encode_failure, write_failure};
 
 /// How often `generateName` tries another name.
 const NAME_ATTEMPTS: usize = 8;
@@ -154,7 +154,7 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
                 }
             }
         }
-        Err(Status::no_unique_name(
+        Err(Status::generate_name_conflict(
             self.ctx.group_resource(),
             name_of(&object),
         ))
@@ -216,7 +216,7 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         state.auth.check_escalation(user, &kind, &object, None)?;
         if self.has_resource_version {
             let why = "resourceVersion should not be set on objects to be created";
-            return Err(Status::unexplained(why).into());
+            return Err(Status::unknown(why).into());
         }
         let key = self.ctx.key_of(name_of(&object))?;
         if state.store.get(&key).is_some() {
@@ -276,7 +276,7 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
                 .check_escalation(user, &kind, &new, Some(old_value))?;
         }
         self.allocate(&mut new, Some(old_value))?;
-        keep_times(old_value, &mut new);
+        ignore_managed_fields_timestamps(old_value, &mut new);
         if self.options.dry_run {
             return Ok(Outcome::DryRun(new));
         }
@@ -321,23 +321,22 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
     fn validate(&self, new: &Value, old: Option<&Value>) -> Result<(), Status> {
         let kind = &self.ctx.kind;
         let is_status = self.subresource == "status";
-        let errors = match old {
+        let mut errors = match old {
             None => validation::create(kind, new),
             Some(old) if self.subresource.is_empty() => validation::update(kind, new, old),
             Some(old) => validation::update_status(kind, new, old),
         };
-        let mut details = Vec::new();
         if kind.custom.is_some() {
             let root = self.schema.schema.root();
-            details = if is_status {
-                schema::check_status(new, old, root)
+            errors.extend(if is_status {
+                schema::validate_custom_resource_status(new, old, root)
             } else {
-                schema::check_custom_resource(new, old, root)
-            };
+                schema::validate_custom_resource(new, old, root)
+            });
         } else if self.subresource.is_empty() {
-            details = kind.strategy.validate_schemas(new);
+            errors.extend(kind.strategy.validate_schemas(new));
         }
-        if errors.is_empty() && details.is_empty() {
+        if errors.is_empty() {
             return Ok(());
         }
         // Errors name the group of the stored version.
@@ -347,7 +346,7 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
             &kind.group
         };
         let named = GroupKind::new(group, &kind.kind);
-        Err(invalid(named, name_of(new), &errors, &details))
+        Err(Status::invalid(named, name_of(new), &errors))
     }
 
     /// Whether the write concerns the addresses and ports of the object.

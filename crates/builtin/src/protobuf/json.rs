@@ -126,7 +126,7 @@ impl Writer<'_> {
             Form::MicroTime => time::micros(integer(fields, 1), integer(fields, 2).unwrap_or(0))?,
             Form::Quantity => match bytes(fields, 1) {
                 Some(bytes) => {
-                    Value::String(quantity::canonical(&text(bytes)).ok_or(Fault::Quantity)?)
+                    Value::String(quantity::canonicalize(&text(bytes)).ok_or(Fault::Quantity)?)
                 }
                 None => Value::from("0"),
             },

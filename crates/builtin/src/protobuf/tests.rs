@@ -36,7 +36,7 @@ fn every_kind_reads_as_the_real_codec_reads_it() {
 fn quantities_are_shown_as_the_real_server_shows_them() {
     for (text, shown) in rows(include_str!("tests/quantities.txt")) {
         assert_eq!(
-            quantity::canonical(text).as_deref().unwrap_or("!"),
+            quantity::canonicalize(text).as_deref().unwrap_or("!"),
             shown,
             "{text:?}"
         );
@@ -257,10 +257,10 @@ proptest! {
 
     #[test]
     fn what_is_shown_of_a_quantity_is_shown_the_same_again(text in "[-+]?[0-9.]{0,30}[eEinumkKMGTP]{0,2}[-+]?[0-9]{0,12}") {
-        if let Some(shown) = quantity::canonical(&text) {
+        if let Some(shown) = quantity::canonicalize(&text) {
             // A binary amount may become a decimal one, on the real server too.
             let becomes_decimal = text.ends_with('i') && !shown.ends_with('i');
-            let again = quantity::canonical(&shown);
+            let again = quantity::canonicalize(&shown);
             prop_assert!(again.is_some());
             if !becomes_decimal {
                 prop_assert_eq!(again, Some(shown));

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use outrigger_apimachinery::status::field::{BadValue, Error as FieldError, Path};
-use outrigger_apimachinery::status::together;
+use outrigger_apimachinery::status::field::{self, BadValue, Path, to_aggregate};
 use outrigger_apimachinery::syntax;
 use serde_json::{Map, Value};
 
@@ -132,7 +131,7 @@ impl Requirement {
         for (index, value) in self.values.iter().enumerate() {
             let is_order = matches!(self.operator, Operator::GreaterThan | Operator::LessThan);
             if is_order && number(value).is_none() {
-                errors.push(FieldError::invalid(
+                errors.push(field::Error::invalid(
                     &values.index(index),
                     value.as_str(),
                     "for 'Gt', 'Lt' operators, the value must be an integer",
@@ -145,13 +144,13 @@ impl Requirement {
                 let place = values.index(index);
                 let place = place.key(&self.key);
                 let value = BadValue::from(value.as_str());
-                errors.push(FieldError::invalid(&place, value, problems.join("; ")));
+                errors.push(field::Error::invalid(&place, value, problems.join("; ")));
             }
         }
         if errors.is_empty() {
             return Ok(self);
         }
-        Err(together(&errors))
+        Err(to_aggregate(&errors))
     }
 }
 
@@ -159,9 +158,9 @@ fn number(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
-fn key_error(path: &Path<'_>, key: &str) -> Option<FieldError> {
+fn key_error(path: &Path<'_>, key: &str) -> Option<field::Error> {
     let problems = syntax::label_key(key);
-    (!problems.is_empty()).then(|| FieldError::invalid(path, key, problems.join("; ")))
+    (!problems.is_empty()).then(|| field::Error::invalid(path, key, problems.join("; ")))
 }
 
 /// A requirement as a client would write it.

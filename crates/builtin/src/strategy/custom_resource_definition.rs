@@ -1,6 +1,7 @@
 //! The strategy of `CustomResourceDefinitions`.
 
-use outrigger_structural::schema::{self, FieldError};
+use outrigger_apimachinery::status::field;
+use outrigger_structural::schema;
 use serde_json::{Value, json};
 
 use super::{Strategy, is_empty, remove_grace_period};
@@ -21,7 +22,7 @@ impl Strategy for CustomResourceDefinition {
         add_stored_version(object);
     }
 
-    fn validate_schemas(&self, object: &Value) -> Vec<FieldError> {
+    fn validate_schemas(&self, object: &Value) -> Vec<field::Error> {
         let versions = object["spec"]["versions"].as_array();
         let versions = versions.map_or(&[][..], Vec::as_slice);
         let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
@@ -42,7 +43,7 @@ impl Strategy for CustomResourceDefinition {
                 format!("spec.versions[{index}].schema.openAPIV3Schema")
             };
             let has_status = version["subresources"]["status"].is_object();
-            errors.extend(schema::check_definition(&schema, &path, has_status));
+            errors.extend(schema::validate_definition(&schema, &path, has_status));
             if is_same {
                 break;
             }

@@ -107,7 +107,7 @@ fn subjects(errors: &mut Vec<Error>, object: &Value, is_namespaced: bool) {
         match text(subject, "kind") {
             "ServiceAccount" => {
                 if !name.is_empty() {
-                    let problems = syntax::dns_subdomain(name);
+                    let problems = syntax::dns1123_subdomain(name);
                     each(errors, &place.child("name"), name, problems);
                 }
                 if !group.is_empty() {

@@ -57,7 +57,7 @@ fn name(errors: &mut Vec<Error>, path: &Path<'_>, name: &str) {
     if !required(errors, path, name) {
         return;
     }
-    let problems = syntax::dns_subdomain(name);
+    let problems = syntax::dns1123_subdomain(name);
     if !problems.is_empty() {
         errors.push(Error::invalid(path, name, problems.join(",")));
     } else if name.split('.').count() < 3 {
@@ -131,7 +131,7 @@ fn service_path(errors: &mut Vec<Error>, path: &Path<'_>, route: &str) {
             let detail = format!("segment[{index}] may not be empty");
             errors.push(Error::invalid(path, route, detail));
         } else {
-            each(errors, path, route, syntax::dns_subdomain(part));
+            each(errors, path, route, syntax::dns1123_subdomain(part));
         }
     }
 }

@@ -13,7 +13,7 @@ const MAX_SIZE: usize = 1024 * 1024;
 pub(super) fn config_map(object: &Value, errors: &mut Vec<Error>) {
     let mut size = 0;
     for (key, value) in map(object, "data") {
-        each(errors, &DATA.key(key), key, syntax::config_key(key));
+        each(errors, &DATA.key(key), key, syntax::config_map_key(key));
         if !object["binaryData"][key].is_null() {
             let detail = "duplicate of key present in binaryData";
             errors.push(Error::invalid(&DATA.key(key), key.as_str(), detail));
@@ -22,7 +22,7 @@ pub(super) fn config_map(object: &Value, errors: &mut Vec<Error>) {
     }
     let binary = Path::root("binaryData");
     for (key, value) in map(object, "binaryData") {
-        each(errors, &binary.key(key), key, syntax::config_key(key));
+        each(errors, &binary.key(key), key, syntax::config_map_key(key));
         size += decoded_length(value);
     }
     if size > MAX_SIZE {
@@ -43,7 +43,7 @@ fn decoded_length(value: &Value) -> usize {
 pub(super) fn secret(object: &Value, errors: &mut Vec<Error>) {
     let mut size = 0;
     for (key, value) in map(object, "data") {
-        each(errors, &DATA.key(key), key, syntax::config_key(key));
+        each(errors, &DATA.key(key), key, syntax::config_map_key(key));
         size += decoded_length(value);
     }
     if size > MAX_SIZE {
@@ -98,7 +98,7 @@ fn docker(object: &Value, key: &str, errors: &mut Vec<Error>) {
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
             strict::json_type(&other)
         ),
-        Err(why) => why,
+        Err(error) => error.to_string(),
     };
     let hidden = "<secret contents redacted>";
     errors.push(Error::invalid(&place, hidden, detail));

@@ -49,7 +49,7 @@ fn check_group(errors: &mut Vec<Error>, group: &str) {
     if !required(errors, &place, group) {
         return;
     }
-    let problems = syntax::dns_subdomain(group);
+    let problems = syntax::dns1123_subdomain(group);
     if !problems.is_empty() {
         errors.push(Error::invalid(&place, group, problems.join(",")));
     } else if !group.contains('.') {
@@ -62,7 +62,7 @@ fn each_version(errors: &mut Vec<Error>, versions: &[Value]) {
     let path = SPEC.child("versions");
     for (index, version) in versions.iter().enumerate() {
         let name = text(version, "name");
-        let problems = syntax::dns_1035_label(name);
+        let problems = syntax::dns1035_label(name);
         if !problems.is_empty() {
             let place = path.index(index);
             let place = place.child("name");
@@ -127,9 +127,9 @@ fn names(errors: &mut Vec<Error>, names: &Value) {
             continue;
         }
         let problems = if is_mixed {
-            syntax::dns_1035_label(&name.to_lowercase())
+            syntax::dns1035_label(&name.to_lowercase())
         } else {
-            syntax::dns_1035_label(name)
+            syntax::dns1035_label(name)
         };
         if !problems.is_empty() {
             let prefix = if is_mixed { MIXED } else { "" };
@@ -140,7 +140,7 @@ fn names(errors: &mut Vec<Error>, names: &Value) {
     for key in ["shortNames", "categories"] {
         let place = NAMES.child(key);
         for (index, name) in texts(list(names, key)).enumerate() {
-            let problems = syntax::dns_1035_label(name);
+            let problems = syntax::dns1035_label(name);
             if !problems.is_empty() {
                 let place = place.index(index);
                 errors.push(Error::invalid(&place, name, problems.join(",")));
@@ -168,7 +168,7 @@ fn of_versions(errors: &mut Vec<Error>, versions: &[Value]) {
         }
         if is_single {
             let name = text(version, "name");
-            let problems = syntax::dns_1035_label(name);
+            let problems = syntax::dns1035_label(name);
             if !problems.is_empty() {
                 let place = SPEC.child("version");
                 errors.push(Error::invalid(&place, name, problems.join(",")));

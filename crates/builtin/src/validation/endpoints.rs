@@ -40,7 +40,12 @@ fn subset_ports(errors: &mut Vec<Error>, path: &Path<'_>, subset: &Value) {
         if ports.len() > 1 && name.is_empty() {
             errors.push(Error::required(&place.child("name"), ""));
         } else if !name.is_empty() {
-            each(errors, &place.child("name"), name, syntax::dns_label(name));
+            each(
+                errors,
+                &place.child("name"),
+                name,
+                syntax::dns1123_label(name),
+            );
         }
         let number = port["port"].as_i64().unwrap_or_default();
         port_number(errors, &place.child("port"), number);
@@ -73,7 +78,7 @@ pub(super) fn slice(object: &Value, errors: &mut Vec<Error>) {
                     errors,
                     &place.index(index),
                     item,
-                    syntax::dns_subdomain(item),
+                    syntax::dns1123_subdomain(item),
                 ),
                 _ => {}
             }
@@ -100,7 +105,12 @@ fn slice_ports(errors: &mut Vec<Error>, object: &Value) {
         let place = path.index(index);
         let name = text(port, "name");
         if !name.is_empty() {
-            each(errors, &place.child("name"), name, syntax::dns_label(name));
+            each(
+                errors,
+                &place.child("name"),
+                name,
+                syntax::dns1123_label(name),
+            );
         }
         if names.contains(&name) {
             errors.push(Error::duplicate(&place.child("name"), name));

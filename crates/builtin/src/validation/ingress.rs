@@ -40,7 +40,7 @@ fn class(errors: &mut Vec<Error>, object: &Value) {
         return;
     };
     let place = SPEC.child("ingressClassName");
-    each(errors, &place, class, syntax::dns_subdomain(class));
+    each(errors, &place, class, syntax::dns1123_subdomain(class));
     let old = text(&object["metadata"]["annotations"], ANNOTATION);
     if !old.is_empty() && old != class {
         let place = Path::root("annotations");
@@ -51,9 +51,9 @@ fn class(errors: &mut Vec<Error>, object: &Value) {
 
 fn host(errors: &mut Vec<Error>, path: &Path<'_>, host: &str) {
     let problems = if host.contains('*') {
-        syntax::wildcard_dns_subdomain(host)
+        syntax::wildcard_dns1123_subdomain(host)
     } else {
-        syntax::dns_subdomain(host)
+        syntax::dns1123_subdomain(host)
     };
     each(errors, path, host, problems);
 }
@@ -158,7 +158,12 @@ fn service(errors: &mut Vec<Error>, path: &Path<'_>, service: &Value) {
     let place = path.child("service");
     let name = text(service, "name");
     if required(errors, &place.child("name"), name) {
-        each(errors, &place.child("name"), name, syntax::dns_label(name));
+        each(
+            errors,
+            &place.child("name"),
+            name,
+            syntax::dns1123_label(name),
+        );
     }
     let port = &service["port"];
     let (name, number) = (

@@ -123,7 +123,7 @@ fn conditions(errors: &mut Vec<Error>, new: &View<'_>, old: &View<'_>) {
         ),
     ] {
         if is_wrong {
-            errors.push(Error::invalid_unshown(&CONDITIONS, detail));
+            errors.push(Error::invalid_omitting_value(&CONDITIONS, detail));
         }
     }
 }
@@ -212,7 +212,7 @@ fn taken_back(errors: &mut Vec<Error>, new: &View<'_>, old: &View<'_>) {
     for condition in ["Failed", "Complete", "FailureTarget"] {
         if old.is(condition) && !new.is(condition) {
             let detail = format!("cannot disable the terminal {condition}=True condition");
-            errors.push(Error::invalid_unshown(&CONDITIONS, detail));
+            errors.push(Error::invalid_omitting_value(&CONDITIONS, detail));
         }
     }
     let is_elastic = new.spec["completionMode"] == "Indexed"
@@ -240,11 +240,11 @@ fn taken_back(errors: &mut Vec<Error>, new: &View<'_>, old: &View<'_>) {
     let (was_met, is_met) = (old.is("SuccessCriteriaMet"), new.is("SuccessCriteriaMet"));
     if was_met && !is_met {
         let detail = "cannot disable the SuccessCriteriaMet=True condition";
-        errors.push(Error::invalid_unshown(&CONDITIONS, detail));
+        errors.push(Error::invalid_omitting_value(&CONDITIONS, detail));
     }
     if old.is("Complete") && !was_met && is_met {
         let detail =
             "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions";
-        errors.push(Error::invalid_unshown(&CONDITIONS, detail));
+        errors.push(Error::invalid_omitting_value(&CONDITIONS, detail));
     }
 }

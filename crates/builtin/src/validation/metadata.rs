@@ -19,9 +19,9 @@ type Syntax = fn(&str) -> Vec<String>;
 fn name_syntax(kind: &Kind) -> Option<Syntax> {
     Some(match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Event") | ("events.k8s.io", _) | ("policy", "PodDisruptionBudget") => return None,
-        ("", "Namespace" | "Service") | ("apps", "StatefulSet") => syntax::dns_label,
+        ("", "Namespace" | "Service") | ("apps", "StatefulSet") => syntax::dns1123_label,
         ("rbac.authorization.k8s.io" | "apiregistration.k8s.io", _) => syntax::path_segment,
-        _ => syntax::dns_subdomain,
+        _ => syntax::dns1123_subdomain,
     })
 }
 

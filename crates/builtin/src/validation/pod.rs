@@ -47,7 +47,12 @@ pub(super) fn spec(errors: &mut Vec<Error>, path: &Path<'_>, spec: &Value) {
     for key in ["priorityClassName", "runtimeClassName"] {
         let name = text(spec, key);
         if !name.is_empty() {
-            each(errors, &path.child(key), name, syntax::dns_subdomain(name));
+            each(
+                errors,
+                &path.child(key),
+                name,
+                syntax::dns1123_subdomain(name),
+            );
         }
     }
 }
@@ -77,9 +82,9 @@ fn names(errors: &mut Vec<Error>, path: &Path<'_>, spec: &Value) {
     for (key, syntax) in [
         (
             "serviceAccountName",
-            syntax::dns_subdomain as fn(&str) -> Vec<String>,
+            syntax::dns1123_subdomain as fn(&str) -> Vec<String>,
         ),
-        ("nodeName", syntax::dns_subdomain),
+        ("nodeName", syntax::dns1123_subdomain),
     ] {
         let name = text(spec, key);
         if !name.is_empty() {
@@ -92,7 +97,7 @@ fn names(errors: &mut Vec<Error>, path: &Path<'_>, spec: &Value) {
     for key in ["hostname", "subdomain"] {
         let name = text(spec, key);
         if !name.is_empty() {
-            each(errors, &path.child(key), name, syntax::dns_label(name));
+            each(errors, &path.child(key), name, syntax::dns1123_label(name));
         }
     }
 }
@@ -107,7 +112,7 @@ fn host_aliases(errors: &mut Vec<Error>, path: &Path<'_>, spec: &Value) {
                 errors,
                 &names.index(index),
                 name,
-                syntax::dns_subdomain(name),
+                syntax::dns1123_subdomain(name),
             );
         }
     }

@@ -55,7 +55,7 @@ fn by_type(errors: &mut Vec<Error>, spec: &Value, type_: &str, is_headless: bool
             if plain.is_empty() {
                 errors.push(Error::required(&place, ""));
             } else {
-                each(errors, &place, plain, syntax::dns_subdomain(plain));
+                each(errors, &place, plain, syntax::dns1123_subdomain(plain));
             }
         }
         _ => {}
@@ -73,7 +73,12 @@ fn ports(errors: &mut Vec<Error>, spec: &Value) {
                 errors.push(Error::required(&place.child("name"), ""));
             }
         } else {
-            each(errors, &place.child("name"), name, syntax::dns_label(name));
+            each(
+                errors,
+                &place.child("name"),
+                name,
+                syntax::dns1123_label(name),
+            );
             if names.contains(&name) {
                 errors.push(Error::duplicate(&place.child("name"), name));
             }

@@ -145,7 +145,7 @@ pub(super) fn ingress_class(object: &Value, errors: &mut Vec<Error>) {
     let parts = controller.split_once('/');
     let parts = parts.filter(|(domain, path)| !domain.is_empty() && !path.is_empty());
     if let Some((domain, _)) = parts {
-        each(errors, &place, domain, syntax::dns_subdomain(domain));
+        each(errors, &place, domain, syntax::dns1123_subdomain(domain));
     } else {
         let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
         errors.push(Error::invalid(&place, controller, detail));

@@ -40,7 +40,7 @@ pub(super) fn claim_spec(errors: &mut Vec<Error>, path: &Path<'_>, spec: &Value)
     let class = text(spec, "storageClassName");
     if !class.is_empty() {
         let place = path.child("storageClassName");
-        each(errors, &place, class, syntax::dns_subdomain(class));
+        each(errors, &place, class, syntax::dns1123_subdomain(class));
     }
     let place = path.child("volumeMode");
     let modes = ["Block", "Filesystem"];
@@ -94,7 +94,7 @@ pub(super) fn volume(object: &Value, errors: &mut Vec<Error>) {
     let class = text(spec, "storageClassName");
     if !class.is_empty() {
         let place = SPEC.child("storageClassName");
-        each(errors, &place, class, syntax::dns_subdomain(class));
+        each(errors, &place, class, syntax::dns1123_subdomain(class));
     }
 }
 

@@ -205,7 +205,7 @@ pub(super) fn stateful_set(object: &Value, errors: &mut Vec<Error>) {
     let service = text(spec, "serviceName");
     if !service.is_empty() {
         let place = SPEC.child("serviceName");
-        each(errors, &place, service, syntax::dns_label(service));
+        each(errors, &place, service, syntax::dns1123_label(service));
     }
     let chosen = &spec["selector"];
     let place = SPEC.child("selector");

@@ -59,7 +59,12 @@ fn unique_name<'a>(
 fn common(errors: &mut Vec<Error>, path: &Path<'_>, container: &Value, volumes: &[&str]) {
     let name = text(container, "name");
     if required(errors, &path.child("name"), name) {
-        each(errors, &path.child("name"), name, syntax::dns_label(name));
+        each(
+            errors,
+            &path.child("name"),
+            name,
+            syntax::dns1123_label(name),
+        );
     }
     let image = text(container, "image");
     let place = path.child("image");
@@ -157,7 +162,12 @@ fn environment(errors: &mut Vec<Error>, path: &Path<'_>, container: &Value) {
         let place = path.index(index);
         let name = text(variable, "name");
         if required(errors, &place.child("name"), name) {
-            each(errors, &place.child("name"), name, syntax::env_name(name));
+            each(
+                errors,
+                &place.child("name"),
+                name,
+                syntax::env_var_name(name),
+            );
         }
         if variable["valueFrom"].is_object() {
             value_source(errors, &place.child("valueFrom"), variable);
@@ -234,11 +244,11 @@ fn key_reference(errors: &mut Vec<Error>, path: &Path<'_>, reference: &Value) {
         errors,
         &path.child("name"),
         name,
-        syntax::dns_subdomain(name),
+        syntax::dns1123_subdomain(name),
     );
     let key = text(reference, "key");
     if required(errors, &path.child("key"), key) {
-        each(errors, &path.child("key"), key, syntax::config_key(key));
+        each(errors, &path.child("key"), key, syntax::config_map_key(key));
     }
 }
 
@@ -251,7 +261,7 @@ fn environment_sources(errors: &mut Vec<Error>, path: &Path<'_>, container: &Val
                 errors,
                 &place.child("prefix"),
                 prefix,
-                syntax::env_name(prefix),
+                syntax::env_var_name(prefix),
             );
         }
         let mut count = 0;
@@ -265,7 +275,7 @@ fn environment_sources(errors: &mut Vec<Error>, path: &Path<'_>, container: &Val
                         errors,
                         &place.child("name"),
                         name,
-                        syntax::dns_subdomain(name),
+                        syntax::dns1123_subdomain(name),
                     );
                 }
             }

@@ -58,7 +58,7 @@ pub(super) fn check_all<'a>(
         let name = text(volume, "name");
         let place = place.child("name");
         if required(errors, &place, name) {
-            each(errors, &place, name, syntax::dns_label(name));
+            each(errors, &place, name, syntax::dns1123_label(name));
         }
         if names.contains(&name) {
             errors.push(Error::duplicate(&place, name));

@@ -1,17 +1,19 @@
-//! What is wrong with a text that is no JSON, in the words of Go's decoder.
+//! JSON syntax errors with the messages of Go's decoder.
 
-/// The first thing that is wrong. Nothing if the text is JSON.
-pub(super) fn problem(bytes: &[u8]) -> Option<String> {
-    let mut scanner = Scanner { bytes, place: 0 };
-    scanner.document().err().map(|problem| match problem {
-        Problem::End => "unexpected end of JSON input".to_owned(),
-        Problem::Byte(byte, context) => format!("invalid character {} {context}", quote(byte)),
+/// The first syntax error, if there is one.
+pub(super) fn syntax_error(bytes: &[u8]) -> Option<String> {
+    let mut scanner = Scanner { bytes, offset: 0 };
+    scanner.document().err().map(|error| match error {
+        SyntaxError::UnexpectedEnd => "unexpected end of JSON input".to_owned(),
+        SyntaxError::InvalidCharacter(byte, context) => {
+            format!("invalid character {} {context}", quote(byte))
+        }
     })
 }
 
-enum Problem {
-    End,
-    Byte(u8, &'static str),
+enum SyntaxError {
+    UnexpectedEnd,
+    InvalidCharacter(u8, &'static str),
 }
 
 fn quote(byte: u8) -> String {
@@ -34,46 +36,49 @@ fn quote(byte: u8) -> String {
 
 struct Scanner<'b> {
     bytes: &'b [u8],
-    place: usize,
+    offset: usize,
 }
 
 impl Scanner<'_> {
-    fn peek(&self) -> Result<u8, Problem> {
-        self.bytes.get(self.place).copied().ok_or(Problem::End)
+    fn peek(&self) -> Result<u8, SyntaxError> {
+        self.bytes
+            .get(self.offset)
+            .copied()
+            .ok_or(SyntaxError::UnexpectedEnd)
     }
 
-    fn next(&mut self) -> Result<u8, Problem> {
+    fn next(&mut self) -> Result<u8, SyntaxError> {
         let byte = self.peek()?;
-        self.place += 1;
+        self.offset += 1;
         Ok(byte)
     }
 
-    fn space(&mut self) {
+    fn skip_whitespace(&mut self) {
         while self
             .peek()
             .is_ok_and(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
         {
-            self.place += 1;
+            self.offset += 1;
         }
     }
 
-    /// Without recursion, since hostile text nests without end.
-    fn document(&mut self) -> Result<(), Problem> {
+    /// Does not recurse, since the nesting depth of the text is not limited.
+    fn document(&mut self) -> Result<(), SyntaxError> {
         let mut open: Vec<u8> = Vec::new();
         loop {
-            self.space();
+            self.skip_whitespace();
             match self.next()? {
                 b'{' => {
-                    self.space();
+                    self.skip_whitespace();
                     match self.peek()? {
-                        b'}' => self.place += 1,
+                        b'}' => self.offset += 1,
                         b'"' => {
                             self.key()?;
                             open.push(b'}');
                             continue;
                         }
                         byte => {
-                            return Err(Problem::Byte(
+                            return Err(SyntaxError::InvalidCharacter(
                                 byte,
                                 "looking for beginning of object key string",
                             ));
@@ -81,39 +86,39 @@ impl Scanner<'_> {
                     }
                 }
                 b'[' => {
-                    self.space();
+                    self.skip_whitespace();
                     if self.peek()? != b']' {
                         open.push(b']');
                         continue;
                     }
-                    self.place += 1;
+                    self.offset += 1;
                 }
                 byte => self.scalar(byte)?,
             }
-            if !self.close(&mut open)? {
+            if !self.after_value(&mut open)? {
                 return Ok(());
             }
         }
     }
 
-    /// Goes on after a value. True if another value must follow.
-    fn close(&mut self, open: &mut Vec<u8>) -> Result<bool, Problem> {
+    /// Scans what follows a value. Returns whether another value must follow.
+    fn after_value(&mut self, open: &mut Vec<u8>) -> Result<bool, SyntaxError> {
         loop {
-            self.space();
+            self.skip_whitespace();
             let Some(end) = open.last().copied() else {
                 return match self.peek() {
-                    Ok(byte) => Err(Problem::Byte(byte, "after top-level value")),
+                    Ok(byte) => Err(SyntaxError::InvalidCharacter(byte, "after top-level value")),
                     Err(_) => Ok(false),
                 };
             };
             match self.next()? {
                 b',' if end == b']' => return Ok(true),
                 b',' => {
-                    self.space();
+                    self.skip_whitespace();
                     match self.peek()? {
                         b'"' => self.key()?,
                         byte => {
-                            return Err(Problem::Byte(
+                            return Err(SyntaxError::InvalidCharacter(
                                 byte,
                                 "looking for beginning of object key string",
                             ));
@@ -124,23 +129,30 @@ impl Scanner<'_> {
                 byte if byte == end => {
                     open.pop();
                 }
-                byte if end == b']' => return Err(Problem::Byte(byte, "after array element")),
-                byte => return Err(Problem::Byte(byte, "after object key:value pair")),
+                byte if end == b']' => {
+                    return Err(SyntaxError::InvalidCharacter(byte, "after array element"));
+                }
+                byte => {
+                    return Err(SyntaxError::InvalidCharacter(
+                        byte,
+                        "after object key:value pair",
+                    ));
+                }
             }
         }
     }
 
-    fn key(&mut self) -> Result<(), Problem> {
-        self.place += 1;
+    fn key(&mut self) -> Result<(), SyntaxError> {
+        self.offset += 1;
         self.string()?;
-        self.space();
+        self.skip_whitespace();
         match self.next()? {
             b':' => Ok(()),
-            byte => Err(Problem::Byte(byte, "after object key")),
+            byte => Err(SyntaxError::InvalidCharacter(byte, "after object key")),
         }
     }
 
-    fn scalar(&mut self, first: u8) -> Result<(), Problem> {
+    fn scalar(&mut self, first: u8) -> Result<(), SyntaxError> {
         match first {
             b'"' => self.string(),
             b't' => self.literal(
@@ -172,15 +184,18 @@ impl Scanner<'_> {
                 .as_slice(),
             ),
             b'-' | b'0'..=b'9' => self.number(first),
-            byte => Err(Problem::Byte(byte, "looking for beginning of value")),
+            byte => Err(SyntaxError::InvalidCharacter(
+                byte,
+                "looking for beginning of value",
+            )),
         }
     }
 
-    fn literal(&mut self, rest: &[u8], contexts: &[&'static str]) -> Result<(), Problem> {
+    fn literal(&mut self, rest: &[u8], contexts: &[&'static str]) -> Result<(), SyntaxError> {
         for (expected, context) in rest.iter().zip(contexts) {
             let byte = self.next()?;
             if byte != *expected {
-                return Err(Problem::Byte(byte, context));
+                return Err(SyntaxError::InvalidCharacter(byte, context));
             }
         }
         Ok(())
@@ -188,18 +203,18 @@ impl Scanner<'_> {
 
     fn digits(&mut self) {
         while self.peek().is_ok_and(|byte| byte.is_ascii_digit()) {
-            self.place += 1;
+            self.offset += 1;
         }
     }
 
-    fn digit(&mut self, context: &'static str) -> Result<u8, Problem> {
+    fn digit(&mut self, context: &'static str) -> Result<u8, SyntaxError> {
         match self.next()? {
             byte if byte.is_ascii_digit() => Ok(byte),
-            byte => Err(Problem::Byte(byte, context)),
+            byte => Err(SyntaxError::InvalidCharacter(byte, context)),
         }
     }
 
-    fn number(&mut self, first: u8) -> Result<(), Problem> {
+    fn number(&mut self, first: u8) -> Result<(), SyntaxError> {
         let first = if first == b'-' {
             self.digit("in numeric literal")?
         } else {
@@ -209,14 +224,14 @@ impl Scanner<'_> {
             self.digits();
         }
         if self.peek().is_ok_and(|byte| byte == b'.') {
-            self.place += 1;
+            self.offset += 1;
             self.digit("after decimal point in numeric literal")?;
             self.digits();
         }
         if self.peek().is_ok_and(|byte| matches!(byte, b'e' | b'E')) {
-            self.place += 1;
+            self.offset += 1;
             if self.peek().is_ok_and(|byte| matches!(byte, b'+' | b'-')) {
-                self.place += 1;
+                self.offset += 1;
             }
             self.digit("in exponent of numeric literal")?;
             self.digits();
@@ -224,30 +239,35 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn string(&mut self) -> Result<(), Problem> {
+    fn string(&mut self) -> Result<(), SyntaxError> {
         loop {
             match self.next()? {
                 b'"' => return Ok(()),
                 b'\\' => self.escape()?,
-                byte if byte < b' ' => return Err(Problem::Byte(byte, "in string literal")),
+                byte if byte < b' ' => {
+                    return Err(SyntaxError::InvalidCharacter(byte, "in string literal"));
+                }
                 _ => {}
             }
         }
     }
 
-    fn escape(&mut self) -> Result<(), Problem> {
+    fn escape(&mut self) -> Result<(), SyntaxError> {
         match self.next()? {
             b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"' => Ok(()),
             b'u' => {
                 for _ in 0..4 {
                     let byte = self.next()?;
                     if !byte.is_ascii_hexdigit() {
-                        return Err(Problem::Byte(byte, "in \\u hexadecimal character escape"));
+                        return Err(SyntaxError::InvalidCharacter(
+                            byte,
+                            "in \\u hexadecimal character escape",
+                        ));
                     }
                 }
                 Ok(())
             }
-            byte => Err(Problem::Byte(byte, "in string escape code")),
+            byte => Err(SyntaxError::InvalidCharacter(byte, "in string escape code")),
         }
     }
 }
@@ -257,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_are_told_as_go_tells_them() {
+    fn messages_are_those_of_gos_decoder() {
         let cases: &[(&str, Option<&str>)] = &[
             (r#"{"a":[1,2.5e3,true,null,"x"]} "#, None),
             ("", Some("unexpected end of JSON input")),
@@ -288,7 +308,11 @@ mod tests {
             ),
         ];
         for (text, expected) in cases {
-            assert_eq!(problem(text.as_bytes()).as_deref(), *expected, "{text}");
+            assert_eq!(
+                syntax_error(text.as_bytes()).as_deref(),
+                *expected,
+                "{text}"
+            );
         }
     }
 }
