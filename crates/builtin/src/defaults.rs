@@ -16,6 +16,7 @@ mod shapes;
 mod time;
 
 pub use read::Error;
+pub(crate) use rules::Rule;
 
 /// Brings an object of a built-in kind into the form in which the real server keeps it: unknown and empty fields
 /// are dropped, numbers and times canonical, defaults set, and fields that cannot be left out present.

@@ -8,6 +8,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::defaults;
+use crate::fields::{object_mut, set_or_remove};
 use crate::kinds::Kind;
 
 pub mod admission;
@@ -52,7 +53,7 @@ pub fn create(kind: &Kind, object: &mut Value, creation: &Creation<'_>) {
 }
 
 fn system_fields(kind: &Kind, object: &mut Map<String, Value>, creation: &Creation<'_>) {
-    let Some(metadata) = part(object, "metadata") else {
+    let Some(metadata) = object_mut(object, "metadata") else {
         return;
     };
     for key in [
@@ -97,15 +98,15 @@ pub fn update(kind: &Kind, new: &mut Value, old: &Value) {
     };
     keep_system_fields(object, old);
     if kind.has_status() {
-        keep(object, old, "status");
+        copy_field(object, old, "status");
     }
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Namespace") => {
-            if let Some(spec) = part(object, "spec") {
-                keep(spec, &old["spec"], "finalizers");
+            if let Some(spec) = object_mut(object, "spec") {
+                copy_field(spec, &old["spec"], "finalizers");
             }
         }
-        ("certificates.k8s.io", "CertificateSigningRequest") => keep(object, old, "spec"),
+        ("certificates.k8s.io", "CertificateSigningRequest") => copy_field(object, old, "spec"),
         ("", "Service") => service::drop_fields_of_old_type(object, old),
         ("", "PersistentVolumeClaim") => volume::match_data_sources(object),
         ("", "ServiceAccount") => clean_secret_references(object),
@@ -133,9 +134,9 @@ pub fn update_status(kind: &Kind, new: &mut Value, old: &Value, now: &str) {
         if let Value::Object(old) = old {
             object.clone_from(old);
         }
-        set(object, "status", status);
-        if let Some(metadata) = part(object, "metadata") {
-            set(metadata, "managedFields", managed);
+        set_or_remove(object, "status", status);
+        if let Some(metadata) = object_mut(object, "metadata") {
+            set_or_remove(metadata, "managedFields", managed);
         }
         return;
     }
@@ -171,16 +172,16 @@ fn keep_metadata_for_status(kind: &Kind, object: &mut Map<String, Value>, old: &
         ],
         _ => &["generation"],
     };
-    if let Some(metadata) = part(object, "metadata") {
+    if let Some(metadata) = object_mut(object, "metadata") {
         for key in kept {
-            keep(metadata, &old["metadata"], key);
+            copy_field(metadata, &old["metadata"], key);
         }
     }
 }
 
 /// What no client can change.
 fn keep_system_fields(object: &mut Map<String, Value>, old: &Value) {
-    if let Some(metadata) = part(object, "metadata") {
+    if let Some(metadata) = object_mut(object, "metadata") {
         for key in [
             "uid",
             "creationTimestamp",
@@ -196,7 +197,7 @@ fn keep_system_fields(object: &mut Map<String, Value>, old: &Value) {
             let is_begun = key.starts_with("deletion") && !old["metadata"][key].is_null();
             let is_checked = is_checked || (key.starts_with("deletion") && !is_begun);
             if !(is_checked && is_sent) {
-                keep(metadata, &old["metadata"], key);
+                copy_field(metadata, &old["metadata"], key);
             }
         }
         metadata.remove("selfLink");
@@ -225,7 +226,7 @@ fn set_generation(kind: &Kind, object: &mut Map<String, Value>, old: &Value) {
         _ => differs(kind, object, old),
     };
     let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
-    if let Some(metadata) = part(object, "metadata") {
+    if let Some(metadata) = object_mut(object, "metadata") {
         let generation = if changed { generation + 1 } else { generation };
         metadata.insert("generation".to_owned(), generation.into());
     }
@@ -257,7 +258,8 @@ fn template_generation(set: &Value) -> i64 {
 }
 
 fn set_template_generation(set: &mut Map<String, Value>, generation: i64) {
-    let annotations = part(set, "metadata").and_then(|metadata| part(metadata, "annotations"));
+    let annotations =
+        object_mut(set, "metadata").and_then(|metadata| object_mut(metadata, "annotations"));
     if let Some(annotations) = annotations {
         let text = generation.to_string();
         annotations.insert(TEMPLATE_GENERATION.to_owned(), text.into());
@@ -265,7 +267,7 @@ fn set_template_generation(set: &mut Map<String, Value>, generation: i64) {
 }
 
 fn add_namespace_finalizer(namespace: &mut Map<String, Value>) {
-    let Some(spec) = part(namespace, "spec") else {
+    let Some(spec) = object_mut(namespace, "spec") else {
         return;
     };
     let finalizers = spec.entry("finalizers").or_insert_with(|| json!([]));
@@ -287,7 +289,7 @@ fn clean_secret_references(account: &mut Map<String, Value>) {
 }
 
 fn set_requester(request: &mut Map<String, Value>, user: &User<'_>) {
-    if let Some(spec) = part(request, "spec") {
+    if let Some(spec) = object_mut(request, "spec") {
         for key in ["username", "uid", "groups", "extra"] {
             spec.remove(key);
         }
@@ -302,22 +304,7 @@ fn set_requester(request: &mut Map<String, Value>, user: &User<'_>) {
     }
 }
 
-/// The object in a field, made if absent. Nothing if the field holds something else.
-fn part<'a>(object: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
-    object
-        .entry(key)
-        .or_insert_with(|| json!({}))
-        .as_object_mut()
-}
-
-fn set(object: &mut Map<String, Value>, key: &str, value: Option<Value>) {
-    match value {
-        Some(value) => object.insert(key.to_owned(), value),
-        None => object.remove(key),
-    };
-}
-
-/// Takes over what the old object has in a field, also if that is nothing.
-fn keep(object: &mut Map<String, Value>, old: &Value, key: &str) {
-    set(object, key, old.get(key).cloned());
+/// Copies a field of the old object, or removes it if the old object does not have it.
+fn copy_field(object: &mut Map<String, Value>, old: &Value, key: &str) {
+    set_or_remove(object, key, old.get(key).cloned());
 }

@@ -8,7 +8,7 @@ use outrigger_apimachinery::GroupResource;
 use outrigger_apimachinery::status::Status;
 use serde_json::{Map, Value, json};
 
-use super::part;
+use crate::fields::object_mut;
 use crate::kinds::Kind;
 
 const PODS: GroupResource<'static> = GroupResource::new("", "pods");
@@ -77,7 +77,7 @@ pub fn admit(
 fn protect(object: &mut Value, finalizer: &str) {
     let metadata = object
         .as_object_mut()
-        .and_then(|object| part(object, "metadata"));
+        .and_then(|object| object_mut(object, "metadata"));
     let Some(metadata) = metadata else {
         return;
     };
@@ -293,7 +293,10 @@ fn tolerations(spec: &mut Map<String, Value>) {
 
 /// A new node is not ready before it says so.
 fn taint_new_node(node: &mut Value) {
-    let Some(spec) = node.as_object_mut().and_then(|node| part(node, "spec")) else {
+    let Some(spec) = node
+        .as_object_mut()
+        .and_then(|node| object_mut(node, "spec"))
+    else {
         return;
     };
     let taints = spec.entry("taints").or_insert_with(|| json!([]));

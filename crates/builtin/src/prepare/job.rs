@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::part;
+use crate::fields::object_mut;
 
 /// Labels for the name and the uid; each has an old and a new key.
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
@@ -13,15 +13,15 @@ pub(super) fn generate_selector(job: &mut Map<String, Value>) {
     let (Some(name), Some(uid)) = (text("name"), text("uid")) else {
         return;
     };
-    let Some(spec) = part(job, "spec") else {
+    let Some(spec) = object_mut(job, "spec") else {
         return;
     };
     if spec.get("manualSelector") == Some(&Value::Bool(true)) {
         return;
     }
-    let labels = part(spec, "template")
-        .and_then(|template| part(template, "metadata"))
-        .and_then(|metadata| part(metadata, "labels"));
+    let labels = object_mut(spec, "template")
+        .and_then(|template| object_mut(template, "metadata"))
+        .and_then(|metadata| object_mut(metadata, "labels"));
     if let Some(labels) = labels {
         for key in NAME_LABELS {
             labels.entry(key).or_insert_with(|| name.clone());
@@ -30,7 +30,8 @@ pub(super) fn generate_selector(job: &mut Map<String, Value>) {
             labels.entry(key).or_insert_with(|| uid.clone());
         }
     }
-    let matching = part(spec, "selector").and_then(|selector| part(selector, "matchLabels"));
+    let matching =
+        object_mut(spec, "selector").and_then(|selector| object_mut(selector, "matchLabels"));
     if let Some(matching) = matching {
         matching.entry(UID_LABELS[1]).or_insert(uid);
     }

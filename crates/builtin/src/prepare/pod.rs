@@ -3,7 +3,7 @@
 use outrigger_apimachinery::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
-use super::part;
+use crate::fields::object_mut;
 
 pub(super) fn create(pod: &mut Map<String, Value>, now: &str) {
     let spec = pod.get("spec").cloned().unwrap_or_default();
@@ -22,7 +22,7 @@ pub(super) fn create(pod: &mut Map<String, Value>, now: &str) {
 }
 
 pub(super) fn keep_quality_of_service(pod: &mut Map<String, Value>, old: &Value) {
-    if let Some(status) = part(pod, "status") {
+    if let Some(status) = object_mut(pod, "status") {
         let class = &old["status"]["qosClass"];
         if !status.contains_key("qosClass") && !class.is_null() {
             status.insert("qosClass".to_owned(), class.clone());

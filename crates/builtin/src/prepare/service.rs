@@ -5,7 +5,7 @@ use outrigger_apimachinery::status::Status;
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::{Map, Value, json};
 
-use super::part;
+use crate::fields::{object_mut, set_or_remove};
 
 mod pool;
 
@@ -118,15 +118,15 @@ fn take_over(spec: &mut Map<String, Value>, old: &Value) {
     };
     if needs_address(old) && needs_address(spec) {
         if text(spec, "clusterIP").is_empty() {
-            super::set(spec, "clusterIP", old.get("clusterIP").cloned());
+            set_or_remove(spec, "clusterIP", old.get("clusterIP").cloned());
         }
         let is_same = spec.get("clusterIP") == old.get("clusterIP");
         if is_same && !spec.contains_key("clusterIPs") {
-            super::set(spec, "clusterIPs", old.get("clusterIPs").cloned());
+            set_or_remove(spec, "clusterIPs", old.get("clusterIPs").cloned());
         }
         for key in ["ipFamilies", "ipFamilyPolicy"] {
             if !spec.contains_key(key) {
-                super::set(spec, key, old.get(key).cloned());
+                set_or_remove(spec, key, old.get(key).cloned());
             }
         }
     }
@@ -342,7 +342,7 @@ fn health_check_port(
 
 /// When the type of a Service changes, what only the old type has goes with it, unless the client changed it too.
 pub(super) fn drop_fields_of_old_type(service: &mut Map<String, Value>, old: &Value) {
-    let (Some(spec), Value::Object(old)) = (part(service, "spec"), &old["spec"]) else {
+    let (Some(spec), Value::Object(old)) = (object_mut(service, "spec"), &old["spec"]) else {
         return;
     };
     let is_balanced = |spec: &Map<String, Value>| text(spec, "type") == "LoadBalancer";
@@ -379,7 +379,7 @@ pub(super) fn drop_fields_of_old_type(service: &mut Map<String, Value>, old: &Va
         forget(spec, old, "externalTrafficPolicy");
     }
     if !is_balanced(spec)
-        && let Some(status) = part(service, "status")
+        && let Some(status) = object_mut(service, "status")
     {
         status.insert("loadBalancer".to_owned(), json!({}));
     }

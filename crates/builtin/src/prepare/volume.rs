@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::part;
+use crate::fields::object_mut;
 
 const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
 
 /// A claim names what it is filled from in an old and in a new field; both say the same.
 pub(super) fn match_data_sources(claim: &mut Map<String, Value>) {
-    let Some(spec) = part(claim, "spec") else {
+    let Some(spec) = object_mut(claim, "spec") else {
         return;
     };
     if spec.contains_key("dataSourceRef") {
@@ -51,7 +51,7 @@ fn without_namespace(reference: &Value) -> Value {
 pub(super) fn note_phase_transition(volume: &mut Map<String, Value>, old: &Value, now: &str) {
     const SINCE: &str = "lastPhaseTransitionTime";
     let before = &old["status"];
-    let Some(status) = part(volume, "status") else {
+    let Some(status) = object_mut(volume, "status") else {
         return;
     };
     let is_same = status.get("phase") == before.get("phase");

@@ -1,7 +1,7 @@
 //! Schedules of cron jobs, in the grammar and with the messages of the cron library that the real server uses.
 
 /// Checks a schedule: five fields, or a name such as `@daily`.
-pub(super) fn check(schedule: &str) -> Result<(), String> {
+pub(crate) fn check(schedule: &str) -> Result<(), String> {
     if let Some(name) = schedule.strip_prefix('@') {
         return check_name(schedule, name);
     }
