@@ -15,3 +15,4 @@ pub(crate) mod resource;
 pub(crate) mod resource_quota;
 pub(crate) mod secret;
 pub(crate) mod service;
+pub(crate) mod service_account;

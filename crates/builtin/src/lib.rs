@@ -11,6 +11,7 @@ mod apiregistration;
 mod apps;
 mod autoscaling;
 mod batch;
+mod certificates;
 mod coordination;
 mod core;
 pub mod defaults;
@@ -22,6 +23,8 @@ mod policy;
 pub mod prepare;
 pub mod protobuf;
 mod rbac;
+#[cfg(test)]
+mod recorded;
 mod scheduling;
 pub mod selector;
 mod storage;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
 
+use crate::apps::daemon_set;
 use crate::core::pod;
 use crate::kinds::{Kind, convert};
 
@@ -118,28 +119,13 @@ pub fn partial_metadata(kind: &Kind, object: &Value) -> Value {
     };
     let mut metadata = metadata;
     if kind.kind == "DaemonSet" && kind.group == "apps" {
-        hide_template_generation(&mut metadata);
+        daemon_set::hide_template_generation(&mut metadata);
     }
     json!({
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
     })
-}
-
-/// kube-apiserver stores the template generation in a field, which `PartialObjectMetadata` does not include.
-fn hide_template_generation(metadata: &mut Value) {
-    let annotations = metadata
-        .get_mut("annotations")
-        .and_then(Value::as_object_mut);
-    if let Some(annotations) = annotations {
-        annotations.remove("deprecated.daemonset.template.generation");
-        if annotations.is_empty()
-            && let Some(metadata) = metadata.as_object_mut()
-        {
-            metadata.remove("annotations");
-        }
-    }
 }
 
 /// The row of a stored object.

@@ -414,7 +414,7 @@ fn allocate(
 ) -> Result<(), Status> {
     let mut pool = state.services();
     if is_dry_run {
-        return service::allocate(service, old, &mut pool.rehearsal());
+        return service::allocate(service, old, &mut pool.dry_run());
     }
     let result = service::allocate(service, old, &mut *pool);
     if result.is_err() && old.is_none() {

@@ -1,4 +1,4 @@
-//! DaemonSet.
+//! DaemonSet: defaults, validation, preparation and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::{Map, Value, json};
@@ -81,6 +81,38 @@ fn validate_strategy(errors: &mut Vec<Error>, strategy: &Value) {
                 pod_controller::strategy_bad_value(strategy),
                 &supported,
             ));
+        }
+    }
+}
+
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+pub(crate) fn template_generation(set: &Value) -> i64 {
+    let annotation = &set["metadata"]["annotations"][TEMPLATE_GENERATION];
+    let generation = annotation.as_str().and_then(|text| text.parse().ok());
+    generation.unwrap_or(1)
+}
+
+pub(crate) fn set_template_generation(set: &mut Map<String, Value>, generation: i64) {
+    let annotations =
+        object_mut(set, "metadata").and_then(|metadata| object_mut(metadata, "annotations"));
+    if let Some(annotations) = annotations {
+        let text = generation.to_string();
+        annotations.insert(TEMPLATE_GENERATION.to_owned(), text.into());
+    }
+}
+
+/// kube-apiserver stores the template generation in a field, which `PartialObjectMetadata` does not include.
+pub(crate) fn hide_template_generation(metadata: &mut Value) {
+    let annotations = metadata
+        .get_mut("annotations")
+        .and_then(Value::as_object_mut);
+    if let Some(annotations) = annotations {
+        annotations.remove(TEMPLATE_GENERATION);
+        if annotations.is_empty()
+            && let Some(metadata) = metadata.as_object_mut()
+        {
+            metadata.remove("annotations");
         }
     }
 }

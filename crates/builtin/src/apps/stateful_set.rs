@@ -1,4 +1,4 @@
-//! StatefulSet.
+//! StatefulSet: defaults, validation and table cells.
 
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};
 use outrigger_apimachinery::syntax;

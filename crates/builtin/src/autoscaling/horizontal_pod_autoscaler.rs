@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscaler.
+//! HorizontalPodAutoscaler: defaults, validation and table cells.
 
 use outrigger_apimachinery::GroupVersion;
 use outrigger_apimachinery::quantity::Quantity;

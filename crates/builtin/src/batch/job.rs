@@ -1,4 +1,6 @@
-//! Job.
+//! Job: defaults, validation, preparation and table cells.
+
+pub(crate) mod status;
 
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};
 use serde_json::{Map, Value, json};
@@ -14,10 +16,10 @@ use crate::validation::field_checks::{
 use crate::validation::label_selector;
 
 const SPEC: Path<'static> = Path::root("spec");
+/// The deprecated and the current keys of the generated labels.
+const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 
-pub(crate) mod status;
-
-const UID: &str = "batch.kubernetes.io/controller-uid";
+const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
 
 pub(crate) fn set_defaults(job: &mut Map<String, Value>) {
     let labels = pod_controller::template_labels(job);
@@ -76,7 +78,7 @@ fn validate_generated_selector(errors: &mut Vec<Error>, spec: &Value) {
     let selector = &spec["selector"];
     let labels = map(selector, "matchLabels").count();
     let is_generated = labels == 1
-        && selector["matchLabels"][UID].is_string()
+        && selector["matchLabels"][UID_LABELS[1]].is_string()
         && list(selector, "matchExpressions").is_empty();
     if !is_generated && selector.is_object() {
         let bad_value = label_selector::bad_value(selector);
@@ -142,6 +144,35 @@ pub(crate) fn validate_update(new: &Value, old: &Value, errors: &mut Vec<Error>)
     let field = SPEC.child("completionMode");
     let key = "completionMode";
     validate_immutable(errors, &field, &new[key], &old[key]);
+}
+
+pub(crate) fn generate_selector(job: &mut Map<String, Value>) {
+    let text = |key: &str| job.get("metadata").map(|metadata| metadata[key].clone());
+    let (Some(name), Some(uid)) = (text("name"), text("uid")) else {
+        return;
+    };
+    let Some(spec) = object_mut(job, "spec") else {
+        return;
+    };
+    if spec.get("manualSelector") == Some(&Value::Bool(true)) {
+        return;
+    }
+    let labels = object_mut(spec, "template")
+        .and_then(|template| object_mut(template, "metadata"))
+        .and_then(|metadata| object_mut(metadata, "labels"));
+    if let Some(labels) = labels {
+        for key in NAME_LABELS {
+            labels.entry(key).or_insert_with(|| name.clone());
+        }
+        for key in UID_LABELS {
+            labels.entry(key).or_insert_with(|| uid.clone());
+        }
+    }
+    let matching =
+        object_mut(spec, "selector").and_then(|selector| object_mut(selector, "matchLabels"));
+    if let Some(matching) = matching {
+        matching.entry(UID_LABELS[1]).or_insert(uid);
+    }
 }
 
 pub(crate) fn cells(object: &Value, now: Now) -> Vec<Value> {

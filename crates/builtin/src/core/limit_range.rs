@@ -1,4 +1,4 @@
-//! LimitRange.
+//! LimitRange: defaults and validation.
 
 use outrigger_apimachinery::quantity::Quantity;
 use outrigger_apimachinery::status::field::{Error, Path};

@@ -1,4 +1,4 @@
-//! Node.
+//! Node: defaults, validation and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use outrigger_apimachinery::syntax;

@@ -1,15 +1,15 @@
-//! PersistentVolume.
+//! PersistentVolume: validation, preparation and table cells.
 
 use outrigger_apimachinery::quantity::Quantity;
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};
 use outrigger_apimachinery::syntax;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::persistent_volume_claim::{
     access_modes_cell, class_cell, phase_cell, validate_access_modes, validate_positive,
 };
 use super::pod;
-use crate::fields::{list, map, text};
+use crate::fields::{list, map, object_mut, text};
 use crate::table::cells::{age, name, text_or};
 use crate::table::moment::Now;
 use crate::validation::field_checks::{push_invalid, validate_immutable, validate_optional_enum};
@@ -88,6 +88,26 @@ pub(crate) fn validate_update(new: &Value, old: &Value, errors: &mut Vec<Error>)
     // kube-apiserver omits `spec` here.
     let field = Path::root(key);
     validate_immutable(errors, &field, &new["spec"][key], &old["spec"][key]);
+}
+
+/// Sets `lastPhaseTransitionTime` if the phase changes.
+pub(crate) fn set_phase_transition_time(volume: &mut Map<String, Value>, old: &Value, now: &str) {
+    const SINCE: &str = "lastPhaseTransitionTime";
+    let before = &old["status"];
+    let Some(status) = object_mut(volume, "status") else {
+        return;
+    };
+    let is_unchanged = status.get("phase") == before.get("phase");
+    let since = status.get(SINCE);
+    let is_set = since.is_some_and(|since| !since.is_null());
+    let value = match (is_unchanged, is_set) {
+        (true, false) => before[SINCE].clone(),
+        (false, _) if !is_set || since == before.get(SINCE) => json!(now),
+        _ => return,
+    };
+    if !value.is_null() {
+        status.insert(SINCE.to_owned(), value);
+    }
 }
 
 pub(crate) fn cells(object: &Value, now: Now) -> Vec<Value> {

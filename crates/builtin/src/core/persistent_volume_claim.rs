@@ -117,6 +117,49 @@ pub(crate) fn validate_update(new: &Value, old: &Value, errors: &mut Vec<Error>)
     }
 }
 
+const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
+
+/// Keeps the deprecated `dataSource` and `dataSourceRef` equal.
+pub(crate) fn sync_data_sources(claim: &mut Map<String, Value>) {
+    let Some(spec) = object_mut(claim, "spec") else {
+        return;
+    };
+    if spec.contains_key("dataSourceRef") {
+        let reference = &spec["dataSourceRef"];
+        let is_local = reference["namespace"]
+            .as_str()
+            .unwrap_or_default()
+            .is_empty();
+        if !spec.contains_key("dataSource") && is_local {
+            let source = without_namespace(reference);
+            spec.insert("dataSource".to_owned(), source);
+        }
+        return;
+    }
+    let Some(source) = spec.get("dataSource").cloned() else {
+        return;
+    };
+    let group = source["apiGroup"].as_str().unwrap_or_default();
+    let is_known = matches!(
+        (group, source["kind"].as_str().unwrap_or_default()),
+        ("", "PersistentVolumeClaim") | (SNAPSHOTS, "VolumeSnapshot")
+    );
+    // Other kinds of sources are only supported by `dataSourceRef`.
+    if is_known {
+        spec.insert("dataSourceRef".to_owned(), source);
+    } else {
+        spec.remove("dataSource");
+    }
+}
+
+fn without_namespace(reference: &Value) -> Value {
+    let mut source = reference.clone();
+    if let Value::Object(source) = &mut source {
+        source.remove("namespace");
+    }
+    source
+}
+
 pub(crate) fn cells(object: &Value, now: Now) -> Vec<Value> {
     let (spec, status) = (&object["spec"], &object["status"]);
     let volume = text(spec, "volumeName");

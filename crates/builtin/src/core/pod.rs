@@ -15,6 +15,7 @@ mod probe;
 mod resources;
 mod scheduling;
 mod security;
+pub(crate) mod status;
 pub(crate) mod table;
 mod volume;
 

@@ -1,4 +1,4 @@
-//! PodTemplate.
+//! PodTemplate: validation and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::Value;

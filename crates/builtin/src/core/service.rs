@@ -1,4 +1,4 @@
-//! Service.
+//! Service: validation, with defaults and table cells in submodules.
 
 pub(crate) mod defaults;
 pub(crate) mod table;

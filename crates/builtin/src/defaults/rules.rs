@@ -1,5 +1,5 @@
-//! The defaults of each type. A rule sees an object whose empty fields are absent, and the outer object's rule has
-//! already run.
+//! Dispatches to the defaults of each type. A rule is called after the rule of the outer object, and on an object without
+//! empty fields.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ mod workloads;
 /// Sets the defaults of an object of one type.
 pub(crate) type Rule = fn(&mut Map<String, Value>);
 
-/// The rule of a type by its name in the table of shapes.
+/// The rule of a type, by its name in `shapes.txt`.
 pub(super) fn of_type(name: &str) -> Option<Rule> {
     pod::defaults::of_type(name)
         .or_else(|| workloads::of_type(name))

@@ -1,4 +1,4 @@
-//! Addresses and ports of Services: which a Service needs, which it keeps, and where free ones come from.
+//! Allocates cluster IPs and node ports of Services.
 
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::Status;
@@ -14,23 +14,39 @@ pub use pool::Pool;
 const SERVICE: GroupKind<'static> = GroupKind::new("", "Service");
 const SPEC: Path<'static> = Path::root("spec");
 
-/// Hands out addresses and ports. What is taken for a Service whose write then fails is given back by
-/// [`Allocator::release`].
+/// Why an address or a port cannot be allocated. The messages are those of kube-apiserver.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AllocationError {
+    #[error("range is full")]
+    Full,
+    #[error("the provided network does not match the current range")]
+    NetworkMismatch,
+    #[error(
+        "the provided IP ({address}) is not in the valid range. The range of valid IPs is {range}"
+    )]
+    AddressNotInRange { address: String, range: String },
+    #[error("provided IP is already allocated")]
+    AddressAllocated,
+    #[error("provided port is not in the valid range. The range of valid ports is {range}")]
+    PortNotInRange { range: String },
+    #[error("provided port is already allocated")]
+    PortAllocated,
+}
+
+/// Allocates addresses and ports. If the write of the Service fails, the caller calls [`Allocator::release`].
 pub trait Allocator {
-    /// A free address.
-    fn next_address(&mut self) -> Result<String, String>;
-    /// Takes an address that a client asks for.
-    fn take_address(&mut self, address: &str) -> Result<(), String>;
-    /// A free port of the nodes.
-    fn next_port(&mut self) -> Result<i64, String>;
-    /// Takes a port that a client asks for.
-    fn take_port(&mut self, port: i64) -> Result<(), String>;
-    /// Gives back an address.
+    /// Allocates a free address.
+    fn next_address(&mut self) -> Result<String, AllocationError>;
+    /// Allocates the requested address.
+    fn allocate_address(&mut self, address: &str) -> Result<(), AllocationError>;
+    /// Allocates a free node port.
+    fn next_port(&mut self) -> Result<i64, AllocationError>;
+    /// Allocates the requested node port.
+    fn allocate_port(&mut self, port: i64) -> Result<(), AllocationError>;
     fn release_address(&mut self, address: &str);
-    /// Gives back a port.
     fn release_port(&mut self, port: i64);
 
-    /// Gives back all that a Service has and another, its successor, has not.
+    /// Releases what a Service has and its successor does not have.
     fn release(&mut self, service: &Value, successor: Option<&Value>) {
         let kept_addresses = successor.map(addresses).unwrap_or_default();
         for address in addresses(service) {
@@ -47,7 +63,7 @@ pub trait Allocator {
     }
 }
 
-/// The addresses of a Service.
+/// The cluster IPs of a Service.
 pub fn addresses(service: &Value) -> Vec<String> {
     let addresses = service["spec"]["clusterIPs"].as_array();
     let addresses = addresses.into_iter().flatten().filter_map(Value::as_str);
@@ -57,7 +73,7 @@ pub fn addresses(service: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The ports of nodes that a Service has.
+/// The node ports of a Service.
 pub fn ports(service: &Value) -> Vec<i64> {
     let ports = service["spec"]["ports"].as_array();
     let ports = ports.into_iter().flatten().map(|port| &port["nodePort"]);
@@ -72,9 +88,9 @@ pub fn ports(service: &Value) -> Vec<i64> {
     ports
 }
 
-/// Gives a Service that is created, or that replaces another, the addresses and ports that it needs.
+/// Allocates the addresses and ports of a new or updated Service.
 ///
-/// If it fails the caller gives back what the Service has by then and its predecessor has not.
+/// If it fails, the caller releases what the Service has by then and its predecessor does not have.
 pub fn allocate(
     service: &mut Value,
     old: Option<&Value>,
@@ -86,7 +102,7 @@ pub fn allocate(
         return Ok(());
     };
     if let Some(old) = old {
-        take_over(spec, &old["spec"]);
+        copy_allocations(spec, &old["spec"]);
     }
     let invalid = |error: Error| Status::invalid(SERVICE, &name, &[error]);
     families(spec).map_err(invalid)?;
@@ -99,29 +115,29 @@ fn text<'a>(spec: &'a Map<String, Value>, key: &str) -> &'a str {
     spec.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn needs_address(spec: &Map<String, Value>) -> bool {
+fn needs_cluster_ip(spec: &Map<String, Value>) -> bool {
     text(spec, "type") != "ExternalName"
 }
 
-fn needs_ports(spec: &Map<String, Value>) -> bool {
+fn needs_node_ports(spec: &Map<String, Value>) -> bool {
     matches!(text(spec, "type"), "NodePort" | "LoadBalancer")
 }
 
-fn needs_check(spec: &Map<String, Value>) -> bool {
+fn needs_health_check_port(spec: &Map<String, Value>) -> bool {
     text(spec, "type") == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local"
 }
 
-/// A client that leaves out what the server has set means to leave it as it is.
-fn take_over(spec: &mut Map<String, Value>, old: &Value) {
+/// Copies allocated fields that the client omits from the old Service (`patchAllocatedValues`).
+fn copy_allocations(spec: &mut Map<String, Value>, old: &Value) {
     let Value::Object(old) = old else {
         return;
     };
-    if needs_address(old) && needs_address(spec) {
+    if needs_cluster_ip(old) && needs_cluster_ip(spec) {
         if text(spec, "clusterIP").is_empty() {
             set_or_remove(spec, "clusterIP", old.get("clusterIP").cloned());
         }
-        let is_same = spec.get("clusterIP") == old.get("clusterIP");
-        if is_same && !spec.contains_key("clusterIPs") {
+        let is_unchanged = spec.get("clusterIP") == old.get("clusterIP");
+        if is_unchanged && !spec.contains_key("clusterIPs") {
             set_or_remove(spec, "clusterIPs", old.get("clusterIPs").cloned());
         }
         for key in ["ipFamilies", "ipFamilyPolicy"] {
@@ -130,10 +146,10 @@ fn take_over(spec: &mut Map<String, Value>, old: &Value) {
             }
         }
     }
-    if needs_ports(old) && needs_ports(spec) {
-        take_over_ports(spec, old);
+    if needs_node_ports(old) && needs_node_ports(spec) {
+        copy_node_ports(spec, old);
     }
-    if needs_check(old) && needs_check(spec) {
+    if needs_health_check_port(old) && needs_health_check_port(spec) {
         let port = old.get("healthCheckNodePort").cloned();
         if let Some(port) = port {
             spec.entry("healthCheckNodePort").or_insert(port);
@@ -141,7 +157,7 @@ fn take_over(spec: &mut Map<String, Value>, old: &Value) {
     }
 }
 
-fn take_over_ports(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
+fn copy_node_ports(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
     let old_ports = old.get("ports").and_then(Value::as_array);
     let old_ports = old_ports.map_or(&[][..], Vec::as_slice);
     let Some(new_ports) = spec.get_mut("ports").and_then(Value::as_array_mut) else {
@@ -156,27 +172,27 @@ fn take_over_ports(spec: &mut Map<String, Value>, old: &Map<String, Value>) {
         if port["nodePort"].is_number() {
             continue;
         }
-        let namesake = old_ports.iter().find(|old| old["name"] == port["name"]);
-        if let (Some(namesake), Value::Object(port)) = (namesake, port)
-            && namesake["nodePort"].is_number()
-            && !used.contains(&namesake["nodePort"])
+        let same_name = old_ports.iter().find(|old| old["name"] == port["name"]);
+        if let (Some(same_name), Value::Object(port)) = (same_name, port)
+            && same_name["nodePort"].is_number()
+            && !used.contains(&same_name["nodePort"])
         {
-            port.insert("nodePort".to_owned(), namesake["nodePort"].clone());
+            port.insert("nodePort".to_owned(), same_name["nodePort"].clone());
         }
     }
 }
 
-/// Which families of addresses a Service has. This server has one, so that two are only ever named, never served.
+/// Sets the IP families. The server is single-stack, so that dual-stack is only declared, never allocated.
 fn families(spec: &mut Map<String, Value>) -> Result<(), Error> {
-    if !needs_address(spec) {
+    if !needs_cluster_ip(spec) {
         return Ok(());
     }
     let has_selector = spec
         .get("selector")
         .and_then(Value::as_object)
         .is_some_and(|selector| !selector.is_empty());
-    let is_open = text(spec, "clusterIP") == "None" && !has_selector;
-    let policy = if is_open {
+    let is_headless_without_selector = text(spec, "clusterIP") == "None" && !has_selector;
+    let policy = if is_headless_without_selector {
         "RequireDualStack"
     } else {
         "SingleStack"
@@ -186,7 +202,7 @@ fn families(spec: &mut Map<String, Value>) -> Result<(), Error> {
     let is_single = text(spec, "ipFamilyPolicy") == "SingleStack";
     let families = spec.entry("ipFamilies").or_insert_with(|| json!(["IPv4"]));
     if let Some(families) = families.as_array_mut()
-        && is_open
+        && is_headless_without_selector
         && !is_single
         && families.len() < 2
     {
@@ -197,7 +213,7 @@ fn families(spec: &mut Map<String, Value>) -> Result<(), Error> {
         };
         families.push(other.into());
     }
-    if is_open {
+    if is_headless_without_selector {
         return Ok(());
     }
     if text(spec, "ipFamilyPolicy") == "RequireDualStack" {
@@ -207,8 +223,11 @@ fn families(spec: &mut Map<String, Value>) -> Result<(), Error> {
     }
     let families = spec.get("ipFamilies").and_then(Value::as_array);
     let place = SPEC.child("ipFamilies");
-    let foreign = families.into_iter().flatten().enumerate();
-    match foreign.into_iter().find(|(_, family)| **family != "IPv4") {
+    let unsupported = families.into_iter().flatten().enumerate();
+    match unsupported
+        .into_iter()
+        .find(|(_, family)| **family != "IPv4")
+    {
         Some((index, family)) => Err(Error::invalid(
             &place.index(index),
             family,
@@ -223,30 +242,30 @@ fn cluster_addresses(
     old: Option<&Value>,
     allocator: &mut dyn Allocator,
 ) -> Result<(), Error> {
-    if !needs_address(spec) {
+    if !needs_cluster_ip(spec) {
         return Ok(());
     }
     let address = text(spec, "clusterIP").to_owned();
     if !address.is_empty() && !spec.contains_key("clusterIPs") {
         spec.insert("clusterIPs".to_owned(), json!([address]));
     }
-    let has_already = old.is_some_and(|old| addresses(old).contains(&address));
-    if address == "None" || has_already {
+    let is_allocated = old.is_some_and(|old| addresses(old).contains(&address));
+    if address == "None" || is_allocated {
         return Ok(());
     }
     let place = SPEC.child("clusterIPs");
     if address.is_empty() {
-        let next = allocator.next_address().map_err(|why| {
-            let why = format!("failed to allocate IP: {why}");
-            Error::invalid(&place, &json!([]), why)
+        let next = allocator.next_address().map_err(|error| {
+            let detail = format!("failed to allocate IP: {error}");
+            Error::invalid(&place, &json!([]), detail)
         })?;
         spec.insert("clusterIPs".to_owned(), json!([next]));
         spec.insert("clusterIP".to_owned(), json!(next));
         return Ok(());
     }
-    allocator.take_address(&address).map_err(|why| {
-        let why = format!("failed to allocate IP {address}: {why}");
-        Error::invalid(&place, &json!([address]), why)
+    allocator.allocate_address(&address).map_err(|error| {
+        let detail = format!("failed to allocate IP {address}: {error}");
+        Error::invalid(&place, &json!([address]), detail)
     })
 }
 
@@ -255,19 +274,19 @@ fn node_ports(
     old: Option<&Value>,
     allocator: &mut dyn Allocator,
 ) -> Result<(), Error> {
-    if !needs_ports(spec) {
+    if !needs_node_ports(spec) {
         return Ok(());
     }
     let had = old.map(ports).unwrap_or_default();
-    let are_wanted = text(spec, "type") == "NodePort"
+    let allocates = text(spec, "type") == "NodePort"
         || spec.get("allocateLoadBalancerNodePorts") != Some(&Value::Bool(false));
     let place = SPEC.child("ports");
     let Some(list) = spec.get_mut("ports").and_then(Value::as_array_mut) else {
         return Ok(());
     };
-    // Ports with one number and different protocols share a port of the nodes.
+    // Ports with the same number and different protocols share a node port.
     let mut shared: Vec<(Value, i64)> = Vec::new();
-    let asked: Vec<(Value, i64)> = list
+    let requested: Vec<(Value, i64)> = list
         .iter()
         .filter_map(|port| Some((port["port"].clone(), port["nodePort"].as_i64()?)))
         .filter(|(_, node_port)| *node_port != 0)
@@ -275,7 +294,7 @@ fn node_ports(
     for (index, port) in list.iter_mut().filter_map(Value::as_object_mut).enumerate() {
         let number = port.get("port").cloned().unwrap_or_default();
         let given = port.get("nodePort").and_then(Value::as_i64).unwrap_or(0);
-        if given == 0 && !are_wanted {
+        if given == 0 && !allocates {
             continue;
         }
         let of_number = |pairs: &[(Value, i64)]| {
@@ -283,24 +302,27 @@ fn node_ports(
             pair.map(|(_, node_port)| *node_port)
         };
         let known = of_number(&shared);
-        let wanted = match (given, known) {
+        let requested_port = match (given, known) {
             (0, Some(known)) => Some(known),
-            (0, None) => of_number(&asked),
+            (0, None) => of_number(&requested),
             (given, _) => Some(given),
         };
-        let is_taken = |wanted: &i64| known == Some(*wanted) || had.contains(wanted);
-        let node_port = match wanted {
-            Some(wanted) if is_taken(&wanted) => wanted,
-            Some(wanted) => {
+        let is_own = |port: &i64| known == Some(*port) || had.contains(port);
+        let node_port = match requested_port {
+            Some(port) if is_own(&port) => port,
+            Some(port) => {
                 let place = place.index(index);
-                let refused = |why| Error::invalid(&place.child("nodePort"), wanted, why);
-                allocator.take_port(wanted).map_err(refused)?;
-                wanted
+                let field = place.child("nodePort");
+                let invalid =
+                    |error: AllocationError| Error::invalid(&field, port, error.to_string());
+                allocator.allocate_port(port).map_err(invalid)?;
+                port
             }
             None => {
                 let place = place.index(index);
-                let refused = |why| Error::invalid(&place.child("nodePort"), 0, why);
-                allocator.next_port().map_err(refused)?
+                let field = place.child("nodePort");
+                let invalid = |error: AllocationError| Error::invalid(&field, 0, error.to_string());
+                allocator.next_port().map_err(invalid)?
             }
         };
         port.insert("nodePort".to_owned(), node_port.into());
@@ -316,7 +338,7 @@ fn health_check_port(
     old: Option<&Value>,
     allocator: &mut dyn Allocator,
 ) -> Result<(), Status> {
-    if !needs_check(spec) {
+    if !needs_health_check_port(spec) {
         return Ok(());
     }
     let given = spec.get("healthCheckNodePort").and_then(Value::as_i64);
@@ -326,30 +348,31 @@ fn health_check_port(
     }
     let port = match given {
         Some(port) => {
-            let taken = allocator.take_port(port);
-            taken.map(|()| port).map_err(|why| {
-                format!("failed to allocate requested HealthCheck NodePort {port}: {why}")
+            let allocated = allocator.allocate_port(port);
+            allocated.map(|()| port).map_err(|error| {
+                format!("failed to allocate requested HealthCheck NodePort {port}: {error}")
             })
         }
         None => allocator
             .next_port()
-            .map_err(|why| format!("failed to allocate a HealthCheck NodePort 0: {why}")),
+            .map_err(|error| format!("failed to allocate a HealthCheck NodePort 0: {error}")),
     };
     let port = port.map_err(Status::internal)?;
     spec.insert("healthCheckNodePort".to_owned(), port.into());
     Ok(())
 }
 
-/// When the type of a Service changes, what only the old type has goes with it, unless the client changed it too.
-pub(super) fn drop_fields_of_old_type(service: &mut Map<String, Value>, old: &Value) {
+/// `dropTypeDependentFields`: removes fields that only the old type has, unless the client changed them too.
+pub(super) fn drop_type_dependent_fields(service: &mut Map<String, Value>, old: &Value) {
     let (Some(spec), Value::Object(old)) = (object_mut(service, "spec"), &old["spec"]) else {
         return;
     };
-    let is_balanced = |spec: &Map<String, Value>| text(spec, "type") == "LoadBalancer";
-    let is_outside = |spec: &Map<String, Value>| {
-        needs_ports(spec) || (text(spec, "type") == "ClusterIP" && spec.contains_key("externalIPs"))
+    let is_load_balancer = |spec: &Map<String, Value>| text(spec, "type") == "LoadBalancer";
+    let is_externally_accessible = |spec: &Map<String, Value>| {
+        needs_node_ports(spec)
+            || (text(spec, "type") == "ClusterIP" && spec.contains_key("externalIPs"))
     };
-    if needs_address(old) && !needs_address(spec) {
+    if needs_cluster_ip(old) && !needs_cluster_ip(spec) {
         for key in [
             "clusterIP",
             "clusterIPs",
@@ -357,10 +380,11 @@ pub(super) fn drop_fields_of_old_type(service: &mut Map<String, Value>, old: &Va
             "ipFamilyPolicy",
             "internalTrafficPolicy",
         ] {
-            forget(spec, old, key);
+            drop_unchanged(spec, old, key);
         }
     }
-    if needs_ports(old) && !needs_ports(spec) && node_ports_of(spec) == node_ports_of(old) {
+    if needs_node_ports(old) && !needs_node_ports(spec) && node_ports_of(spec) == node_ports_of(old)
+    {
         let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
         for port in ports.into_iter().flatten() {
             if let Value::Object(port) = port {
@@ -368,25 +392,25 @@ pub(super) fn drop_fields_of_old_type(service: &mut Map<String, Value>, old: &Va
             }
         }
     }
-    if needs_check(old) && !needs_check(spec) {
-        forget(spec, old, "healthCheckNodePort");
+    if needs_health_check_port(old) && !needs_health_check_port(spec) {
+        drop_unchanged(spec, old, "healthCheckNodePort");
     }
-    if is_balanced(old) && !is_balanced(spec) {
-        forget(spec, old, "allocateLoadBalancerNodePorts");
-        forget(spec, old, "loadBalancerClass");
+    if is_load_balancer(old) && !is_load_balancer(spec) {
+        drop_unchanged(spec, old, "allocateLoadBalancerNodePorts");
+        drop_unchanged(spec, old, "loadBalancerClass");
     }
-    if is_outside(old) && !is_outside(spec) {
-        forget(spec, old, "externalTrafficPolicy");
+    if is_externally_accessible(old) && !is_externally_accessible(spec) {
+        drop_unchanged(spec, old, "externalTrafficPolicy");
     }
-    if !is_balanced(spec)
+    if !is_load_balancer(spec)
         && let Some(status) = object_mut(service, "status")
     {
         status.insert("loadBalancer".to_owned(), json!({}));
     }
 }
 
-/// Drops a field that the client left as it was.
-fn forget(spec: &mut Map<String, Value>, old: &Map<String, Value>, key: &str) {
+/// Removes a field that the client did not change.
+fn drop_unchanged(spec: &mut Map<String, Value>, old: &Map<String, Value>, key: &str) {
     if spec.get(key) == old.get(key) {
         spec.remove(key);
     }

@@ -1,4 +1,4 @@
-//! PriorityClass.
+//! PriorityClass: validation.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::Value;

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::moment::{Now, human};
+use super::moment::Now;
 use crate::apiregistration::api_service;
+use crate::certificates::certificate_signing_request;
 use crate::core::{event, node, resource_quota};
 use crate::fields::{list, number, text};
 use crate::kinds::Kind;
@@ -26,7 +27,7 @@ pub(super) fn of(kind: &Kind, object: &Value, now: Now) -> Vec<Value> {
         ("", "ResourceQuota") => resource_quota::cells,
         ("", "ComponentStatus") => component_status,
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => role_binding::cells,
-        ("certificates.k8s.io", "CertificateSigningRequest") => signing_request,
+        ("certificates.k8s.io", "CertificateSigningRequest") => certificate_signing_request::cells,
         ("coordination.k8s.io", "Lease") => |object, now| {
             let holder = text(&object["spec"], "holderIdentity");
             vec![name(object), holder.into(), age(object, now)]
@@ -102,37 +103,6 @@ fn component_status(object: &Value, _: Now) -> Vec<Value> {
         state.into(),
         of("message").into(),
         of("error").into(),
-    ]
-}
-
-fn signing_request(object: &Value, now: Now) -> Vec<Value> {
-    let (spec, status) = (&object["spec"], &object["status"]);
-    let has = |type_: &str| {
-        let conditions = list(status, "conditions").iter();
-        conditions
-            .clone()
-            .any(|condition| condition["type"] == type_)
-    };
-    let mut state = match (has("Denied"), has("Approved")) {
-        (true, _) => "Denied",
-        (false, true) => "Approved",
-        (false, false) => "Pending",
-    }
-    .to_owned();
-    if has("Failed") {
-        state.push_str(",Failed");
-    }
-    if !text(status, "certificate").is_empty() {
-        state.push_str(",Issued");
-    }
-    let wanted = spec["expirationSeconds"].as_i64();
-    vec![
-        name(object),
-        age(object, now),
-        text_or(spec, "signerName", "<none>").into(),
-        text(spec, "username").into(),
-        wanted.map_or_else(|| "<none>".to_owned(), human).into(),
-        state.into(),
     ]
 }
 

@@ -1,13 +1,13 @@
-//! The first status of a Pod, and what it keeps of its status.
+//! The initial status of a Pod, and its QoS class.
 
 use outrigger_apimachinery::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
 use crate::fields::object_mut;
 
-pub(super) fn create(pod: &mut Map<String, Value>, now: &str) {
+pub(crate) fn initialize(pod: &mut Map<String, Value>, now: &str) {
     let spec = pod.get("spec").cloned().unwrap_or_default();
-    let mut status = json!({"phase": "Pending", "qosClass": quality_of_service(&spec)});
+    let mut status = json!({"phase": "Pending", "qosClass": qos_class(&spec)});
     let gates = spec["schedulingGates"].as_array();
     if gates.is_some_and(|gates| !gates.is_empty()) {
         status["conditions"] = json!([{
@@ -21,7 +21,7 @@ pub(super) fn create(pod: &mut Map<String, Value>, now: &str) {
     pod.insert("status".to_owned(), status);
 }
 
-pub(super) fn keep_quality_of_service(pod: &mut Map<String, Value>, old: &Value) {
+pub(crate) fn keep_qos_class(pod: &mut Map<String, Value>, old: &Value) {
     if let Some(status) = object_mut(pod, "status") {
         let class = &old["status"]["qosClass"];
         if !status.contains_key("qosClass") && !class.is_null() {
@@ -30,33 +30,33 @@ pub(super) fn keep_quality_of_service(pod: &mut Map<String, Value>, old: &Value)
     }
 }
 
-/// How a Pod is treated when its node runs short: by what it requests and how it is limited.
-fn quality_of_service(spec: &Value) -> &'static str {
-    let whole = &spec["resources"];
-    if whole.is_object() {
-        return class_of(&[whole]);
+/// The QoS class, by requests and limits.
+fn qos_class(spec: &Value) -> &'static str {
+    let pod_level = &spec["resources"];
+    if pod_level.is_object() {
+        return qos_class_of(&[pod_level]);
     }
     let containers = ["containers", "initContainers"]
         .iter()
         .filter_map(|list| spec[*list].as_array())
         .flatten()
         .map(|container| &container["resources"]);
-    class_of(&containers.collect::<Vec<_>>())
+    qos_class_of(&containers.collect::<Vec<_>>())
 }
 
-fn class_of(all: &[&Value]) -> &'static str {
+fn qos_class_of(all: &[&Value]) -> &'static str {
     const COUNTED: [&str; 2] = ["cpu", "memory"];
     let amount = |resources: &Value, part: &str, name: &str| -> Option<Quantity> {
         let quantity = Quantity::parse(resources[part][name].as_str()?).ok()?;
         (!quantity.is_zero()).then_some(quantity)
     };
-    let says_something = |resources: &&Value| {
+    let has_resources = |resources: &&Value| {
         COUNTED.iter().any(|name| {
             amount(resources, "requests", name).is_some()
                 || amount(resources, "limits", name).is_some()
         })
     };
-    if !all.iter().any(says_something) {
+    if !all.iter().any(has_resources) {
         return "BestEffort";
     }
     let is_guaranteed = |resources: &&Value| {
