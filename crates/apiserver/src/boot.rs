@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use outrigger_apimachinery::status::Status;
-use outrigger_store::{Draft, MAX_OPERATIONS, Mutation, Operation, Resource, Scope};
+use outrigger_store::{EncodedObject, MAX_OPERATIONS, Operation, Resource, Scope, Transaction};
 use serde_json::{Value, json};
 
 use crate::auth::bootstrap_objects;
 use crate::lifecycle::{definitions, namespaces};
 use crate::server::State;
-use crate::verbs::store_failure;
+use crate::verbs::{RandomError, store_failure};
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -44,23 +44,23 @@ pub(crate) async fn create_objects(state: &Arc<State>) -> Result<(), Status> {
     for name in NAMESPACES {
         let mut namespace = json!({
             "kind": "Namespace", "apiVersion": "v1",
-            "metadata": namespaces::metadata(state, "", name),
+            "metadata": namespaces::metadata(state, "", name)?,
             "spec": {"finalizers": ["kubernetes"]},
             "status": {"phase": "Active"},
         });
         namespace["metadata"]["labels"] = json!({"kubernetes.io/metadata.name": name});
         missing.add("", "namespaces", &namespace)?;
-        for (plural, object) in namespaces::contents(state, name) {
+        for (plural, object) in namespaces::contents(state, name)? {
             missing.add("", plural, &object)?;
         }
     }
-    let service = kubernetes_service(state, "10.96.0.1");
+    let service = kubernetes_service(state, "10.96.0.1")?;
     state.services().add(&service);
     missing.add("", "services", &service)?;
     for mut object in bootstrap_objects() {
         let plural = format!("{}s", text(&object["kind"]).to_ascii_lowercase());
         let (namespace, name) = names(&object);
-        let metadata = namespaces::metadata(state, &namespace, &name);
+        let metadata = namespaces::metadata(state, &namespace, &name)?;
         if let (Value::Object(own), Value::Object(made)) = (&mut object["metadata"], metadata) {
             own.extend(made);
         }
@@ -81,8 +81,8 @@ impl Missing<'_> {
         let key = Resource::new(group, plural).and_then(|resource| resource.key(&namespace, &name));
         let key = key.map_err(Status::internal)?;
         if self.state.store.get(&key).is_none() {
-            let draft = Draft::new(object).map_err(Status::internal)?;
-            self.operations.push(Operation::Create { key, draft });
+            let encoded = EncodedObject::new(object).map_err(Status::internal)?;
+            self.operations.push(Operation::Create { key, encoded });
         }
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Missing<'_> {
                 .operations
                 .split_off(self.operations.len().min(MAX_OPERATIONS));
             let operations = std::mem::replace(&mut self.operations, rest);
-            let written = self.state.store.write(Mutation::new(operations)).await;
+            let written = self.state.store.write(Transaction::new(operations)).await;
             written.map_err(|error| store_failure(&error))?;
         }
         Ok(())
@@ -112,10 +112,10 @@ fn names(object: &Value) -> (String, String) {
     )
 }
 
-fn kubernetes_service(state: &State, address: &str) -> Value {
-    let mut metadata = namespaces::metadata(state, "default", "kubernetes");
+fn kubernetes_service(state: &State, address: &str) -> Result<Value, RandomError> {
+    let mut metadata = namespaces::metadata(state, "default", "kubernetes")?;
     metadata["labels"] = json!({"component": "apiserver", "provider": "kubernetes"});
-    json!({
+    Ok(json!({
         "kind": "Service", "apiVersion": "v1", "metadata": metadata,
         "spec": {
             "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}],
@@ -124,5 +124,5 @@ fn kubernetes_service(state: &State, address: &str) -> Value {
             "internalTrafficPolicy": "Cluster",
         },
         "status": {"loadBalancer": {}},
-    })
+    }))
 }

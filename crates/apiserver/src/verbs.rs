@@ -26,7 +26,7 @@ mod write;
 pub(crate) use call::Call;
 pub(crate) use delete::{Deleted, delete_object};
 pub(crate) use find::{Found, find};
-pub(crate) use names::{random_suffix, random_uid};
+pub(crate) use names::{RandomError, random_suffix, random_uid};
 pub(crate) use write::{store_failure, write_value};
 
 use outrigger_apimachinery::status::Status;

@@ -2,7 +2,7 @@
 //!
 //! Each kind has a module in the module of its group, such as `apps::daemon_set`, with its defaults, validation and table
 //! cells. [`defaults`], [`validation`] and [`table`] dispatch to them, [`prepare`] has what a strategy does before a
-//! write, [`kinds`] is the registry of built-in kinds and custom resources, [`selector`] has label and field selectors,
+//! write, [`strategy`] its other hooks, [`kinds`] is the registry of built-in kinds and custom resources, [`selector`] has label and field selectors,
 //! and [`protobuf`] decodes request bodies.
 
 mod admissionregistration;
@@ -14,6 +14,7 @@ mod batch;
 mod certificates;
 mod coordination;
 mod core;
+pub mod cron;
 pub mod defaults;
 mod discovery;
 mod fields;
@@ -28,5 +29,6 @@ mod recorded;
 mod scheduling;
 pub mod selector;
 mod storage;
+pub mod strategy;
 pub mod table;
 pub mod validation;

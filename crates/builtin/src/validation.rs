@@ -32,7 +32,6 @@ use crate::rbac::{role, role_binding};
 use crate::scheduling::priority_class;
 use crate::storage::storage_class;
 
-pub(crate) mod cron;
 pub(crate) mod field_checks;
 pub(crate) mod label_selector;
 pub(crate) mod metadata;

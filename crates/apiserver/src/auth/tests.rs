@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use outrigger_builtin::kinds::Registry;
-use outrigger_store::{Draft, Mutation, Options, Precondition, Resource};
+use outrigger_store::{EncodedObject, Options, Precondition, Resource, Transaction};
 use serde_json::{Value, json};
 
 use super::*;
@@ -46,13 +46,13 @@ impl Fixture {
             .unwrap()
             .key(namespace, name)
             .unwrap();
-        let draft = Draft::new(object).unwrap();
-        let mutation = if self.store.get(&key).is_some() {
-            Mutation::replace(key, draft, Precondition::exists())
+        let encoded = EncodedObject::new(object).unwrap();
+        let transaction = if self.store.get(&key).is_some() {
+            Transaction::replace(key, encoded, Precondition::exists())
         } else {
-            Mutation::create(key, draft)
+            Transaction::create(key, encoded)
         };
-        self.store.write(mutation).await.unwrap();
+        self.store.write(transaction).await.unwrap();
     }
 
     async fn remove(&self, group: &str, plural: &str, namespace: &str, name: &str) {
@@ -61,7 +61,7 @@ impl Fixture {
             .key(namespace, name)
             .unwrap();
         self.store
-            .write(Mutation::delete(key, Precondition::exists()))
+            .write(Transaction::delete(key, Precondition::exists()))
             .await
             .unwrap();
     }

@@ -1,7 +1,7 @@
 //! The graph of owners, fed by a store.
 
 use outrigger_builtin::kinds::Registry;
-use outrigger_store::{Draft, Mutation, Options, Precondition, Resource};
+use outrigger_store::{EncodedObject, Options, Precondition, Resource, Transaction};
 use serde_json::{Value, json};
 
 use super::decide::{Facts, Owner};
@@ -43,19 +43,19 @@ impl Fixture {
         for (field, value) in metadata.as_object().unwrap() {
             object["metadata"][field] = value.clone();
         }
-        let draft = Draft::new(&object).unwrap();
+        let encoded = EncodedObject::new(&object).unwrap();
         let key = key(plural, name);
-        let mutation = match self.store.get(&key) {
-            Some(_) => Mutation::replace(key, draft, Precondition::exists()),
-            None => Mutation::create(key, draft),
+        let transaction = match self.store.get(&key) {
+            Some(_) => Transaction::replace(key, encoded, Precondition::exists()),
+            None => Transaction::create(key, encoded),
         };
-        self.store.write(mutation).await.unwrap();
+        self.store.write(transaction).await.unwrap();
         self.affected().await
     }
 
     async fn remove(&mut self, plural: &str, name: &str) -> Vec<String> {
-        let mutation = Mutation::delete(key(plural, name), Precondition::exists());
-        self.store.write(mutation).await.unwrap();
+        let transaction = Transaction::delete(key(plural, name), Precondition::exists());
+        self.store.write(transaction).await.unwrap();
         self.affected().await
     }
 
@@ -132,7 +132,10 @@ async fn an_owner_in_another_namespace_counts_as_absent() {
     let object = json!({"metadata": {"name": "a", "namespace": "other", "uid": "u-a"}});
     fixture
         .store
-        .write(Mutation::create(elsewhere, Draft::new(&object).unwrap()))
+        .write(Transaction::create(
+            elsewhere,
+            EncodedObject::new(&object).unwrap(),
+        ))
         .await
         .unwrap();
     fixture.affected().await;

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use outrigger_apimachinery::status::field;
 use outrigger_builtin::kinds::Kind;
+use outrigger_builtin::strategy::{CLEANUP_FINALIZER, remove_cleanup_finalizer};
 use outrigger_store::{Key, Object, Resource, Scope};
 use outrigger_structural::merge::Writer;
-use outrigger_structural::schema;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::MutexGuard;
 
 use crate::request::DeleteOptions;
@@ -16,14 +15,13 @@ use crate::verbs::{Deleted, delete_object, write_value};
 
 const GROUP: &str = "apiextensions.k8s.io";
 const PLURAL: &str = "customresourcedefinitions";
-const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-pub(crate) fn is_definition(kind: &Kind) -> bool {
+fn is_definition(kind: &Kind) -> bool {
     kind.group == GROUP && kind.kind == "CustomResourceDefinition"
 }
 
 /// Definitions are written one after another: which names are free depends on those before.
-pub(crate) async fn lock<'s>(state: &'s State, kind: &Kind) -> Option<MutexGuard<'s, ()>> {
+pub(super) async fn lock<'s>(state: &'s State, kind: &Kind) -> Option<MutexGuard<'s, ()>> {
     if is_definition(kind) {
         Some(state.definitions.lock().await)
     } else {
@@ -31,62 +29,9 @@ pub(crate) async fn lock<'s>(state: &'s State, kind: &Kind) -> Option<MutexGuard
     }
 }
 
-/// What a definition says of itself before anybody has judged it: which version is stored.
-pub(crate) fn prepare(kind: &Kind, definition: &mut Value, is_new: bool) {
-    if !is_definition(kind) {
-        return;
-    }
-    if is_new {
-        definition["status"] = json!({});
-    }
-    let versions = definition["spec"]["versions"].as_array();
-    let mut versions = versions.into_iter().flatten();
-    let stored = versions.find(|version| version["storage"] == true);
-    let Some(stored) = stored.map(|version| version["name"].clone()) else {
-        return;
-    };
-    let known = &mut definition["status"]["storedVersions"];
-    if !known.is_array() {
-        *known = json!([]);
-    }
-    if let Some(known) = known.as_array_mut()
-        && !known.contains(&stored)
-    {
-        known.push(stored);
-    }
-}
-
-/// What is wrong with the schemas of a definition.
-pub(crate) fn check_schemas(definition: &Value) -> Vec<field::Error> {
-    let versions = definition["spec"]["versions"].as_array();
-    let versions = versions.map_or(&[][..], Vec::as_slice);
-    let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
-    let is_same = versions
-        .windows(2)
-        .all(|pair| schema(&pair[0]) == schema(&pair[1]));
-    let mut errors = Vec::new();
-    for (index, version) in versions.iter().enumerate() {
-        let schema = schema(version);
-        let mut path = format!("spec.versions[{index}].schema.openAPIV3Schema");
-        if schema.is_null() {
-            // Told by the check of the definition itself.
-            continue;
-        }
-        if is_same {
-            "spec.validation.openAPIV3Schema".clone_into(&mut path);
-        }
-        let has_status = version["subresources"]["status"].is_object();
-        errors.extend(schema::validate_definition(&schema, &path, has_status));
-        if is_same {
-            break;
-        }
-    }
-    errors
-}
-
 /// Judges a definition that was just written, and serves it. Whoever wrote it is answered after that, but sees the
 /// definition as it was written, as with the real server.
-pub(crate) async fn written(state: &State, kind: &Kind, object: &Arc<Object>) {
+pub(super) async fn after_write(state: &State, kind: &Kind, object: &Arc<Object>) {
     if !is_definition(kind) {
         return;
     }
@@ -114,6 +59,13 @@ async fn judge(state: &State, kind: &Kind, object: &Arc<Object>) -> Option<Arc<O
         .ok()
 }
 
+/// A definition that is being deleted still serves its objects, but no longer creates any.
+pub(super) fn after_deletion_began(state: &State, kind: &Kind, object: &Object) {
+    if is_definition(kind) {
+        install(state, object);
+    }
+}
+
 pub(crate) fn install(state: &State, object: &Object) {
     if let Ok(definition) = serde_json::from_slice(object.bytes()) {
         state.registry.install(&definition);
@@ -121,7 +73,7 @@ pub(crate) fn install(state: &State, object: &Object) {
 }
 
 /// Ends the service of a definition that is gone, and judges those again that its names kept waiting.
-pub(crate) async fn removed(state: &Arc<State>, kind: &Kind, name: &str) {
+pub(super) async fn after_delete(state: &Arc<State>, kind: &Kind, name: &str) {
     if !is_definition(kind) {
         return;
     }
@@ -131,42 +83,8 @@ pub(crate) async fn removed(state: &Arc<State>, kind: &Kind, name: &str) {
     for waiting in state.registry.unsatisfied(group) {
         if let Some((object, _)) = load(state, &waiting) {
             // Whoever changes it meanwhile has it judged too.
-            written(state, kind, &object).await;
+            after_write(state, kind, &object).await;
         }
-    }
-}
-
-/// The first step of a deletion: the definition says that its objects go first.
-pub(crate) fn mark_terminating(definition: &mut Value, now: &str) {
-    let finalizers = &mut definition["metadata"]["finalizers"];
-    if !finalizers.is_array() {
-        *finalizers = json!([]);
-    }
-    if let Some(finalizers) = finalizers.as_array_mut()
-        && !finalizers.iter().any(|finalizer| finalizer == CLEANUP)
-    {
-        finalizers.push(CLEANUP.into());
-    }
-    let message =
-        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-    set_terminating(
-        definition,
-        ["True", "InstanceDeletionPending", message],
-        now,
-    );
-}
-
-fn set_terminating(definition: &mut Value, [state, reason, message]: [&str; 3], now: &str) {
-    let conditions = &mut definition["status"]["conditions"];
-    if !conditions.is_array() {
-        *conditions = json!([]);
-    }
-    if let Some(conditions) = conditions.as_array_mut() {
-        conditions.retain(|condition| condition["type"] != "Terminating");
-        conditions.push(json!({
-            "type": "Terminating", "status": state, "reason": reason, "message": message,
-            "lastTransitionTime": now,
-        }));
     }
 }
 
@@ -250,7 +168,7 @@ async fn judge_again(state: &Arc<State>, key: &Key) {
         && !is_judged(&object)
         && let Some(kind) = definition_kind(state)
     {
-        written(state, &kind, &object).await;
+        after_write(state, &kind, &object).await;
     }
 }
 
@@ -263,7 +181,7 @@ async fn finish(state: &Arc<State>, key: &Key) {
     let is_waiting = metadata
         .finalizers()
         .iter()
-        .any(|finalizer| &**finalizer == CLEANUP);
+        .any(|finalizer| &**finalizer == CLEANUP_FINALIZER);
     if metadata.deletion_timestamp().is_none() || !is_waiting {
         return;
     }
@@ -275,29 +193,20 @@ async fn finish(state: &Arc<State>, key: &Key) {
     let Some((object, mut definition)) = load(state, key.name()) else {
         return;
     };
-    let message = "removed all instances";
-    let now = state.now_text();
-    set_terminating(
-        &mut definition,
-        ["False", "InstanceDeletionCompleted", message],
-        &now,
-    );
-    if let Some(finalizers) = definition["metadata"]["finalizers"].as_array_mut() {
-        finalizers.retain(|finalizer| finalizer != CLEANUP);
-    }
-    let is_free = definition["metadata"]["finalizers"]
-        .as_array()
-        .is_none_or(Vec::is_empty);
+    let is_free = remove_cleanup_finalizer(&mut definition, &state.now_text());
     let _guard = state.definitions.lock().await;
     let precondition = outrigger_store::Precondition::revision(object.revision());
     let kind = definition_kind(state);
     if is_free {
         let gone = state
             .store
-            .write(outrigger_store::Mutation::delete(key.clone(), precondition))
+            .write(outrigger_store::Transaction::delete(
+                key.clone(),
+                precondition,
+            ))
             .await;
         if let (Ok(_), Some(kind)) = (gone, kind) {
-            removed(state, &kind, key.name()).await;
+            after_delete(state, &kind, key.name()).await;
         }
     } else if let Ok(written) = write_value(state, key.clone(), &definition, Some(&object)).await {
         install(state, &written);
@@ -333,8 +242,9 @@ async fn empty(state: &Arc<State>, definition: &Value) -> bool {
             !matches!(deleted, Ok(Deleted::Pending(_)))
         } else {
             let precondition = outrigger_store::Precondition::exists();
-            let mutation = outrigger_store::Mutation::delete(object.key().clone(), precondition);
-            state.store.write(mutation).await.is_ok()
+            let transaction =
+                outrigger_store::Transaction::delete(object.key().clone(), precondition);
+            state.store.write(transaction).await.is_ok()
         };
         all_gone &= gone;
     }
@@ -364,7 +274,8 @@ async fn wait_for_objects(state: &Arc<State>, definition: &Value) {
 mod tests {
     use super::*;
     use crate::server::{Options, Server};
-    use outrigger_store::{Draft, Mutation};
+    use outrigger_store::{EncodedObject, Transaction};
+    use serde_json::json;
 
     #[tokio::test]
     async fn a_definition_whose_writer_went_before_it_was_judged_is_judged_all_the_same() {
@@ -384,8 +295,8 @@ mod tests {
         });
         let scope = Scope::resource(&resource().unwrap());
         let mut watcher = state.store.watch(scope, state.store.revision()).unwrap();
-        let mutation = Mutation::create(key, Draft::new(&definition).unwrap());
-        state.store.write(mutation).await.unwrap();
+        let transaction = Transaction::create(key, EncodedObject::new(&definition).unwrap());
+        state.store.write(transaction).await.unwrap();
         while !is_judged(watcher.next().await.unwrap().object()) {}
         server.close().await;
     }

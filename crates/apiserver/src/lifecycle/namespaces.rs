@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use outrigger_builtin::kinds::Kind;
 use outrigger_store::watch::WatchEnd;
-use outrigger_store::{Key, Mutation, Object, Precondition, Resource, Scope, WriteError};
+use outrigger_store::{Key, Object, Precondition, Resource, Scope, Transaction, WriteError};
 use serde_json::{Value, json};
 
 use crate::request::DeleteOptions;
 use crate::server::State;
-use crate::verbs::{Deleted, delete_object, random_uid, write_value};
+use crate::verbs::{Deleted, RandomError, delete_object, random_uid, write_value};
 
 const ROOT_CERTIFICATES: &str = "kube-root-ca.crt";
 const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
 /// Fills a namespace that was just created, before its creator is answered.
-pub(crate) async fn created(state: &Arc<State>, kind: &Kind, object: &Object) {
+pub(super) async fn after_create(state: &Arc<State>, kind: &Kind, object: &Object) {
     if kind.group.is_empty() && kind.kind == "Namespace" {
         fill(state, object.key().name()).await;
     }
@@ -23,21 +23,31 @@ pub(crate) async fn created(state: &Arc<State>, kind: &Kind, object: &Object) {
 
 /// Writes the service account and the certificates that every namespace has.
 async fn fill(state: &Arc<State>, namespace: &str) {
-    for (plural, object) in contents(state, namespace) {
+    let contents = match contents(state, namespace) {
+        Ok(contents) => contents,
+        Err(error) => {
+            tracing::error!(namespace, %error, "failed to create the default objects of a namespace");
+            return;
+        }
+    };
+    for (plural, object) in contents {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         write_missing(state, plural, namespace, name, &object).await;
     }
 }
 
 /// What every namespace holds, with the plural names of the kinds.
-pub(crate) fn contents(state: &State, namespace: &str) -> [(&'static str, Value); 2] {
+pub(crate) fn contents(
+    state: &State,
+    namespace: &str,
+) -> Result<[(&'static str, Value); 2], RandomError> {
     let account = json!({
         "kind": "ServiceAccount", "apiVersion": "v1",
-        "metadata": metadata(state, namespace, "default"),
+        "metadata": metadata(state, namespace, "default")?,
     });
     let mut certificates = json!({
         "kind": "ConfigMap", "apiVersion": "v1",
-        "metadata": metadata(state, namespace, ROOT_CERTIFICATES),
+        "metadata": metadata(state, namespace, ROOT_CERTIFICATES)?,
         "data": {"ca.crt": state.credentials.root_certificate()},
     });
     certificates["metadata"]["annotations"] = json!({"kubernetes.io/description": DESCRIPTION});
@@ -49,20 +59,20 @@ pub(crate) fn contents(state: &State, namespace: &str) -> [(&'static str, Value)
             "f:metadata": {"f:annotations": {".": {}, "f:kubernetes.io/description": {}}},
         },
     }]);
-    [("serviceaccounts", account), ("configmaps", certificates)]
+    Ok([("serviceaccounts", account), ("configmaps", certificates)])
 }
 
 /// The metadata of an object that the server makes itself.
-pub(crate) fn metadata(state: &State, namespace: &str, name: &str) -> Value {
+pub(crate) fn metadata(state: &State, namespace: &str, name: &str) -> Result<Value, RandomError> {
     let mut metadata = json!({
         "name": name,
-        "uid": random_uid(),
+        "uid": random_uid()?,
         "creationTimestamp": state.now_text(),
     });
     if !namespace.is_empty() {
         metadata["namespace"] = namespace.into();
     }
-    metadata
+    Ok(metadata)
 }
 
 /// Writes an object of the core group unless it is there.
@@ -167,7 +177,7 @@ async fn write_finalized(
         let precondition = Precondition::revision(old.revision());
         state
             .store
-            .write(Mutation::delete(key.clone(), precondition))
+            .write(Transaction::delete(key.clone(), precondition))
             .await?;
         // Whatever slipped in at the last moment.
         empty(state, key.name()).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use outrigger_store::watch::WatchEnd;
-use outrigger_store::{Mutation, Object, Precondition, Resource, Scope};
+use outrigger_store::{Object, Precondition, Resource, Scope, Transaction};
 use serde_json::Value;
 
 use crate::server::State;
@@ -94,7 +94,7 @@ async fn release(state: &Arc<State>, seen: &Object, finalizer: &str) {
         let precondition = Precondition::revision(object.revision());
         let _ = state
             .store
-            .write(Mutation::delete(object.key().clone(), precondition))
+            .write(Transaction::delete(object.key().clone(), precondition))
             .await;
     } else {
         let _ = write_value(state, object.key().clone(), &value, Some(&object)).await;

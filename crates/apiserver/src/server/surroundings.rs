@@ -1,5 +1,6 @@
 //! What admission looks up in the store.
 
+use outrigger_apimachinery::status::Status;
 use outrigger_builtin::prepare::admission::{Priority, Surroundings};
 use outrigger_store::{Resource, Scope, Store};
 use serde_json::Value;
@@ -80,7 +81,7 @@ impl Surroundings for Lookup<'_> {
         self.default_class("networking.k8s.io", "ingressclasses", annotation)
     }
 
-    fn random_suffix(&self) -> String {
-        crate::verbs::random_suffix()
+    fn random_suffix(&self) -> Result<String, Status> {
+        Ok(crate::verbs::random_suffix()?)
     }
 }

@@ -3,6 +3,7 @@
 use http::StatusCode;
 use outrigger_apimachinery::GroupResource;
 use outrigger_apimachinery::status::Status;
+use outrigger_builtin::strategy::pod::assign_node;
 use outrigger_store::{Resource, WriteError};
 use serde_json::{Value, json};
 
@@ -35,7 +36,7 @@ pub(super) async fn bind(call: &Call<'_>, binding: &Value) -> Result<Answer, Sta
         let old = call.state.store.get(&key);
         let old = old.ok_or_else(|| Status::not_found(PODS, name))?;
         let mut pod = present::stored_value(&old)?;
-        place(&mut pod, name, node, &call.state.now_text())?;
+        assign_node(&mut pod, name, node, &call.state.now_text())?;
         if call.query.has("dryRun") {
             return Ok(done());
         }
@@ -46,38 +47,6 @@ pub(super) async fn bind(call: &Call<'_>, binding: &Value) -> Result<Answer, Sta
         }
     }
     Err(Status::modified(PODS, name))
-}
-
-fn place(pod: &mut Value, name: &str, node: &str, now: &str) -> Result<(), Status> {
-    let current = pod["spec"]["nodeName"].as_str().unwrap_or_default();
-    if !current.is_empty() {
-        let why = format!("pod {name} is already assigned to node \"{current}\"");
-        return Err(Status::conflict(
-            GroupResource::new("", "pods/binding"),
-            name,
-            why,
-        ));
-    }
-    if pod["metadata"]["deletionTimestamp"].is_string() {
-        let why = format!("pod {name} is being deleted, cannot be assigned to a host");
-        return Err(Status::conflict(
-            GroupResource::new("", "pods/binding"),
-            name,
-            why,
-        ));
-    }
-    pod["spec"]["nodeName"] = json!(node);
-    let conditions = &mut pod["status"]["conditions"];
-    if !conditions.is_array() {
-        *conditions = json!([]);
-    }
-    if let Some(conditions) = conditions.as_array_mut() {
-        conditions.retain(|condition| condition["type"] != "PodScheduled");
-        conditions.push(json!({
-            "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
-        }));
-    }
-    Ok(())
 }
 
 fn done() -> Answer {

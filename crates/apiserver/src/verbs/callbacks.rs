@@ -4,14 +4,13 @@
 //! simulated there is nobody to call, and whole charts shall install: there they are kept, and a warning says so.
 
 use outrigger_apimachinery::status::Status;
-use outrigger_builtin::kinds::Kind;
 use serde_json::Value;
 
 use super::call::Call;
 
 /// Refuses what needs calls, or warns.
 pub(super) fn check(call: &mut Call<'_>, object: &Value) -> Result<(), Status> {
-    let Some(wanted) = wanted(&call.kind, object) else {
+    let Some(wanted) = call.kind.strategy.required_extension(object) else {
         return Ok(());
     };
     if call.state.simulation().is_some() {
@@ -23,26 +22,4 @@ pub(super) fn check(call: &mut Call<'_>, object: &Value) -> Result<(), Status> {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let why = format!("this server calls no {wanted}, so it does not keep what asks for them");
     Err(Status::forbidden(call.group_resource(), name, why))
-}
-
-/// What would have to be called.
-fn wanted(kind: &Kind, object: &Value) -> Option<&'static str> {
-    let has_webhooks = || {
-        object["webhooks"]
-            .as_array()
-            .is_some_and(|hooks| !hooks.is_empty())
-    };
-    match (kind.group.as_str(), kind.kind.as_str()) {
-        (
-            "admissionregistration.k8s.io",
-            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
-        ) => has_webhooks().then_some("admission webhooks"),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-            (object["spec"]["conversion"]["strategy"] == "Webhook").then_some("conversion webhooks")
-        }
-        ("apiregistration.k8s.io", "APIService") => object["spec"]["service"]
-            .is_object()
-            .then_some("aggregated APIs"),
-        _ => None,
-    }
 }

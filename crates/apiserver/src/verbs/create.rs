@@ -8,7 +8,7 @@ use super::call::Call;
 use super::decode::metadata_of;
 use super::write::{Outcome, Writing, answer};
 use super::{decode, present};
-use crate::lifecycle::namespaces;
+use crate::lifecycle;
 use crate::negotiate::Answer;
 use crate::request::WriteOptions;
 
@@ -26,7 +26,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
     let object = writing.shape.manager.update(None, object, writing.writer());
     let outcome = writing.create(object).await?;
     if let Outcome::Stored(stored) = &outcome {
-        namespaces::created(call.state, &call.kind, stored).await;
+        lifecycle::after_create(call.state, &call.kind, stored).await;
     }
     answer(call, StatusCode::CREATED, outcome)
 }

@@ -307,7 +307,7 @@ pub(super) fn complete(
     object: &mut Value,
     schema: &Schema,
 ) -> Result<Vec<String>, Status> {
-    form(call, object, schema).map_err(|why| {
+    convert(call, object, schema).map_err(|why| {
         let (name, version) = (&call.kind.kind, &call.kind.version);
         Status::bad_request(format!(
             "{name} in version \"{version}\" cannot be handled as a {name}: {why}"
@@ -315,12 +315,21 @@ pub(super) fn complete(
     })
 }
 
-/// The same, with nothing but the reason if it cannot be done.
-pub(super) fn form(
+/// Why an object cannot be decoded as its kind, in the words of the real server.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConvertError {
+    #[error(transparent)]
+    BuiltIn(#[from] defaults::Error),
+    #[error(transparent)]
+    Custom(#[from] DecodeError),
+}
+
+/// Like [`complete`], but leaves it to the caller to make a response of the error.
+pub(super) fn convert(
     call: &Call<'_>,
     object: &mut Value,
     schema: &Schema,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, ConvertError> {
     let is_reset = |entries: &&Vec<Value>| {
         entries
             .iter()
@@ -331,11 +340,11 @@ pub(super) fn form(
         .and_then(|metadata| metadata.get("managedFields"));
     let reset = managed.and_then(Value::as_array).filter(is_reset).cloned();
     let unknown = if call.kind.custom.is_some() {
-        let unknown = schema::coerce(object, schema.root()).map_err(|error| error.to_string())?;
+        let unknown = schema::coerce(object, schema.root())?;
         schema::apply_defaults(object, schema.root());
         unknown
     } else {
-        defaults::complete(&call.kind, object).map_err(|error| error.to_string())?
+        defaults::complete(&call.kind, object)?
     };
     settle(call, object, reset);
     Ok(unknown
@@ -351,14 +360,7 @@ fn settle(call: &Call<'_>, object: &mut Value, reset: Option<Vec<Value>>) {
         // Who sends an empty list wants the owners of fields forgotten.
         metadata.insert("managedFields".to_owned(), entries.into());
     }
-    if call.kind.group == "apps" && call.kind.kind == "DaemonSet" {
-        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
-        if let Some(annotations) = annotations.as_object_mut() {
-            annotations
-                .entry("deprecated.daemonset.template.generation")
-                .or_insert_with(|| "0".into());
-        }
-    }
+    call.kind.strategy.after_decode(object);
 }
 
 /// The metadata of an object, made if it has none.

@@ -7,14 +7,15 @@ use jiff::{SignedDuration, Timestamp};
 use outrigger_apimachinery::status::Status;
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::prepare::service::Allocator as _;
-use outrigger_store::{Draft, Key, Mutation, Object, Precondition, WriteError};
+use outrigger_builtin::strategy::raise_generation;
+use outrigger_store::{EncodedObject, Key, Object, Precondition, Transaction, WriteError};
 use serde_json::{Value, json};
 
 use super::call::Call;
 use super::decode::{self, metadata_of};
 use super::present;
 use super::write::store_failure;
-use crate::lifecycle::definitions;
+use crate::lifecycle;
 use crate::negotiate::{Answer, Content};
 use crate::request::{DeleteOptions, Propagation};
 use crate::server::State;
@@ -22,8 +23,6 @@ use crate::server::State;
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 const ATTEMPTS: usize = 16;
-/// Namespaces that every cluster has.
-const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// What became of the object.
 #[derive(Debug)]
@@ -90,10 +89,8 @@ pub(crate) async fn delete_object(
     options: &DeleteOptions,
 ) -> Result<Deleted, Status> {
     let resource = kind.group_resource();
-    let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
-    if is_namespace && IMMORTAL.contains(&key.name()) {
-        let why = "this namespace may not be deleted";
-        return Err(Status::forbidden(resource, key.name(), why));
+    if let Err(reason) = kind.strategy.check_delete(key.name()) {
+        return Err(Status::forbidden(resource, key.name(), reason));
     }
     for _ in 0..ATTEMPTS {
         let Some(old) = state.store.get(key) else {
@@ -158,13 +155,9 @@ fn mark(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) 
     let finalizers_changed = set_finalizers(kind, value, options);
     let is_deleting = value["metadata"]["deletionTimestamp"].is_string();
     let has_finalizers = !finalizers(value).is_empty();
-    let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
-    let is_definition = definitions::is_definition(kind);
-    if is_definition && !is_deleting {
-        definitions::mark_terminating(value, &crate::server::time_text(now));
-    }
-    let is_kept = has_finalizers || is_namespace || is_definition;
-    if grace == 0 && !is_kept {
+    let strategy = kind.strategy;
+    let has_contents = strategy.deletes_contents_first();
+    if grace == 0 && !has_finalizers && !has_contents {
         return Step::Remove;
     }
     if is_deleting {
@@ -173,7 +166,7 @@ fn mark(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) 
             .unwrap_or(0);
         if pending > 0 && grace < pending {
             set_deletion(value, shortened(value, pending, grace, now), grace);
-        } else if is_namespace && namespace_is_empty_of_finalizers(value) {
+        } else if has_contents && strategy.is_finalized(value) {
             return Step::Remove;
         } else if !finalizers_changed {
             return Step::Wait;
@@ -181,26 +174,13 @@ fn mark(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) 
     } else {
         let time = now + SignedDuration::from_secs(grace);
         set_deletion(value, time, grace);
-        if !is_definition {
-            raise_generation(value);
-        }
-        if is_namespace || is_definition {
-            metadata_of(value).remove("deletionGracePeriodSeconds");
-        }
-        if is_namespace {
-            value["status"]["phase"] = json!("Terminating");
-        }
+        strategy.begin_deletion(value, &crate::server::time_text(now));
     }
     if *value == before {
         Step::Wait
     } else {
         Step::Mark
     }
-}
-
-fn namespace_is_empty_of_finalizers(value: &Value) -> bool {
-    let is_empty = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
-    is_empty(&value["spec"]["finalizers"]) && is_empty(&value["metadata"]["finalizers"])
 }
 
 /// A grace period can only become shorter.
@@ -218,13 +198,6 @@ fn set_deletion(value: &mut Value, time: Timestamp, grace: i64) {
         crate::server::time_text(time).into(),
     );
     metadata.insert("deletionGracePeriodSeconds".to_owned(), grace.into());
-}
-
-fn raise_generation(value: &mut Value) {
-    let metadata = metadata_of(value);
-    if let Some(generation) = metadata.get("generation").and_then(Value::as_i64) {
-        metadata.insert("generation".to_owned(), (generation + 1).into());
-    }
 }
 
 /// Only what runs needs time to end: a Pod that has a node and is not done.
@@ -299,12 +272,12 @@ async fn remove(
     value: &Value,
 ) -> Result<Deleted, WriteError> {
     let precondition = Precondition::revision(old.revision());
-    let mutation = Mutation::delete(old.key().clone(), precondition);
-    let written = state.store.write(mutation).await?;
-    if kind.group.is_empty() && kind.kind == "Service" {
+    let transaction = Transaction::delete(old.key().clone(), precondition);
+    let written = state.store.write(transaction).await?;
+    if kind.strategy.allocates() {
         state.services().release(value, None);
     }
-    definitions::removed(state, kind, old.key().name()).await;
+    lifecycle::after_delete(state, kind, old.key().name()).await;
     let gone = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
     Ok(Deleted::Gone(gone))
 }
@@ -320,14 +293,12 @@ async fn write_marked(
         return Ok(Deleted::Pending(Arc::clone(old)));
     }
     let key = old.key().clone();
-    let Ok(draft) = Draft::new(value) else {
+    let Ok(encoded) = EncodedObject::new(value) else {
         return Err(WriteError::NotFound { key });
     };
-    let mutation = Mutation::replace(key, draft, Precondition::revision(old.revision()));
-    let written = state.store.write(mutation).await?;
+    let transaction = Transaction::replace(key, encoded, Precondition::revision(old.revision()));
+    let written = state.store.write(transaction).await?;
     let marked = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
-    if definitions::is_definition(kind) {
-        definitions::install(state, &marked);
-    }
+    lifecycle::after_deletion_began(state, kind, &marked);
     Ok(Deleted::Pending(marked))
 }

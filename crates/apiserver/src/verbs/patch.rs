@@ -3,14 +3,16 @@
 use http::StatusCode;
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::{Cause, Status, field};
+use outrigger_builtin::defaults;
 use outrigger_structural::merge::ApplyError;
 use outrigger_structural::patch::{self, Decoding, Patched};
 use serde_json::Value;
 
 use super::call::Call;
+use super::decode::ConvertError;
 use super::write::{Failure, Writing, answer};
 use super::{decode, present, shown};
-use crate::lifecycle::namespaces;
+use crate::lifecycle;
 use crate::negotiate::{Answer, PatchForm, from_yaml, patch_form, strict_problem, strict_warnings};
 use crate::request::{FieldValidation, WriteOptions};
 
@@ -83,7 +85,7 @@ async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer,
     let outcome = writing.create(object).await?;
     if let super::write::Outcome::Stored(stored) = &outcome {
         let call = &writing.call;
-        namespaces::created(call.state, &call.kind, stored).await;
+        lifecycle::after_create(call.state, &call.kind, stored).await;
     }
     answer(writing.call, StatusCode::CREATED, outcome)
 }
@@ -103,7 +105,7 @@ fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value,
     let merged = manager.apply(live, &applied, writing.writer(), force);
     let mut object = merged.map_err(apply_failure)?;
     if writing.call.kind.custom.is_none() {
-        outrigger_builtin::defaults::complete(&writing.call.kind, &mut object)
+        defaults::complete(&writing.call.kind, &mut object)
             .map_err(|error| error.into_status(&writing.call.kind))?;
     }
     check_repeated(writing)?;
@@ -215,32 +217,29 @@ fn complete(
         let why = decode::type_problem(call, object);
         return Err(unfit(shown, &why));
     }
-    decode::form(call, object, schema).map_err(|why| match form {
-        PatchForm::Strategic => unfit(shown, &restore_problem(&why)),
-        _ => unfit(shown, &why),
+    decode::convert(call, object, schema).map_err(|error| match form {
+        PatchForm::Strategic => unfit(shown, &from_unstructured_error(&error)),
+        _ => unfit(shown, &error.to_string()),
     })
 }
 
-/// A strategic patch is read by another decoder, which has other words for a value of a wrong type.
-fn restore_problem(why: &str) -> String {
-    let parts = why
-        .strip_prefix("json: cannot unmarshal ")
-        .and_then(|rest| rest.split_once(" into Go "))
-        .and_then(|(found, rest)| Some((found, rest.rsplit_once(" of type ")?.1)));
-    let Some((found, wanted)) = parts else {
-        return why.to_owned();
+/// A strategic merge patch is decoded by `FromUnstructured`, which reports a type mismatch in other words than the
+/// JSON decoder.
+fn from_unstructured_error(error: &ConvertError) -> String {
+    let ConvertError::BuiltIn(defaults::Error::Mismatch { value, go_type, .. }) = error else {
+        return error.to_string();
     };
-    let found = match found.split(' ').next().unwrap_or_default() {
+    let found = match value.split(' ').next().unwrap_or_default() {
         "object" => "map",
         "array" => "slice",
         "number" => "int64",
         other => other,
     };
-    match wanted {
-        _ if wanted.starts_with("[]") => format!("cannot restore slice from {found}"),
-        _ if wanted.starts_with("map[") => format!("cannot restore map from {found}"),
-        _ if wanted.contains('.') => format!("cannot restore struct from: {found}"),
-        _ => format!("unrecognized type: {wanted}"),
+    match go_type.as_str() {
+        slice if slice.starts_with("[]") => format!("cannot restore slice from {found}"),
+        map if map.starts_with("map[") => format!("cannot restore map from {found}"),
+        named if named.contains('.') => format!("cannot restore struct from: {found}"),
+        scalar => format!("unrecognized type: {scalar}"),
     }
 }
 
@@ -258,5 +257,34 @@ fn patch_failure(error: &patch::Error) -> Status {
         patch::Error::TooLarge(_) => Status::request_entity_too_large(&message),
         patch::Error::Unprocessable(_) => Status::unprocessable(message),
         patch::Error::Internal(_) => plain_failure(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(value: &str, go_type: &str, expected: &str) {
+        let error = ConvertError::BuiltIn(defaults::Error::Mismatch {
+            value: value.to_owned(),
+            field: "DeploymentSpec.spec.replicas of type string".to_owned(),
+            go_type: go_type.to_owned(),
+        });
+        assert_eq!(from_unstructured_error(&error), expected);
+    }
+
+    #[test]
+    fn reports_type_mismatches_of_strategic_merge_patches_as_from_unstructured_does() {
+        check("string", "int32", "unrecognized type: int32");
+        check("object", "[]v1.Container", "cannot restore slice from map");
+        check(
+            "number 1.5",
+            "map[string]string",
+            "cannot restore map from int64",
+        );
+        check("array", "v1.PodSpec", "cannot restore struct from: slice");
+        let other = ConvertError::BuiltIn(defaults::Error::Invalid("unexpected EOF".to_owned()));
+        assert_eq!(from_unstructured_error(&other), "unexpected EOF");
     }
 }

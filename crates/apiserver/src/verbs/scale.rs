@@ -63,7 +63,7 @@ pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
                     Outcome::Stored(object) => {
                         present::served_value(writing.call.state, &writing.call.kind, &object)?
                     }
-                    Outcome::DryRun(value) => value,
+                    Outcome::Deleted(value) | Outcome::DryRun(value) => value,
                 };
                 let scale = place.scale_of(&writing.call.kind, &parent)?;
                 return Ok(Answer::new(StatusCode::OK, Content::Value(shown(scale))));

@@ -10,10 +10,10 @@ use outrigger_apimachinery::{GroupKind, GroupResource};
 use outrigger_builtin::defaults;
 use outrigger_builtin::kinds::{Kind, convert};
 use outrigger_builtin::prepare::service::Allocator as _;
-use outrigger_builtin::prepare::{self, Creation, User, admission, service};
+use outrigger_builtin::prepare::{self, Creation, User, admission};
 use outrigger_builtin::validation;
 use outrigger_store::{
-    Draft, Key, Mutation, Object, Operation, Precondition, Resource, WriteError,
+    EncodedObject, Key, Object, Operation, Precondition, Resource, Transaction, WriteError,
 };
 use outrigger_structural::merge::{self, ignore_managed_fields_timestamps};
 use outrigger_structural::schema;
@@ -22,12 +22,12 @@ use serde_json::Value;
 use super::call::Call;
 use super::decode::metadata_of;
 use super::{callbacks, names, present};
-use crate::lifecycle::definitions;
+use crate::lifecycle;
 use crate::request::{WriteOptions, manager_or_agent};
 use crate::server::{Lookup, Shape, State};
 
 pub(crate) use refusal::store_failure;
-use refusal::{draft_failure, write_failure};
+use refusal::{encode_failure, write_failure};
 
 /// How often a free name is looked for.
 const NAME_ATTEMPTS: usize = 8;
@@ -37,7 +37,10 @@ const NAME_ATTEMPTS: usize = 8;
 pub(super) enum Outcome {
     /// The object as it is stored now, changed or not.
     Stored(Arc<Object>),
-    /// What would be stored, in its served form.
+    /// The write removed the last finalizer of an object that is being deleted, so the object is gone. The client
+    /// gets the object that it sent, in its served form.
+    Deleted(Value),
+    /// Nothing is stored: the object as a real write would store it, in its served form.
     DryRun(Value),
 }
 
@@ -136,7 +139,8 @@ impl<'c, 'r> Writing<'c, 'r> {
         self.check_namespace(name_of(&object))?;
         for _ in 0..NAME_ATTEMPTS {
             if is_generated {
-                metadata_of(&mut object).insert("name".to_owned(), names::generate(&prefix).into());
+                let name = names::generate(&prefix)?;
+                metadata_of(&mut object).insert("name".to_owned(), name.into());
             }
             let attempt = if is_generated {
                 object.clone()
@@ -191,7 +195,7 @@ impl<'c, 'r> Writing<'c, 'r> {
     async fn try_create(&self, mut object: Value) -> Result<Outcome, Failure> {
         let state = self.call.state;
         let kind = Arc::clone(&self.call.kind);
-        let _guard = definitions::lock(state, &kind).await;
+        let _guard = lifecycle::lock(state, &kind).await;
         admission::admit(
             &kind,
             &mut object,
@@ -201,14 +205,14 @@ impl<'c, 'r> Writing<'c, 'r> {
         let who = self.call.who;
         let creation = Creation {
             now: &self.now,
-            uid: &names::random_uid(),
+            uid: &names::random_uid().map_err(Status::from)?,
             user: User {
                 name: &who.name,
                 uid: &who.uid,
                 groups: &who.groups,
             },
         };
-        definitions::prepare(&kind, &mut object, true);
+        kind.strategy.prepare_for_create(&mut object);
         prepare::create(&kind, &mut object, &creation);
         self.validate(&object, None)?;
         defaults::forget_empty_lists(&kind, &mut object, &Value::Null);
@@ -221,14 +225,11 @@ impl<'c, 'r> Writing<'c, 'r> {
         if state.store.get(&key).is_some() {
             return Err(Failure::Raced);
         }
-        let is_service = is_service(&kind);
-        if is_service {
-            allocate(state, &mut object, None, self.options.dry_run)?;
-        }
+        self.allocate(&mut object, None)?;
         if self.options.dry_run {
             return Ok(Outcome::DryRun(object));
         }
-        let draft = self.draft(&object)?;
+        let encoded = self.encoded(&object)?;
         let mut operations = Vec::with_capacity(2);
         if !self.call.namespace().is_empty() {
             operations.push(Operation::Require {
@@ -236,18 +237,18 @@ impl<'c, 'r> Writing<'c, 'r> {
                 precondition: Precondition::exists(),
             });
         }
-        operations.push(Operation::Create { key, draft });
-        match state.store.write(Mutation::new(operations)).await {
+        operations.push(Operation::Create { key, encoded });
+        match state.store.write(Transaction::new(operations)).await {
             Ok(written) => {
                 let stored = written
                     .results
                     .last()
                     .ok_or_else(|| Status::internal("nothing was written"))?;
-                definitions::written(state, &kind, stored).await;
+                lifecycle::after_write(state, &kind, stored).await;
                 Ok(Outcome::Stored(Arc::clone(stored)))
             }
             Err(error) => {
-                release(state, is_service, &object, None);
+                self.release(&object, None);
                 Err(write_failure(self.call, error))
             }
         }
@@ -262,11 +263,11 @@ impl<'c, 'r> Writing<'c, 'r> {
     ) -> Result<Outcome, Failure> {
         let state = self.call.state;
         let kind = Arc::clone(&self.call.kind);
-        let _guard = definitions::lock(state, &kind).await;
+        let _guard = lifecycle::lock(state, &kind).await;
         defaults::forget_empty_lists(&kind, &mut new, old_value);
         endpoint::prepare(&kind, &self.subresource, &mut new, old_value, &self.now);
         if self.subresource.is_empty() {
-            definitions::prepare(&kind, &mut new, false);
+            kind.strategy.prepare_for_update(&mut new);
         }
         self.validate(&new, Some(old_value))?;
         defaults::forget_empty_lists(&kind, &mut new, &Value::Null);
@@ -277,45 +278,44 @@ impl<'c, 'r> Writing<'c, 'r> {
                 .auth
                 .check_escalation(who, &kind, &new, Some(old_value))?;
         }
-        let is_service = is_service(&kind) && self.subresource.is_empty();
-        if is_service {
-            allocate(state, &mut new, Some(old_value), self.options.dry_run)?;
-        }
+        self.allocate(&mut new, Some(old_value))?;
         ignore_managed_fields_timestamps(old_value, &mut new);
         if self.options.dry_run {
             return Ok(Outcome::DryRun(new));
         }
-        let draft = self.draft(&new)?;
+        let encoded = self.encoded(&new)?;
         let precondition = Precondition::revision(old.revision());
         let key = old.key().clone();
-        if is_deleted_by(&kind, &new, old_value) {
-            let written = state.store.write(Mutation::delete(key, precondition)).await;
+        if should_delete_during_update(&kind, &new, old_value) {
+            let written = state
+                .store
+                .write(Transaction::delete(key, precondition))
+                .await;
             let written = written.map_err(|error| write_failure(self.call, error))?;
-            release(state, is_service, old_value, None);
+            self.release(old_value, None);
             if let Some(gone) = written.first() {
-                definitions::removed(state, &kind, gone.key().name()).await;
+                lifecycle::after_delete(state, &kind, gone.key().name()).await;
             }
-            // The client sees the object that it wrote, not the one that is gone.
-            return Ok(Outcome::DryRun(new));
+            return Ok(Outcome::Deleted(new));
         }
-        if old.has_content_of(&draft) {
+        if old.has_content_of(&encoded) {
             return Ok(Outcome::Stored(Arc::clone(old)));
         }
         match state
             .store
-            .write(Mutation::replace(key, draft, precondition))
+            .write(Transaction::replace(key, encoded, precondition))
             .await
         {
             Ok(written) => {
-                release(state, is_service, old_value, Some(&new));
+                self.release(old_value, Some(&new));
                 let stored = written
                     .first()
                     .ok_or_else(|| Status::internal("nothing was written"))?;
-                definitions::written(state, &kind, stored).await;
+                lifecycle::after_write(state, &kind, stored).await;
                 Ok(Outcome::Stored(Arc::clone(stored)))
             }
             Err(error) => {
-                release(state, is_service, &new, Some(old_value));
+                self.release(&new, Some(old_value));
                 Err(write_failure(self.call, error))
             }
         }
@@ -336,8 +336,8 @@ impl<'c, 'r> Writing<'c, 'r> {
             } else {
                 schema::validate_custom_resource(new, old, root)
             });
-        } else if definitions::is_definition(kind) && self.subresource.is_empty() {
-            errors.extend(definitions::check_schemas(new));
+        } else if self.subresource.is_empty() {
+            errors.extend(kind.strategy.validate_schemas(new));
         }
         if errors.is_empty() {
             return Ok(());
@@ -352,11 +352,35 @@ impl<'c, 'r> Writing<'c, 'r> {
         Err(Status::invalid(named, name_of(new), &errors))
     }
 
+    /// Whether the write concerns the addresses and ports of the object.
+    fn allocates(&self) -> bool {
+        self.call.kind.strategy.allocates() && self.subresource.is_empty()
+    }
+
+    fn allocate(&self, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+        if !self.allocates() {
+            return Ok(());
+        }
+        let strategy = self.call.kind.strategy;
+        let mut pool = self.call.state.services();
+        if self.options.dry_run {
+            return strategy.allocate(object, old, &mut pool.dry_run());
+        }
+        strategy.allocate(object, old, &mut *pool)
+    }
+
+    /// Releases the addresses and ports that an object has and `successor` does not.
+    fn release(&self, object: &Value, successor: Option<&Value>) {
+        if self.allocates() {
+            self.call.state.services().release(object, successor);
+        }
+    }
+
     /// The stored form of an object.
-    fn draft(&self, object: &Value) -> Result<Draft, Status> {
+    fn encoded(&self, object: &Value) -> Result<EncodedObject, Status> {
         let kind = &self.call.kind;
         if !convert::needed(kind) {
-            return Draft::new(object).map_err(draft_failure);
+            return EncodedObject::new(object).map_err(encode_failure);
         }
         let mut stored = object.clone();
         convert::to_storage(kind, &mut stored);
@@ -370,7 +394,7 @@ impl<'c, 'r> Writing<'c, 'r> {
             schema::prune_unknown(&mut stored, shape.schema.root());
             schema::apply_defaults(&mut stored, shape.schema.root());
         }
-        Draft::new(&stored).map_err(draft_failure)
+        EncodedObject::new(&stored).map_err(encode_failure)
     }
 }
 
@@ -381,14 +405,16 @@ pub(crate) async fn write_value(
     value: &Value,
     old: Option<&Object>,
 ) -> Result<Arc<Object>, WriteError> {
-    let Ok(draft) = Draft::new(value) else {
+    let Ok(encoded) = EncodedObject::new(value) else {
         return Err(WriteError::NotFound { key });
     };
-    let mutation = match old {
-        None => Mutation::create(key.clone(), draft),
-        Some(old) => Mutation::replace(key.clone(), draft, Precondition::revision(old.revision())),
+    let transaction = match old {
+        None => Transaction::create(key.clone(), encoded),
+        Some(old) => {
+            Transaction::replace(key.clone(), encoded, Precondition::revision(old.revision()))
+        }
     };
-    let written = state.store.write(mutation).await?;
+    let written = state.store.write(transaction).await?;
     written.first().cloned().ok_or(WriteError::NotFound { key })
 }
 
@@ -402,44 +428,12 @@ fn namespace_key(namespace: &str) -> Result<Key, Status> {
     resource.key("", namespace).map_err(missing)
 }
 
-fn is_service(kind: &Kind) -> bool {
-    kind.group.is_empty() && kind.kind == "Service"
-}
-
-fn allocate(
-    state: &State,
-    service: &mut Value,
-    old: Option<&Value>,
-    is_dry_run: bool,
-) -> Result<(), Status> {
-    let mut pool = state.services();
-    if is_dry_run {
-        return service::allocate(service, old, &mut pool.dry_run());
-    }
-    let result = service::allocate(service, old, &mut *pool);
-    if result.is_err() && old.is_none() {
-        // What it asked for may be somebody else's: only what is free of doubt is given back.
-        return result;
-    }
-    result
-}
-
-/// Gives back what a Service has and its successor has not.
-fn release(state: &State, is_service: bool, service: &Value, successor: Option<&Value>) {
-    if is_service {
-        state.services().release(service, successor);
-    }
-}
-
-/// Whether the write takes away the last thing that kept the object.
-fn is_deleted_by(kind: &Kind, new: &Value, old: &Value) -> bool {
-    let is_empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
+/// Whether an update removes the last finalizer of an object that is being deleted.
+fn should_delete_during_update(kind: &Kind, new: &Value, old: &Value) -> bool {
     let metadata = &old["metadata"];
-    let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
     metadata["deletionTimestamp"].is_string()
         && metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
-        && is_empty(&new["metadata"]["finalizers"])
-        && (!is_namespace || is_empty(&new["spec"]["finalizers"]))
+        && kind.strategy.is_finalized(new)
 }
 
 /// The answer to a write.
@@ -450,6 +444,6 @@ pub(super) fn answer(
 ) -> Result<crate::negotiate::Answer, Status> {
     match outcome {
         Outcome::Stored(object) => present::object(call, code, &object),
-        Outcome::DryRun(value) => present::value(call, code, value),
+        Outcome::Deleted(value) | Outcome::DryRun(value) => present::value(call, code, value),
     }
 }

@@ -85,7 +85,7 @@ fn validate_strategy(errors: &mut Vec<Error>, strategy: &Value) {
     }
 }
 
-const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 pub(crate) fn template_generation(set: &Value) -> i64 {
     let annotation = &set["metadata"]["annotations"][TEMPLATE_GENERATION];

@@ -4,10 +4,10 @@ use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::{Map, Value, json};
 
 use super::job;
+use crate::cron::Schedule;
 use crate::fields::{list, object_mut, set_missing, text};
 use crate::table::cells::{age, containers, format_selector, name, text_or};
 use crate::table::moment::Now;
-use crate::validation::cron;
 use crate::validation::field_checks::{
     validate_enum, validate_nonnegative, validate_nonnegative_fields,
 };
@@ -43,8 +43,8 @@ pub(crate) fn validate(object: &Value, errors: &mut Vec<Error>) {
     } else if schedule.contains("TZ") {
         let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
         errors.push(Error::invalid(&field, schedule, detail));
-    } else if let Err(why) = cron::check(schedule) {
-        errors.push(Error::invalid(&field, schedule, why));
+    } else if let Err(error) = Schedule::parse(schedule) {
+        errors.push(Error::invalid(&field, schedule, error.to_string()));
     }
     let field = SPEC.child("startingDeadlineSeconds");
     validate_nonnegative(errors, &field, &spec["startingDeadlineSeconds"]);

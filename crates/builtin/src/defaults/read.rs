@@ -11,10 +11,20 @@ use super::time;
 
 const MAX_DEPTH: usize = 100;
 
-/// A value of the wrong type, in the words of the real server.
+/// A value that the typed decoder rejects, in the words of the real server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Error(pub(super) String);
+pub enum Error {
+    /// `json.UnmarshalTypeError`.
+    #[error("json: cannot unmarshal {value} into Go struct field {field} of type {go_type}")]
+    Mismatch {
+        /// The JSON type of the value, followed by the value if it is a number out of range.
+        value: String,
+        field: String,
+        go_type: String,
+    },
+    #[error("{0}")]
+    Invalid(String),
+}
 
 /// Reads an object of a structure. Returns the fields that are unknown and were dropped.
 pub(super) fn read(id: usize, object: &mut Value) -> Result<Vec<String>, Error> {
@@ -23,7 +33,7 @@ pub(super) fn read(id: usize, object: &mut Value) -> Result<Vec<String>, Error> 
         unknown: Vec::new(),
     };
     let Value::Object(map) = object.take() else {
-        return Err(Error(
+        return Err(Error::Invalid(
             "json: cannot unmarshal a value that is no object".to_owned(),
         ));
     };
@@ -88,12 +98,11 @@ impl<'a> Place<'a> {
     }
 
     fn mismatch(&self, value: &str, type_: &Type) -> Error {
-        Error(format!(
-            "json: cannot unmarshal {value} into Go struct field {}.{} of type {}",
-            self.structure,
-            self.typed(),
-            type_.describe()
-        ))
+        Error::Mismatch {
+            value: value.to_owned(),
+            field: format!("{}.{}", self.structure, self.typed()),
+            go_type: type_.describe(),
+        }
     }
 }
 
@@ -142,7 +151,7 @@ impl Reader {
 
     fn value(&mut self, type_: &Type, value: Value, place: &Place<'_>) -> Result<Value, Error> {
         if place.depth > MAX_DEPTH {
-            return Err(Error("json: exceeded max depth".to_owned()));
+            return Err(Error::Invalid("json: exceeded max depth".to_owned()));
         }
         match (&type_.form, value) {
             (Form::Any, value) => Ok(value),
@@ -235,9 +244,11 @@ fn scalar(type_: &Type, value: Value, place: &Place<'_>) -> Result<Value, Error>
         (Form::Float, Value::Number(_)) => Ok(value),
         (Form::Bytes, Value::String(text)) => bytes(text),
         (Form::Quantity, value) => quantity(value),
-        (Form::Time, Value::String(text)) => time::seconds(text).map(Value::from).map_err(Error),
+        (Form::Time, Value::String(text)) => {
+            time::seconds(text).map(Value::from).map_err(Error::Invalid)
+        }
         (Form::MicroTime, Value::String(text)) => {
-            time::micros(text).map(Value::from).map_err(Error)
+            time::micros(text).map(Value::from).map_err(Error::Invalid)
         }
         (_, value) => Err(place.mismatch(json_type(value), type_)),
     }
@@ -267,7 +278,7 @@ fn bytes(text: &str) -> Result<Value, Error> {
                     text.len() / 4 * 4
                 }
             };
-            Err(Error(format!(
+            Err(Error::Invalid(format!(
                 "illegal base64 data at input byte {position}"
             )))
         }
@@ -284,7 +295,7 @@ fn quantity(value: &Value) -> Result<Value, Error> {
             let shown = quantity::canonicalize(text.trim());
             Ok(shown.unwrap_or_else(|| parsed.canonical()).into())
         }
-        Err(error) => Err(Error(error.to_string())),
+        Err(error) => Err(Error::Invalid(error.to_string())),
     }
 }
 

@@ -40,14 +40,14 @@ impl Surroundings for Cluster<'_> {
         None
     }
 
-    fn random_suffix(&self) -> String {
+    fn random_suffix(&self) -> Result<String, Status> {
         let volumes = self.0["spec"]["volumes"].as_array();
         let names = volumes.into_iter().flatten().map(|volume| &volume["name"]);
-        names
+        let suffix = names
             .filter_map(|name| name.as_str()?.strip_prefix("kube-api-access-"))
             .map(str::to_owned)
-            .next()
-            .unwrap_or_default()
+            .next();
+        Ok(suffix.unwrap_or_default())
     }
 }
 

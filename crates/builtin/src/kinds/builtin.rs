@@ -9,6 +9,7 @@ use sha2::Digest as _;
 
 use super::builtin_fields::{self as fields, FieldRow};
 use super::kind::{ALL_VERBS, Deletion, Kind, SelectableField, Storage, Subresource, Writes};
+use crate::strategy;
 
 /// One version of a group.
 pub(super) struct Group {
@@ -181,6 +182,7 @@ impl Row {
             storage: self.storage(group),
             writes: self.writes,
             deletion: self.deletion,
+            strategy: strategy::for_kind(group.name, self.kind),
             fields: self.fields.iter().map(selectable).collect(),
             deprecation: self.deprecation.map(str::to_owned),
             custom: None,

@@ -144,6 +144,7 @@ fn served_kind(
             unconditional_update: false,
         },
         deletion: Deletion::default(),
+        strategy: &crate::strategy::Generic,
         fields: fields(version),
         deprecation: deprecation(definition, list(&spec["versions"]), version),
         custom: Some(Arc::new(custom(definition, version, terminating))),

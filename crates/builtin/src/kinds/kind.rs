@@ -5,6 +5,8 @@ use std::sync::Arc;
 use outrigger_apimachinery::{GroupKind, GroupResource, GroupVersion};
 use serde_json::Value;
 
+use crate::strategy::Strategy;
+
 /// The verbs of a resource with full support.
 pub(super) const ALL_VERBS: &[&str] = &[
     "create",
@@ -36,6 +38,7 @@ pub struct Kind {
     pub storage: Storage,
     pub writes: Writes,
     pub deletion: Deletion,
+    pub strategy: &'static dyn Strategy,
     /// Field labels that field selectors support besides `metadata.name` and `metadata.namespace`.
     pub fields: Vec<SelectableField>,
     /// The deprecation warning of every response.

@@ -35,7 +35,7 @@ pub trait Surroundings {
     /// The default IngressClass.
     fn default_ingress_class(&self) -> Option<String>;
     /// Five random characters for the name of the token volume.
-    fn random_suffix(&self) -> String;
+    fn random_suffix(&self) -> Result<String, Status>;
 }
 
 /// Runs the admission plugins on a new object.
@@ -143,7 +143,7 @@ fn service_account(
         .or_else(|| object.get("automountServiceAccountToken"))
         .is_none_or(|mount| *mount != false);
     if mounts_token {
-        mount_token(spec, surroundings);
+        mount_token(spec, surroundings)?;
     }
     let secrets = &object["imagePullSecrets"];
     if !spec.contains_key("imagePullSecrets") && secrets.is_array() {
@@ -153,7 +153,10 @@ fn service_account(
 }
 
 /// Mounts a token into each container without another mount at its path.
-fn mount_token(spec: &mut Map<String, Value>, surroundings: &dyn Surroundings) {
+fn mount_token(
+    spec: &mut Map<String, Value>,
+    surroundings: &dyn Surroundings,
+) -> Result<(), Status> {
     let existing = spec.get("volumes").and_then(Value::as_array);
     let existing = existing.into_iter().flatten().find_map(|volume| {
         let name = volume["name"].as_str()?;
@@ -161,8 +164,10 @@ fn mount_token(spec: &mut Map<String, Value>, surroundings: &dyn Surroundings) {
             .then(|| name.to_owned())
     });
     let is_new = existing.is_none();
-    let name =
-        existing.unwrap_or_else(|| format!("kube-api-access-{}", surroundings.random_suffix()));
+    let name = match existing {
+        Some(name) => name,
+        None => format!("kube-api-access-{}", surroundings.random_suffix()?),
+    };
     let mut is_mounted = false;
     for list in ["initContainers", "containers"] {
         let containers = spec.get_mut(list).and_then(Value::as_array_mut);
@@ -176,6 +181,7 @@ fn mount_token(spec: &mut Map<String, Value>, surroundings: &dyn Surroundings) {
             volumes.push(token_volume(&name));
         }
     }
+    Ok(())
 }
 
 fn mount_into(container: &mut Value, volume: &str) -> bool {

@@ -129,7 +129,10 @@ fn errors_have_a_path_and_a_reason() {
         &[0x00, 0x01],
         "the protobuf body is malformed: 0 is not a field number",
     );
-    check_fault(&[0x0f], "the protobuf body is malformed: 7 is not a wire type");
+    check_fault(
+        &[0x0f],
+        "the protobuf body is malformed: 7 is not a wire type",
+    );
     check_fault(
         &[0x0c],
         "the protobuf body is malformed: a group ends that was not started",

@@ -67,7 +67,7 @@ fn template_writes_files_if_a_folder_is_given() {
     );
     assert!(
         context
-            .folder()
+            .directory()
             .join("out/small/templates/deployment.yaml")
             .is_file()
     );
@@ -129,7 +129,7 @@ fn a_packaged_chart_is_the_same_bytes_each_time_and_renders_the_same() {
             text.contains(&format!("saved it to: {folder}/small-1.2.3.tgz")),
             "{text}"
         );
-        fs_err::read(context.folder().join(folder).join("small-1.2.3.tgz")).unwrap()
+        fs_err::read(context.directory().join(folder).join("small-1.2.3.tgz")).unwrap()
     };
     assert_eq!(package("one"), package("two"));
     let from_folder = context.run(["chart", "template", "rel", "small"]).unwrap();
@@ -170,11 +170,11 @@ fn dependencies_from_folders_are_packed_and_locked() {
     assert!(text.starts_with("exit code: 0"), "{text}");
     assert!(
         context
-            .folder()
+            .directory()
             .join("parent/charts/small-1.2.3.tgz")
             .is_file()
     );
-    assert!(context.folder().join("parent/Chart.lock").is_file());
+    assert!(context.directory().join("parent/Chart.lock").is_file());
     let text = context
         .run(["chart", "dependency", "list", "parent"])
         .unwrap();

@@ -29,7 +29,7 @@ async fn until(local: &Local, place: &Place, is_wanted: impl Fn(Option<&Value>) 
 }
 
 #[tokio::test]
-async fn a_simulated_deployment_becomes_available_and_is_scaled() {
+async fn simulates_the_rollout_scaling_and_deletion_of_a_deployment() {
     let (server, local) = server().await;
     outrigger_simulate::start(
         &server,

@@ -2,16 +2,18 @@
 
 use outrigger_apimachinery::GroupResource;
 use outrigger_apimachinery::status::Status;
-use outrigger_store::{DraftError, WriteError};
+use outrigger_store::{EncodeError, WriteError};
 
 use super::Failure;
 use crate::verbs::Call;
 
-pub(super) fn draft_failure(error: DraftError) -> Status {
+pub(super) fn encode_failure(error: EncodeError) -> Status {
     match error {
-        DraftError::TooLarge { .. } => Status::request_entity_too_large(&error.to_string()),
-        DraftError::Metadata(_) | DraftError::NotAnObject => Status::bad_request(error.to_string()),
-        DraftError::Serialize(_) => Status::internal(error),
+        EncodeError::TooLarge { .. } => Status::request_entity_too_large(&error.to_string()),
+        EncodeError::Metadata(_) | EncodeError::NotAnObject => {
+            Status::bad_request(error.to_string())
+        }
+        EncodeError::Serialize(_) => Status::internal(error),
     }
 }
 
