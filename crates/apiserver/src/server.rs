@@ -4,12 +4,12 @@
 //! [`Server::serve`] is the way over HTTPS. Both go through the same steps: who asks, may they, what do they ask for.
 
 mod body;
+mod cluster_state;
 mod documents;
 mod metrics;
 mod service;
 mod shapes;
 mod state;
-mod surroundings;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,10 +19,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use body::Body;
+pub(crate) use cluster_state::Lookup;
 pub use service::Service;
 pub(crate) use shapes::{Shape, Shapes};
 pub(crate) use state::{State, time_text};
-pub(crate) use surroundings::Lookup;
 
 use crate::auth::{StaticTokens, aggregate, token_secrets};
 use crate::boot;

@@ -16,7 +16,8 @@ use crate::fields::{object_mut, set_or_remove};
 use crate::kinds::Kind;
 
 pub mod admission;
-pub mod service;
+
+pub use crate::core::service::allocation as service;
 
 /// The inputs of a create other than the object.
 #[derive(Debug, Clone, Copy)]

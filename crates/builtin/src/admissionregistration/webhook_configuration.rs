@@ -5,6 +5,7 @@ use outrigger_apimachinery::syntax;
 use serde_json::{Map, Value, json};
 
 use crate::fields::{list, set_missing, text};
+use crate::strategy::Strategy;
 use crate::validation::field_checks::{
     push_invalid, require, validate_enum, validate_optional_enum,
 };
@@ -158,5 +159,14 @@ fn validate_service_path(errors: &mut Vec<Error>, path: &Path<'_>, route: &str) 
         } else {
             push_invalid(errors, path, route, syntax::dns1123_subdomain(part));
         }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct WebhookConfiguration;
+
+impl Strategy for WebhookConfiguration {
+    fn required_extension(&self, object: &Value) -> Option<&'static str> {
+        (!list(object, "webhooks").is_empty()).then_some("admission webhooks")
     }
 }

@@ -8,6 +8,7 @@ use crate::fields::{list, object_mut, set_missing, str_field, text, texts};
 use crate::validation::field_checks::{require, validate_enum, validate_immutable};
 
 mod selectable_fields;
+pub(crate) mod strategy;
 
 const SPEC: Path<'static> = Path::root("spec");
 const NAMES: Path<'static> = SPEC.child("names");

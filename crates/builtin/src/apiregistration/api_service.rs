@@ -4,6 +4,7 @@ use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::Value;
 
 use crate::fields::{list, text};
+use crate::strategy::Strategy;
 use crate::table::cells::{age, name};
 use crate::table::moment::Now;
 
@@ -24,6 +25,17 @@ pub(crate) fn validate(object: &Value, errors: &mut Vec<Error>) {
             let detail = format!("must be positive and less than {most}");
             errors.push(Error::invalid(&SPEC.child(key), number, detail));
         }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct ApiService;
+
+impl Strategy for ApiService {
+    fn required_extension(&self, object: &Value) -> Option<&'static str> {
+        object["spec"]["service"]
+            .is_object()
+            .then_some("aggregated APIs")
     }
 }
 

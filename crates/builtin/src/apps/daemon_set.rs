@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::pod_controller;
 use crate::core::pod;
 use crate::fields::{number, object_mut, set_missing, text};
+use crate::strategy::Strategy;
 use crate::table::cells::{age, containers, format_labels, format_selector, name};
 use crate::table::moment::Now;
 use crate::validation::field_checks::{
@@ -113,6 +114,24 @@ pub(crate) fn hide_template_generation(metadata: &mut Value) {
             && let Some(metadata) = metadata.as_object_mut()
         {
             metadata.remove("annotations");
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct DaemonSet;
+
+impl Strategy for DaemonSet {
+    /// The internal version has `spec.templateGeneration`, which the conversion writes back as an annotation.
+    fn after_decode(&self, object: &mut Value) {
+        let Some(metadata) = object["metadata"].as_object_mut() else {
+            return;
+        };
+        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+        if let Some(annotations) = annotations.as_object_mut() {
+            annotations
+                .entry(TEMPLATE_GENERATION)
+                .or_insert_with(|| "0".into());
         }
     }
 }

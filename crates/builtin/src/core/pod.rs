@@ -9,6 +9,7 @@ use crate::validation::field_checks::{
     push_invalid, validate_enum, validate_in_range, validate_ip, validate_labels,
 };
 
+pub(crate) mod binding;
 mod container;
 pub(crate) mod defaults;
 mod probe;

@@ -1,5 +1,6 @@
 //! Service: validation, with defaults and table cells in submodules.
 
+pub mod allocation;
 pub(crate) mod defaults;
 pub(crate) mod table;
 

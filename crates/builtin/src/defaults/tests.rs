@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::kinds::{Registry, convert};
-use crate::prepare::admission::{self, Priority, Surroundings};
+use crate::prepare::admission::{self, ClusterState, Priority};
 use crate::prepare::service;
 use crate::prepare::{self, Creation, User};
 use crate::recorded::{RecordedAllocator, kind_of, values};
@@ -15,7 +15,7 @@ const CASES: &str = include_str!("../../tests/data/defaults.jsonl");
 
 struct Cluster<'a>(&'a Value);
 
-impl Surroundings for Cluster<'_> {
+impl ClusterState for Cluster<'_> {
     fn priority_class(&self, name: &str) -> Option<Priority> {
         Some(Priority {
             class: name.to_owned(),

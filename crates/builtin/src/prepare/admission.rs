@@ -22,8 +22,8 @@ pub struct Priority {
     pub preemption_policy: String,
 }
 
-/// The objects that admission plugins look up.
-pub trait Surroundings {
+/// The cluster state that admission plugins look up.
+pub trait ClusterState {
     /// A PriorityClass by name.
     fn priority_class(&self, name: &str) -> Option<Priority>;
     /// The default PriorityClass.
@@ -43,20 +43,20 @@ pub fn admit(
     kind: &Kind,
     object: &mut Value,
     namespace: &str,
-    surroundings: &dyn Surroundings,
+    cluster: &dyn ClusterState,
 ) -> Result<(), Status> {
     match (kind.group.as_str(), kind.kind.as_str()) {
-        ("", "Pod") => admit_pod(object, namespace, surroundings),
+        ("", "Pod") => admit_pod(object, namespace, cluster),
         ("", "PersistentVolumeClaim") => {
             const ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
-            let class = surroundings.default_storage_class();
+            let class = cluster.default_storage_class();
             set_class(object, "storageClassName", ANNOTATION, class);
             protect(object, "kubernetes.io/pvc-protection");
             Ok(())
         }
         ("networking.k8s.io", "Ingress") => {
             const ANNOTATION: &str = "kubernetes.io/ingress.class";
-            let class = surroundings.default_ingress_class();
+            let class = cluster.default_ingress_class();
             set_class(object, "ingressClassName", ANNOTATION, class);
             Ok(())
         }
@@ -104,7 +104,7 @@ fn set_class(object: &mut Value, key: &str, annotation: &str, class: Option<Stri
 fn admit_pod(
     object: &mut Value,
     namespace: &str,
-    surroundings: &dyn Surroundings,
+    cluster: &dyn ClusterState,
 ) -> Result<(), Status> {
     let name = object["metadata"]["name"]
         .as_str()
@@ -115,9 +115,9 @@ fn admit_pod(
         return Ok(());
     };
     if !is_mirror {
-        service_account(spec, &name, namespace, surroundings)?;
+        service_account(spec, &name, namespace, cluster)?;
     }
-    priority(spec, &name, surroundings)?;
+    priority(spec, &name, cluster)?;
     tolerations(spec);
     Ok(())
 }
@@ -126,11 +126,11 @@ fn service_account(
     spec: &mut Map<String, Value>,
     pod: &str,
     namespace: &str,
-    surroundings: &dyn Surroundings,
+    cluster: &dyn ClusterState,
 ) -> Result<(), Status> {
     let account = spec.get("serviceAccountName").and_then(Value::as_str);
     let account = account.unwrap_or("default").to_owned();
-    let Some(object) = surroundings.service_account(namespace, &account) else {
+    let Some(object) = cluster.service_account(namespace, &account) else {
         let why = format!(
             "error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found"
         );
@@ -143,7 +143,7 @@ fn service_account(
         .or_else(|| object.get("automountServiceAccountToken"))
         .is_none_or(|mount| *mount != false);
     if mounts_token {
-        mount_token(spec, surroundings)?;
+        mount_token(spec, cluster)?;
     }
     let secrets = &object["imagePullSecrets"];
     if !spec.contains_key("imagePullSecrets") && secrets.is_array() {
@@ -153,10 +153,7 @@ fn service_account(
 }
 
 /// Mounts a token into each container without another mount at its path.
-fn mount_token(
-    spec: &mut Map<String, Value>,
-    surroundings: &dyn Surroundings,
-) -> Result<(), Status> {
+fn mount_token(spec: &mut Map<String, Value>, cluster: &dyn ClusterState) -> Result<(), Status> {
     let existing = spec.get("volumes").and_then(Value::as_array);
     let existing = existing.into_iter().flatten().find_map(|volume| {
         let name = volume["name"].as_str()?;
@@ -166,7 +163,7 @@ fn mount_token(
     let is_new = existing.is_none();
     let name = match existing {
         Some(name) => name,
-        None => format!("kube-api-access-{}", surroundings.random_suffix()?),
+        None => format!("kube-api-access-{}", cluster.random_suffix()?),
     };
     let mut is_mounted = false;
     for list in ["initContainers", "containers"] {
@@ -225,13 +222,13 @@ fn token_volume(name: &str) -> Value {
 fn priority(
     spec: &mut Map<String, Value>,
     pod: &str,
-    surroundings: &dyn Surroundings,
+    cluster: &dyn ClusterState,
 ) -> Result<(), Status> {
     let class = spec.get("priorityClassName").and_then(Value::as_str);
     let found = match class.unwrap_or_default() {
-        "" => surroundings.default_priority_class(),
+        "" => cluster.default_priority_class(),
         class => {
-            let found = surroundings.priority_class(class);
+            let found = cluster.priority_class(class);
             if found.is_none() {
                 let why = format!("no PriorityClass with name {class} was found");
                 return Err(Status::forbidden(PODS, pod, why));

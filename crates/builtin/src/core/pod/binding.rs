@@ -1,4 +1,4 @@
-//! Pods: the `binding` subresource.
+//! The `binding` subresource.
 
 use outrigger_apimachinery::GroupResource;
 use outrigger_apimachinery::status::Status;

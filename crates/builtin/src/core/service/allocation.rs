@@ -6,6 +6,7 @@ use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::{Map, Value, json};
 
 use crate::fields::{object_mut, set_or_remove};
+use crate::strategy::Strategy;
 
 mod pool;
 
@@ -60,6 +61,24 @@ pub trait Allocator {
                 self.release_port(port);
             }
         }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Service;
+
+impl Strategy for Service {
+    fn allocates(&self) -> bool {
+        true
+    }
+
+    fn allocate(
+        &self,
+        object: &mut Value,
+        old: Option<&Value>,
+        allocator: &mut dyn Allocator,
+    ) -> Result<(), Status> {
+        allocate(object, old, allocator)
     }
 }
 
@@ -218,18 +237,18 @@ fn families(spec: &mut Map<String, Value>) -> Result<(), Error> {
     }
     if text(spec, "ipFamilyPolicy") == "RequireDualStack" {
         let detail = "this cluster is not configured for dual-stack services";
-        let place = SPEC.child("ipFamilyPolicy");
-        return Err(Error::invalid(&place, "RequireDualStack", detail));
+        let path = SPEC.child("ipFamilyPolicy");
+        return Err(Error::invalid(&path, "RequireDualStack", detail));
     }
     let families = spec.get("ipFamilies").and_then(Value::as_array);
-    let place = SPEC.child("ipFamilies");
+    let path = SPEC.child("ipFamilies");
     let unsupported = families.into_iter().flatten().enumerate();
     match unsupported
         .into_iter()
         .find(|(_, family)| **family != "IPv4")
     {
         Some((index, family)) => Err(Error::invalid(
-            &place.index(index),
+            &path.index(index),
             family,
             "not configured on this cluster",
         )),
@@ -253,11 +272,11 @@ fn cluster_addresses(
     if address == "None" || is_allocated {
         return Ok(());
     }
-    let place = SPEC.child("clusterIPs");
+    let path = SPEC.child("clusterIPs");
     if address.is_empty() {
         let next = allocator.next_address().map_err(|error| {
             let detail = format!("failed to allocate IP: {error}");
-            Error::invalid(&place, &json!([]), detail)
+            Error::invalid(&path, &json!([]), detail)
         })?;
         spec.insert("clusterIPs".to_owned(), json!([next]));
         spec.insert("clusterIP".to_owned(), json!(next));
@@ -265,7 +284,7 @@ fn cluster_addresses(
     }
     allocator.allocate_address(&address).map_err(|error| {
         let detail = format!("failed to allocate IP {address}: {error}");
-        Error::invalid(&place, &json!([address]), detail)
+        Error::invalid(&path, &json!([address]), detail)
     })
 }
 
@@ -280,7 +299,7 @@ fn node_ports(
     let had = old.map(ports).unwrap_or_default();
     let allocates = text(spec, "type") == "NodePort"
         || spec.get("allocateLoadBalancerNodePorts") != Some(&Value::Bool(false));
-    let place = SPEC.child("ports");
+    let path = SPEC.child("ports");
     let Some(list) = spec.get_mut("ports").and_then(Value::as_array_mut) else {
         return Ok(());
     };
@@ -311,16 +330,16 @@ fn node_ports(
         let node_port = match requested_port {
             Some(port) if is_own(&port) => port,
             Some(port) => {
-                let place = place.index(index);
-                let field = place.child("nodePort");
+                let path = path.index(index);
+                let field = path.child("nodePort");
                 let invalid =
                     |error: AllocationError| Error::invalid(&field, port, error.to_string());
                 allocator.allocate_port(port).map_err(invalid)?;
                 port
             }
             None => {
-                let place = place.index(index);
-                let field = place.child("nodePort");
+                let path = path.index(index);
+                let field = path.child("nodePort");
                 let invalid = |error: AllocationError| Error::invalid(&field, 0, error.to_string());
                 allocator.next_port().map_err(invalid)?
             }
@@ -363,7 +382,7 @@ fn health_check_port(
 }
 
 /// `dropTypeDependentFields`: removes fields that only the old type has, unless the client changed them too.
-pub(super) fn drop_type_dependent_fields(service: &mut Map<String, Value>, old: &Value) {
+pub(crate) fn drop_type_dependent_fields(service: &mut Map<String, Value>, old: &Value) {
     let (Some(spec), Value::Object(old)) = (object_mut(service, "spec"), &old["spec"]) else {
         return;
     };

@@ -1,7 +1,7 @@
 //! What admission looks up in the store.
 
 use outrigger_apimachinery::status::Status;
-use outrigger_builtin::prepare::admission::{Priority, Surroundings};
+use outrigger_builtin::prepare::admission::{ClusterState, Priority};
 use outrigger_store::{Resource, Scope, Store};
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ fn priority(class: &Value) -> Option<Priority> {
     })
 }
 
-impl Surroundings for Lookup<'_> {
+impl ClusterState for Lookup<'_> {
     fn priority_class(&self, name: &str) -> Option<Priority> {
         let class = self.object("scheduling.k8s.io", "priorityclasses", "", name)?;
         priority(&class)

@@ -1,16 +1,16 @@
-//! The strategy of `CustomResourceDefinitions`.
+//! The strategy of CustomResourceDefinitions.
 
 use outrigger_apimachinery::status::field;
 use outrigger_structural::schema;
 use serde_json::{Value, json};
 
-use super::{Strategy, is_empty, remove_grace_period};
+use crate::strategy::{Strategy, is_empty, remove_grace_period};
 
 /// Keeps a definition until all its custom resources are gone.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 #[derive(Debug)]
-pub(super) struct CustomResourceDefinition;
+pub(crate) struct CustomResourceDefinition;
 
 impl Strategy for CustomResourceDefinition {
     fn prepare_for_create(&self, object: &mut Value) {
@@ -26,7 +26,7 @@ impl Strategy for CustomResourceDefinition {
         let versions = object["spec"]["versions"].as_array();
         let versions = versions.map_or(&[][..], Vec::as_slice);
         let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
-        let is_same = versions
+        let is_shared = versions
             .windows(2)
             .all(|pair| schema(&pair[0]) == schema(&pair[1]));
         let mut errors = Vec::new();
@@ -37,14 +37,14 @@ impl Strategy for CustomResourceDefinition {
                 continue;
             }
             // Versions with the same schema are converted to one schema of the whole definition.
-            let path = if is_same {
+            let path = if is_shared {
                 "spec.validation.openAPIV3Schema".to_owned()
             } else {
                 format!("spec.versions[{index}].schema.openAPIV3Schema")
             };
             let has_status = version["subresources"]["status"].is_object();
             errors.extend(schema::validate_definition(&schema, &path, has_status));
-            if is_same {
+            if is_shared {
                 break;
             }
         }
