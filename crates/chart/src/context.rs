@@ -1,7 +1,7 @@
-//! What a template sees as its dot: one map per chart of the tree, linked as in Helm.
+//! The root contexts of templates: one map per chart of the tree, linked as in Helm.
 //!
-//! A subchart's `.Values` *is* its parent's section, not a copy of it, and every template of a chart gets the same
-//! map, so what one template sets another one sees.
+//! `.Values` of a subchart *is* the section of its parent, not a copy, and all templates of a chart share one map, so
+//! that changes by one template are visible to others.
 
 mod metadata;
 
@@ -12,10 +12,10 @@ use outrigger_gotmpl::Data;
 use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 
 use crate::capabilities::{Capabilities, CapabilitiesObject};
+use crate::chart_tree::{ChartTree, NodeId};
 use crate::dependencies::table;
 use crate::files::FilesObject;
 use crate::profile::Profile;
-use crate::tree::{NodeId, Tree};
 use outrigger_gostd::path;
 
 /// The release that is being rendered.
@@ -38,7 +38,7 @@ pub(crate) struct Renderable {
 
 /// All templates of the tree by their full names.
 pub(crate) fn templates(
-    tree: &Tree<'_>,
+    tree: &ChartTree<'_>,
     values: &Map,
     release: &Release,
     capabilities: &Capabilities,
@@ -52,12 +52,12 @@ pub(crate) fn templates(
         capabilities: Value::Object(Rc::new(CapabilitiesObject::new(capabilities, profile))),
         templates: BTreeMap::new(),
     };
-    builder.chart(Tree::ROOT, values);
+    builder.chart(ChartTree::ROOT, values);
     builder.templates
 }
 
 struct Builder<'t, 'c> {
-    tree: &'t Tree<'c>,
+    tree: &'t ChartTree<'c>,
     profile: Profile,
     values_type: MapType,
     release: Value,
@@ -87,10 +87,10 @@ impl Builder<'_, '_> {
         }
         for &child in &node.children {
             let name = self.tree.name(child);
-            // By path, as Helm looks it up: a dot in a chart's name leads elsewhere.
+            // By path, as in Helm: a dot in the name of a chart is a path separator.
             let section = table(&context, &format!("Values.{name}")).unwrap_or_default();
-            let below = self.chart(child, &section);
-            subcharts.set(Str::from(name), Value::Map(below));
+            let subchart = self.chart(child, &section);
+            subcharts.set(Str::from(name), Value::Map(subchart));
         }
         self.add_templates(id, &context);
         context
@@ -117,7 +117,7 @@ impl Builder<'_, '_> {
 }
 
 impl Renderable {
-    /// The dot for this very template.
+    /// The dot of this template.
     pub(crate) fn dot(&self, name: &str, profile: Profile) -> Value {
         let values_type = MapType::Named(profile.rules().values_type);
         let template = Map::from_entries(

@@ -1,4 +1,4 @@
-//! `.Files`: the chart's other files, with `Get`, `GetBytes`, `Glob`, `Lines`, `AsConfig` and `AsSecrets`.
+//! `.Files`: the non-template files of a chart, with `Get`, `GetBytes`, `Glob`, `Lines`, `AsConfig` and `AsSecrets`.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl FilesObject {
         Self { files }
     }
 
-    /// YAML of base name and text, made by `encode`.
+    /// The YAML of a map from base names to encoded contents.
     fn as_yaml(&self, encode: impl Fn(&[u8]) -> Value) -> Value {
         let entries = self
             .files
@@ -81,7 +81,7 @@ impl Object for FilesObject {
         match name {
             "AsConfig" => Some(self.as_yaml(|data| Value::str(data))),
             "AsSecrets" => Some(self.as_yaml(|data| Value::str(base64::encode(data)))),
-            // A file whose name happens to be an identifier.
+            // A file whose name is an identifier.
             name => self.files.get(name).map(|data| bytes(data)),
         }
     }
@@ -139,7 +139,7 @@ impl Object for FilesObject {
     }
 }
 
-/// The signature of methods that take one string.
+/// The signature of methods with one string parameter.
 pub(crate) fn one_string(name: &str, methods: &[&str]) -> Option<Signature> {
     methods.contains(&name).then_some(Signature {
         params: &[Ty::String],

@@ -1,4 +1,4 @@
-//! The digest that ties `Chart.lock` to the dependencies it was made for.
+//! The digest in `Chart.lock`, which detects changed dependencies.
 
 use std::fmt::Write;
 
@@ -6,9 +6,9 @@ use outrigger_gostd::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::metadata::Dependency;
-use crate::plain::Plain;
+use crate::yaml_value::YamlValue;
 
-/// `sha256:` over the JSON of the declared and of the locked dependencies.
+/// The digest of the JSON of the declared and the locked dependencies.
 pub fn digest(declared: &[Dependency], locked: &[Dependency]) -> String {
     let mut json = String::from("[");
     push_list(&mut json, declared);
@@ -18,7 +18,7 @@ pub fn digest(declared: &[Dependency], locked: &[Dependency]) -> String {
     sha256(&json)
 }
 
-/// The digest that Helm 2 wrote into `requirements.lock`.
+/// The digest of Helm 2 in `requirements.lock`.
 pub fn digest_v2(declared: &[Dependency]) -> String {
     let mut json = String::from("{\"dependencies\":");
     push_list(&mut json, declared);
@@ -34,8 +34,8 @@ fn sha256(text: &str) -> String {
 
 fn push_list(json: &mut String, dependencies: &[Dependency]) {
     json.push('[');
-    for (at, dependency) in dependencies.iter().enumerate() {
-        if at > 0 {
+    for (index, dependency) in dependencies.iter().enumerate() {
+        if index > 0 {
             json.push(',');
         }
         push(json, dependency);
@@ -43,7 +43,7 @@ fn push_list(json: &mut String, dependencies: &[Dependency]) {
     json.push(']');
 }
 
-/// In the order of Go's struct, empty fields left out except two.
+/// Fields in the order of Go's struct. Empty fields are omitted, except name and repository.
 fn push(json: &mut String, dependency: &Dependency) {
     let mut field = |name: &str, value: String| {
         json.push(if json.ends_with(['[', ',']) { '{' } else { ',' });
@@ -69,7 +69,7 @@ fn push(json: &mut String, dependency: &Dependency) {
         let values: Vec<String> = dependency
             .import_values
             .iter()
-            .map(Plain::to_json)
+            .map(YamlValue::to_json)
             .collect();
         field("import-values", format!("[{}]", values.join(",")));
     }

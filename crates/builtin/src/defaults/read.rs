@@ -273,7 +273,7 @@ fn quantity(value: &Value) -> Result<Value, Error> {
     };
     match Quantity::parse(text.trim()) {
         Ok(parsed) => {
-            let shown = quantity::canonical(text.trim());
+            let shown = quantity::canonicalize(text.trim());
             Ok(shown.unwrap_or_else(|| parsed.canonical()).into())
         }
         Err(error) => Err(Error::Invalid(error.to_string())),

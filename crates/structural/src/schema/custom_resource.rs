@@ -1,13 +1,12 @@
-//! Decodes custom resources: what is not in the schema goes, and metadata gets the form it has everywhere.
+//! Decoding of custom resources: prunes unknown fields and normalizes metadata.
 
 use serde_json::{Map, Value};
 
-use super::decode::check_types;
-use super::{FieldError, OBJECT_META, SchemaRef, builtin, prune_nulls, prune_unknown};
+use super::decode::{DecodeError, check_types};
+use super::{OBJECT_META, SchemaRef, builtin, field_error, prune_nulls, prune_unknown};
 
-/// Brings a custom resource into the form in which it is merged and stored, except for defaults. Returns the paths
-/// of the fields that the schema does not know, or what makes the object impossible to decode.
-pub fn coerce(object: &mut Value, schema: SchemaRef<'_>) -> Result<Vec<String>, String> {
+/// Prunes and normalizes a custom resource, without defaulting. Returns the paths of the unknown fields.
+pub fn coerce(object: &mut Value, schema: SchemaRef<'_>) -> Result<Vec<String>, DecodeError> {
     let meta = schema.at(OBJECT_META);
     let mut unknown = match object.get_mut("metadata") {
         Some(metadata) => coerce_metadata(metadata, meta, "metadata")?,
@@ -23,7 +22,7 @@ pub fn coerce(object: &mut Value, schema: SchemaRef<'_>) -> Result<Vec<String>, 
     Ok(unknown)
 }
 
-/// Gives a merged custom resource the form that a server writes: empty labels go, `1.0` becomes `1`.
+/// Normalizes a merged custom resource as encoding does: drops empty labels, writes `1.0` as `1`.
 pub fn normalize(object: &mut Value, schema: SchemaRef<'_>) {
     if let Some(metadata) = object.get_mut("metadata") {
         builtin::normalize(metadata, schema.at(OBJECT_META));
@@ -31,7 +30,7 @@ pub fn normalize(object: &mut Value, schema: SchemaRef<'_>) {
     normalize_numbers(object);
 }
 
-/// Floats that are whole numbers are written without a fraction.
+/// Turns floats that are whole numbers into integers.
 fn normalize_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -40,7 +39,7 @@ fn normalize_numbers(value: &mut Value) {
             });
             #[expect(
                 clippy::cast_possible_truncation,
-                reason = "whole and within the range of exact integers"
+                reason = "whole, and within the range of exact integers"
             )]
             if let Some(whole) = whole {
                 *value = (whole as i64).into();
@@ -56,7 +55,7 @@ fn coerce_metadata(
     metadata: &mut Value,
     schema: SchemaRef<'_>,
     path: &str,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, DecodeError> {
     check_types(metadata, schema)?;
     let fields = metadata.as_object().into_iter().flat_map(Map::keys);
     let unknown = fields.filter(|name| schema.property(name).is_none());
@@ -78,11 +77,11 @@ fn coerce_embedded(
     value: &mut Value,
     schema: SchemaRef<'_>,
     unknown: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), DecodeError> {
     match value {
         Value::Object(fields) => {
             if schema.embedded_resource {
-                coerce_resource(path, fields, schema, unknown)?;
+                coerce_embedded_resource(path, fields, schema, unknown)?;
             }
             for (name, value) in fields {
                 if let Some(property) = schema.property(name) {
@@ -106,25 +105,25 @@ fn coerce_embedded(
     }
 }
 
-fn coerce_resource(
+fn coerce_embedded_resource(
     path: &str,
     fields: &mut Map<String, Value>,
     schema: SchemaRef<'_>,
     unknown: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), DecodeError> {
     for name in ["apiVersion", "kind"] {
         if let Some(value) = fields.get(name).filter(|value| !value.is_string()) {
-            let error = FieldError::invalid(join(path, name), value.clone(), "must be a string");
-            return Err(error.to_string());
+            let error = field_error::invalid(join(path, name), value.clone(), "must be a string");
+            return Err(DecodeError::from(error));
         }
     }
     let Some(metadata) = fields.get_mut("metadata") else {
         return Ok(());
     };
     let field = join(path, "metadata");
-    let shown = metadata.clone();
+    let original = metadata.clone();
     let result = coerce_metadata(metadata, schema.at(OBJECT_META), &field);
-    unknown
-        .extend(result.map_err(|problem| FieldError::invalid(field, shown, problem).to_string())?);
+    let invalid = |error: DecodeError| field_error::invalid(field, original, error.to_string());
+    unknown.extend(result.map_err(|error| DecodeError::from(invalid(error)))?);
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! Finds values that a built-in type cannot hold, as decoding into Go structs would.
+//! Reports values that cannot be decoded into the Go type of a built-in kind.
 
-use outrigger_apimachinery::quantity;
+use outrigger_apimachinery::{quantity, status::field};
 use outrigger_gostd::base64;
 use serde_json::Value;
 
@@ -10,25 +10,42 @@ use super::{SchemaRef, Type, go_quote};
 pub(super) const NOT_A_QUANTITY: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/// The first value of a wrong type, in the words of Go's decoder:
-/// `json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`.
-pub fn check_types(value: &Value, schema: SchemaRef<'_>) -> Result<(), String> {
-    let mut place = Place {
-        owner: struct_name(schema),
-        path: Vec::new(),
-    };
-    place.check(value, schema)
+/// Why a request body cannot be decoded: the message of Go's decoder, which kube-apiserver returns verbatim.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DecodeError(String);
+
+impl DecodeError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
 }
 
-struct Place<'v> {
-    /// The struct that the current field belongs to.
-    owner: &'v str,
-    /// The names of fields from the root; keys of maps and indices do not count.
+impl From<field::Error> for DecodeError {
+    fn from(error: field::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Returns the first type mismatch:
+/// `json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`.
+pub fn check_types(value: &Value, schema: SchemaRef<'_>) -> Result<(), DecodeError> {
+    let mut checker = TypeChecker {
+        parent: struct_name(schema),
+        path: Vec::new(),
+    };
+    checker.check(value, schema)
+}
+
+struct TypeChecker<'v> {
+    /// The struct that has the current field.
+    parent: &'v str,
+    /// The field names from the root, without map keys and indices.
     path: Vec<&'v str>,
 }
 
-impl<'v> Place<'v> {
-    fn check(&mut self, value: &'v Value, schema: SchemaRef<'v>) -> Result<(), String> {
+impl<'v> TypeChecker<'v> {
+    fn check(&mut self, value: &'v Value, schema: SchemaRef<'v>) -> Result<(), DecodeError> {
         let node = schema.node();
         match (node.type_, value) {
             (_, Value::Null)
@@ -50,11 +67,11 @@ impl<'v> Place<'v> {
                 };
                 items.iter().try_for_each(|item| self.check(item, schema))
             }
-            (Type::String, Value::String(text)) => check_text(text, &node.format),
+            (Type::String, Value::String(text)) => check_string(text, &node.format),
             (Type::Integer, Value::Number(number)) => {
-                let is_small = node.format != "int32"
+                let is_in_range = node.format != "int32"
                     || number.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
-                if number.as_i64().is_some() && is_small {
+                if number.as_i64().is_some() && is_in_range {
                     return Ok(());
                 }
                 Err(self.mismatch(&format!("number {number}"), schema))
@@ -81,29 +98,31 @@ impl<'v> Place<'v> {
         name: &'v str,
         value: &'v Value,
         schema: SchemaRef<'v>,
-        owner: &'v str,
-    ) -> Result<(), String> {
-        let outer = std::mem::replace(&mut self.owner, owner);
+        parent: &'v str,
+    ) -> Result<(), DecodeError> {
+        let outer = std::mem::replace(&mut self.parent, parent);
         self.path.push(name);
         self.check(value, schema)?;
         self.path.pop();
-        self.owner = outer;
+        self.parent = outer;
         Ok(())
     }
 
-    fn mismatch(&self, found: &str, schema: SchemaRef<'_>) -> String {
+    fn mismatch(&self, found: &str, schema: SchemaRef<'_>) -> DecodeError {
         let type_ = go_type(schema);
         if self.path.is_empty() {
-            return format!("json: cannot unmarshal {found} into Go value of type {type_}");
+            return DecodeError(format!(
+                "json: cannot unmarshal {found} into Go value of type {type_}"
+            ));
         }
-        let (owner, path) = (self.owner, self.path.join("."));
-        format!(
-            "json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {type_}"
-        )
+        let (parent, path) = (self.parent, self.path.join("."));
+        DecodeError(format!(
+            "json: cannot unmarshal {found} into Go struct field {parent}.{path} of type {type_}"
+        ))
     }
 }
 
-/// The last part of the name of a definition.
+/// The Go name of the struct: the last part of the definition's name.
 fn struct_name(schema: SchemaRef<'_>) -> &str {
     let name = schema.node().name.as_deref().unwrap_or_default();
     name.rsplit('.').next().unwrap_or_default()
@@ -139,29 +158,29 @@ fn go_type(schema: SchemaRef<'_>) -> String {
     }
 }
 
-fn check_quantity(value: &Value) -> Result<(), String> {
+fn check_quantity(value: &Value) -> Result<(), DecodeError> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
         _ => "x".to_owned(),
     };
-    if quantity::canonical(text.trim()).is_some() {
+    if quantity::canonicalize(text.trim()).is_some() {
         return Ok(());
     }
-    Err(NOT_A_QUANTITY.to_owned())
+    Err(DecodeError::new(NOT_A_QUANTITY))
 }
 
-fn check_text(text: &str, format: &str) -> Result<(), String> {
+fn check_string(text: &str, format: &str) -> Result<(), DecodeError> {
     match format {
         "byte" => base64::decode(text.as_bytes())
             .map(drop)
-            .map_err(|error| error.to_string()),
+            .map_err(|error| DecodeError(error.to_string())),
         "date-time" if !super::validate::is_date_time(text) => {
             let text = go_quote(text);
             let layout = "2006-01-02T15:04:05Z07:00";
-            Err(format!(
+            Err(DecodeError(format!(
                 "parsing time {text} as {layout:?}: cannot parse {text} as \"2006\""
-            ))
+            )))
         }
         _ => Ok(()),
     }
@@ -177,11 +196,14 @@ mod tests {
     #[track_caller]
     fn check(api_version: &str, kind: &str, value: &Value, expected: &str) {
         let schema = builtin::schema(api_version, kind).unwrap();
-        assert_eq!(check_types(value, schema.root()).unwrap_err(), expected);
+        assert_eq!(
+            check_types(value, schema.root()).unwrap_err().to_string(),
+            expected
+        );
     }
 
     #[test]
-    fn wrong_types_are_told_as_go_tells_them() {
+    fn messages_are_those_of_gos_decoder() {
         let container =
             |fields: Value| json!({"spec": {"template": {"spec": {"containers": [fields]}}}});
         let begin = "json: cannot unmarshal";

@@ -1,6 +1,6 @@
 //! Schemas of custom resource definitions that a real server accepted or refused.
 
-use outrigger_structural::schema::check_definition;
+use outrigger_structural::schema::validate_definition;
 use serde_json::Value;
 
 #[test]
@@ -8,14 +8,14 @@ fn definitions_are_refused_as_recorded() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/definitions.json");
     let cases: Vec<Value> = serde_json::from_str(&fs_err::read_to_string(file).unwrap()).unwrap();
     for case in &cases {
-        let errors = check_definition(
+        let errors = validate_definition(
             &case["schema"],
             "spec.validation.openAPIV3Schema",
             case["status"] == true,
         );
         let ours = errors
             .iter()
-            .map(|error| cause(error.reason.name(), &error.field, &error.body()));
+            .map(|error| cause(error.error_type.reason(), &error.field, &error.body()));
         let real = case["causes"].as_array().unwrap().iter().map(|real| {
             let text = |name: &str| real[name].as_str().unwrap();
             cause(text("reason"), text("field"), text("message"))

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use outrigger_structural::merge::{
-    ApplyError, FieldManager, Kind, Writer, keep_times, reset_fields,
+    ApplyError, FieldManager, Kind, Writer, ignore_managed_fields_timestamps, reset_fields,
 };
-use outrigger_structural::patch::{self, Reading};
-use outrigger_structural::schema::{self, FieldError, Schema, builtin};
+use outrigger_structural::patch::{self, Decoding};
+use outrigger_structural::schema::{self, Schema, builtin};
 use serde_json::{Value, json};
 
 use crate::{defaults, scale};
@@ -329,8 +329,8 @@ impl Step<'_> {
             None => self.record["body"].to_string(),
         };
         let reading = match self.record["validation"].as_str() {
-            Some("Ignore") => Reading::Loose,
-            _ => Reading::Strict,
+            Some("Ignore") => Decoding::Lenient,
+            _ => Decoding::Strict,
         };
         let result = match patch {
             "json" => patch::json_patch(live, text.as_bytes(), reading),
@@ -363,7 +363,7 @@ impl Step<'_> {
                 object["metadata"][name] = value.clone();
             }
         }
-        keep_times(live, &mut object);
+        ignore_managed_fields_timestamps(live, &mut object);
         Ok(self.with_server_fields(object))
     }
 
@@ -409,14 +409,21 @@ impl Step<'_> {
             return Ok(());
         }
         let errors = match self.subresource {
-            "status" => schema::check_status(object, self.live, self.schema().root()),
-            _ => schema::check_custom_resource(object, self.live, self.schema().root()),
+            "status" => {
+                schema::validate_custom_resource_status(object, self.live, self.schema().root())
+            }
+            _ => schema::validate_custom_resource(object, self.live, self.schema().root()),
         };
         if errors.is_empty() {
             return Ok(());
         }
-        let causes = errors.iter().map(|error: &FieldError| {
-            format!("{} {} {}", error.reason.name(), error.field, error.body())
+        let causes = errors.iter().map(|error| {
+            format!(
+                "{} {} {}",
+                error.error_type.reason(),
+                error.field,
+                error.body()
+            )
         });
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let message = format!("{}.example.com {name:?} is invalid: ", self.kind.name);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use outrigger_structural::merge::{FieldManager, Kind, Writer, reset_fields};
-use outrigger_structural::patch::{self, Reading};
+use outrigger_structural::patch::{self, Decoding};
 use outrigger_structural::schema::{self, Schema, builtin, strict};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -115,23 +115,23 @@ proptest! {
         let schema = builtin::schema("apps/v1", "Deployment").unwrap().root();
         for bytes in [patch.to_string(), json!([patch]).to_string(), text] {
             let bytes = bytes.as_bytes();
-            let _ = patch::json_patch(object.clone(), bytes, Reading::Strict);
-            let _ = patch::merge_patch(object.clone(), bytes, Reading::Loose);
-            let _ = patch::strategic_merge_patch(deployment(object.clone()), bytes, schema, Reading::Strict);
+            let _ = patch::json_patch(object.clone(), bytes, Decoding::Strict);
+            let _ = patch::merge_patch(object.clone(), bytes, Decoding::Lenient);
+            let _ = patch::strategic_merge_patch(deployment(object.clone()), bytes, schema, Decoding::Strict);
             let _ = strict::parse_typed(bytes, schema);
         }
     }
 
     #[test]
     fn any_schema_can_be_tried(definition in value(), object in value(), old in value()) {
-        let _ = schema::check_definition(&definition, "spec", true);
+        let _ = schema::validate_definition(&definition, "spec", true);
         let Ok(parsed) = Schema::structural(&definition) else {
             return Ok(());
         };
         let mut object = object;
         let _ = schema::coerce(&mut object, parsed.root());
         schema::apply_defaults(&mut object, parsed.root());
-        let _ = schema::check_custom_resource(&object, Some(&old), parsed.root());
-        let _ = schema::check_status(&object, None, parsed.root());
+        let _ = schema::validate_custom_resource(&object, Some(&old), parsed.root());
+        let _ = schema::validate_custom_resource_status(&object, None, parsed.root());
     }
 }

@@ -1,6 +1,6 @@
 //! Validation rules in CEL that a real server evaluated.
 
-use outrigger_structural::schema::{FieldError, Schema, check_custom_resource};
+use outrigger_structural::schema::{Schema, validate_custom_resource};
 use serde_json::{Value, json};
 
 /// The CEL library does not have comprehensions of two variables.
@@ -17,8 +17,8 @@ fn rules_are_evaluated_as_recorded() {
     for case in &cases {
         let schema = json!({"type": "object", "properties": {"p": case["schema"]}});
         let schema = Schema::structural(&schema).unwrap();
-        let errors = check_custom_resource(&json!({"p": case["value"]}), None, schema.root());
-        let ours: Vec<String> = errors.iter().map(FieldError::body).collect();
+        let errors = validate_custom_resource(&json!({"p": case["value"]}), None, schema.root());
+        let ours: Vec<String> = errors.iter().map(|error| error.body()).collect();
         let rule = &case["schema"]["x-kubernetes-validations"][0]["rule"];
         if NOT_SUPPORTED.contains(&rule.as_str().unwrap()) {
             assert!(

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use fs_err as fs;
-use outrigger_testing::peers;
+use outrigger_peers as peers;
 
 use crate::process::{command, output};
 use crate::tidy;

@@ -96,10 +96,10 @@ pub fn normalize(value: &mut Value, schema: SchemaRef<'_>) {
         }
         Value::Number(number) if is_quantity(schema) => {
             let text = number.to_string();
-            *value = quantity::canonical(&text).unwrap_or(text).into();
+            *value = quantity::canonicalize(&text).unwrap_or(text).into();
         }
         Value::String(text) if is_quantity(schema) => {
-            if let Some(canonical) = quantity::canonical(text) {
+            if let Some(canonical) = quantity::canonicalize(text) {
                 *text = canonical;
             }
         }
