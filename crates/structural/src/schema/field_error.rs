@@ -3,9 +3,10 @@
 use std::fmt;
 
 use outrigger_apimachinery::status::field::{BadValue, Error, ErrorType};
+use outrigger_gostd::fmt::sprint_json;
+use outrigger_gostd::json::marshal;
+use outrigger_gostd::strconv::quote;
 use serde_json::Value;
-
-use super::{go_json, go_quote, go_value};
 
 pub(super) fn new(
     error_type: ErrorType,
@@ -38,8 +39,8 @@ pub(super) fn not_supported(
 
 fn bad_value(value: &Value) -> BadValue {
     BadValue::verbatim(match value {
-        Value::String(text) => go_quote(text),
-        Value::Number(_) => go_value(value),
-        other => go_json(other),
+        Value::String(text) => quote(text),
+        Value::Number(_) => sprint_json(value),
+        other => marshal(other),
     })
 }
