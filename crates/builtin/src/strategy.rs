@@ -11,12 +11,14 @@ use outrigger_apimachinery::status::{Status, field};
 use serde_json::Value;
 
 use crate::prepare::service::Allocator;
+use crate::selector::LabelSelector;
 
 mod api_service;
 mod custom_resource_definition;
 mod daemon_set;
 mod namespace;
 pub mod pod;
+mod replication_controller;
 mod service;
 #[cfg(test)]
 mod tests;
@@ -60,6 +62,11 @@ pub trait Strategy: Debug + Send + Sync {
         Ok(())
     }
 
+    /// The label selector in the `scale` subresource of an object.
+    fn scale_selector(&self, object: &Value) -> Option<String> {
+        Some(LabelSelector::of_object(&object["spec"]["selector"])?.to_string())
+    }
+
     /// Rejects the deletion of an object that every cluster must have, with the reason.
     fn check_delete(&self, _name: &str) -> Result<(), &'static str> {
         Ok(())
@@ -92,6 +99,7 @@ impl Strategy for Generic {}
 pub fn for_kind(group: &str, kind: &str) -> &'static dyn Strategy {
     match (group, kind) {
         ("", "Namespace") => &namespace::Namespace,
+        ("", "ReplicationController") => &replication_controller::ReplicationController,
         ("", "Service") => &service::Service,
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration")
         | ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
