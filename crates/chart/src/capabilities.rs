@@ -74,7 +74,7 @@ impl KubeVersion {
 
 /// apimachinery's `ParseGeneric`: at least two numbers, and any suffix.
 fn parse_generic(text: &str) -> Result<KubeVersion, String> {
-    let quoted = outrigger_gotmpl::go::quote(text);
+    let quoted = outrigger_gostd::strconv::quote(text);
     let trimmed = text.trim_start();
     let digits = trimmed.strip_prefix('v').unwrap_or(trimmed);
     let mut parts: Vec<&str> = Vec::new();
@@ -97,7 +97,7 @@ fn parse_generic(text: &str) -> Result<KubeVersion, String> {
         return Err(format!("illegal version string {quoted}"));
     }
     if parts[0].starts_with('0') && parts[0] != "0" {
-        let part = outrigger_gotmpl::go::quote(parts[0]);
+        let part = outrigger_gostd::strconv::quote(parts[0]);
         return Err(format!(
             "illegal zero-prefixed version component {part} in {quoted}"
         ));
@@ -105,7 +105,7 @@ fn parse_generic(text: &str) -> Result<KubeVersion, String> {
     let mut numbers = Vec::new();
     for part in parts {
         let number: u64 = part.parse().map_err(|_| {
-            let part = outrigger_gotmpl::go::quote(part);
+            let part = outrigger_gostd::strconv::quote(part);
             format!("illegal non-numeric version component {part} in {quoted}: strconv.ParseUint: parsing {part}: value out of range")
         })?;
         numbers.push(number.to_string());

@@ -64,7 +64,7 @@ impl Chart {
 /// The files below `crds/` with the extension of a manifest.
 pub(crate) fn crd_files(files: &[File]) -> impl Iterator<Item = &File> {
     files.iter().filter(|file| {
-        let extension = crate::go_path::extension(&file.name);
+        let extension = outrigger_gostd::path::ext(&file.name);
         file.name.starts_with("crds/")
             && [".yaml", ".yml", ".json"]
                 .iter()

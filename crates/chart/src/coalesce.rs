@@ -8,7 +8,8 @@ use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 use crate::chart_tree::{ChartTree, NodeId};
 use crate::load::WarnFn;
 use crate::profile::Profile;
-use outrigger_gotmpl::go;
+use outrigger_gostd::strconv;
+use outrigger_gotmpl::fmt::display_text;
 
 const GLOBAL: &[u8] = b"global";
 
@@ -159,7 +160,7 @@ impl Coalescer<'_, '_, '_> {
                     target_globals.set(key, Value::Map(table));
                 }
                 (Value::Map(_), Some(_)) => {
-                    let key = go::quote(&key.to_text());
+                    let key = strconv::quote(&key.to_text());
                     (self.tables.warn)(format!(
                         "Conflict: cannot merge map onto non-map for {key}. Skipping."
                     ));
@@ -206,14 +207,14 @@ impl Tables<'_> {
                 }
                 (Some(_), value @ Value::Map(_)) => {
                     let path = join(prefix, &key.to_text());
-                    let value = go::display(&value);
+                    let value = display_text(&value);
                     (self.warn)(format!(
                         "warning: cannot overwrite table with non table for {path} ({value})"
                     ));
                 }
                 (Some(Value::Map(_)), value) if !value.is_nil() => {
                     let path = join(prefix, &key.to_text());
-                    let value = go::display(&value);
+                    let value = display_text(&value);
                     (self.warn)(format!(
                         "warning: destination for {path} is a table. Ignoring non-table value ({value})"
                     ));

@@ -15,8 +15,8 @@ use crate::capabilities::{Capabilities, CapabilitiesObject};
 use crate::chart_tree::{ChartTree, NodeId};
 use crate::dependencies::table;
 use crate::files::FilesObject;
-use crate::go_path;
 use crate::profile::Profile;
+use outrigger_gostd::path;
 
 /// The release that is being rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,10 +99,10 @@ impl Builder<'_, '_> {
     fn add_templates(&mut self, id: NodeId, context: &Map) {
         let node = self.tree.node(id);
         let path = self.tree.full_path(id);
-        let base_path = go_path::join(&path, "templates");
+        let base_path = path::join(&path, "templates");
         let is_library = node.chart.metadata.is_library();
         for file in &node.chart.templates {
-            if is_library && !go_path::base(&file.name).starts_with('_') {
+            if is_library && !path::base(&file.name).starts_with('_') {
                 continue;
             }
             let renderable = Renderable {
@@ -111,7 +111,7 @@ impl Builder<'_, '_> {
                 base_path: base_path.clone(),
             };
             self.templates
-                .insert(go_path::join(&path, &file.name), renderable);
+                .insert(path::join(&path, &file.name), renderable);
         }
     }
 }

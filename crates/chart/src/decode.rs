@@ -124,7 +124,7 @@ impl Decoder {
             YamlValue::Bool(value) => Some(value.to_string()),
             YamlValue::Int(n) => Some(n.to_string()),
             YamlValue::Uint(n) => Some(n.to_string()),
-            YamlValue::Float(x) => Some(outrigger_goyaml::format_as_text(*x)),
+            YamlValue::Float(x) => Some(outrigger_gostd::strconv::format_float32(*x)),
             other => {
                 self.mismatch(other, "string");
                 None

@@ -10,7 +10,8 @@ use crate::metadata::Dependency;
 use crate::profile::Profile;
 use crate::version;
 use crate::yaml_value::YamlValue;
-use outrigger_gotmpl::go;
+use outrigger_gostd::strconv;
+use outrigger_gotmpl::fmt::display_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -255,7 +256,7 @@ impl Processor<'_, '_, '_> {
         let name = &self.tree.requirement(id).name;
         let Some(source) = table(values, &format!("{name}.{child}")) else {
             let key = child.rsplit('.').next().unwrap_or(child);
-            let key = go::quote(key);
+            let key = strconv::quote(key);
             (self.warn)(format!(
                 "Warning: ImportValues missing table from chart {name}: {key} is not a table"
             ));
@@ -291,7 +292,7 @@ impl Processor<'_, '_, '_> {
                     Some(YamlValue::Str(path)) => Ok(path.clone()),
                     other if self.profile.rules().import_paths_are_formatted => {
                         let value = other.map(YamlValue::to_value).unwrap_or_default();
-                        Ok(go::display(&value))
+                        Ok(display_text(&value))
                     }
                     _ => Err(Error::ImportPath(self.tree.requirement(id).name.clone())),
                 };

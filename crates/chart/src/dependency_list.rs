@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use crate::chart::Chart;
-use crate::go_path;
 use crate::load;
 use crate::metadata::Dependency;
 use crate::profile::Profile;
 use crate::version;
+use outrigger_gostd::path;
 
 /// Longer cells are truncated.
 const MAX_WIDTH: usize = 80;
@@ -22,7 +22,7 @@ pub struct Entry {
 
 /// The output of `helm dependency list PATH`.
 pub fn list(chart: &Chart, path: &str, entries: &[Entry], profile: Profile) -> String {
-    let folder = go_path::join(path, "charts");
+    let folder = path::join(path, "charts");
     let Some(declared) = &chart.metadata.dependencies else {
         return format!("WARNING: no dependencies at {folder}\n");
     };
@@ -38,7 +38,7 @@ pub fn list(chart: &Chart, path: &str, entries: &[Entry], profile: Profile) -> S
     let mut out = table(&rows);
     out.push_str("\n\n");
     for entry in entries {
-        let path = outrigger_gotmpl::go::quote(&format!("{folder}/{}", entry.file_name));
+        let path = outrigger_gostd::strconv::quote(&format!("{folder}/{}", entry.file_name));
         let _ = match &entry.chart {
             Err(_) => writeln!(out, "WARNING: {path} is not a chart."),
             Ok(chart) if declared.iter().any(|d| d.name == chart.name()) => Ok(()),
@@ -59,7 +59,7 @@ fn status(
     let archives: Vec<&Entry> = entries
         .iter()
         .filter(|entry| {
-            entry.file_name.starts_with(&prefix) && go_path::extension(&entry.file_name) == ".tgz"
+            entry.file_name.starts_with(&prefix) && path::ext(&entry.file_name) == ".tgz"
         })
         .collect();
     let archive = match archives.as_slice() {

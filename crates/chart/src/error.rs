@@ -21,7 +21,7 @@ pub enum Error {
         prefix: &'static str,
         source: dependencies::Missing,
     },
-    #[error("{prefix}release name {}: {reason}", outrigger_gotmpl::go::quote(.name))]
+    #[error("{prefix}release name {}: {reason}", outrigger_gostd::strconv::quote(.name))]
     ReleaseName {
         prefix: &'static str,
         name: String,

@@ -326,9 +326,9 @@ impl<'a> ImageParts<'a> {
 fn part(fields: &Map<String, Value>, keys: &[&str]) -> Option<String> {
     let text = keys.iter().find_map(|key| match fields.get(*key)? {
         Value::String(text) => Some(text.clone()),
-        Value::Number(number) if number.is_f64() => {
-            number.as_f64().map(outrigger_goyaml::format_general)
-        }
+        Value::Number(number) if number.is_f64() => number
+            .as_f64()
+            .map(|number| outrigger_gostd::strconv::format_float(number, b'g', None)),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     });

@@ -11,9 +11,10 @@ use crate::chart::{Chart, File};
 use crate::decode::TypeError;
 use crate::metadata::{API_V1, API_V2, Invalid, Lock, Metadata};
 use crate::profile::Profile;
+use crate::values;
 use crate::yaml::{self, ReadError};
 use crate::yaml_value::YamlValue;
-use crate::{go_path, values};
+use outrigger_gostd::path;
 
 pub use folder::{charts_entries, lint_source, load_path, load_path_lazily};
 
@@ -198,7 +199,7 @@ impl Loader<'_> {
                 }
             }
             name if name.starts_with("templates/") => chart.templates.push(file),
-            name if name.starts_with("charts/") && go_path::extension(name) != ".prov" => {
+            name if name.starts_with("charts/") && path::ext(name) != ".prov" => {
                 let name = name["charts/".len()..].to_owned();
                 let chart_name = name.split('/').next().unwrap_or_default().to_owned();
                 let data = file.data;
@@ -236,7 +237,7 @@ impl Loader<'_> {
         mut files: Vec<File>,
         depth: usize,
     ) -> Result<Chart, Error> {
-        let loaded = if go_path::extension(name) == ".tgz" {
+        let loaded = if path::ext(name) == ".tgz" {
             let found = &files[0].name;
             if found != name {
                 return Err(Error::SubchartName {

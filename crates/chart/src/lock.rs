@@ -2,8 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::go_json;
+use outrigger_gostd::json;
+use sha2::{Digest as _, Sha256};
+
 use crate::metadata::Dependency;
+use crate::yaml_value::YamlValue;
 
 /// The digest of the JSON of the declared and the locked dependencies.
 pub fn digest(declared: &[Dependency], locked: &[Dependency]) -> String {
@@ -24,7 +27,9 @@ pub fn digest_v2(declared: &[Dependency]) -> String {
 }
 
 fn sha256(text: &str) -> String {
-    format!("sha256:{}", outrigger_gotmpl::go::sha256(text.as_bytes()))
+    let digest = Sha256::digest(text);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
 }
 
 fn push_list(json: &mut String, dependencies: &[Dependency]) {
@@ -44,7 +49,7 @@ fn push(json: &mut String, dependency: &Dependency) {
         json.push(if json.ends_with(['[', ',']) { '{' } else { ',' });
         let _ = write!(json, "\"{name}\":{value}");
     };
-    let text = |text: &str| go_json::string(text);
+    let text = |text: &str| json::marshal_string(text);
     field("name", text(&dependency.name));
     if !dependency.version.is_empty() {
         field("version", text(&dependency.version));
@@ -64,7 +69,7 @@ fn push(json: &mut String, dependency: &Dependency) {
         let values: Vec<String> = dependency
             .import_values
             .iter()
-            .map(go_json::plain)
+            .map(YamlValue::to_json)
             .collect();
         field("import-values", format!("[{}]", values.join(",")));
     }

@@ -38,7 +38,7 @@ pub fn sort(
     let mut hooks = Vec::new();
     let mut manifests = Vec::new();
     for (path, content) in files {
-        if crate::go_path::base(path).starts_with('_') {
+        if outrigger_gostd::path::base(path).starts_with('_') {
             continue;
         }
         let failed = |source| Error {

@@ -1,6 +1,6 @@
 //! Typed `Chart.yaml` and `Chart.lock`, with Helm's validation.
 
-use outrigger_gotmpl::go;
+use outrigger_gostd::unicode;
 
 use crate::decode::{Decoder, TypeError};
 use crate::profile::Profile;
@@ -192,7 +192,7 @@ impl Metadata {
         if profile.rules().rejects_dot_names && (self.name == "." || self.name == "..") {
             return Err(Invalid::NameNotAllowed(self.name.clone()));
         }
-        if self.name != crate::go_path::base(&self.name) {
+        if self.name != outrigger_gostd::path::base(&self.name) {
             return Err(Invalid::Malformed("name", self.name.clone()));
         }
         if self.version.is_empty() {
@@ -393,8 +393,8 @@ fn sanitize(text: &mut String) {
     *text = text
         .chars()
         .filter_map(|c| match c {
-            c if go::is_space(c) => Some(' '),
-            c if go::is_printable(c) => Some(c),
+            c if unicode::is_space(c) => Some(' '),
+            c if unicode::is_print(c) => Some(c),
             _ => None,
         })
         .collect();

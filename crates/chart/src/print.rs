@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use crate::chart::Crd;
 use crate::manifest::{hook::Hook, split};
-use crate::path_match;
 use crate::profile::Profile;
 use crate::render::Rendered;
+use outrigger_gostd::path;
 
 #[derive(Debug, Clone, Default)]
 pub struct PrintOptions {
@@ -120,7 +120,7 @@ fn select(text: &str, patterns: &[String], profile: Profile) -> Result<Vec<u8>, 
     for pattern in patterns {
         let mut has_match = false;
         for (path, document) in &documents {
-            if path_match::matches(pattern, path) == Ok(true) {
+            if path::matches(pattern, path) == Ok(true) {
                 has_match = true;
                 out.extend_from_slice(b"---\n");
                 out.extend_from_slice(document.as_bytes());

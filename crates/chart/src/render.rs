@@ -19,7 +19,8 @@ use crate::error::{Error, TemplateError};
 use crate::load::WarnFn;
 use crate::manifest::{self, Manifest, hook::Hook};
 use crate::profile::Profile;
-use crate::{coalesce, go_path, schema, version};
+use crate::{coalesce, schema, version};
+use outrigger_gostd::path;
 
 const NOTES: &str = "NOTES.txt";
 
@@ -189,7 +190,7 @@ pub(crate) fn render_files(
     }
     let mut rendered = BTreeMap::new();
     for (name, template) in order {
-        if go_path::base(name).starts_with('_') {
+        if path::base(name).starts_with('_') {
             continue;
         }
         let mut out = Vec::new();

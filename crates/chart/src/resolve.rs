@@ -198,7 +198,7 @@ fn check_unpacked(
 }
 
 fn describe(dependency: &Dependency) -> String {
-    let quote = outrigger_gotmpl::go::quote;
+    let quote = outrigger_gostd::strconv::quote;
     format!(
         "{} (repository {}, version {})",
         quote(&dependency.name),

@@ -38,5 +38,5 @@ pub(crate) fn text(bytes: &[u8]) -> Result<std::borrow::Cow<'_, str>, ReadError>
 
 /// `toYaml`: without the final newline.
 pub(crate) fn to_yaml(value: &Value) -> Vec<u8> {
-    outrigger_gotmpl::go::yaml(value)
+    outrigger_gotmpl::to_yaml(value)
 }

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use outrigger_gostd::json;
 use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 use outrigger_goyaml::Builder;
 
@@ -30,6 +31,31 @@ impl YamlValue {
             .binary_search_by(|(k, _)| k.as_str().cmp(key))
             .ok()?;
         Some(&entries[index].1)
+    }
+
+    /// `json.Marshal`
+    pub(crate) fn to_json(&self) -> String {
+        match self {
+            Self::Null => "null".to_owned(),
+            Self::Bool(value) => value.to_string(),
+            Self::Int(n) => n.to_string(),
+            Self::Uint(n) => n.to_string(),
+            Self::Float(x) => json::format_float(*x).unwrap_or_default(),
+            Self::Str(text) => json::marshal_string(text),
+            Self::List(items) => {
+                let items: Vec<String> = items.iter().map(Self::to_json).collect();
+                format!("[{}]", items.join(","))
+            }
+            Self::Map(entries) => {
+                let entries: Vec<String> = entries
+                    .iter()
+                    .map(|(key, value)| {
+                        format!("{}:{}", json::marshal_string(key), value.to_json())
+                    })
+                    .collect();
+                format!("{{{}}}", entries.join(","))
+            }
+        }
     }
 
     pub fn as_str(&self) -> Option<&str> {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use outrigger_gotmpl::semver::{Constraint, Version};
+use outrigger_gostd::semver::{Constraint, Version};
 use serde_json::Value;
 use url::Url;
 
@@ -136,9 +136,9 @@ impl Entry {
 pub(crate) fn select(versions: &[&str], requested: Option<&str>) -> Result<Option<usize>, Error> {
     let requested = requested.filter(|requested| !requested.is_empty());
     let range = requested.unwrap_or("*");
-    let constraint = Constraint::parse(range).map_err(|reason| Error::InvalidRange {
+    let constraint = Constraint::parse(range).map_err(|error| Error::InvalidRange {
         version: range.to_owned(),
-        reason,
+        reason: error.to_string(),
     })?;
     let exact = versions
         .iter()

@@ -1,7 +1,7 @@
 //! Converts charts of KubeGems' catalog to plugins, from the annotations of their `Chart.yaml`.
 
 use outrigger_chart::Metadata;
-use outrigger_gotmpl::semver::Constraint;
+use outrigger_gostd::semver::Constraint;
 
 use super::Error;
 use crate::plugin::{Dependency, PluginKind, PluginSpec, ValuesFrom, ValuesKind};
@@ -128,7 +128,7 @@ fn check_range(range: Option<&str>) -> Result<(), Error> {
         Err(reason) => Err(Error::Range {
             path: path("requirements"),
             text: range.to_owned(),
-            reason,
+            reason: reason.to_string(),
         }),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use outrigger_gotmpl::semver::Constraint;
+use outrigger_gostd::semver::Constraint;
 use serde_json::Value;
 
 use super::{Plugin, PluginKind, ValuesFrom};

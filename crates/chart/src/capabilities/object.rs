@@ -190,7 +190,7 @@ impl Object for VersionSet {
     }
 
     fn display(&self) -> String {
-        outrigger_gotmpl::go::display(&self.to_plain())
+        outrigger_gotmpl::fmt::display_text(&self.to_plain())
     }
 
     fn as_any(&self) -> &dyn Any {

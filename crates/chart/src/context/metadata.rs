@@ -8,7 +8,7 @@ use outrigger_gotmpl::value::{Kind, Map, MapType, Object, Str, Value};
 use crate::chart_tree::{ChartTree, NodeId, Requirement};
 use crate::metadata::{Maintainer, Metadata};
 use crate::profile::Profile;
-use outrigger_gotmpl::go;
+use outrigger_gotmpl::fmt::display_text;
 
 /// The metadata of a chart in its templates, after dependencies are processed.
 pub(super) fn of(tree: &ChartTree<'_>, id: NodeId, profile: Profile) -> Value {
@@ -31,7 +31,7 @@ pub(super) fn of(tree: &ChartTree<'_>, id: NodeId, profile: Profile) -> Value {
         is_pointer: false,
         fields: fields.clone(),
     };
-    let display = format!("{{{} {}}}", metadata.display(), go::display(&is_root));
+    let display = format!("{{{} {}}}", metadata.display(), display_text(&is_root));
     fields.push(field("IsRoot", "IsRoot", is_root));
     Value::Object(Rc::new(ChartStruct {
         fields: Struct {
@@ -239,7 +239,7 @@ impl Object for Struct {
         let values: Vec<String> = self
             .fields
             .iter()
-            .map(|field| go::display(&field.value))
+            .map(|field| display_text(&field.value))
             .collect();
         let sign = if self.is_pointer { "&" } else { "" };
         format!("{sign}{{{}}}", values.join(" "))

@@ -1,11 +1,11 @@
 //! The lint rules for `Chart.yaml`.
 
 use super::{Linter, Severity};
-use crate::go_path;
 use crate::metadata::{API_V1, API_V2, Metadata};
 use crate::profile::Profile;
 use crate::yaml_value::YamlValue;
 use crate::{govalidator, version, yaml};
+use outrigger_gostd::path;
 
 const FILE: &str = "Chart.yaml";
 
@@ -69,7 +69,7 @@ fn unknown_field(node: &YamlValue) -> Option<String> {
     let field = Metadata::unknown_field(node)?;
     Some(format!(
         "error unmarshaling JSON: while decoding JSON: json: unknown field {}",
-        outrigger_gotmpl::go::quote(&field)
+        outrigger_gostd::strconv::quote(&field)
     ))
 }
 
@@ -77,8 +77,8 @@ fn name(metadata: &Metadata) -> Option<String> {
     if metadata.name.is_empty() {
         return Some("name is required".to_owned());
     }
-    (go_path::base(&metadata.name) != metadata.name).then(|| {
-        let name = outrigger_gotmpl::go::quote(&metadata.name);
+    (path::base(&metadata.name) != metadata.name).then(|| {
+        let name = outrigger_gostd::strconv::quote(&metadata.name);
         format!("chart name {name} is invalid")
     })
 }

@@ -8,7 +8,7 @@ const LABEL_1035: &str = "a DNS-1035 label must consist of lower case alphanumer
 
 /// The error about an invalid name.
 pub(super) fn error(kind: &str, name: &str) -> Option<String> {
-    let quoted = outrigger_gotmpl::go::quote(name);
+    let quoted = outrigger_gostd::strconv::quote(name);
     let errors: Vec<String> = validate(kind, name)
         .into_iter()
         .map(|error| format!("metadata.name: Invalid value: {quoted}: {error}"))

@@ -13,7 +13,8 @@ use crate::decode::{Decoder, TypeError};
 use crate::profile::Profile;
 use crate::render::{RenderOptions, render_files};
 use crate::yaml_value::YamlValue;
-use crate::{coalesce, dependencies, go_path, schema, yaml};
+use crate::{coalesce, dependencies, schema, yaml};
+use outrigger_gostd::path;
 
 const FOLDER: &str = "templates/";
 
@@ -72,7 +73,7 @@ pub(super) fn check(
         Err(error) => return linter.push(Severity::Error, FOLDER, error.to_string()),
     };
     for template in &chart.templates {
-        let text = rendered.get(&go_path::join(chart.name(), &template.name));
+        let text = rendered.get(&path::join(chart.name(), &template.name));
         let text = text.map_or_else(String::new, |text| {
             String::from_utf8_lossy(text).into_owned()
         });
@@ -87,7 +88,7 @@ pub(super) fn check(
 }
 
 fn check_source(linter: &mut Linter, name: &str, data: &[u8], profile: Profile) {
-    let extension = go_path::extension(name);
+    let extension = path::ext(name);
     if ![".yaml", ".yml", ".tpl", ".txt"].contains(&extension) {
         linter.push(
             Severity::Error,
@@ -119,7 +120,7 @@ fn has_crd_hook(text: &str) -> bool {
 }
 
 fn is_manifest(name: &str, profile: Profile) -> bool {
-    let extension = go_path::extension(name);
+    let extension = path::ext(name);
     match profile {
         Profile::Helm3 => extension == ".yaml",
         Profile::Helm4 => [".yaml", ".yml"]
@@ -138,7 +139,7 @@ fn check_manifest(
 ) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty());
     if let Some(line) = first.filter(|line| line.starts_with([' ', '\t'])) {
-        let line = outrigger_gotmpl::go::quote(line);
+        let line = outrigger_gostd::strconv::quote(line);
         let text = format!(
             "document starts with an illegal indent: {line}, which may cause parsing problems"
         );
@@ -238,7 +239,7 @@ fn missing_selector(object: &Object, text: &str) -> Option<String> {
     );
     let has_selector = text.contains("matchLabels") || text.contains("matchExpressions");
     (requires_selector && !has_selector).then(|| {
-        let name = outrigger_gotmpl::go::quote(&object.name);
+        let name = outrigger_gostd::strconv::quote(&object.name);
         format!(
             "a {} must contain matchLabels or matchExpressions, and {name} does not",
             object.kind

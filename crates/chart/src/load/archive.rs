@@ -7,8 +7,8 @@ use flate2::bufread::MultiGzDecoder;
 use tar::{Archive, EntryType};
 
 use crate::chart::File;
-use crate::go_path;
 use crate::profile::Profile;
+use outrigger_gostd::path;
 
 /// The maximum decompressed size of a chart.
 pub const MAX_TOTAL: u64 = 100 * 1024 * 1024;
@@ -138,7 +138,7 @@ fn chart_path(path: &str) -> Result<String, Error> {
     if rest.starts_with('/') {
         return Err(Error::AbsolutePath);
     }
-    let name = go_path::clean(&rest);
+    let name = path::clean(&rest);
     if name == "." {
         return Err(Error::Outside(path.to_owned()));
     }

@@ -168,7 +168,7 @@ pub fn charts_entries(path: &Path, profile: Profile) -> Vec<dependency_list::Ent
         let file_name = name.to_string_lossy().into_owned();
         let path = folder.join(&name);
         let is_folder = path.is_dir();
-        if is_folder || crate::go_path::extension(&file_name) == ".tgz" {
+        if is_folder || outrigger_gostd::path::ext(&file_name) == ".tgz" {
             entries.push(dependency_list::Entry {
                 file_name,
                 is_folder,
@@ -296,7 +296,7 @@ impl Walk {
         let failed = |source| Error::io("open", path, source);
         let file = fs_err::File::open(path).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
-        let too_large = || Error::FileTooLarge(crate::go_path::base(&name).to_owned());
+        let too_large = || Error::FileTooLarge(outrigger_gostd::path::base(&name).to_owned());
         // Without the wrapper, whose reader initializes the buffer first.
         let (file, _) = file.into_parts();
         if size > MAX_FILE {
@@ -325,7 +325,7 @@ fn is_read_on_load(name: &str) -> bool {
         || base.starts_with("Chart.")
         || base.starts_with("values.")
         || base.starts_with("requirements.")
-        || crate::go_path::extension(base) == ".tgz"
+        || outrigger_gostd::path::ext(base) == ".tgz"
 }
 
 /// Reads a file of about this size, without a byte order mark.

@@ -3,7 +3,7 @@
 //! Rules are applied in order. A rule that matches ignores the path. A negated rule ignores everything that it does
 //! *not* match. A rule without a slash matches the base name. `**` is rejected.
 
-use crate::path_match::{self, BadPattern};
+use outrigger_gostd::path::{self, BadPattern};
 
 pub const FILE_NAME: &str = ".helmignore";
 
@@ -81,7 +81,7 @@ impl Rules {
         if line.contains("**") {
             return Err(Error::DoubleStar);
         }
-        path_match::matches(line, "abc")?;
+        path::matches(line, "abc")?;
         let (negated, rule) = strip(line, |l| l.strip_prefix('!'));
         let (folders_only, rule) = strip(rule, |l| l.strip_suffix('/'));
         let (rooted, rule) = strip(rule, |l| l.strip_prefix('/'));
@@ -109,7 +109,7 @@ impl Rule {
         match &self.pattern {
             Pattern::Literal(name) => subject == name,
             Pattern::Suffix(suffix) => subject.ends_with(suffix.as_str()),
-            Pattern::Shell(pattern) => path_match::matches(pattern, subject).unwrap_or(false),
+            Pattern::Shell(pattern) => path::matches(pattern, subject).unwrap_or(false),
         }
     }
 }

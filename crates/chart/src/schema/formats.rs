@@ -1,7 +1,7 @@
 //! The messages of Helm 4, santhosh-tekuri/jsonschema, about strings that do not match a format. The validation itself
 //! is done by boon.
 
-use outrigger_gotmpl::go;
+use outrigger_gostd::strconv;
 
 /// The error about a string that does not match the format; `None` for other formats.
 pub(super) fn error(format: &str, text: &str) -> Option<String> {
@@ -37,7 +37,7 @@ fn ipv4(text: &str) -> Check {
             return fail("leading zeros");
         }
         let Ok(number) = group.parse::<i64>() else {
-            let group = go::quote(group);
+            let group = strconv::quote(group);
             return Err(format!("strconv.Atoi: parsing {group}: invalid syntax"));
         };
         if !(0..=255).contains(&number) {
@@ -69,7 +69,7 @@ fn hostname(text: &str) -> Check {
 
 fn characters(text: &str, is_allowed: impl Fn(char) -> bool) -> Check {
     text.chars().find(|&c| !is_allowed(c)).map_or(Ok(()), |c| {
-        Err(format!("invalid character {}", go::quote_char(c)))
+        Err(format!("invalid character {}", strconv::quote_rune(c)))
     })
 }
 
@@ -121,7 +121,7 @@ fn uuid(text: &str) -> Check {
             ));
         }
         if let Some(c) = group.chars().find(|c| !c.is_ascii_hexdigit()) {
-            return Err(format!("non-hex character {}", go::quote_char(c)));
+            return Err(format!("non-hex character {}", strconv::quote_rune(c)));
         }
     }
     Ok(())
@@ -129,9 +129,9 @@ fn uuid(text: &str) -> Check {
 
 /// The error of Go's `time.Parse` with the layout `2006-01-02`.
 fn date(text: &str) -> Check {
-    let quoted = go::quote(text);
+    let quoted = strconv::quote(text);
     let cannot_parse = |rest: &str, layout: &str| {
-        let rest = go::quote(rest);
+        let rest = strconv::quote(rest);
         Err(format!(
             "parsing time {quoted} as \"2006-01-02\": cannot parse {rest} as \"{layout}\""
         ))
@@ -161,7 +161,7 @@ fn date(text: &str) -> Check {
     if text.len() > 10 {
         return Err(format!(
             "parsing time {quoted}: extra text: {}",
-            go::quote(rest(10))
+            strconv::quote(rest(10))
         ));
     }
     let month: u32 = text[5..7].parse().unwrap_or(0);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use boon::{CompileError, ErrorKind, InstanceToken, ValidationError};
 use serde_json::{Number, Value as Json};
 
-use outrigger_gotmpl::go;
+use outrigger_gostd::strconv;
 
 use super::formats;
 
@@ -235,7 +235,7 @@ fn description(kind: &ErrorKind<'_, '_>) -> String {
             kw_loc2,
         } => format!(
             "both {kw_loc1} and {kw_loc2} resolve to {} causing reference cycle",
-            go::quote(url)
+            strconv::quote(url)
         ),
         ErrorKind::FalseSchema => "false schema".to_owned(),
         ErrorKind::Type { got, want } => {
@@ -391,7 +391,7 @@ fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 /// Go's `%q` with single quotes.
 fn quote(text: &str) -> String {
-    let quoted = go::quote(text);
+    let quoted = strconv::quote(text);
     let inner = &quoted[1..quoted.len() - 1];
     let inner = inner.replace("\\\"", "\"").replace('\'', "\\'");
     format!("'{inner}'")
@@ -401,22 +401,22 @@ fn quote(text: &str) -> String {
 pub(super) fn compile(error: &CompileError) -> String {
     match error {
         CompileError::ValidationError { url, src } => {
-            let mut text = format!("{} is not valid against metaschema: ", go::quote(url));
+            let mut text = format!("{} is not valid against metaschema: ", strconv::quote(url));
             text.push_str(&description(&src.kind));
             list_all(&mut text, src);
             text
         }
         CompileError::LoadUrlError { url, src } => {
-            format!("failing loading {}: {src}", go::quote(url))
+            format!("failing loading {}: {src}", strconv::quote(url))
         }
         CompileError::UnsupportedUrlScheme { url } => {
-            format!("no URLLoader registered for {}", go::quote(url))
+            format!("no URLLoader registered for {}", strconv::quote(url))
         }
         CompileError::JsonPointerNotFound(location) => {
-            format!("json-pointer in {} not found", go::quote(location))
+            format!("json-pointer in {} not found", strconv::quote(location))
         }
         CompileError::InvalidRegex { url, regex, src } => {
-            let (regex, url) = (go::quote(regex), go::quote(url));
+            let (regex, url) = (strconv::quote(regex), strconv::quote(url));
             format!("invalid regex {regex} at {url}: {src}")
         }
         other => other.to_string(),

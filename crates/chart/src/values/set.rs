@@ -341,7 +341,8 @@ impl Parser<'_, '_> {
         match stream.next() {
             Some(Ok(_)) => {
                 let length = stream.byte_offset();
-                let value = json::decode(&self.rest.as_bytes()[..length]).map_err(Stop::Failed)?;
+                let value = json::decode(&self.rest.as_bytes()[..length])
+                    .map_err(|error| Stop::Failed(error.to_string()))?;
                 Ok((value, length))
             }
             Some(Err(error)) => Err(Stop::Failed(error.to_string())),
@@ -434,7 +435,7 @@ fn fail<T>(message: impl fmt::Display) -> Step<T> {
 
 /// Go's `%q` of a string.
 fn quoted(text: &str) -> String {
-    outrigger_gotmpl::go::quote(text)
+    outrigger_gostd::strconv::quote(text)
 }
 
 /// Go's `%q` of a list of characters.
@@ -444,7 +445,7 @@ fn quoted_runes(text: &str) -> String {
         if index > 0 {
             out.push(' ');
         }
-        let _ = write!(out, "{}", outrigger_gotmpl::go::quote_char(c));
+        let _ = write!(out, "{}", outrigger_gostd::strconv::quote_rune(c));
     }
     out.push(']');
     out

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use outrigger_api::compat;
 use outrigger_api::plugin::{Plugin, validate};
-use outrigger_gotmpl::semver::{Constraint, Version};
+use outrigger_gostd::semver::{Constraint, Version};
 use outrigger_testing::TestContext;
 use serde_json::Value;
 

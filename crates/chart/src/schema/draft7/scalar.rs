@@ -82,7 +82,7 @@ pub(super) fn number(subschema: SubSchema<'_>, value: &Json, result: &mut Valida
     // In draft 4 a boolean makes the bound exclusive.
     let is_exclusive = |name: &str| schema.get(name) == Some(&Json::Bool(true));
     let mut fail = |text: &str, bound: f64| {
-        let bound = outrigger_goyaml::format_general(bound);
+        let bound = outrigger_gostd::strconv::format_float(bound, b'g', None);
         result.add_error(subschema.context, format!("Must be {text} {bound}"));
     };
     if let Some(step) = bound("multipleOf").filter(|step| !is_multiple(x, *step)) {
