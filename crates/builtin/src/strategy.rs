@@ -13,8 +13,9 @@ use crate::admissionregistration::webhook_configuration;
 use crate::apiextensions::custom_resource_definition;
 use crate::apiregistration::api_service;
 use crate::apps::daemon_set;
-use crate::core::namespace;
 use crate::core::service::allocation::{self, Allocator};
+use crate::core::{namespace, replication_controller};
+use crate::selector::LabelSelector;
 
 #[cfg(test)]
 mod tests;
@@ -60,6 +61,11 @@ pub trait Strategy: Debug + Send + Sync {
         Ok(())
     }
 
+    /// The label selector in the `scale` subresource of an object.
+    fn scale_selector(&self, object: &Value) -> Option<String> {
+        Some(LabelSelector::of_object(&object["spec"]["selector"])?.to_string())
+    }
+
     /// Rejects the deletion of an object that every cluster must have, with the reason.
     fn check_delete(&self, _name: &str) -> Result<(), &'static str> {
         Ok(())
@@ -92,11 +98,12 @@ impl Strategy for Generic {}
 pub fn for_kind(group: &str, kind: &str) -> &'static dyn Strategy {
     match (group, kind) {
         ("", "Namespace") => &namespace::Namespace,
+        ("", "ReplicationController") => &replication_controller::ReplicationController,
         ("", "Service") => &allocation::Service,
-        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration")
-        | ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
-            &webhook_configuration::WebhookConfiguration
-        }
+        (
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration",
+        ) => &webhook_configuration::WebhookConfiguration,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
             &custom_resource_definition::strategy::CustomResourceDefinition
         }

@@ -1,4 +1,4 @@
-//! ReplicationController: defaults, validation and table cells.
+//! ReplicationController: defaults, validation, strategy and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::{Map, Value, json};
@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::pod;
 use crate::apps::pod_controller;
 use crate::fields::{object_mut, set_missing};
+use crate::strategy::Strategy;
 use crate::table::cells::format_labels;
 use crate::table::moment::Now;
 use crate::validation::field_checks::validate_nonnegative_fields;
@@ -45,4 +46,18 @@ pub(crate) fn cells(object: &Value, now: Now) -> Vec<Value> {
     let mut replication_controller = pod_controller::replica_cells(object, now);
     replication_controller.push(format_labels(&object["spec"]["selector"]).into());
     replication_controller
+}
+
+#[derive(Debug)]
+pub(crate) struct ReplicationController;
+
+impl Strategy for ReplicationController {
+    /// The selector is a plain map of labels.
+    fn scale_selector(&self, object: &Value) -> Option<String> {
+        let labels = object["spec"]["selector"].as_object()?.iter();
+        let labels: Vec<_> = labels
+            .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+            .collect();
+        Some(labels.join(","))
+    }
 }
