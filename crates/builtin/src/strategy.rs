@@ -93,10 +93,10 @@ pub fn for_kind(group: &str, kind: &str) -> &'static dyn Strategy {
     match (group, kind) {
         ("", "Namespace") => &namespace::Namespace,
         ("", "Service") => &allocation::Service,
-        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration")
-        | ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
-            &webhook_configuration::WebhookConfiguration
-        }
+        (
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration",
+        ) => &webhook_configuration::WebhookConfiguration,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
             &custom_resource_definition::strategy::CustomResourceDefinition
         }
