@@ -6,7 +6,7 @@ run:
 	cargo run --quiet --bin outrigger -- up --plugins examples/plugins
 
 test:
-	cargo test --workspace
+	cargo test --workspace --exclude outrigger-e2e
 
 lint:
 	cargo xtask lint

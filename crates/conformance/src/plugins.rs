@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 mod chart;
+mod cluster;
 pub(crate) mod compare;
 pub(crate) mod crash;
 mod desired;

@@ -58,7 +58,7 @@ fn by_executor(_: &mut Call<'_>, _: &[Value]) -> Result {
 }
 
 fn len(_: &mut Call<'_>, args: &[Value]) -> Result {
-    length_of(args.first().unwrap_or(&Value::Nil)).map_err(CallError::Returned)
+    length_of(args.first().unwrap_or(&Value::Nil))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]

@@ -12,11 +12,12 @@ mod walk;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use outrigger_gostd::strconv::quote_bytes;
+
 use crate::engine::{Engine, File, Limits};
 use crate::error::ExecError;
 use crate::function::Host;
 use crate::ir::{Node, Template, Tree, print};
-use crate::quote::quoted;
 use crate::stack_guard::StackGuard;
 use crate::value::{Str, Value};
 use crate::walk::MAX_TEXT;
@@ -137,7 +138,7 @@ impl<'f> Frame<'f> {
             let name = String::from_utf8_lossy(name);
             return format!("template: {name}: ");
         };
-        let (file, name) = (parsed.name(), quoted(name));
+        let (file, name) = (parsed.name(), quote_bytes(name));
         let location = self.tree().line_and_column(node);
         let node = print::print(self.tree(), node);
         format!("template: {file}:{location}: executing {name} at <{node}>: ")

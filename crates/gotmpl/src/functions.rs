@@ -6,7 +6,6 @@
 #![expect(clippy::unnecessary_wraps, reason = "all bodies have the type `Body`")]
 
 mod args;
-pub(crate) mod base64;
 mod crypto;
 mod dates;
 mod defaults;
@@ -31,8 +30,9 @@ pub(crate) mod tests;
 
 use std::sync::LazyLock;
 
+use outrigger_gostd::semver::Edition;
+
 use crate::function::{Body, Call, CallError, Function, Ty};
-use crate::semver::Edition;
 use crate::value::Value;
 
 pub use crypto::rsa_key;

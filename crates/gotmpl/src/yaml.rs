@@ -14,7 +14,7 @@ pub(crate) static TABLE: &[Function] = &[
         params: &[Ty::Any],
         variadic: false,
         result: Ty::String,
-        body: to_yaml,
+        body: |_, args| Ok(Value::str(to_yaml(first(args)))),
     },
     Function {
         name: "mustToYaml",
@@ -48,16 +48,15 @@ pub(crate) static TABLE: &[Function] = &[
 
 type Result = std::result::Result<Value, CallError>;
 
-/// A value that has no YAML form gives an empty text.
-#[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-fn to_yaml(_: &mut Call<'_>, args: &[Value]) -> Result {
+/// `toYaml`: without the trailing newline, and empty for a value that cannot be marshaled.
+pub fn to_yaml(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
-    append_yaml(&mut out, first(args));
-    Ok(Value::str(out))
+    append_yaml(&mut out, value);
+    out
 }
 
 fn must_to_yaml(_: &mut Call<'_>, args: &[Value]) -> Result {
-    let mut text = marshal(first(args)).map_err(CallError::Returned)?;
+    let mut text = marshal(first(args)).map_err(|error| CallError::returned(error.to_string()))?;
     if text.ends_with(b"\n") {
         text.pop();
     }
@@ -76,7 +75,7 @@ fn to_yaml_pretty(_: &mut Call<'_>, args: &[Value]) -> Result {
 fn from_yaml(_: &mut Call<'_>, args: &[Value]) -> Result {
     Ok(match read::map(bytes(args)) {
         Ok(map) => Value::Map(map),
-        Err(error) => Value::map(vec![("Error".into(), Value::str(error))]),
+        Err(error) => Value::map(vec![("Error".into(), Value::str(error.full_text()))]),
     })
 }
 
@@ -85,7 +84,7 @@ fn from_yaml(_: &mut Call<'_>, args: &[Value]) -> Result {
 fn from_yaml_array(_: &mut Call<'_>, args: &[Value]) -> Result {
     Ok(Value::List(match read::list(bytes(args)) {
         Ok(list) => list,
-        Err(error) => List::new(Element::Any, vec![Value::str(error)]),
+        Err(error) => List::new(Element::Any, vec![Value::str(error.full_text())]),
     }))
 }
 

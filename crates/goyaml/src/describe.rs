@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use outrigger_gostd::strconv::{format_float, quote};
+
 use crate::document::Decoded;
-use crate::number::format_general;
 use crate::resolve::Resolved;
 
 /// What to write next.
@@ -93,38 +94,7 @@ fn push_scalar(out: &mut String, resolved: Resolved, text: &str) {
         Resolved::Bool(value) => write!(out, "{value}"),
         Resolved::Int(value) => write!(out, "{value}"),
         Resolved::Uint(value) => write!(out, "{value:#x}"),
-        Resolved::Float(value) => write!(out, "{}", format_general(value)),
-        Resolved::Timestamp | Resolved::Text => {
-            push_quoted(out, text);
-            Ok(())
-        }
+        Resolved::Float(value) => write!(out, "{}", format_float(value, b'g', None)),
+        Resolved::Timestamp | Resolved::Text => write!(out, "{}", quote(text)),
     };
-}
-
-/// Go's `strconv.Quote`.
-fn push_quoted(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        let _ = match c {
-            '"' | '\\' => write!(out, "\\{c}"),
-            '\u{7}' => write!(out, "\\a"),
-            '\u{8}' => write!(out, "\\b"),
-            '\u{C}' => write!(out, "\\f"),
-            '\n' => write!(out, "\\n"),
-            '\r' => write!(out, "\\r"),
-            '\t' => write!(out, "\\t"),
-            '\u{B}' => write!(out, "\\v"),
-            '\0'..='\u{1F}' | '\u{7F}' => write!(out, "\\x{:02x}", u32::from(c)),
-            ' '..='~' => write!(out, "{c}"),
-            _ if is_printable(c) => write!(out, "{c}"),
-            '\u{10000}'.. => write!(out, "\\U{:08x}", u32::from(c)),
-            _ => write!(out, "\\u{:04x}", u32::from(c)),
-        };
-    }
-    out.push('"');
-}
-
-/// Letters, marks, numbers, punctuation and symbols; spaces and unassigned code points are not.
-fn is_printable(c: char) -> bool {
-    !c.is_whitespace() && !c.is_control() && (c.is_alphanumeric() || c.escape_debug().len() == 1)
 }

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use crate::base64;
+use outrigger_gostd::base64;
+
 use crate::describe::describe;
 use crate::error::Error;
 use crate::event::{Event, Events, Scalar};
@@ -478,7 +479,7 @@ fn decode_scalar<'a>(scalar: &Scalar<'a>) -> Result<Decoded<'a>, Error> {
         None => Resolved::Text,
         Some(tag) => match tag.strip_prefix(TAG_PREFIX.as_bytes()) {
             Some(b"binary") => {
-                let bytes = base64::decode(text.as_bytes()).ok_or(Error::Base64)?;
+                let bytes = base64::decode(text.as_bytes()).map_err(|_| Error::Base64)?;
                 let text = crate::text::from_go_bytes(&bytes).into_owned();
                 return Ok(Decoded::Scalar(Resolved::Text, Cow::Owned(text)));
             }

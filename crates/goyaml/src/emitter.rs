@@ -9,9 +9,10 @@ mod scalar;
 
 use std::borrow::Cow;
 
-use crate::base64;
+use outrigger_gostd::strconv::format_float;
+use outrigger_gostd::{base64, json};
+
 use crate::error::Error;
-use crate::number::{format_general, format_json};
 use crate::resolve::{Resolved, is_base60, is_text_to_v3, resolve};
 use crate::text::from_go_bytes;
 use scalar::Form;
@@ -117,7 +118,7 @@ impl<'o> Emitter<'o> {
             self.write_plain_word(&whole.to_string());
             return;
         }
-        let text = match (self.style, format_json(value)) {
+        let text = match (self.style, json::format_float(value)) {
             (Style::Normal, Some(json)) => through_yaml(value, json),
             (Style::Normal, None) => {
                 self.fail(Error::UnsupportedNumber(match value {
@@ -127,7 +128,7 @@ impl<'o> Emitter<'o> {
                 }));
                 return;
             }
-            (Style::Pretty, Some(_)) => format_general(value),
+            (Style::Pretty, Some(_)) => format_float(value, b'g', None),
             (Style::Pretty, None) => special_name(value).to_owned(),
         };
         self.write_plain_word(&text);
@@ -159,7 +160,7 @@ impl<'o> Emitter<'o> {
             (Err(_), Style::Normal) => self.string(&from_go_bytes(bytes)),
             (Err(_), Style::Pretty) => {
                 self.begin_node();
-                self.write_binary(&base64::encode_in_lines(bytes), false);
+                self.write_binary(&base64_lines(bytes), false);
             }
         }
     }
@@ -218,7 +219,7 @@ impl<'o> Emitter<'o> {
             (Ok(text), _) => self.key(text),
             (Err(_), Style::Normal) => self.key(&from_go_bytes(bytes)),
             (Err(_), Style::Pretty) => {
-                let text = base64::encode_in_lines(bytes);
+                let text = base64_lines(bytes);
                 let is_simple = !text.contains('\n');
                 self.begin_key(is_simple);
                 self.write_binary(&text, is_simple);
@@ -399,6 +400,24 @@ fn through_yaml(value: f64, json: String) -> String {
     match resolve(&json) {
         Resolved::Int(value) => value.to_string(),
         Resolved::Uint(_) => json,
-        _ => format_general(value),
+        _ => format_float(value, b'g', None),
     }
+}
+
+/// The base64 form of binary data: split into lines of 70 digits if it is not shorter than one.
+fn base64_lines(bytes: &[u8]) -> String {
+    const LINE: usize = 70;
+    let digits = base64::encode(bytes);
+    if digits.len() < LINE {
+        return digits;
+    }
+    let mut lines = String::with_capacity(digits.len() + digits.len() / LINE + 1);
+    for (at, digit) in digits.chars().enumerate() {
+        if at != 0 && at % LINE == 0 {
+            lines.push('\n');
+        }
+        lines.push(digit);
+    }
+    lines.push('\n');
+    lines
 }

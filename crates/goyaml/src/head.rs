@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use outrigger_gostd::strconv::format_float32;
+
 use crate::build::unique;
 use crate::document::{Decoded, Document};
 use crate::error::{Error, Target};
-use crate::number::format_as_text;
 use crate::quick::Sink;
 use crate::resolve::Resolved;
 
@@ -197,7 +198,7 @@ fn as_text(text: Cow<'_, str>, resolved: Resolved) -> String {
         Resolved::Bool(value) => value.to_string(),
         Resolved::Int(value) => value.to_string(),
         Resolved::Uint(value) => value.to_string(),
-        Resolved::Float(value) => format_as_text(value),
+        Resolved::Float(value) => format_float32(value),
         Resolved::Timestamp | Resolved::Text => text.into_owned(),
     }
 }

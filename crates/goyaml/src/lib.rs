@@ -3,7 +3,6 @@
 //! Pure: bytes in, values or text out. This crate has no value type of its own: a reader gives a [`Builder`],
 //! a writer drives an emitter. Who is content with JSON values has [`parse_json`] and [`write_json`].
 
-mod base64;
 mod build;
 mod convert;
 mod describe;
@@ -13,8 +12,6 @@ mod error;
 mod event;
 mod head;
 mod json;
-mod letters;
-mod number;
 mod order;
 mod quick;
 mod resolve;
@@ -38,7 +35,6 @@ pub use emitter::{Emitter, Style};
 pub use error::{Error, Step, Target};
 pub use head::Head;
 pub use json::{parse_json, write_json};
-pub use number::{format_as_text, format_general, format_json};
 pub use order::{natural_order, pretty_order, sort_natural};
 pub use split::{Documents, SeparatorError, documents};
 pub use text::from_go_bytes;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::letters::{is_digit, is_letter};
+use outrigger_gostd::unicode::{is_digit, is_letter};
 
 /// How go-yaml v2 orders keys (Helm's `toYaml`).
 ///

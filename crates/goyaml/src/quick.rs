@@ -6,9 +6,10 @@
 
 use std::borrow::Cow;
 
+use outrigger_gostd::strconv::format_float32;
+
 use crate::error::Error;
 use crate::event::{Event, Events, Scalar};
-use crate::number::format_as_text;
 use crate::resolve::{Resolved, resolve};
 
 /// Go's JSON decoder goes no deeper.
@@ -159,7 +160,7 @@ pub(crate) fn bool_key(value: bool) -> Cow<'static, str> {
 }
 
 pub(crate) fn float_key(value: f64) -> String {
-    match format_as_text(value).as_str() {
+    match format_float32(value).as_str() {
         "+Inf" => ".inf".to_owned(),
         "-Inf" => "-.inf".to_owned(),
         "NaN" => ".nan".to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use outrigger_apiserver::local::Place;
+use outrigger_apiserver::loopback::ResourcePath;
 use serde_json::Value;
 
 use super::object::{controller_uid, text};
@@ -54,17 +54,17 @@ impl ObjectRef {
         )
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn path(&self) -> ResourcePath {
         collection(self.plural)
-            .within(&self.namespace)
+            .in_namespace(&self.namespace)
             .named(&self.name)
     }
 }
 
 /// The collection of a watched kind in all namespaces.
-pub(super) fn collection(plural: &str) -> Place {
+pub(super) fn collection(plural: &str) -> ResourcePath {
     let found = WATCHED.iter().find(|(candidate, _)| *candidate == plural);
-    Place::all(found.map_or("v1", |(_, version)| version), plural)
+    ResourcePath::all(found.map_or("v1", |(_, version)| version), plural)
 }
 
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use outrigger_apiserver::local::Local;
+use outrigger_apiserver::loopback::Client;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -14,7 +14,7 @@ use super::enqueue::objects_to_reconcile;
 use super::execute::{CacheUpdate, Execution, execute};
 use super::plan::{Action, Context};
 use super::reconcile::reconcile;
-use super::watch::{WatchEvent, list_and_watch};
+use super::watch::{CacheEvent, list_and_watch};
 use super::{Options, node};
 
 /// How many plans are executed concurrently.
@@ -22,14 +22,14 @@ const MAX_CONCURRENT: usize = 32;
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-pub(super) async fn run(local: Local, options: Options) {
+pub(super) async fn run(client: Client, options: Options) {
     let (sender, mut events) = mpsc::channel(1024);
     let mut watches = JoinSet::new();
     for (plural, _) in WATCHED {
-        watches.spawn(list_and_watch(local.clone(), plural, sender.clone()));
+        watches.spawn(list_and_watch(client.clone(), plural, sender.clone()));
     }
     drop(sender);
-    let mut controller = Controller::new(local, options);
+    let mut controller = Controller::new(client, options);
     controller.spawn(
         ObjectRef::new("nodes", "", node::NAME),
         vec![Action::Create("nodes", node::new())],
@@ -43,12 +43,12 @@ pub(super) async fn run(local: Local, options: Options) {
         let due = controller.timers.first().map(|(time, _)| *time);
         tokio::select! {
             event = events.recv() => match event {
-                Some(WatchEvent::Listed(plural, objects)) => {
+                Some(CacheEvent::Listed(plural, objects)) => {
                     synced.insert(plural);
                     controller.replace(plural, objects);
                 }
-                Some(WatchEvent::Applied(plural, object)) => controller.apply(plural, object),
-                Some(WatchEvent::Deleted(plural, object)) => controller.delete(plural, &object),
+                Some(CacheEvent::Applied(plural, object)) => controller.apply(plural, object),
+                Some(CacheEvent::Deleted(plural, object)) => controller.delete(plural, &object),
                 None => return,
             },
             Some(result) = controller.tasks.join_next() => controller.finish(result),
@@ -59,7 +59,7 @@ pub(super) async fn run(local: Local, options: Options) {
 
 /// The cache and the work queue.
 struct Controller {
-    local: Local,
+    client: Client,
     options: Options,
     cache: Cache,
     queue: BTreeSet<ObjectRef>,
@@ -73,9 +73,9 @@ struct Controller {
 }
 
 impl Controller {
-    fn new(local: Local, options: Options) -> Self {
+    fn new(client: Client, options: Options) -> Self {
         Self {
-            local,
+            client,
             options,
             cache: Cache::default(),
             queue: BTreeSet::new(),
@@ -193,9 +193,9 @@ impl Controller {
 
     fn spawn(&mut self, id: ObjectRef, actions: Vec<Action>) {
         self.in_progress.insert(id.clone(), false);
-        let local = self.local.clone();
+        let client = self.client.clone();
         self.tasks
-            .spawn(async move { (id, execute(&local, actions).await) });
+            .spawn(async move { (id, execute(&client, actions).await) });
     }
 
     fn finish(&mut self, result: Result<(ObjectRef, Execution), tokio::task::JoinError>) {

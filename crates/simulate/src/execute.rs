@@ -1,6 +1,6 @@
 //! Executes the actions of a plan through the API.
 
-use outrigger_apiserver::local::{Error, Local, Patch, Place};
+use outrigger_apiserver::loopback::{Client, Error, Patch, ResourcePath};
 use serde_json::{Value, json};
 
 use super::cache::{ObjectRef, collection};
@@ -23,10 +23,10 @@ pub(super) struct Execution {
 }
 
 /// Executes actions in order until one fails.
-pub(super) async fn execute(local: &Local, actions: Vec<Action>) -> Execution {
+pub(super) async fn execute(client: &Client, actions: Vec<Action>) -> Execution {
     let mut updates = Vec::new();
     for action in actions {
-        match execute_one(local, &action).await {
+        match execute_one(client, &action).await {
             Ok(update) => updates.push(update),
             Err(error) if error.is_not_found() && needs_existing_object(&action) => {}
             Err(error) => {
@@ -51,36 +51,36 @@ fn needs_existing_object(action: &Action) -> bool {
     !matches!(action, Action::Create(..))
 }
 
-async fn execute_one(local: &Local, action: &Action) -> Result<CacheUpdate, Error> {
+async fn execute_one(client: &Client, action: &Action) -> Result<CacheUpdate, Error> {
     Ok(match action {
         Action::Create(plural, object) => {
-            let place = collection(plural).within(namespace(object));
-            CacheUpdate::Applied(plural, local.create(&place, object).await?)
+            let path = collection(plural).in_namespace(namespace(object));
+            CacheUpdate::Applied(plural, client.create(&path, object).await?)
         }
         Action::Patch(id, change) => {
-            let object = local.patch(&id.place(), Patch::Merge, change).await?;
+            let object = client.patch(&id.path(), Patch::Merge, change).await?;
             CacheUpdate::Applied(id.plural, object)
         }
         Action::Status(id, change) => {
-            let object = local
-                .patch_status(&id.place(), &json!({"status": change}))
+            let object = client
+                .patch_status(&id.path(), &json!({"status": change}))
                 .await?;
             CacheUpdate::Applied(id.plural, object)
         }
         Action::Annotate(id, annotations) => {
             let change = json!({"metadata": {"annotations": annotations}});
-            CacheUpdate::Applied(id.plural, local.patch_status(&id.place(), &change).await?)
+            CacheUpdate::Applied(id.plural, client.patch_status(&id.path(), &change).await?)
         }
         Action::Bind(id) => {
-            bind(local, id).await?;
-            let object = local.get(&id.place()).await?;
+            bind(client, id).await?;
+            let object = client.get(&id.path()).await?;
             CacheUpdate::Applied(id.plural, object)
         }
-        Action::Delete(id) => deleted(id, local.delete(&id.place(), &background()).await?),
+        Action::Delete(id) => deleted(id, client.delete(&id.path(), &background()).await?),
         Action::DeleteNow(id) => {
             let mut options = background();
             options["gracePeriodSeconds"] = 0.into();
-            let response = local.delete(&id.place(), &options).await?;
+            let response = client.delete(&id.path(), &options).await?;
             // The response is the last version of the pod, even if the pod is gone.
             if response["metadata"]["finalizers"].is_null() {
                 CacheUpdate::Deleted(id.clone())
@@ -106,10 +106,10 @@ fn deleted(id: &ObjectRef, response: Value) -> CacheUpdate {
     }
 }
 
-async fn bind(local: &Local, id: &ObjectRef) -> Result<(), Error> {
-    let place = Place {
+async fn bind(client: &Client, id: &ObjectRef) -> Result<(), Error> {
+    let path = ResourcePath {
         plural: format!("pods/{}/binding", id.name),
-        ..collection("pods").within(&id.namespace)
+        ..collection("pods").in_namespace(&id.namespace)
     };
     let binding = json!({
         "apiVersion": "v1",
@@ -117,6 +117,6 @@ async fn bind(local: &Local, id: &ObjectRef) -> Result<(), Error> {
         "metadata": {"name": id.name, "namespace": id.namespace},
         "target": {"apiVersion": "v1", "kind": "Node", "name": node::NAME},
     });
-    local.create(&place, &binding).await?;
+    client.create(&path, &binding).await?;
     Ok(())
 }

@@ -41,7 +41,7 @@ use tokio::sync::watch::Receiver;
 
 pub use behavior::{SIMULATE, SIMULATED};
 
-use outrigger_apiserver::local::Local;
+use outrigger_apiserver::loopback::Client;
 use outrigger_apiserver::server::{Server, Simulation};
 
 #[derive(Debug, Clone, Copy)]
@@ -64,14 +64,14 @@ impl Default for Options {
 /// Simulates the workloads of an embedded server until it closes.
 pub fn start(server: &Server, options: Options) {
     server.attach_simulation(Arc::new(SimulatedNodes));
-    let local = Local::new(server.service(), "simulation");
-    server.spawn(run(local, options, server.closed()));
+    let client = Client::new(server.service(), "simulation");
+    server.spawn(run(client, options, server.closed()));
 }
 
 /// Simulates until `closed` becomes true.
-pub async fn run(local: Local, options: Options, mut closed: Receiver<bool>) {
+pub async fn run(client: Client, options: Options, mut closed: Receiver<bool>) {
     tokio::select! {
-        () = controller::run(local.named("simulation"), options) => {}
+        () = controller::run(client.with_manager("simulation"), options) => {}
         _ = closed.wait_for(|closed| *closed) => {}
     }
 }

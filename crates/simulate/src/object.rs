@@ -1,5 +1,6 @@
 //! Accessors for fields of unstructured objects, label selectors and scaled values.
 
+use outrigger_builtin::selector::LabelSelector;
 use serde_json::{Map, Value, json};
 
 use super::behavior::Behavior;
@@ -102,28 +103,7 @@ pub(super) fn behavior(cache: &Cache, object: &Value) -> Behavior {
 
 /// Whether a label selector matches. An empty selector matches everything, a missing one nothing.
 pub(super) fn selects(selector: &Value, labels: &Value) -> bool {
-    let Some(selector) = selector.as_object() else {
-        return false;
-    };
-    let pairs = selector.get("matchLabels").and_then(Value::as_object);
-    let pairs = pairs.into_iter().flatten();
-    let expressions = selector.get("matchExpressions").map_or(&[][..], items);
-    pairs.into_iter().all(|(key, value)| labels[key] == *value)
-        && expressions
-            .iter()
-            .all(|expression| matches_expression(expression, labels))
-}
-
-fn matches_expression(expression: &Value, labels: &Value) -> bool {
-    let found = &labels[text(&expression["key"])];
-    let is_in = items(&expression["values"]).contains(found);
-    match text(&expression["operator"]) {
-        "In" => is_in,
-        "NotIn" => !is_in,
-        "Exists" => !found.is_null(),
-        "DoesNotExist" => found.is_null(),
-        _ => false,
-    }
+    LabelSelector::of_object(selector).is_some_and(|selector| selector.matches(labels.as_object()))
 }
 
 /// Whether labels contain all pairs of a map, the selector of a Service. An empty map matches nothing.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outrigger_apiserver::local::{Change, Error, Local};
+use outrigger_apiserver::loopback::{Client, Error, WatchEvent};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -11,19 +11,19 @@ use super::cache::collection;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) enum WatchEvent {
+pub(super) enum CacheEvent {
     Listed(&'static str, Vec<Value>),
     Applied(&'static str, Value),
     Deleted(&'static str, Value),
 }
 
 pub(super) async fn list_and_watch(
-    local: Local,
+    client: Client,
     plural: &'static str,
-    events: mpsc::Sender<WatchEvent>,
+    events: mpsc::Sender<CacheEvent>,
 ) {
     while !events.is_closed() {
-        if let Err(error) = list_and_watch_once(&local, plural, &events).await
+        if let Err(error) = list_and_watch_once(&client, plural, &events).await
             && error.code() != Some(410)
         {
             tracing::warn!(plural, %error, "failed to watch a simulated kind");
@@ -33,27 +33,27 @@ pub(super) async fn list_and_watch(
 }
 
 async fn list_and_watch_once(
-    local: &Local,
+    client: &Client,
     plural: &'static str,
-    events: &mpsc::Sender<WatchEvent>,
+    events: &mpsc::Sender<CacheEvent>,
 ) -> Result<(), Error> {
-    let place = collection(plural);
-    let (objects, mut revision) = local.list(&place, "").await?;
+    let path = collection(plural);
+    let (objects, mut revision) = client.list(&path, "").await?;
     // The loop ends if the channel is closed.
-    let _ = events.send(WatchEvent::Listed(plural, objects)).await;
+    let _ = events.send(CacheEvent::Listed(plural, objects)).await;
     while !events.is_closed() {
-        let mut watch = local.watch(&place, &revision).await?;
+        let mut watch = client.watch(&path, &revision).await?;
         while let Some(change) = watch.next().await? {
             let event = match change {
-                Change::Applied(object) => {
+                WatchEvent::Applied(object) => {
                     advance(&mut revision, &object);
-                    WatchEvent::Applied(plural, object)
+                    CacheEvent::Applied(plural, object)
                 }
-                Change::Deleted(object) => {
+                WatchEvent::Deleted(object) => {
                     advance(&mut revision, &object);
-                    WatchEvent::Deleted(plural, object)
+                    CacheEvent::Deleted(plural, object)
                 }
-                Change::Bookmark(at) => {
+                WatchEvent::Bookmark(at) => {
                     revision = at;
                     continue;
                 }

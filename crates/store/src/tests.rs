@@ -64,7 +64,7 @@ pub(crate) fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A clock that stands still until it is told.
+/// A clock that tests advance.
 #[derive(Debug)]
 pub(crate) struct TestClock(Mutex<Instant>);
 

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use outrigger_gostd::json;
 use serde_json::Value;
+
+pub use outrigger_gostd::strconv::quote;
 
 /// The path of a field. Paths borrow their parents, so that building one costs nothing until an error is formatted.
 #[must_use]
@@ -164,7 +167,7 @@ impl From<&Value> for BadValue {
     fn from(value: &Value) -> Self {
         match value {
             Value::String(text) => Self(quote(text)),
-            other => Self(escape_html(&other.to_string())),
+            other => Self(json::marshal(other)),
         }
     }
 }
@@ -307,48 +310,6 @@ pub fn to_aggregate(errors: &[Error]) -> String {
         [only] => only.clone(),
         several => format!("[{}]", several.join(", ")),
     }
-}
-
-/// Quotes a text as Go's `%q` does.
-pub fn quote(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{b}' => quoted.push_str("\\v"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\0'..='\u{1f}' | '\u{7f}' => {
-                quoted.push_str(&format!("\\x{:02x}", u32::from(character)));
-            }
-            '\u{80}'..='\u{a0}'
-            | '\u{ad}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202f}'
-            | '\u{feff}' => quoted.push_str(&format!("\\u{:04x}", u32::from(character))),
-            _ => quoted.push(character),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-/// Escapes what Go's JSON encoder escapes inside strings and Rust's does not.
-pub fn escape_html(json: &str) -> String {
-    if !json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        return json.to_owned();
-    }
-    json.replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
 }
 
 #[cfg(test)]

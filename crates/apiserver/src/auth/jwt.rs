@@ -1,4 +1,4 @@
-//! Signed tokens: JSON claims in the compact form `header.claims.signature`.
+//! JSON Web Tokens in compact serialization.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

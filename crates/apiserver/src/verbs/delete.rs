@@ -1,4 +1,4 @@
-//! The end of an object: at once, after its finalizers, or after its grace period.
+//! `delete`: at once, after finalizers, or after the grace period.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use outrigger_builtin::strategy::raise_generation;
 use outrigger_store::{EncodedObject, Key, Object, Precondition, Transaction, WriteError};
 use serde_json::{Value, json};
 
-use super::call::Call;
 use super::decode::{self, metadata_of};
-use super::present;
+use super::request_context::RequestContext;
+use super::response;
 use super::write::store_failure;
-use crate::lifecycle;
-use crate::negotiate::{Answer, Content};
+use crate::controllers;
+use crate::negotiation::{ApiResponse, Content};
 use crate::request::{DeleteOptions, Propagation};
 use crate::server::State;
 
@@ -24,70 +24,68 @@ const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 const ATTEMPTS: usize = 16;
 
-/// What became of the object.
 #[derive(Debug)]
-pub(crate) enum Deleted {
-    /// It is gone; this was its last state.
-    Gone(Arc<Object>),
-    /// It waits for somebody.
+pub(crate) enum DeleteOutcome {
+    /// The object is removed; this was its last version.
+    Removed(Arc<Object>),
+    /// Finalizers, contents or a grace period keep the object.
     Pending(Arc<Object>),
 }
 
-impl Deleted {
+impl DeleteOutcome {
     pub(super) fn object(&self) -> &Arc<Object> {
         match self {
-            Self::Gone(object) | Self::Pending(object) => object,
+            Self::Removed(object) | Self::Pending(object) => object,
         }
     }
 }
 
-pub(super) async fn run(call: &Call<'_>) -> Result<Answer, Status> {
-    let options = options(call)?;
-    let key = call.key()?;
-    let deleted = delete_object(call.state, &call.kind, &key, &options).await?;
+pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let options = options(ctx)?;
+    let key = ctx.key()?;
+    let deleted = delete_object(ctx.state, &ctx.kind, &key, &options).await?;
     let is_accepted =
-        matches!(deleted, Deleted::Pending(_)) && options.orphan_dependents == Some(false);
+        matches!(deleted, DeleteOutcome::Pending(_)) && options.orphan_dependents == Some(false);
     let code = if is_accepted {
         StatusCode::ACCEPTED
     } else {
         StatusCode::OK
     };
     match &deleted {
-        Deleted::Gone(object) if call.kind.deletion.graceful => {
-            // The last thing that is told of it is that its time is over.
-            let mut value = present::served_value(call.state, &call.kind, object)?;
-            let is_begun = value["metadata"]["deletionTimestamp"].is_string();
-            set_deletion(&mut value, call.state.now(), 0);
-            if !is_begun {
+        DeleteOutcome::Removed(object) if ctx.kind.deletion.graceful => {
+            // The response shows an expired grace period.
+            let mut value = response::served_value(ctx.state, &ctx.kind, object)?;
+            let is_deleting = value["metadata"]["deletionTimestamp"].is_string();
+            set_deletion(&mut value, ctx.state.now(), 0);
+            if !is_deleting {
                 raise_generation(&mut value);
             }
-            present::value(call, code, value)
+            response::value(ctx, code, value)
         }
-        Deleted::Gone(object) if !call.kind.deletion.returns_object => {
-            let status =
-                Status::deleted(call.group_resource(), call.name(), object.metadata().uid());
+        DeleteOutcome::Removed(object) if !ctx.kind.deletion.returns_object => {
+            let status = Status::deleted(ctx.group_resource(), ctx.name(), object.metadata().uid());
             let value = serde_json::to_value(status).map_err(Status::internal)?;
-            Ok(Answer::new(code, Content::Value(value)))
+            Ok(ApiResponse::new(code, Content::Value(value)))
         }
-        deleted => present::object(call, code, deleted.object()),
+        deleted => response::object(ctx, code, deleted.object()),
     }
 }
 
-/// From the body if there is one, else from the query.
-pub(super) fn options(call: &Call<'_>) -> Result<DeleteOptions, Status> {
-    if call.body.is_empty() {
-        return DeleteOptions::from_query(&call.query);
+/// `DeleteOptions` from the body if there is one, otherwise from the query.
+pub(super) fn options(ctx: &RequestContext<'_>) -> Result<DeleteOptions, Status> {
+    if ctx.body.is_empty() {
+        return DeleteOptions::from_query(&ctx.query);
     }
-    DeleteOptions::from_body(&decode::delete_options(call)?)
+    DeleteOptions::from_body(&decode::delete_options(ctx)?)
 }
 
-/// Deletes one object, or marks it as being deleted.
+/// Deletes an object, or sets its `deletionTimestamp`.
 pub(crate) async fn delete_object(
     state: &Arc<State>,
     kind: &Kind,
     key: &Key,
     options: &DeleteOptions,
-) -> Result<Deleted, Status> {
+) -> Result<DeleteOutcome, Status> {
     let resource = kind.group_resource();
     if let Err(reason) = kind.strategy.check_delete(key.name()) {
         return Err(Status::forbidden(resource, key.name(), reason));
@@ -97,12 +95,12 @@ pub(crate) async fn delete_object(
             return Err(Status::not_found(resource, key.name()));
         };
         check_preconditions(kind, &old, options)?;
-        let mut value = present::stored_value(&old)?;
-        let result = match mark(state, kind, &mut value, options) {
-            Step::Remove if options.dry_run => return Ok(Deleted::Gone(old)),
+        let mut value = response::stored_value(&old)?;
+        let result = match next_step(state, kind, &mut value, options) {
+            Step::Remove if options.dry_run => return Ok(DeleteOutcome::Removed(old)),
             Step::Remove => remove(state, kind, &old, &value).await,
-            Step::Wait => return Ok(Deleted::Pending(old)),
-            Step::Mark => write_marked(state, kind, &old, &value, options.dry_run).await,
+            Step::Wait => return Ok(DeleteOutcome::Pending(old)),
+            Step::Update => write_pending(state, kind, &old, &value, options.dry_run).await,
         };
         match result {
             Ok(deleted) => return Ok(deleted),
@@ -139,16 +137,16 @@ fn check_preconditions(kind: &Kind, old: &Object, options: &DeleteOptions) -> Re
     }
 }
 
-/// What is to be done with an object that is to be deleted.
+/// The next step of a deletion.
 enum Step {
     Remove,
-    /// It waits already.
+    /// The deletion is pending already.
     Wait,
-    /// It was changed and must be written.
-    Mark,
+    /// The object has changed and must be written.
+    Update,
 }
 
-fn mark(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) -> Step {
+fn next_step(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) -> Step {
     let before = value.clone();
     let now = state.now();
     let grace = grace_period(kind, value, options);
@@ -179,11 +177,11 @@ fn mark(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) 
     if *value == before {
         Step::Wait
     } else {
-        Step::Mark
+        Step::Update
     }
 }
 
-/// A grace period can only become shorter.
+/// A grace period can only be shortened.
 fn shortened(value: &Value, pending: i64, grace: i64, now: Timestamp) -> Timestamp {
     let until = value["metadata"]["deletionTimestamp"].as_str();
     let until: Timestamp = until.and_then(|text| text.parse().ok()).unwrap_or(now);
@@ -200,13 +198,13 @@ fn set_deletion(value: &mut Value, time: Timestamp, grace: i64) {
     metadata.insert("deletionGracePeriodSeconds".to_owned(), grace.into());
 }
 
-/// Only what runs needs time to end: a Pod that has a node and is not done.
+/// Only a Pod that has a node and has not terminated needs a grace period.
 fn grace_period(kind: &Kind, value: &Value, options: &DeleteOptions) -> i64 {
     if !kind.deletion.graceful {
         return 0;
     }
     let spec = &value["spec"];
-    let asked = match options.grace_period {
+    let requested = match options.grace_period {
         Some(seconds) if seconds < 0 => 1,
         Some(seconds) => seconds,
         None => match value["metadata"]["deletionGracePeriodSeconds"].as_i64() {
@@ -214,14 +212,14 @@ fn grace_period(kind: &Kind, value: &Value, options: &DeleteOptions) -> i64 {
             None => spec["terminationGracePeriodSeconds"].as_i64().unwrap_or(30),
         },
     };
-    let is_placed = spec["nodeName"]
+    let has_node = spec["nodeName"]
         .as_str()
         .is_some_and(|node| !node.is_empty());
     let phase = value["status"]["phase"].as_str().unwrap_or_default();
-    if !is_placed || matches!(phase, "Failed" | "Succeeded") {
+    if !has_node || matches!(phase, "Failed" | "Succeeded") {
         return 0;
     }
-    asked.max(0)
+    requested.max(0)
 }
 
 fn finalizers(value: &Value) -> Vec<String> {
@@ -230,7 +228,7 @@ fn finalizers(value: &Value) -> Vec<String> {
     finalizers.map(str::to_owned).collect()
 }
 
-/// Adds or takes away what makes the garbage collector look at dependents first.
+/// Sets or removes the finalizers of the garbage collector according to the propagation policy.
 fn set_finalizers(kind: &Kind, value: &mut Value, options: &DeleteOptions) -> bool {
     if kind.deletion.without_garbage_collection {
         return false;
@@ -270,27 +268,27 @@ async fn remove(
     kind: &Kind,
     old: &Arc<Object>,
     value: &Value,
-) -> Result<Deleted, WriteError> {
+) -> Result<DeleteOutcome, WriteError> {
     let precondition = Precondition::revision(old.revision());
     let transaction = Transaction::delete(old.key().clone(), precondition);
     let written = state.store.write(transaction).await?;
     if kind.strategy.allocates() {
         state.services().release(value, None);
     }
-    lifecycle::after_delete(state, kind, old.key().name()).await;
-    let gone = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
-    Ok(Deleted::Gone(gone))
+    controllers::after_delete(state, kind, old.key().name()).await;
+    let removed = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
+    Ok(DeleteOutcome::Removed(removed))
 }
 
-async fn write_marked(
+async fn write_pending(
     state: &Arc<State>,
     kind: &Kind,
     old: &Arc<Object>,
     value: &Value,
     dry_run: bool,
-) -> Result<Deleted, WriteError> {
+) -> Result<DeleteOutcome, WriteError> {
     if dry_run {
-        return Ok(Deleted::Pending(Arc::clone(old)));
+        return Ok(DeleteOutcome::Pending(Arc::clone(old)));
     }
     let key = old.key().clone();
     let Ok(encoded) = EncodedObject::new(value) else {
@@ -298,7 +296,7 @@ async fn write_marked(
     };
     let transaction = Transaction::replace(key, encoded, Precondition::revision(old.revision()));
     let written = state.store.write(transaction).await?;
-    let marked = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
-    lifecycle::after_deletion_began(state, kind, &marked);
-    Ok(Deleted::Pending(marked))
+    let pending = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
+    controllers::after_deletion_began(state, kind, &pending);
+    Ok(DeleteOutcome::Pending(pending))
 }

@@ -1,4 +1,4 @@
-//! Changes to an object: JSON patch, merge patch, strategic merge patch, and server-side apply.
+//! `patch`: JSON patch, merge patch, strategic merge patch and server-side apply.
 
 use http::StatusCode;
 use outrigger_apimachinery::GroupKind;
@@ -8,127 +8,133 @@ use outrigger_structural::merge::ApplyError;
 use outrigger_structural::patch::{self, Decoding, Patched};
 use serde_json::Value;
 
-use super::call::Call;
 use super::decode::ConvertError;
-use super::write::{Failure, Writing, answer};
-use super::{decode, present, shown};
-use crate::lifecycle;
-use crate::negotiate::{Answer, PatchForm, from_yaml, patch_form, strict_problem, strict_warnings};
+use super::request_context::RequestContext;
+use super::write::{WriteFailure, WriteRequest, respond};
+use super::{decode, go_format, response};
+use crate::controllers;
+use crate::negotiation::{
+    ApiResponse, PatchType, from_yaml, patch_type, strict_error, strict_warnings,
+};
 use crate::request::{FieldValidation, WriteOptions};
 
-/// How often a patch is tried again when others are faster.
+/// How often a patch is retried on conflicts.
 const ATTEMPTS: usize = 16;
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
-    let form = patch_form(call.headers, call.kind.custom.is_some())?;
-    let is_apply = form == PatchForm::Apply;
-    let options = WriteOptions::parse(&call.query, "PatchOptions", is_apply)?;
-    let mut writing = Writing::new(call, options);
-    let key = writing.call.key()?;
+pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let patch_type = patch_type(ctx.headers, ctx.kind.custom.is_some())?;
+    let is_apply = patch_type == PatchType::Apply;
+    let options = WriteOptions::parse(&ctx.query, "PatchOptions", is_apply)?;
+    let mut request = WriteRequest::new(ctx, options);
+    let key = request.ctx.key()?;
     for _ in 0..ATTEMPTS {
-        let Some(old) = writing.call.state.store.get(&key) else {
-            return create(writing, form).await;
+        let Some(old) = request.ctx.state.store.get(&key) else {
+            return create(request, patch_type).await;
         };
-        let old_value = present::served_value(writing.call.state, &writing.call.kind, &old)?;
+        let old_value = response::served_value(request.ctx.state, &request.ctx.kind, &old)?;
         let mut new = if is_apply {
-            applied(&mut writing, Some(&old_value))?
+            applied(&mut request, Some(&old_value))?
         } else {
-            patched(&mut writing, form, &old_value)?
+            patched(&mut request, patch_type, &old_value)?
         };
-        writing.settle_namespace(&mut new)?;
-        writing.check_name(&new)?;
-        check_version(&writing, &new, &old_value)?;
-        match writing.replace(new, &old, &old_value).await {
-            Ok(outcome) => return answer(writing.call, StatusCode::OK, outcome),
-            Err(Failure::Refused(status)) => return Err(status),
-            Err(Failure::Raced) => {}
+        request.ensure_namespace(&mut new)?;
+        request.check_name(&new)?;
+        check_version(&request, &new, &old_value)?;
+        match request.replace(new, &old, &old_value).await {
+            Ok(outcome) => return respond(request.ctx, StatusCode::OK, outcome),
+            Err(WriteFailure::Rejected(status)) => return Err(status),
+            Err(WriteFailure::Conflict) => {}
         }
     }
-    let name = writing.call.name().to_owned();
-    Err(Status::modified(writing.call.group_resource(), &name))
+    let name = request.ctx.name().to_owned();
+    Err(Status::modified(request.ctx.group_resource(), &name))
 }
 
-/// A patch may name the version that it is for.
-fn check_version(writing: &Writing<'_, '_>, new: &Value, old: &Value) -> Result<(), Status> {
+/// Rejects a patch for another resource version.
+fn check_version(request: &WriteRequest<'_, '_>, new: &Value, old: &Value) -> Result<(), Status> {
     let version = |object: &Value| {
         object["metadata"]["resourceVersion"]
             .as_str()
             .map(str::to_owned)
     };
-    let call = &writing.call;
+    let ctx = &request.ctx;
     match version(new) {
         None => Ok(()),
         Some(wanted) if wanted.is_empty() || Some(&wanted) == version(old).as_ref() => Ok(()),
-        Some(_) => Err(Status::modified(call.group_resource(), call.name())),
+        Some(_) => Err(Status::modified(ctx.group_resource(), ctx.name())),
     }
 }
 
-/// Only an apply makes what is not there.
-async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer, Status> {
-    let name = writing.call.name().to_owned();
-    let is_allowed = form == PatchForm::Apply && writing.subresource.is_empty();
+/// Only an apply creates a missing object.
+async fn create(
+    mut request: WriteRequest<'_, '_>,
+    patch_type: PatchType,
+) -> Result<ApiResponse, Status> {
+    let name = request.ctx.name().to_owned();
+    let is_allowed = patch_type == PatchType::Apply && request.subresource.is_empty();
     if !is_allowed {
-        return Err(writing.call.not_found(&name));
+        return Err(request.ctx.not_found(&name));
     }
-    writing.call.authorize_create()?;
-    let mut object = applied(&mut writing, None)?;
+    request.ctx.authorize_create()?;
+    let mut object = applied(&mut request, None)?;
     if let Some(uid) = object["metadata"]["uid"].as_str() {
         let why = format!(
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         );
-        return Err(Status::conflict(writing.call.group_resource(), &name, why));
+        return Err(Status::conflict(request.ctx.group_resource(), &name, why));
     }
-    // There is no version yet that it could be.
+    // A new object has no resource version.
     decode::metadata_of(&mut object).remove("resourceVersion");
-    writing.settle_namespace(&mut object)?;
-    writing.check_name(&object)?;
-    let outcome = writing.create(object).await?;
+    request.ensure_namespace(&mut object)?;
+    request.check_name(&object)?;
+    let outcome = request.create(object).await?;
     if let super::write::Outcome::Stored(stored) = &outcome {
-        let call = &writing.call;
-        lifecycle::after_create(call.state, &call.kind, stored).await;
+        let ctx = &request.ctx;
+        controllers::after_create(ctx.state, &ctx.kind, stored).await;
     }
-    answer(writing.call, StatusCode::CREATED, outcome)
+    respond(request.ctx, StatusCode::CREATED, outcome)
 }
 
-/// The live object merged with the configuration in the body.
-fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
-    let applied = from_yaml(&writing.call.body)
-        .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
+/// Server-side apply: merges the applied configuration into the live object.
+fn applied(request: &mut WriteRequest<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
+    let applied = from_yaml(&request.ctx.body).map_err(|error| {
+        Status::bad_request(format!("error decoding YAML: {}", error.full_text()))
+    })?;
     if !applied.is_object() {
         let found = outrigger_structural::schema::strict::json_type(&applied);
         return Err(Status::bad_request(format!(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
         )));
     }
-    let force = writing.options.force.unwrap_or(false);
-    let manager = &writing.shape.manager;
-    let merged = manager.apply(live, &applied, writing.writer(), force);
+    let force = request.options.force.unwrap_or(false);
+    let manager = &request.schema.manager;
+    let merged = manager.apply(live, &applied, request.writer(), force);
     let mut object = merged.map_err(apply_failure)?;
-    if writing.call.kind.custom.is_none() {
-        defaults::complete(&writing.call.kind, &mut object)
-            .map_err(|error| error.into_status(&writing.call.kind))?;
+    if request.ctx.kind.custom.is_none() {
+        defaults::complete(&request.ctx.kind, &mut object)
+            .map_err(|error| error.into_status(&request.ctx.kind))?;
     }
-    check_repeated(writing)?;
+    check_duplicate_keys(request)?;
     Ok(object)
 }
 
-/// Repeated keys of a configuration are refused, or warned of.
-fn check_repeated(writing: &mut Writing<'_, '_>) -> Result<(), Status> {
-    let validation = writing.options.validation;
+/// Rejects duplicate keys of an applied configuration, or warns about them.
+fn check_duplicate_keys(request: &mut WriteRequest<'_, '_>) -> Result<(), Status> {
+    let validation = request.options.validation;
     if validation == FieldValidation::Ignore {
         return Ok(());
     }
-    let Some(problem) = strict_problem(&writing.call.body) else {
+    let Some(error) = strict_error(&request.ctx.body) else {
         return Ok(());
     };
     if validation == FieldValidation::Strict {
-        let why = problem.full_text();
+        let why = error.full_text();
         return Err(Status::bad_request(format!(
             "error strict decoding YAML: {why}"
         )));
     }
-    for warning in strict_warnings(&problem) {
-        writing.call.warn(warning);
+    for warning in strict_warnings(&error) {
+        request.ctx.warn(warning);
     }
     Ok(())
 }
@@ -148,78 +154,82 @@ pub(super) fn apply_failure(error: ApplyError) -> Status {
     }
 }
 
-/// A failure whose text stands for itself.
+/// An error whose message is sent as it is.
 fn plain_failure(message: String) -> Status {
     Status::unknown(message)
 }
 
-/// The object that a patch makes of the old one, with the owners of its fields.
-fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Result<Value, Status> {
-    let reading = match writing.options.validation {
+/// The patched object with its managed fields.
+fn patched(
+    request: &mut WriteRequest<'_, '_>,
+    patch_type: PatchType,
+    old: &Value,
+) -> Result<Value, Status> {
+    let decoding = match request.options.validation {
         FieldValidation::Ignore => Decoding::Lenient,
         FieldValidation::Warn | FieldValidation::Strict => Decoding::Strict,
     };
-    let body = writing.call.body.clone();
-    let root = writing.shape.schema.root();
-    let result = match form {
-        PatchForm::Json => patch::json_patch(old.clone(), &body, reading),
-        PatchForm::Merge => patch::merge_patch(old.clone(), &body, reading),
-        PatchForm::Strategic | PatchForm::Apply => {
-            patch::strategic_merge_patch(old.clone(), &body, root, reading)
+    let body = request.ctx.body.clone();
+    let root = request.schema.schema.root();
+    let result = match patch_type {
+        PatchType::Json => patch::json_patch(old.clone(), &body, decoding),
+        PatchType::Merge => patch::merge_patch(old.clone(), &body, decoding),
+        PatchType::Strategic | PatchType::Apply => {
+            patch::strategic_merge_patch(old.clone(), &body, root, decoding)
         }
     };
     let Patched {
         mut object,
         mut strict_errors,
     } = result.map_err(|error| patch_failure(&error))?;
-    let shown = match form {
-        PatchForm::Json | PatchForm::Merge => {
+    let shown = match patch_type {
+        PatchType::Json | PatchType::Merge => {
             let text = String::from_utf8_lossy(&body);
-            shown::patched(&object, text.contains("metadata"))
+            go_format::patched(&object, text.contains("metadata"))
         }
-        PatchForm::Strategic | PatchForm::Apply => {
+        PatchType::Strategic | PatchType::Apply => {
             let patch = serde_json::from_slice(&body).unwrap_or_default();
-            shown::go_map(&patch)
+            go_format::go_map(&patch)
         }
     };
-    let shape = writing.shape.clone();
-    let unknown = complete(writing, &mut object, &shape.schema, form, &shown)?;
-    if reading == Decoding::Strict {
+    let schema = request.schema.clone();
+    let unknown = complete(request, &mut object, &schema.schema, patch_type, &shown)?;
+    if decoding == Decoding::Strict {
         strict_errors.extend(unknown);
     }
-    match writing.options.validation {
+    match request.options.validation {
         _ if strict_errors.is_empty() => {}
         FieldValidation::Strict => {
             let why = format!("strict decoding error: {}", strict_errors.join(", "));
-            return Err(unfit(&shown, &why));
+            return Err(invalid_patch(&shown, &why));
         }
         FieldValidation::Warn => {
-            for complaint in strict_errors {
-                writing.call.warn(complaint);
+            for error in strict_errors {
+                request.ctx.warn(error);
             }
         }
         FieldValidation::Ignore => {}
     }
-    Ok(shape.manager.update(Some(old), object, writing.writer()))
+    Ok(schema.manager.update(Some(old), object, request.writer()))
 }
 
 fn complete(
-    writing: &Writing<'_, '_>,
+    request: &WriteRequest<'_, '_>,
     object: &mut Value,
     schema: &outrigger_structural::schema::Schema,
-    form: PatchForm,
+    patch_type: PatchType,
     shown: &str,
 ) -> Result<Vec<String>, Status> {
-    let call = &writing.call;
-    let is_kind = object["apiVersion"] == call.kind.api_version().as_str()
-        && object["kind"] == call.kind.kind.as_str();
+    let ctx = &request.ctx;
+    let is_kind = object["apiVersion"] == ctx.kind.api_version().as_str()
+        && object["kind"] == ctx.kind.kind.as_str();
     if !is_kind {
-        let why = decode::type_problem(call, object);
-        return Err(unfit(shown, &why));
+        let why = decode::type_error(ctx, object);
+        return Err(invalid_patch(shown, &why));
     }
-    decode::convert(call, object, schema).map_err(|error| match form {
-        PatchForm::Strategic => unfit(shown, &from_unstructured_error(&error)),
-        _ => unfit(shown, &error.to_string()),
+    decode::convert(ctx, object, schema).map_err(|error| match patch_type {
+        PatchType::Strategic => invalid_patch(shown, &from_unstructured_error(&error)),
+        _ => invalid_patch(shown, &error.to_string()),
     })
 }
 
@@ -243,10 +253,10 @@ fn from_unstructured_error(error: &ConvertError) -> String {
     }
 }
 
-/// What a patch makes is no object of the kind.
-fn unfit(shown: &str, why: &str) -> Status {
-    let place = field::Path::root("patch");
-    let error = field::Error::invalid(&place, shown, why);
+/// The error for a patched object that does not decode as its kind.
+fn invalid_patch(shown: &str, why: &str) -> Status {
+    let path = field::Path::root("patch");
+    let error = field::Error::invalid(&path, shown, why);
     Status::invalid(GroupKind::new("", ""), "", &[error])
 }
 

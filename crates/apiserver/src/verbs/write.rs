@@ -1,7 +1,7 @@
-//! What every write goes through once its object is merged: admission, server fields, validation, the store.
+//! The common part of all writes: admission, strategy, validation, allocation, then the store.
 
-mod endpoint;
-mod refusal;
+mod errors;
+mod subresource;
 
 use std::sync::Arc;
 
@@ -19,23 +19,22 @@ use outrigger_structural::merge::{self, ignore_managed_fields_timestamps};
 use outrigger_structural::schema;
 use serde_json::Value;
 
-use super::call::Call;
 use super::decode::metadata_of;
-use super::{callbacks, names, present};
-use crate::lifecycle;
+use super::request_context::RequestContext;
+use super::{extensions, names, response};
+use crate::controllers;
 use crate::request::{WriteOptions, manager_or_agent};
-use crate::server::{Lookup, Shape, State};
+use crate::server::{Lookup, ResourceSchema, State};
 
-pub(crate) use refusal::store_failure;
-use refusal::{encode_failure, write_failure};
+pub(crate) use errors::store_failure;
+use errors::{encode_failure, write_failure};
 
-/// How often a free name is looked for.
+/// How often `generateName` tries another name.
 const NAME_ATTEMPTS: usize = 8;
 
-/// What a write led to.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// The object as it is stored now, changed or not.
+    /// The stored object, changed or not.
     Stored(Arc<Object>),
     /// The write removed the last finalizer of an object that is being deleted, so the object is gone. The client
     /// gets the object that it sent, in its served form.
@@ -44,45 +43,43 @@ pub(super) enum Outcome {
     DryRun(Value),
 }
 
-/// Why a write failed.
 #[derive(Debug)]
-pub(super) enum Failure {
-    /// Somebody else was faster; a client that did not name a version need not know.
-    Raced,
-    Refused(Status),
+pub(super) enum WriteFailure {
+    /// Another write came first. The request is retried unless it names a resource version.
+    Conflict,
+    Rejected(Status),
 }
 
-impl From<Status> for Failure {
+impl From<Status> for WriteFailure {
     fn from(status: Status) -> Self {
-        Self::Refused(status)
+        Self::Rejected(status)
     }
 }
 
-/// A write on its way.
 #[derive(Debug)]
-pub(super) struct Writing<'c, 'r> {
-    pub(super) call: &'c mut Call<'r>,
+pub(super) struct WriteRequest<'c, 'r> {
+    pub(super) ctx: &'c mut RequestContext<'r>,
     pub(super) options: WriteOptions,
-    pub(super) shape: Arc<Shape>,
+    pub(super) schema: Arc<ResourceSchema>,
     pub(super) manager: String,
     pub(super) now: String,
     pub(super) subresource: String,
-    /// The client named a version where there can be none.
-    has_version: bool,
+    /// The client sent a resource version for a new object.
+    has_resource_version: bool,
 }
 
-impl<'c, 'r> Writing<'c, 'r> {
-    pub(super) fn new(call: &'c mut Call<'r>, options: WriteOptions) -> Self {
-        let subresource = call.place.subresource.to_string();
-        let shape = call.state.shapes.get(&call.kinds, &call.kind, &subresource);
+impl<'c, 'r> WriteRequest<'c, 'r> {
+    pub(super) fn new(ctx: &'c mut RequestContext<'r>, options: WriteOptions) -> Self {
+        let subresource = ctx.info.subresource.to_string();
+        let schema = ctx.state.schemas.get(&ctx.kinds, &ctx.kind, &subresource);
         Self {
-            manager: manager_or_agent(&options.field_manager, call.user_agent()),
-            now: call.state.now_text(),
-            shape,
+            manager: manager_or_agent(&options.field_manager, ctx.user_agent()),
+            now: ctx.state.now_text(),
+            schema,
             subresource,
             options,
-            has_version: false,
-            call,
+            has_resource_version: false,
+            ctx,
         }
     }
 
@@ -93,9 +90,9 @@ impl<'c, 'r> Writing<'c, 'r> {
         }
     }
 
-    /// The namespace of an object is that of the request.
-    pub(super) fn settle_namespace(&self, object: &mut Value) -> Result<(), Status> {
-        let expected = self.call.namespace();
+    /// Sets the namespace of the request, or rejects an object with another one.
+    pub(super) fn ensure_namespace(&self, object: &mut Value) -> Result<(), Status> {
+        let expected = self.ctx.namespace();
         let metadata = metadata_of(object);
         let found = metadata
             .get("namespace")
@@ -113,9 +110,9 @@ impl<'c, 'r> Writing<'c, 'r> {
         Ok(())
     }
 
-    /// The name of an object is that of the path.
+    /// Rejects an object whose name differs from that in the path.
     pub(super) fn check_name(&self, object: &Value) -> Result<(), Status> {
-        let (found, expected) = (name_of(object), self.call.name());
+        let (found, expected) = (name_of(object), self.ctx.name());
         if found.is_empty() {
             return Err(Status::bad_request(format!(
                 "the name of the object ({expected} based on URL) was undeterminable: name must be provided"
@@ -129,111 +126,111 @@ impl<'c, 'r> Writing<'c, 'r> {
         Ok(())
     }
 
-    /// Stores a new object, whose owners of fields are recorded already.
+    /// Creates an object, whose managed fields are set already.
     pub(super) async fn create(&mut self, mut object: Value) -> Result<Outcome, Status> {
         let version = metadata_of(&mut object).remove("resourceVersion");
-        self.has_version = version.is_some_and(|version| version != "" && version != "0");
-        callbacks::check(self.call, &object)?;
+        self.has_resource_version = version.is_some_and(|version| version != "" && version != "0");
+        extensions::check(self.ctx, &object)?;
         let prefix = self.name_prefix(&object);
-        let is_generated = name_of(&object).is_empty() && !prefix.is_empty();
+        let has_generated_name = name_of(&object).is_empty() && !prefix.is_empty();
         self.check_namespace(name_of(&object))?;
         for _ in 0..NAME_ATTEMPTS {
-            if is_generated {
+            if has_generated_name {
                 let name = names::generate(&prefix)?;
                 metadata_of(&mut object).insert("name".to_owned(), name.into());
             }
-            let attempt = if is_generated {
+            let attempt = if has_generated_name {
                 object.clone()
             } else {
                 std::mem::take(&mut object)
             };
             let name = name_of(&attempt).to_owned();
             match self.try_create(attempt).await {
-                Err(Failure::Refused(status)) => return Err(status),
+                Err(WriteFailure::Rejected(status)) => return Err(status),
                 Ok(outcome) => return Ok(outcome),
-                Err(Failure::Raced) if is_generated => {}
-                Err(Failure::Raced) => {
-                    return Err(Status::already_exists(self.call.group_resource(), &name));
+                Err(WriteFailure::Conflict) if has_generated_name => {}
+                Err(WriteFailure::Conflict) => {
+                    return Err(Status::already_exists(self.ctx.group_resource(), &name));
                 }
             }
         }
         Err(Status::generate_name_conflict(
-            self.call.group_resource(),
+            self.ctx.group_resource(),
             name_of(&object),
         ))
     }
 
-    /// What a generated name begins with: the object says it, or its kind for those that say nothing.
+    /// The prefix of a generated name: `generateName`, or the default of the kind.
     fn name_prefix(&self, object: &Value) -> String {
-        let asked = object["metadata"]["generateName"].as_str();
-        let custom = self.call.kind.custom.as_ref();
-        let usual = custom.and_then(|custom| custom.name_prefix.as_deref());
-        let asked = asked.filter(|prefix| !prefix.is_empty());
-        asked.or(usual).unwrap_or_default().to_owned()
+        let requested = object["metadata"]["generateName"].as_str();
+        let custom = self.ctx.kind.custom.as_ref();
+        let default = custom.and_then(|custom| custom.name_prefix.as_deref());
+        let requested = requested.filter(|prefix| !prefix.is_empty());
+        requested.or(default).unwrap_or_default().to_owned()
     }
 
-    /// A namespace must be there, and stay.
+    /// The namespace must exist and not be terminating.
     fn check_namespace(&self, name: &str) -> Result<(), Status> {
-        let namespace = self.call.namespace();
+        let namespace = self.ctx.namespace();
         if namespace.is_empty() {
             return Ok(());
         }
         let key = namespace_key(namespace)?;
-        let Some(object) = self.call.state.store.get(&key) else {
+        let Some(object) = self.ctx.state.store.get(&key) else {
             return Err(Status::not_found(
                 GroupResource::new("", "namespaces"),
                 namespace,
             ));
         };
         if object.metadata().deletion_timestamp().is_some() {
-            let resource = self.call.group_resource();
+            let resource = self.ctx.group_resource();
             return Err(Status::namespace_terminating(resource, name, namespace));
         }
         Ok(())
     }
 
-    async fn try_create(&self, mut object: Value) -> Result<Outcome, Failure> {
-        let state = self.call.state;
-        let kind = Arc::clone(&self.call.kind);
-        let _guard = lifecycle::lock(state, &kind).await;
+    async fn try_create(&self, mut object: Value) -> Result<Outcome, WriteFailure> {
+        let state = self.ctx.state;
+        let kind = Arc::clone(&self.ctx.kind);
+        let _guard = controllers::lock(state, &kind).await;
         admission::admit(
             &kind,
             &mut object,
-            self.call.namespace(),
+            self.ctx.namespace(),
             &Lookup(&state.store),
         )?;
-        let who = self.call.who;
+        let user = self.ctx.user;
         let creation = Creation {
             now: &self.now,
             uid: &names::random_uid().map_err(Status::from)?,
             user: User {
-                name: &who.name,
-                uid: &who.uid,
-                groups: &who.groups,
+                name: &user.name,
+                uid: &user.uid,
+                groups: &user.groups,
             },
         };
         kind.strategy.prepare_for_create(&mut object);
         prepare::create(&kind, &mut object, &creation);
         self.validate(&object, None)?;
         defaults::forget_empty_lists(&kind, &mut object, &Value::Null);
-        state.auth.check_escalation(who, &kind, &object, None)?;
-        if self.has_version {
+        state.auth.check_escalation(user, &kind, &object, None)?;
+        if self.has_resource_version {
             let why = "resourceVersion should not be set on objects to be created";
             return Err(Status::unknown(why).into());
         }
-        let key = self.call.key_of(name_of(&object))?;
+        let key = self.ctx.key_of(name_of(&object))?;
         if state.store.get(&key).is_some() {
-            return Err(Failure::Raced);
+            return Err(WriteFailure::Conflict);
         }
         self.allocate(&mut object, None)?;
         if self.options.dry_run {
             return Ok(Outcome::DryRun(object));
         }
-        let encoded = self.encoded(&object)?;
+        let encoded = self.encode(&object)?;
         let mut operations = Vec::with_capacity(2);
-        if !self.call.namespace().is_empty() {
+        if !self.ctx.namespace().is_empty() {
             operations.push(Operation::Require {
-                key: namespace_key(self.call.namespace())?,
+                key: namespace_key(self.ctx.namespace())?,
                 precondition: Precondition::exists(),
             });
         }
@@ -244,46 +241,46 @@ impl<'c, 'r> Writing<'c, 'r> {
                     .results
                     .last()
                     .ok_or_else(|| Status::internal("nothing was written"))?;
-                lifecycle::after_write(state, &kind, stored).await;
+                controllers::after_write(state, &kind, stored).await;
                 Ok(Outcome::Stored(Arc::clone(stored)))
             }
             Err(error) => {
                 self.release(&object, None);
-                Err(write_failure(self.call, error))
+                Err(write_failure(self.ctx, error))
             }
         }
     }
 
-    /// Stores an object in the place of another, whose owners of fields are recorded already.
+    /// Replaces an object with one whose managed fields are set already.
     pub(super) async fn replace(
         &mut self,
         mut new: Value,
         old: &Arc<Object>,
         old_value: &Value,
-    ) -> Result<Outcome, Failure> {
-        let state = self.call.state;
-        let kind = Arc::clone(&self.call.kind);
-        let _guard = lifecycle::lock(state, &kind).await;
+    ) -> Result<Outcome, WriteFailure> {
+        let state = self.ctx.state;
+        let kind = Arc::clone(&self.ctx.kind);
+        let _guard = controllers::lock(state, &kind).await;
         defaults::forget_empty_lists(&kind, &mut new, old_value);
-        endpoint::prepare(&kind, &self.subresource, &mut new, old_value, &self.now);
+        subresource::prepare_for_update(&kind, &self.subresource, &mut new, old_value, &self.now);
         if self.subresource.is_empty() {
             kind.strategy.prepare_for_update(&mut new);
         }
         self.validate(&new, Some(old_value))?;
         defaults::forget_empty_lists(&kind, &mut new, &Value::Null);
         if self.subresource.is_empty() {
-            callbacks::check(self.call, &new)?;
-            let who = self.call.who;
+            extensions::check(self.ctx, &new)?;
+            let user = self.ctx.user;
             state
                 .auth
-                .check_escalation(who, &kind, &new, Some(old_value))?;
+                .check_escalation(user, &kind, &new, Some(old_value))?;
         }
         self.allocate(&mut new, Some(old_value))?;
         ignore_managed_fields_timestamps(old_value, &mut new);
         if self.options.dry_run {
             return Ok(Outcome::DryRun(new));
         }
-        let encoded = self.encoded(&new)?;
+        let encoded = self.encode(&new)?;
         let precondition = Precondition::revision(old.revision());
         let key = old.key().clone();
         if should_delete_during_update(&kind, &new, old_value) {
@@ -291,10 +288,10 @@ impl<'c, 'r> Writing<'c, 'r> {
                 .store
                 .write(Transaction::delete(key, precondition))
                 .await;
-            let written = written.map_err(|error| write_failure(self.call, error))?;
+            let written = written.map_err(|error| write_failure(self.ctx, error))?;
             self.release(old_value, None);
             if let Some(gone) = written.first() {
-                lifecycle::after_delete(state, &kind, gone.key().name()).await;
+                controllers::after_delete(state, &kind, gone.key().name()).await;
             }
             return Ok(Outcome::Deleted(new));
         }
@@ -311,18 +308,18 @@ impl<'c, 'r> Writing<'c, 'r> {
                 let stored = written
                     .first()
                     .ok_or_else(|| Status::internal("nothing was written"))?;
-                lifecycle::after_write(state, &kind, stored).await;
+                controllers::after_write(state, &kind, stored).await;
                 Ok(Outcome::Stored(Arc::clone(stored)))
             }
             Err(error) => {
                 self.release(&new, Some(old_value));
-                Err(write_failure(self.call, error))
+                Err(write_failure(self.ctx, error))
             }
         }
     }
 
     fn validate(&self, new: &Value, old: Option<&Value>) -> Result<(), Status> {
-        let kind = &self.call.kind;
+        let kind = &self.ctx.kind;
         let is_status = self.subresource == "status";
         let mut errors = match old {
             None => validation::create(kind, new),
@@ -330,7 +327,7 @@ impl<'c, 'r> Writing<'c, 'r> {
             Some(old) => validation::update_status(kind, new, old),
         };
         if kind.custom.is_some() {
-            let root = self.shape.schema.root();
+            let root = self.schema.schema.root();
             errors.extend(if is_status {
                 schema::validate_custom_resource_status(new, old, root)
             } else {
@@ -342,7 +339,7 @@ impl<'c, 'r> Writing<'c, 'r> {
         if errors.is_empty() {
             return Ok(());
         }
-        // Kinds that share their objects are known by the group of the stored one.
+        // Errors name the group of the stored version.
         let group = if convert::needed(kind) {
             &kind.storage.group
         } else {
@@ -354,15 +351,15 @@ impl<'c, 'r> Writing<'c, 'r> {
 
     /// Whether the write concerns the addresses and ports of the object.
     fn allocates(&self) -> bool {
-        self.call.kind.strategy.allocates() && self.subresource.is_empty()
+        self.ctx.kind.strategy.allocates() && self.subresource.is_empty()
     }
 
     fn allocate(&self, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
         if !self.allocates() {
             return Ok(());
         }
-        let strategy = self.call.kind.strategy;
-        let mut pool = self.call.state.services();
+        let strategy = self.ctx.kind.strategy;
+        let mut pool = self.ctx.state.services();
         if self.options.dry_run {
             return strategy.allocate(object, old, &mut pool.dry_run());
         }
@@ -372,13 +369,13 @@ impl<'c, 'r> Writing<'c, 'r> {
     /// Releases the addresses and ports that an object has and `successor` does not.
     fn release(&self, object: &Value, successor: Option<&Value>) {
         if self.allocates() {
-            self.call.state.services().release(object, successor);
+            self.ctx.state.services().release(object, successor);
         }
     }
 
-    /// The stored form of an object.
-    fn encoded(&self, object: &Value) -> Result<EncodedObject, Status> {
-        let kind = &self.call.kind;
+    /// Converts an object to its storage version and encodes it.
+    fn encode(&self, object: &Value) -> Result<EncodedObject, Status> {
+        let kind = &self.ctx.kind;
         if !convert::needed(kind) {
             return EncodedObject::new(object).map_err(encode_failure);
         }
@@ -386,19 +383,19 @@ impl<'c, 'r> Writing<'c, 'r> {
         convert::to_storage(kind, &mut stored);
         if kind.custom.is_some()
             && let Some(sibling) =
-                self.call
+                self.ctx
                     .kinds
                     .resource(&kind.group, &kind.storage.version, &kind.plural)
         {
-            let shape = self.call.state.shapes.get(&self.call.kinds, sibling, "");
-            schema::prune_unknown(&mut stored, shape.schema.root());
-            schema::apply_defaults(&mut stored, shape.schema.root());
+            let schema = self.ctx.state.schemas.get(&self.ctx.kinds, sibling, "");
+            schema::prune_unknown(&mut stored, schema.schema.root());
+            schema::apply_defaults(&mut stored, schema.schema.root());
         }
         EncodedObject::new(&stored).map_err(encode_failure)
     }
 }
 
-/// Writes a value of a built-in kind without going through a request: what the server itself has to say.
+/// Writes an object of a built-in kind on behalf of the server itself, without a request.
 pub(crate) async fn write_value(
     state: &State,
     key: Key,
@@ -436,14 +433,14 @@ fn should_delete_during_update(kind: &Kind, new: &Value, old: &Value) -> bool {
         && kind.strategy.is_finalized(new)
 }
 
-/// The answer to a write.
-pub(super) fn answer(
-    call: &Call<'_>,
+/// The response to a write.
+pub(super) fn respond(
+    ctx: &RequestContext<'_>,
     code: http::StatusCode,
     outcome: Outcome,
-) -> Result<crate::negotiate::Answer, Status> {
+) -> Result<crate::negotiation::ApiResponse, Status> {
     match outcome {
-        Outcome::Stored(object) => present::object(call, code, &object),
-        Outcome::Deleted(value) | Outcome::DryRun(value) => present::value(call, code, value),
+        Outcome::Stored(object) => response::object(ctx, code, &object),
+        Outcome::Deleted(value) | Outcome::DryRun(value) => response::value(ctx, code, value),
     }
 }

@@ -1,8 +1,8 @@
 //! Reads an object as the typed decoder of the real server does: unknown and empty fields go, numbers and times get
 //! their one form, and what has the wrong type is an error in the real server's words.
 
-use base64::Engine as _;
 use outrigger_apimachinery::quantity::{self, Quantity};
+use outrigger_gostd::base64;
 use outrigger_structural::schema::strict::json_type;
 use serde_json::{Map, Value};
 
@@ -262,27 +262,8 @@ fn integer(fits: bool, value: Value, type_: &Type, place: &Place<'_>) -> Result<
 }
 
 fn bytes(text: &str) -> Result<Value, Error> {
-    let engine = base64::engine::general_purpose::STANDARD;
-    let mut text = text.to_owned();
-    text.retain(|c| c != '\n' && c != '\r');
-    match engine.decode(&text) {
-        Ok(_) => Ok(text.into()),
-        Err(error) => {
-            let position = match error {
-                base64::DecodeError::InvalidByte(position, _)
-                | base64::DecodeError::InvalidLastSymbol {
-                    offset: position, ..
-                } => position,
-                base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => {
-                    // The group of four that is not complete.
-                    text.len() / 4 * 4
-                }
-            };
-            Err(Error::Invalid(format!(
-                "illegal base64 data at input byte {position}"
-            )))
-        }
-    }
+    base64::decode(text.as_bytes()).map_err(|error| Error::Invalid(error.to_string()))?;
+    Ok(text.replace(['\n', '\r'], "").into())
 }
 
 fn quantity(value: &Value) -> Result<Value, Error> {

@@ -1,6 +1,5 @@
 //! Table cells of custom resources, from the JSON paths of `additionalPrinterColumns`.
 
-use outrigger_apimachinery::status::field::escape_html;
 use serde_json::{Value, json};
 
 use super::json_path::JsonPath;
@@ -53,7 +52,7 @@ fn text(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Null => "<nil>".to_owned(),
         Value::Number(number) if number.is_f64() => float(number.as_f64().unwrap_or_default()),
-        Value::Array(_) | Value::Object(_) => escape_html(&value.to_string()),
+        Value::Array(_) | Value::Object(_) => outrigger_gostd::json::marshal(value),
         other => other.to_string(),
     }
 }

@@ -16,9 +16,10 @@ use outrigger_testing::peers::{self, Peer};
 use serde_json::json;
 
 use super::chart;
+use super::cluster::Cluster;
 use super::plugin_client::PluginClient;
 use crate::bench::{Report, mebibytes};
-use crate::process::{Controller, EmbeddedServer, Options, command};
+use crate::process::{Controller, command};
 use crate::procfs;
 
 /// Plugins that are installed concurrently.
@@ -82,25 +83,16 @@ struct Installation {
 
 impl Bench<'_> {
     async fn embedded_server(&self, report: &mut Report) -> anyhow::Result<()> {
-        let options = Options {
-            binary: self.binary.to_owned(),
-            data: self.scratch.join("data"),
-            simulate_workloads: true,
-        };
-        let server = EmbeddedServer::start(&options).await?;
-        let kubeconfig = &server.endpoint.kubeconfig;
-        let client = kubernetes::client(kubeconfig).await?;
-        let log = self.scratch.join("serve.log");
-        let controller = Controller::start(self.binary, kubeconfig, &log)?;
-        let plugins = PluginClient::new(client.clone(), &self.repository).await?;
-        warm_up(&plugins).await?;
+        let (cluster, controller) = Cluster::start(self.binary, self.scratch).await?;
+        let plugins = &cluster.plugins;
+        warm_up(plugins).await?;
 
-        let time = install(&plugins).await?.as_secs_f64();
+        let time = install(plugins).await?.as_secs_f64();
         report.at_most("100 plugins to Ready, embedded", time, 3.0, "s");
-        delete_all(&plugins).await?;
+        delete_all(plugins).await?;
 
-        let single = install_chain(&plugins, 1).await?;
-        let chain = install_chain(&plugins, CHAIN).await?;
+        let single = install_chain(plugins, 1).await?;
+        let chain = install_chain(plugins, CHAIN).await?;
         #[expect(clippy::cast_precision_loss, reason = "it is 30")]
         let hop = (chain.as_secs_f64() - single.as_secs_f64()) * 1e3 / (CHAIN - 1) as f64;
         report.at_most("each hop of a chain of 30, embedded", hop, 50.0, "ms");
@@ -117,8 +109,8 @@ impl Bench<'_> {
         Report::measured("controller's memory with 1,000 plugins", memory, "MiB");
         controller.kill().await?;
 
-        let before = resource_versions(&client).await?;
-        let controller = Controller::start(self.binary, kubeconfig, &log)?;
+        let before = resource_versions(&cluster.client).await?;
+        let controller = cluster.start_controller()?;
         let cpu = procfs::cpu_time_when_idle(controller.pid()?).await?;
         report.at_most(
             "CPU to reconcile 1,000 Ready plugins",
@@ -126,7 +118,7 @@ impl Bench<'_> {
             2.0,
             "s",
         );
-        let after = resource_versions(&client).await?;
+        let after = resource_versions(&cluster.client).await?;
         let written = written(&before, &after);
         let writes = f64::from(u32::try_from(written.len())?);
         report.at_most("writes for 1,000 Ready plugins", writes, 0.0, "");

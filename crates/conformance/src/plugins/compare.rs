@@ -15,7 +15,7 @@ use anyhow::{Context as _, ensure};
 use kube::api::{DeleteParams, PostParams};
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
-use outrigger_api::condition::Truth;
+use outrigger_api::condition::ConditionStatus;
 use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_testing::kubernetes::{Options, RealKubernetes};
 use outrigger_testing::peers;
@@ -358,7 +358,7 @@ async fn wait_until_applied(plugins: &Api<Plugin>) -> anyhow::Result<Result<bool
     if status.phase == Phase::Ready {
         return Ok(Ok(true));
     }
-    if condition("Applied").is_some_and(|applied| applied.status == Truth::True) {
+    if condition("Applied").is_some_and(|applied| applied.status == ConditionStatus::True) {
         return Ok(Ok(false));
     }
     let message = condition("Ready").map_or("no Ready condition", |ready| &ready.message);

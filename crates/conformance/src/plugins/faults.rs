@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use kube::ResourceExt as _;
 use kube::api::ListParams;
-use outrigger_testing::kubernetes;
 use serde_json::json;
 
-use super::chart;
+use super::cluster::Cluster;
 use super::desired::{DesiredPlugin, DesiredPlugins, check};
 use super::plugin_client::PluginClient;
 use crate::faults;
-use crate::process::{Controller, EmbeddedServer, Options, log_tail, signal};
+use crate::process::{Controller, signal};
 use crate::procfs;
 
 const PLUGINS: usize = 40;
@@ -45,31 +44,20 @@ const FAULTS: &[(&str, Fault)] = &[
 
 pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
     let inject = async |fault: Fault, directory: &Path| {
-        let log = directory.join("serve.log");
-        let outcome = Box::pin(inject(binary, args, fault, directory, &log)).await;
-        outcome.with_context(|| log_tail(&log))
+        let (mut cluster, controller) = Cluster::start(binary, directory).await?;
+        let outcome = Box::pin(inject(fault, args.seconds, &mut cluster, &controller)).await;
+        outcome.with_context(|| cluster.controller_log_tail())
     };
     faults::run(&args.faults, FAULTS, inject).await
 }
 
 async fn inject(
-    binary: &Path,
-    args: &Args,
     fault: Fault,
-    directory: &Path,
-    log: &Path,
+    seconds: u64,
+    cluster: &mut Cluster,
+    controller: &Controller,
 ) -> anyhow::Result<String> {
-    let repository = directory.join("charts");
-    chart::write(&repository, "1.0.0")?;
-    let options = Options {
-        binary: binary.to_owned(),
-        data: directory.join("data"),
-        simulate_workloads: true,
-    };
-    let mut server = EmbeddedServer::start(&options).await?;
-    let client = kubernetes::client(&server.endpoint.kubeconfig).await?;
-    let controller = Controller::start(binary, &server.endpoint.kubeconfig, log)?;
-    let plugins = PluginClient::new(client.clone(), &repository).await?;
+    let plugins = cluster.plugins.clone();
     let desired: DesiredPlugins = (0..PLUGINS)
         .map(|number| format!("plugin-{number}"))
         .map(|name| (name, DesiredPlugin::Installed { maps: 2, word: 7 }))
@@ -87,27 +75,26 @@ async fn inject(
 
     let cpu_before = procfs::cpu_time(controller.pid()?)?;
     match fault {
-        Fault::Down => server.kill().await?,
-        Fault::Hang => signal("STOP", server.pid()?).await?,
+        Fault::Down => cluster.kill_server().await?,
+        Fault::Hang => signal("STOP", cluster.server_pid()?).await?,
     }
-    tokio::time::sleep(Duration::from_secs(args.seconds)).await;
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
     let cpu = procfs::cpu_time(controller.pid()?).context("the controller has exited")?;
     let cpu = cpu.saturating_sub(cpu_before);
     match fault {
-        Fault::Down => server.restart(&options).await?,
-        Fault::Hang => signal("CONT", server.pid()?).await?,
+        Fault::Down => cluster.restart_server().await?,
+        Fault::Hang => signal("CONT", cluster.server_pid()?).await?,
     }
     let start = Instant::now();
     plugins
         .wait_until_reconciled(PLUGINS, RECONCILE_TIMEOUT)
         .await?;
     let recovery = start.elapsed();
-    check(&client, &desired).await?;
+    check(&cluster.client, &desired).await?;
     check_attempts(&plugins).await?;
     Ok(format!(
-        "after {} s in the middle of {PLUGINS} installations, all are Ready in {:.1} s and none failed; the controller \
+        "after {seconds} s in the middle of {PLUGINS} installations, all are Ready in {:.1} s and none failed; the controller \
          used {:.2} s of CPU time meanwhile",
-        args.seconds,
         recovery.as_secs_f64(),
         cpu.as_secs_f64()
     ))

@@ -8,7 +8,7 @@ use kube::api::{DynamicObject, PostParams};
 use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, ResourceExt as _};
-use outrigger_api::compat::Foreign;
+use outrigger_api::compat::ForeignKind;
 use outrigger_api::plugin::Plugin;
 use outrigger_api::{compat, definitions};
 use outrigger_apiserver::server::{self, Server};
@@ -64,19 +64,19 @@ async fn check_rules(client: &Client) -> anyhow::Result<()> {
         (json!({"history": 0}), "spec.history"),
         (
             json!({"required": true, "enabled": false}),
-            "a required plugin cannot be switched off",
+            "a required plugin cannot be disabled",
         ),
         (
             json!({"resources": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}]}),
-            "resources are for plugins of kind manifests only",
+            "resources are only allowed for plugins of kind manifests",
         ),
         (
             json!({"valuesFrom": [{"kind": "Secret", "name": "s", "targetPath": "a"}]}),
-            "targetPath needs a key",
+            "targetPath requires key",
         ),
         (
             json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k", "prefix": "p"}]}),
-            "prefix takes every key",
+            "prefix applies to all keys",
         ),
     ];
     for (spec, message) in invalid {
@@ -92,7 +92,7 @@ async fn check_rules(client: &Client) -> anyhow::Result<()> {
         let replaced = plugins
             .replace("valid", &PostParams::default(), &changed)
             .await;
-        ensure_rejected(replaced.err(), &format!("{field} cannot be changed"))?;
+        ensure_rejected(replaced.err(), &format!("{field} is immutable"))?;
     }
     Ok(())
 }
@@ -121,18 +121,18 @@ async fn check_foreign_objects(client: &Client) -> anyhow::Result<()> {
     let app = json!({"type": "HelmV3", "name": "demo", "targetCluster": "global", "chart": {"chartName": "web"}});
     let specs = [
         (
-            Foreign::KubeGemsPlugin,
+            ForeignKind::KubeGemsPlugin,
             json!({"enabled": true, "kind": "helm", "repo": "https://charts.example.com", "name": "component-a", "version": "v1.0.0", "values": {"a": {"b": 1}}}),
         ),
         (
-            Foreign::KubeGemsPlugin,
+            ForeignKind::KubeGemsPlugin,
             json!({"disabled": false, "url": "https://charts.example.com", "chart": "x", "dependencies": [{"kind": "Plugin", "name": "a"}]}),
         ),
         (
-            Foreign::KubeGemsBundle,
+            ForeignKind::KubeGemsBundle,
             json!({"url": "https://charts.example.com", "chart": "x"}),
         ),
-        (Foreign::TkestackApp, app),
+        (ForeignKind::TkestackApp, app),
     ];
     for (index, (foreign, spec)) in specs.into_iter().enumerate() {
         let resource: ApiResource = foreign.resource();

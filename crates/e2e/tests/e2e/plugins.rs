@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::DynamicObject;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
-use outrigger_api::compat::Foreign;
+use outrigger_api::compat::ForeignKind;
 use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_controller::{Options, crds};
 use outrigger_testing::kubernetes::{self, RealKubernetes};
@@ -136,7 +136,7 @@ async fn change_and_disable(client: &Client, repo: &str) -> anyhow::Result<()> {
 /// Installs and deletes a plugin of KubeGems.
 async fn convert_foreign_plugin(client: &Client, repo: &str) -> anyhow::Result<()> {
     let api: Api<DynamicObject> =
-        Api::default_namespaced_with(client.clone(), &Foreign::KubeGemsPlugin.resource());
+        Api::default_namespaced_with(client.clone(), &ForeignKind::KubeGemsPlugin.resource());
     let object = json!({
         "apiVersion": "plugins.kubegems.io/v1beta1", "kind": "Plugin", "metadata": {"name": "component-a"},
         "spec": {"enabled": true, "kind": "helm", "repo": repo, "name": "config", "version": "v1.0.0"},

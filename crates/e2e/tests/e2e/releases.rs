@@ -228,6 +228,30 @@ fn state(status: &str, revision: &str) -> (String, String) {
     (status.to_owned(), revision.to_owned())
 }
 
+/// Runs the commands of Helm that read a release.
+fn check_helm_reads(fixture: &Fixture) -> anyhow::Result<()> {
+    assert_eq!(fixture.listed("ours")?, Some(state("deployed", "1")));
+    let status = fixture.helm_json(&["status", "ours", "-o", "json"])?;
+    assert_eq!(status["info"]["status"], "deployed");
+    assert_eq!(status["info"]["description"], "Install complete");
+    for (part, expected) in [
+        ("notes", "Version 1 at revision 1"),
+        ("hooks", "ours-exam"),
+        ("manifest", "# Source: web/templates/objects.yaml"),
+        ("all", "CHART: web"),
+        ("metadata", "APP_VERSION: 7"),
+    ] {
+        let text = fixture.helm(&["get", part, "ours"])?;
+        assert!(text.contains(expected), "{part}: {text}");
+    }
+    let values = fixture.helm_json(&["get", "values", "ours", "--all", "-o", "json"])?;
+    assert_eq!(
+        values,
+        json!({"v": "1", "extra": "x", "nested": {"list": ["a", "b"], "number": 5}})
+    );
+    Ok(())
+}
+
 /// Runs all commands of Helm on a release that we installed.
 async fn helm_operates_on_our_release(helm: Peer) -> anyhow::Result<()> {
     let fixture = Fixture::open(helm, "ours").await?;
@@ -235,40 +259,7 @@ async fn helm_operates_on_our_release(helm: Peer) -> anyhow::Result<()> {
     fixture
         .deploy(&id, &json!({"v": "1", "extra": "x"}))
         .await?;
-    assert_eq!(fixture.listed("ours")?, Some(state("deployed", "1")));
-    let status = fixture.helm_json(&["status", "ours", "-o", "json"])?;
-    assert_eq!(status["info"]["status"], "deployed");
-    assert_eq!(status["info"]["description"], "Install complete");
-    assert!(
-        fixture
-            .helm(&["get", "notes", "ours"])?
-            .contains("Version 1 at revision 1")
-    );
-    assert!(
-        fixture
-            .helm(&["get", "hooks", "ours"])?
-            .contains("ours-exam")
-    );
-    let values = fixture.helm_json(&["get", "values", "ours", "--all", "-o", "json"])?;
-    assert_eq!(
-        values,
-        json!({"v": "1", "extra": "x", "nested": {"list": ["a", "b"], "number": 5}})
-    );
-    let manifest = fixture.helm(&["get", "manifest", "ours"])?;
-    assert!(
-        manifest.contains("# Source: web/templates/objects.yaml"),
-        "{manifest}"
-    );
-    assert!(
-        fixture
-            .helm(&["get", "all", "ours"])?
-            .contains("CHART: web")
-    );
-    assert!(
-        fixture
-            .helm(&["get", "metadata", "ours"])?
-            .contains("APP_VERSION: 7")
-    );
+    check_helm_reads(&fixture)?;
     fixture.helm(&["test", "ours"])?;
 
     fixture.deploy(&id, &json!({"v": "2"})).await?;

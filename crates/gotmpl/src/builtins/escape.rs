@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use outrigger_gostd::unicode::{RUNE_ERROR, decode_rune, is_print};
+
 use super::Result;
 use crate::fmt;
 use crate::function::Call;
-use crate::quote::{decode, printable};
 use crate::value::Value;
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
@@ -31,13 +32,13 @@ pub(super) fn js(_: &mut Call<'_>, args: &[Value]) -> Result {
     let mut rest: &[u8] = &text;
     let mut out = Vec::new();
     while let Some(first) = rest.first() {
-        let (c, length) = decode(rest);
+        let (c, length) = decode_rune(rest).unwrap_or((RUNE_ERROR, 1));
         match first {
             b'\\' => out.extend_from_slice(br"\\"),
             b'\'' => out.extend_from_slice(br"\'"),
             b'"' => out.extend_from_slice(br#"\""#),
             b'<' | b'>' | b'&' | b'=' | 0..b' ' => push_unicode(&mut out, c),
-            0x80.. if !printable(c) => push_unicode(&mut out, c),
+            0x80.. if !is_print(c) => push_unicode(&mut out, c),
             _ => out.extend_from_slice(&rest[..length]),
         }
         rest = &rest[length..];

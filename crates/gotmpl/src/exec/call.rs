@@ -29,7 +29,7 @@ impl Run<'_> {
             _ => None,
         };
         let result = if let Some(item) = length_of {
-            length(&item).map_err(ExecError::plain)
+            length(&item).map_err(ExecError::from_call)
         } else {
             let signature = signature(function);
             let base =
@@ -153,16 +153,20 @@ fn signature(function: &Function) -> Signature {
 }
 
 /// Go's `len` of an argument.
-fn length(item: &Got) -> std::result::Result<Value, String> {
+fn length(item: &Got) -> std::result::Result<Value, CallError> {
     if item.value.is_nil() && item.is_interface {
-        return Err("len of nil pointer".into());
+        return Err(CallError::returned("len of nil pointer"));
     }
     length_of(&item.value)
 }
 
-pub(crate) fn length_of(item: &Value) -> std::result::Result<Value, String> {
+pub(crate) fn length_of(item: &Value) -> std::result::Result<Value, CallError> {
     let length = match item {
-        Value::Nil => return Err("reflect: call of reflect.Value.Type on zero Value".into()),
+        Value::Nil => {
+            return Err(CallError::returned(
+                "reflect: call of reflect.Value.Type on zero Value",
+            ));
+        }
         Value::Str(text) => text.len(),
         Value::List(list) => list.items().len(),
         Value::Map(map) => map.len(),
@@ -175,10 +179,13 @@ pub(crate) fn length_of(item: &Value) -> std::result::Result<Value, String> {
                     Kind::Ptr => name.trim_start_matches('*'),
                     _ => name,
                 };
-                return Err(format!("len of type {name}"));
+                return Err(CallError::Returned(format!("len of type {name}")));
             }
         },
-        other => return Err(format!("len of type {}", other.type_name())),
+        other => {
+            let name = other.type_name();
+            return Err(CallError::Returned(format!("len of type {name}")));
+        }
     };
     Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }

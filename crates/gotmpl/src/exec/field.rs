@@ -1,10 +1,11 @@
 //! Fields, map keys and methods: `.a.b.c` with or without arguments.
 
+use outrigger_gostd::strconv::quote_bytes;
+
 use super::{Frame, Got, Result, Run, values_type};
 use crate::error::ExecError;
 use crate::function::{CallError, Signature, Ty};
 use crate::ir::{Node, Span};
-use crate::quote::quoted;
 use crate::value::{Contents, Map, MapType, Object, Str, Value};
 
 /// What was given to the last name of a chain: operands after the first, and the value piped in.
@@ -63,7 +64,7 @@ impl Run<'_> {
         match &receiver.value {
             Value::Nil if !receiver.is_interface => {
                 if self.engine.strict {
-                    let name = quoted(name.as_bytes());
+                    let name = quote_bytes(name.as_bytes());
                     return Err(frame.error(format!("nil data; no entry for key {name}")));
                 }
                 Ok(Got::default())
@@ -104,7 +105,7 @@ impl Run<'_> {
             });
         }
         if self.engine.strict {
-            let name = quoted(frame.name_bytes(name_id));
+            let name = quote_bytes(frame.name_bytes(name_id));
             return Err(frame.error(format!("map has no entry for key {name}")));
         }
         Ok(if is_strings {

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
+use outrigger_gostd::strconv::quote_bytes;
+
 use super::{Frame, Got, Result, Run};
 use crate::engine::{File, TPL_NAME};
 use crate::error::ExecError;
-use crate::quote::quoted;
 use crate::registry::Operation;
 use crate::rendering::remove_no_value;
 use crate::value::{Str, Value};
@@ -98,7 +99,7 @@ impl<'e> Run<'e> {
     ) -> Result<()> {
         let name = frame.tree().literal(name);
         let Some(found) = self.find(name) else {
-            let name = quoted(name);
+            let name = quote_bytes(name);
             return Err(frame.error(format!("template {name} not defined")));
         };
         self.check_depth(frame)?;
@@ -163,7 +164,7 @@ impl<'e> Run<'e> {
             return Ok(());
         }
         let file = self.engine.tpl_file(text).map_err(|error| {
-            let text = quoted(text.as_bytes());
+            let text = quote_bytes(text.as_bytes());
             ExecError::plain(error.to_string()).wrap(format!("cannot parse template {text}: "))
         })?;
         let Some(main) = file.main() else {
@@ -172,7 +173,7 @@ impl<'e> Run<'e> {
         self.tpl_files.push(Rc::clone(&file));
         self.run_template(&file, main, &Got::concrete(data))
             .map_err(|error| {
-                let text = quoted(text.as_bytes());
+                let text = quote_bytes(text.as_bytes());
                 error.wrap(format!("error during tpl function execution for {text}: "))
             })?;
         self.tpl_files.pop();
@@ -182,7 +183,7 @@ impl<'e> Run<'e> {
 }
 
 fn no_template(name: &[u8]) -> ExecError {
-    let name = quoted(name);
+    let name = quote_bytes(name);
     ExecError::plain(format!(
         "template: no template {name} associated with template \"{TPL_NAME}\""
     ))

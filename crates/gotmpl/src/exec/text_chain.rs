@@ -1,6 +1,8 @@
 //! Pipelines such as `include "x" . | nindent 4`: the text is written to the output and changed in place, without
 //! a string in between.
 
+use outrigger_gostd::strconv::append_quote;
+
 use super::{Frame, Got, Result, Run};
 use crate::error::ExecError;
 use crate::function::Signature;
@@ -105,7 +107,8 @@ impl Run<'_> {
                 self.out.insert(start, b'\n');
             }
             Some(TextFilter::Quote) => {
-                let quoted = crate::fmt::quote::quote(&self.out[start..], false);
+                let mut quoted = Vec::with_capacity(self.out.len() - start + 2);
+                append_quote(&mut quoted, &self.out[start..]);
                 self.out.truncate(start);
                 self.out.extend_from_slice(&quoted);
             }

@@ -12,7 +12,6 @@ mod key;
 mod password;
 mod pem;
 mod rsa;
-mod scrypt;
 
 #[cfg(test)]
 mod tests;

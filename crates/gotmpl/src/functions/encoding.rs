@@ -2,8 +2,10 @@
 
 use aws_lc_rs::digest;
 
+use outrigger_gostd::base64;
+
 use super::args::bytes;
-use super::{Outcome, base64, fixed};
+use super::{Outcome, fixed};
 use crate::function::{Call, Function, Ty};
 use crate::value::Value;
 
@@ -36,7 +38,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 fn decode_base64(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(match base64::decode(bytes(args, 0)) {
         Ok(decoded) => Value::str(decoded),
-        Err(at) => Value::str(format!("illegal base64 data at input byte {at}")),
+        Err(error) => Value::str(error.to_string()),
     })
 }
 

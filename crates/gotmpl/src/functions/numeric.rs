@@ -1,7 +1,8 @@
 //! Arithmetic. Integers are 64 bits wide and wrap around; the `f` variants calculate in decimal.
 
 mod decimal;
-mod parse;
+
+use outrigger_gostd::strconv::{NumError, parse_float, parse_int};
 
 use super::args::{any, bytes, float, int, rest};
 use super::{MAX_ITEMS, Outcome, fixed, too_large, variadic};
@@ -9,8 +10,6 @@ use crate::fmt;
 use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{Element, Kind, List, Value};
 use decimal::Decimal;
-
-pub(super) use parse::{IntError, parse_float, parse_int};
 
 const ANY: Ty = Ty::Any;
 const FLOAT: Ty = Ty::Float64;
@@ -21,7 +20,7 @@ const INTS: Ty = Ty::Named("[]int");
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("atoi", &[Ty::String], INT, |_, args| {
         Ok(Value::Int(
-            parse_int(bytes(args, 0), 10).unwrap_or_else(IntError::nearest),
+            parse_int(bytes(args, 0), 10).unwrap_or_else(NumError::value),
         ))
     }),
     fixed("int64", &[ANY], INT64, |_, args| {

@@ -1,8 +1,9 @@
 //! Functions that return something else on each call. All randomness comes from the host.
 
+use outrigger_gostd::{base64, unicode};
+
 use super::args::{bytes, int};
-use super::{MAX_TEXT, Outcome, base64, fixed, too_large};
-use crate::fmt::unicode;
+use super::{MAX_TEXT, Outcome, fixed, too_large};
 use crate::function::{Call, CallError, Function, Host, Ty};
 use crate::value::Value;
 
@@ -89,7 +90,7 @@ fn random_bytes(call: &mut Call<'_>, args: &[Value]) -> Outcome {
 }
 
 fn shuffle(call: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let mut chars: Vec<char> = unicode::chars(bytes(args, 0)).map(|(_, c)| c).collect();
+    let mut chars: Vec<char> = unicode::runes(bytes(args, 0)).map(|(_, c)| c).collect();
     for at in (1..chars.len()).rev() {
         let bound = u64::try_from(at + 1).unwrap_or(1);
         let other = usize::try_from(below(call.host, bound)).unwrap_or(0);

@@ -6,9 +6,11 @@ mod width;
 
 use memchr::memmem;
 
+use outrigger_gostd::strconv::append_quote;
+use outrigger_gostd::unicode;
+
 use super::args::{any, bytes, int, rest, string, strval, to_str};
 use super::{MAX_TEXT, Outcome, fixed, too_large, variadic};
-use crate::fmt::{quote, unicode};
 use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{List, Value};
 
@@ -105,18 +107,18 @@ pub(super) fn trim_space(text: &[u8]) -> &[u8] {
 }
 
 fn trim_matches(mut text: &[u8], matches: impl Fn(char) -> bool) -> &[u8] {
-    while let Some((c, length)) = unicode::decode(text).filter(|(c, _)| matches(*c)) {
+    while let Some((c, length)) = unicode::decode_rune(text).filter(|(c, _)| matches(*c)) {
         debug_assert!(matches(c));
         text = &text[length..];
     }
-    while let Some((_, length)) = unicode::decode_last(text).filter(|(c, _)| matches(*c)) {
+    while let Some((_, length)) = unicode::decode_last_rune(text).filter(|(c, _)| matches(*c)) {
         text = &text[..text.len() - length];
     }
     text
 }
 
 fn trim_all(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let cut: Vec<char> = unicode::chars(bytes(args, 0)).map(|(_, c)| c).collect();
+    let cut: Vec<char> = unicode::runes(bytes(args, 0)).map(|(_, c)| c).collect();
     Ok(Value::str(trim_matches(bytes(args, 1), |c| {
         cut.contains(&c)
     })))
@@ -212,7 +214,7 @@ fn quote(_: &mut Call<'_>, args: &[Value]) -> Outcome {
         if !out.is_empty() {
             out.push(b' ');
         }
-        quote::write(&mut out, &strval(value), false);
+        append_quote(&mut out, &strval(value));
     }
     Ok(Value::str(out))
 }
@@ -266,7 +268,7 @@ fn replace(_: &mut Call<'_>, args: &[Value]) -> Outcome {
         return Ok(Value::Str(string(args, 2)));
     }
     let places: Vec<usize> = if old.is_empty() {
-        unicode::chars(text)
+        unicode::runes(text)
             .map(|(at, _)| at)
             .chain([text.len()])
             .collect()

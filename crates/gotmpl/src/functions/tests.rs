@@ -51,7 +51,7 @@ fn read_cases(text: &str) -> Vec<Case<'_>> {
 fn read_expected(line: &str) -> Expected {
     let (mark, text) = line.split_once(' ').expect("a mark and a text");
     if mark == "=b" {
-        return super::base64::decode(text.as_bytes()).map_err(|at| format!("bad base64 at {at}"));
+        return outrigger_gostd::base64::decode(text.as_bytes()).map_err(|error| error.to_string());
     }
     let Ok(Value::Str(text)) = json::decode(text.as_bytes()) else {
         panic!("no JSON string: {line}");

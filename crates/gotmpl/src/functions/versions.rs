@@ -4,10 +4,11 @@ use std::any::Any;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
+use outrigger_gostd::semver::{Constraint, Edition, Version};
+
 use super::args::text;
 use super::{Outcome, edition, fixed};
 use crate::function::{Call, CallError, Function, Signature, Ty};
-use crate::semver::{Constraint, Edition, Version};
 use crate::value::{Element, Kind, List, Object, Value};
 
 const STR: Ty = Ty::String;
@@ -26,7 +27,8 @@ fn semver(call: &mut Call<'_>, args: &[Value]) -> Outcome {
 
 fn semver_compare(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     let edition = edition(call);
-    let constraint = Constraint::parse_in(&text(args, 0), edition).map_err(CallError::Returned)?;
+    let constraint = Constraint::parse_in(&text(args, 0), edition)
+        .map_err(|error| CallError::returned(error.to_string()))?;
     let version = Version::parse_in(&text(args, 1), edition)
         .map_err(|error| CallError::returned(error.message(edition)))?;
     Ok(Value::Bool(constraint.check(&version)))
@@ -168,9 +170,9 @@ impl Object for VersionObject {
 
     fn call_method(&self, name: &str, args: &[Value]) -> Outcome {
         match name {
-            "IncMajor" => self.incremented(self.version.next_major(), "major"),
-            "IncMinor" => self.incremented(self.version.next_minor(), "minor"),
-            "IncPatch" => self.incremented(self.version.next_patch(), "patch"),
+            "IncMajor" => self.incremented(self.version.inc_major(), "major"),
+            "IncMinor" => self.incremented(self.version.inc_minor(), "minor"),
+            "IncPatch" => self.incremented(self.version.inc_patch(), "patch"),
             name if VALUE_METHODS.contains(&name) => self.changed(name, args),
             name if self.is_pointer && POINTER_METHODS.contains(&name) => self.compare(name, args),
             _ => Err(CallError::NoSuchMethod),

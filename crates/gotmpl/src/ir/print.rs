@@ -1,7 +1,8 @@
 //! Reprints a node as Go's `Node.String` does: what an error message shows between `<` and `>`.
 
+use outrigger_gostd::strconv::quote_bytes;
+
 use super::{Node, OperandKind, Span, StatementKind, Tree};
-use crate::quote::quoted;
 
 /// Nested parentheses that are printed; deeper ones are left out so that printing needs little stack.
 const DEEPEST: u32 = 200;
@@ -42,7 +43,7 @@ impl Printer<'_> {
             StatementKind::Range(branch) => self.action("range ", branch.pipe),
             StatementKind::Template { name, pipe } => {
                 self.text("{{template ");
-                self.text(&quoted(self.tree.literal(name)));
+                self.text(&quote_bytes(self.tree.literal(name)));
                 if let Some(pipe) = pipe {
                     self.text(" ");
                     self.pipe(pipe);

@@ -1,11 +1,12 @@
 //! Pipelines, commands and operands.
 
+use outrigger_gostd::strconv::quote_bytes;
+
 use super::constant;
 use super::lexer::{Token, TokenKind};
 use super::parser::Parser;
 use super::{Failure, Result};
 use crate::ir::{Command, Operand, OperandKind, Pipe, Slot, Span, Variable, index};
-use crate::quote::quoted;
 use crate::registry::FunctionId;
 
 impl Parser<'_> {
@@ -232,7 +233,7 @@ impl Parser<'_> {
                 .map_or(b"".as_slice(), |literal| literal.quoted.of(self.source)),
             _ => b".",
         };
-        self.error(format!("unexpected . after term {}", quoted(text)))
+        self.error(format!("unexpected . after term {}", quote_bytes(text)))
     }
 
     fn name_field(&mut self, token: Token) {
@@ -292,13 +293,13 @@ impl Parser<'_> {
         let name = self.text_of(token);
         FunctionId::find(name, self.dialect)
             .map(OperandKind::Function)
-            .ok_or_else(|| self.error(format!("function {} not defined", quoted(name))))
+            .ok_or_else(|| self.error(format!("function {} not defined", quote_bytes(name))))
     }
 
     fn use_variable(&self, token: Token) -> Result<Slot> {
         let name = self.text_of(token);
         if !self.tree.known.contains(&name) {
-            return Err(self.error(format!("undefined variable {}", quoted(name))));
+            return Err(self.error(format!("undefined variable {}", quote_bytes(name))));
         }
         Ok(self.slot_of(name))
     }
@@ -310,7 +311,7 @@ impl Parser<'_> {
         } else {
             constant::number(text, span)
         };
-        let number = number.map_err(|message| self.error(message))?;
+        let number = number.map_err(|error| self.error(error.to_string()))?;
         self.nodes.numbers.push(number);
         Ok(OperandKind::Number(index(self.nodes.numbers.len() - 1)))
     }

@@ -3,9 +3,11 @@
 //! Lines are not counted on the way: a token has its position, and only an error asks for the line.
 
 use memchr::{memchr, memmem};
+use outrigger_gostd::fmt::sharp_unicode;
+use outrigger_gostd::strconv::quote_bytes;
+use outrigger_gostd::unicode::{self, RUNE_ERROR};
 
 use crate::ir::Span;
-use crate::quote::{alphanumeric, decode, quoted, unicode_name};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
@@ -136,6 +138,11 @@ impl<'s> Lexer<'s> {
 
     fn rest(&self) -> &'s [u8] {
         self.input.get(self.pos..).unwrap_or_default()
+    }
+
+    /// The next rune and its width, which is 0 at the end of the input.
+    fn rune(&self) -> (char, usize) {
+        unicode::decode_rune(self.rest()).unwrap_or((RUNE_ERROR, 0))
     }
 
     fn peek(&self) -> Option<u8> {
@@ -280,8 +287,8 @@ impl<'s> Lexer<'s> {
     }
 
     fn symbol(&mut self, first: u8) -> Token {
-        let (c, length) = decode(self.rest());
-        if !first.is_ascii() && alphanumeric(c) {
+        let (c, length) = self.rune();
+        if !first.is_ascii() && is_alphanumeric(c) {
             return self.identifier();
         }
         self.pos += length;
@@ -307,7 +314,7 @@ impl<'s> Lexer<'s> {
             b' '..=b'~' => self.token(TokenKind::Char),
             _ => self.fail(format!(
                 "unrecognized character in action: {}",
-                unicode_name(c)
+                sharp_unicode(c)
             )),
         }
     }
@@ -321,8 +328,8 @@ impl<'s> Lexer<'s> {
             }
             match self.peek() {
                 Some(0x80..) => {
-                    let (c, length) = decode(self.rest());
-                    if !alphanumeric(c) {
+                    let (c, length) = self.rune();
+                    if !is_alphanumeric(c) {
                         return;
                     }
                     self.pos += length;
@@ -344,8 +351,8 @@ impl<'s> Lexer<'s> {
     }
 
     fn bad_character(&mut self) -> Token {
-        let (c, _) = decode(self.rest());
-        self.fail(format!("bad character {}", unicode_name(c)))
+        let (c, _) = self.rune();
+        self.fail(format!("bad character {}", sharp_unicode(c)))
     }
 
     fn identifier(&mut self) -> Token {
@@ -439,7 +446,7 @@ impl<'s> Lexer<'s> {
     }
 
     fn bad_number(&mut self) -> Token {
-        let text = quoted(&self.input[self.start..self.pos]);
+        let text = quote_bytes(&self.input[self.start..self.pos]);
         self.fail(format!("bad number syntax: {text}"))
     }
 
@@ -470,8 +477,8 @@ impl<'s> Lexer<'s> {
             self.accept_run(DECIMAL);
         }
         self.accept(b"i");
-        let (c, length) = decode(self.rest());
-        if length > 0 && alphanumeric(c) {
+        let (c, length) = self.rune();
+        if length > 0 && is_alphanumeric(c) {
             self.pos += length;
             return false;
         }
@@ -537,4 +544,9 @@ impl TrimGo for [u8] {
         let spaces = self.iter().rev().take_while(|byte| is_space(**byte));
         &self[..self.len() - spaces.count()]
     }
+}
+
+/// `isAlphaNumeric`: whether a rune may be part of an identifier.
+fn is_alphanumeric(c: char) -> bool {
+    c == '_' || unicode::is_letter(c) || unicode::is_digit(c)
 }

@@ -1,8 +1,10 @@
 //! The statements of a template: text, control structures, definitions.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::constant::{Unquoted, unquote};
+use outrigger_gostd::strconv::{quote_bytes, unquote};
+
 use super::lexer::{Lexer, Token, TokenKind};
 use super::nodes::Nodes;
 use super::{Failure, ParseError, Result};
@@ -11,7 +13,6 @@ use crate::function::Dialect;
 use crate::ir::{
     Branch, Literal, LiteralText, Parsed, Span, Statement, StatementKind, Template, index,
 };
-use crate::quote::quoted;
 use crate::stack_guard::StackGuard;
 
 /// Stack that nested control structures and parentheses may take.
@@ -197,7 +198,7 @@ impl<'s> Parser<'s> {
                 ..template
             };
         } else if !template.is_empty {
-            let name = quoted(&key);
+            let name = quote_bytes(&key);
             return Err(self.error(format!("template: multiple definition of template {name}")));
         }
         Ok(())
@@ -414,22 +415,20 @@ impl<'s> Parser<'s> {
             return Err(self.unexpected(token, context));
         }
         let text = self.text_of(token);
-        match unquote(text) {
-            Ok(Unquoted::AsIs) => Ok(text[1..text.len() - 1].into()),
-            Ok(Unquoted::Own(name)) => Ok(name.into()),
-            Err(message) => Err(self.error(message)),
-        }
+        unquote(text)
+            .map(|name| name.as_ref().into())
+            .map_err(|error| self.error(error.to_string()))
     }
 
     /// A string constant, entered into the file's table.
     pub(super) fn literal(&mut self, token: Token) -> Result<u32> {
         let text = match unquote(self.text_of(token)) {
-            Ok(Unquoted::AsIs) => LiteralText::Source(Span {
+            Ok(Cow::Borrowed(_)) => LiteralText::Source(Span {
                 start: token.start + 1,
                 end: token.end - 1,
             }),
-            Ok(Unquoted::Own(text)) => LiteralText::Own(text.into()),
-            Err(message) => return Err(self.error(message)),
+            Ok(Cow::Owned(text)) => LiteralText::Own(text.into()),
+            Err(error) => return Err(self.error(error.to_string())),
         };
         let id = index(self.nodes.literals.len());
         self.nodes.literals.push(Literal {
@@ -527,11 +526,11 @@ impl<'s> Parser<'s> {
             return format!("<{}>", String::from_utf8_lossy(text));
         }
         if text.len() <= 10 {
-            return quoted(text);
+            return quote_bytes(text);
         }
         let start = String::from_utf8_lossy(text);
         let start: String = start.chars().take(10).collect();
-        format!("{}...", quoted(start.as_bytes()))
+        format!("{}...", quote_bytes(start.as_bytes()))
     }
 
     fn line(&self, pos: u32) -> usize {

@@ -49,26 +49,26 @@ impl Builder for Values {
 }
 
 /// A document that must be a map; an empty one is an empty map.
-pub(super) fn map(text: &[u8]) -> Result<Map, String> {
+pub(super) fn map(text: &[u8]) -> Result<Map, Error> {
     match parse(text, &mut Values) {
         Ok(Value::Map(map)) => Ok(map),
         Ok(Value::Nil) => Ok(Map::new(MapType::Any)),
         Ok(other) => Err(not_a(&other, "map[string]interface {}")),
-        Err(error) => Err(error.full_text()),
+        Err(error) => Err(error),
     }
 }
 
 /// A document that must be a list; an empty one is an empty list.
-pub(super) fn list(text: &[u8]) -> Result<List, String> {
+pub(super) fn list(text: &[u8]) -> Result<List, Error> {
     match parse(text, &mut Values) {
         Ok(Value::List(list)) => Ok(list),
         Ok(Value::Nil) => Ok(List::new(Element::Any, Vec::new())),
         Ok(other) => Err(not_a(&other, "[]interface {}")),
-        Err(error) => Err(error.full_text()),
+        Err(error) => Err(error),
     }
 }
 
-fn not_a(found: &Value, go_type: &'static str) -> String {
+fn not_a(found: &Value, go_type: &'static str) -> Error {
     let found = match found {
         Value::Bool(_) => "bool",
         Value::Float(_) => "number",
@@ -76,7 +76,7 @@ fn not_a(found: &Value, go_type: &'static str) -> String {
         Value::List(_) => "array",
         _ => "object",
     };
-    Error::not_a(found, go_type).full_text()
+    Error::not_a(found, go_type)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Values to YAML text. The walk keeps its own stack: values may be nested deeper than the thread's stack bears,
 //! and a map may hold itself.
 
+use outrigger_gostd::base64;
 use outrigger_goyaml::{
     Emitter, Error, Style, from_go_bytes, natural_order, pretty_order, sort_natural,
 };
 
-use crate::functions::base64;
 use crate::value::{Element, List, Object, Str, Value};
 use crate::walk::MAX_TEXT;
 
@@ -27,12 +27,16 @@ pub(super) fn append_pretty(out: &mut Vec<u8>, value: &Value) {
     let _ = write(emitter, value, Style::Pretty);
 }
 
-/// The text with its final line break, or Go's error.
-pub(crate) fn marshal(value: &Value) -> Result<Vec<u8>, String> {
+/// The error of sigs.k8s.io/yaml, which marshals into JSON first.
+#[derive(Debug, thiserror::Error)]
+#[error("error marshaling into JSON: {0}")]
+pub(crate) struct MarshalError(Error);
+
+/// `yaml.Marshal` of sigs.k8s.io/yaml.
+pub(crate) fn marshal(value: &Value) -> Result<Vec<u8>, MarshalError> {
     let mut out = Vec::new();
     let emitter = Emitter::new(&mut out, Style::Normal, 0);
-    write(emitter, value, Style::Normal)
-        .map_err(|error| format!("error marshaling into JSON: {error}"))?;
+    write(emitter, value, Style::Normal).map_err(MarshalError)?;
     out.push(b'\n');
     Ok(out)
 }
@@ -91,7 +95,7 @@ fn begin(emitter: &mut Emitter<'_>, open: &mut Vec<Open>, value: Value, style: S
         Value::Str(text) => emitter.bytes(text.as_bytes()),
         Value::List(list) if list.is_nil() && style == Style::Normal => emitter.null(),
         Value::List(list) if list.element() == Element::Byte && style == Style::Normal => {
-            emitter.bytes(&base64_text(&list));
+            emitter.bytes(base64_text(&list).as_bytes());
         }
         Value::List(list) => {
             emitter.begin_list(list.items().len());
@@ -131,7 +135,7 @@ fn plain(value: Value) -> Value {
 }
 
 /// Go's JSON encoder writes bytes as base64.
-fn base64_text(bytes: &List) -> Vec<u8> {
+fn base64_text(bytes: &List) -> String {
     let bytes: Vec<u8> = bytes.items().iter().map(byte).collect();
     base64::encode(&bytes)
 }

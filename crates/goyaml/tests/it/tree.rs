@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use outrigger_goyaml::{
-    Builder, Emitter, Error, Style, format_json, natural_order, parse, pretty_order, sort_natural,
+    Builder, Emitter, Error, Style, natural_order, parse, pretty_order, sort_natural,
 };
 
 /// A value as Helm sees it: all numbers are floats.
@@ -98,7 +98,7 @@ impl Tree {
         match self {
             Self::Null => "null".into(),
             Self::Bool(value) => value.to_string(),
-            Self::Number(value) => format_json(*value).unwrap(),
+            Self::Number(value) => outrigger_gostd::json::format_float(*value).unwrap(),
             Self::Text(text) => quote(text),
             Self::List(items) => {
                 let items: Vec<String> = items.iter().map(Self::to_json).collect();

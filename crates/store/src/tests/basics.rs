@@ -1,9 +1,9 @@
-//! Reading, writing, refusing, closing, opening again.
+//! Reads, writes, conflicts, close and reopen.
 
 use super::*;
 
 #[tokio::test]
-async fn a_write_is_visible_when_it_is_answered() {
+async fn a_write_is_visible_once_it_is_acknowledged() {
     let store = Store::open(Options::in_memory()).unwrap();
     let start = store.revision();
     let written = store
@@ -19,7 +19,7 @@ async fn a_write_is_visible_when_it_is_answered() {
 }
 
 #[tokio::test]
-async fn a_snapshot_does_not_change() {
+async fn a_snapshot_is_immutable() {
     let store = Store::open(Options::in_memory()).unwrap();
     put(&store, "a", "1").await;
     let snapshot = store.snapshot();
@@ -34,7 +34,7 @@ async fn a_snapshot_does_not_change() {
 }
 
 #[tokio::test]
-async fn refusals_say_what_is_there() {
+async fn errors_carry_the_current_object() {
     let store = Store::open(Options::in_memory()).unwrap();
     let revision = put(&store, "a", "1").await;
     let error = store
@@ -51,7 +51,7 @@ async fn refusals_say_what_is_there() {
     );
     assert_eq!(
         error.to_string(),
-        "//pods/default/a is at revision 2 and does not fulfil the precondition"
+        "//pods/default/a is at revision 2 and fails the precondition"
     );
     let error = store
         .write(Transaction::delete(pod("b"), Precondition::exists()))

@@ -4,12 +4,11 @@
 use std::cell::RefCell;
 use std::fmt;
 
+use outrigger_gostd::json::check_valid;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use super::{DecodeError, SchemaRef};
-
-mod syntax;
 
 /// Further errors are dropped.
 const MAX_STRICT_ERRORS: usize = 100;
@@ -43,9 +42,10 @@ fn parse_with(bytes: &[u8], schema: Option<SchemaRef<'_>>) -> Result<Parsed, Dec
         .and_then(|value| json.end().map(|()| value));
     match value {
         Ok(value) => Ok((value, reader.strict_errors.into_inner())),
-        Err(error) => Err(DecodeError::new(
-            syntax::syntax_error(bytes).unwrap_or_else(|| error.to_string()),
-        )),
+        Err(error) => Err(DecodeError::new(match check_valid(bytes) {
+            Err(syntax) => syntax.to_string(),
+            Ok(()) => error.to_string(),
+        })),
     }
 }
 

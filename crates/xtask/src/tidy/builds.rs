@@ -77,11 +77,12 @@ fn release_builds_share_all_libraries() {
 }
 
 #[test]
-fn test_builds_share_all_libraries() {
+fn dev_builds_share_all_libraries() {
     let whole = units(&["test", "--workspace"]);
     let tasks = build::cargo_args(Profile::Dev);
     for build in [
         &["test"][..],
+        &["test", "--workspace", "--exclude", "outrigger-e2e"],
         &["build", "--bin", "outrigger-xtask"],
         &["build", "--bin", "outrigger"],
         checks::E2E,

@@ -9,6 +9,7 @@ use crate::process::{command, output};
 
 /// The layer of each crate. A crate may depend on crates of lower layers, and on earlier crates of its own layer.
 const LAYERS: &[(&str, u8)] = &[
+    ("outrigger-gostd", 0),
     ("outrigger-goyaml", 0),
     ("outrigger-gotmpl", 0),
     ("outrigger-chart", 0),

@@ -9,7 +9,7 @@ use futures::FutureExt as _;
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
-use outrigger_apiserver::local::Local;
+use outrigger_apiserver::loopback;
 use outrigger_simulate as simulate;
 use tokio::sync::watch;
 use tower_service::Service;
@@ -26,7 +26,7 @@ pub(super) struct SimulatedWorkloads {
 
 impl SimulatedWorkloads {
     pub(super) fn start(client: Client) -> Self {
-        let local = Local::new(Connection(client), "simulation");
+        let local = loopback::Client::new(Connection(client), "simulation");
         let (close, closed) = watch::channel(false);
         let options = simulate::Options {
             delay: DELAY,

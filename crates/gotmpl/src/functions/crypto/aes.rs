@@ -4,9 +4,11 @@ use aws_lc_rs::cipher::{
     AES_256, DecryptingKey, DecryptionContext, EncryptingKey, UnboundCipherKey,
 };
 
+use outrigger_gostd::base64;
+
 use crate::function::{Call, CallError};
 use crate::functions::args::bytes;
-use crate::functions::{MAX_TEXT, Outcome, base64, too_large};
+use crate::functions::{MAX_TEXT, Outcome, too_large};
 use crate::value::Value;
 
 const BLOCK: usize = 16;
@@ -54,8 +56,8 @@ pub(super) fn decrypt(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     if encoded.is_empty() {
         return Ok(Value::str(""));
     }
-    let bytes_in = base64::decode(encoded)
-        .map_err(|at| CallError::returned(format!("illegal base64 data at input byte {at}")))?;
+    let bytes_in =
+        base64::decode(encoded).map_err(|error| CallError::returned(error.to_string()))?;
     let Some((iv, body)) = bytes_in.split_at_checked(BLOCK) else {
         let capacity = encoded.len() / 4 * 3;
         return Err(CallError::returned(format!(

@@ -2,13 +2,15 @@
 
 use std::net::IpAddr;
 
+use outrigger_gostd::base64;
+
 use super::certificate::{CertificateObject, Issuer, Template, create};
 use super::key::PrivateKey;
 use super::pem;
 use crate::fmt::display_text;
 use crate::function::{Call, CallError};
+use crate::functions::Outcome;
 use crate::functions::args::{any, bytes, int, items, text};
-use crate::functions::{Outcome, base64};
 use crate::value::Value;
 
 const RSA_BITS: usize = 2048;

@@ -21,6 +21,21 @@ const EC_OID: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 /// `1.3.101.112`
 const ED25519_OID: &[u8] = &[0x2b, 0x65, 0x70];
 
+/// Why PEM data is not a private key, with the message of Sprig.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KeyError {
+    #[error("no PEM data in input")]
+    NoPem,
+    #[error("decoding PEM as PKCS#8: asn1: structure error: not a supported key")]
+    Pkcs8,
+    #[error("no private key data in PEM block of type {0}")]
+    NotAPrivateKey(String),
+    #[error("parsing {0} private key from PEM: asn1: structure error: malformed key")]
+    Malformed(String),
+    #[error("invalid private key type {0}")]
+    UnknownType(String),
+}
+
 #[derive(Debug)]
 pub(super) enum PrivateKey {
     /// In PKCS#1 form.
@@ -110,31 +125,24 @@ impl PrivateKey {
     }
 
     /// Reads a PEM block of any of the supported kinds.
-    pub(super) fn from_pem(text: &str) -> Result<Self, String> {
-        let block = pem::decode(text).ok_or("no PEM data in input")?;
+    pub(super) fn from_pem(text: &str) -> Result<Self, KeyError> {
+        let block = pem::decode(text).ok_or(KeyError::NoPem)?;
         if block.label == "PRIVATE KEY" {
-            return Self::from_pkcs8(&block.bytes).ok_or_else(|| {
-                "decoding PEM as PKCS#8: asn1: structure error: not a supported key".into()
-            });
+            return Self::from_pkcs8(&block.bytes).ok_or(KeyError::Pkcs8);
         }
         let Some(kind) = block.label.strip_suffix(" PRIVATE KEY") else {
-            return Err(format!(
-                "no private key data in PEM block of type {}",
-                block.label
-            ));
+            return Err(KeyError::NotAPrivateKey(block.label));
         };
-        let malformed = |kind: &str| {
-            format!("parsing {kind} private key from PEM: asn1: structure error: malformed key")
-        };
+        let malformed = || KeyError::Malformed(kind.to_owned());
         match kind {
             "RSA" => rsa_public_parts(&block.bytes)
                 .map(|_| Self::Rsa(block.bytes.clone()))
-                .ok_or_else(|| malformed(kind)),
-            "EC" => Self::from_sec1(&block.bytes, None).ok_or_else(|| malformed(kind)),
+                .ok_or_else(malformed),
+            "EC" => Self::from_sec1(&block.bytes, None).ok_or_else(malformed),
             "DSA" => DsaKey::from_der(&block.bytes)
                 .map(Self::Dsa)
-                .ok_or_else(|| malformed(kind)),
-            _ => Err(format!("invalid private key type {}", block.label)),
+                .ok_or_else(malformed),
+            _ => Err(KeyError::UnknownType(block.label.clone())),
         }
     }
 

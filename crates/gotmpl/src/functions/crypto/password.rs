@@ -1,10 +1,9 @@
 //! Password hashes and passwords derived from a master password.
 
 use aws_lc_rs::hmac;
+use scrypt::Params;
 
-use super::scrypt;
-
-use crate::function::{Call, Host};
+use crate::function::{Call, CallError, Host};
 use crate::functions::Outcome;
 use crate::functions::args::{bytes, int, text};
 use crate::value::Value;
@@ -90,13 +89,24 @@ pub(super) fn derive(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let (password, user) = (bytes(args, 2), bytes(args, 3));
     let counter = u32::try_from(int(args, 0) & 0xffff_ffff).unwrap_or(0);
     let salt = [SEED, &length(user), user].concat();
-    let key = scrypt::derive(password, &salt, scrypt::MASTER_PASSWORD);
+    let key = master_key(password, &salt)?;
     Ok(Value::str(site_password(
         &key,
         counter,
         templates,
         bytes(args, 4),
     )))
+}
+
+/// The scrypt key of a user, with the cost of the Master Password algorithm: N = 2^15, r = 8, p = 2.
+fn master_key(password: &[u8], salt: &[u8]) -> Result<[u8; 64], CallError> {
+    let failed = |error: &dyn std::error::Error| {
+        CallError::returned(format!("failed to derive password: {error}"))
+    };
+    let params = Params::new(15, 8, 2).map_err(|error| failed(&error))?;
+    let mut key = [0; 64];
+    scrypt::scrypt(password, salt, &params, &mut key).map_err(|error| failed(&error))?;
+    Ok(key)
 }
 
 /// The password for one site, from the key of a user.

@@ -1,6 +1,6 @@
 //! PEM blocks: base64 between two marker lines.
 
-use crate::functions::base64;
+use outrigger_gostd::base64;
 
 const LINE: usize = 64;
 
@@ -12,7 +12,7 @@ pub(super) struct Block {
 pub(super) fn encode(label: &str, bytes: &[u8]) -> String {
     let encoded = base64::encode(bytes);
     let mut out = format!("-----BEGIN {label}-----\n");
-    for line in encoded.chunks(LINE) {
+    for line in encoded.as_bytes().chunks(LINE) {
         out.extend(line.iter().map(|byte| char::from(*byte)));
         out.push('\n');
     }

@@ -117,7 +117,7 @@ fn an_authority_is_the_same_as_from_helm() {
 #[test]
 fn a_signed_certificate_is_the_same_as_from_helm() {
     let signed_by = |certificate: &str| {
-        let encoded = |text: &str| Value::str(crate::functions::base64::encode(text.as_bytes()));
+        let encoded = |text: &str| Value::str(outrigger_gostd::base64::encode(text.as_bytes()));
         let host = SerialHost {
             serial: 1,
             now: 0,

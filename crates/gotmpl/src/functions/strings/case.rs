@@ -1,9 +1,10 @@
 //! Upper and lower case, and the naming styles of identifiers.
 
-use crate::fmt::unicode::{
-    REPLACEMENT, chars, decode, is_letter, is_lower, is_number, is_punctuation, is_space, is_title,
-    is_upper, push, to_lower, to_title, to_upper,
+use outrigger_gostd::unicode::{
+    RUNE_ERROR, append_rune, decode_rune, is_digit, is_letter, is_lower, is_number, is_punct,
+    is_space, is_title, is_upper, runes, to_lower, to_title, to_upper,
 };
+
 use crate::function::Call;
 use crate::functions::Outcome;
 use crate::functions::args::bytes;
@@ -26,7 +27,7 @@ pub(super) fn lower(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 }
 
 fn mapped(text: &[u8], mut map: impl FnMut(char) -> char) -> Value {
-    let mapped: String = chars(text).map(|(_, c)| map(c)).collect();
+    let mapped: String = runes(text).map(|(_, c)| map(c)).collect();
     Value::str(mapped)
 }
 
@@ -44,7 +45,7 @@ fn is_word_separator(c: char) -> bool {
     if c.is_ascii() {
         return !(c.is_ascii_alphanumeric() || c == '_');
     }
-    !is_letter(c) && !crate::fmt::unicode::is_digit(c) && is_space(c)
+    !is_letter(c) && !is_digit(c) && is_space(c)
 }
 
 /// The first letter of each word in lower case.
@@ -95,7 +96,7 @@ fn is_connector(c: char) -> bool {
 
 /// `some_words` to `SomeWords`; leading and doubled connectors stay.
 pub(super) fn camel(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let text: Vec<char> = chars(bytes(args, 0)).map(|(_, c)| c).collect();
+    let text: Vec<char> = runes(bytes(args, 0)).map(|(_, c)| c).collect();
     let mut out = String::new();
     let start = text
         .iter()
@@ -165,14 +166,14 @@ fn separated(text: &[u8], connector: char) -> Vec<u8> {
             Word::Number => {
                 (kind, word) = words.write_run(&mut out, kind, word, connector);
                 if kind != Word::Invalid && joins(kind) {
-                    push(&mut out, connector);
+                    append_rune(&mut out, connector);
                 }
             }
             Word::Connector => write_word(&mut out, previous_kind, previous, connector),
             Word::Punctuation => {}
             _ if kind != Word::Number => {
                 if joins(kind) {
-                    push(&mut out, connector);
+                    append_rune(&mut out, connector);
                 }
             }
             _ if words.rest.is_empty() => {}
@@ -181,17 +182,17 @@ fn separated(text: &[u8], connector: char) -> Vec<u8> {
                 (kind, word) = words.next();
                 if kind == Word::Alphabet {
                     // Small letters behind a number belong to it: `HTTP2xx` is `http_2xx`.
-                    push(&mut out, connector);
+                    append_rune(&mut out, connector);
                     write_word(&mut out, Word::Number, number, connector);
                     (kind, word) = words.write_run(&mut out, kind, word, connector);
                     if kind != Word::Invalid && joins(kind) {
-                        push(&mut out, connector);
+                        append_rune(&mut out, connector);
                     }
                 } else {
                     // Otherwise the number belongs to the word before: `Bld4Floor` is `bld4_floor`.
                     write_word(&mut out, Word::Number, number, connector);
                     if joins(kind) {
-                        push(&mut out, connector);
+                        append_rune(&mut out, connector);
                     }
                 }
             }
@@ -206,7 +207,7 @@ fn write_word(out: &mut Vec<u8>, kind: Word, word: &[u8], connector: char) {
         out.extend_from_slice(word);
         return;
     }
-    for (_, c) in chars(word) {
+    for (_, c) in runes(word) {
         let c = if is_connector(c) {
             connector
         } else if is_upper(c) {
@@ -214,7 +215,7 @@ fn write_word(out: &mut Vec<u8>, kind: Word, word: &[u8], connector: char) {
         } else {
             c
         };
-        push(out, c);
+        append_rune(out, c);
     }
 }
 
@@ -247,14 +248,14 @@ impl<'t> Words<'t> {
 
     fn next(&mut self) -> (Word, &'t [u8]) {
         let text = self.rest;
-        let (first, size) = next_valid(text, REPLACEMENT);
-        if first == REPLACEMENT {
+        let (first, size) = next_valid(text, RUNE_ERROR);
+        if first == RUNE_ERROR {
             return self.take(Word::Invalid, size);
         }
         if is_connector(first) {
             self.take(Word::Connector, run(text, size, first, is_connector))
-        } else if is_punctuation(first) {
-            self.take(Word::Punctuation, run(text, size, first, is_punctuation))
+        } else if is_punct(first) {
+            self.take(Word::Punctuation, run(text, size, first, is_punct))
         } else if is_upper(first) {
             self.take(Word::Upper, upper_word(text, size, first))
         } else if is_alphabet(first) {
@@ -262,8 +263,7 @@ impl<'t> Words<'t> {
         } else if is_number(first) {
             self.take(Word::Number, run(text, size, first, is_number))
         } else {
-            let other =
-                |c| !(is_connector(c) || is_alphabet(c) || is_number(c) || is_punctuation(c));
+            let other = |c| !(is_connector(c) || is_alphabet(c) || is_number(c) || is_punct(c));
             self.take(Word::Other, run(text, size, first, other))
         }
     }
@@ -325,9 +325,9 @@ fn upper_word(text: &[u8], size: usize, first: char) -> usize {
 /// The next character that is valid UTF-8, with everything skipped before it; else `fallback`.
 fn next_valid(text: &[u8], fallback: char) -> (char, usize) {
     let mut size = 0;
-    while let Some((c, length)) = decode(&text[size..]) {
+    while let Some((c, length)) = decode_rune(&text[size..]) {
         size += length;
-        if c != REPLACEMENT {
+        if c != RUNE_ERROR {
             return (c, size);
         }
     }

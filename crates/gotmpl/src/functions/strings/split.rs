@@ -2,8 +2,9 @@
 
 use memchr::memmem;
 
+use outrigger_gostd::unicode;
+
 use super::string_list;
-use crate::fmt::unicode;
 use crate::function::Call;
 use crate::functions::args::{any, bytes, int, strval, to_str};
 use crate::functions::{MAX_TEXT, Outcome, too_large};
@@ -110,7 +111,7 @@ fn pieces<'t>(text: &'t [u8], separator: &[u8], limit: i64) -> Vec<&'t [u8]> {
 fn characters(text: &[u8], limit: usize) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
     let mut rest = text;
-    while let Some((_, length)) = unicode::decode(rest) {
+    while let Some((_, length)) = unicode::decode_rune(rest) {
         if pieces.len() + 1 == limit {
             pieces.push(rest);
             break;

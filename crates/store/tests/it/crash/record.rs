@@ -15,9 +15,9 @@ pub(super) type Changes = BTreeMap<String, Option<String>>;
 pub(super) enum Line {
     /// The store is open at this revision.
     Start(u64),
-    /// A worker asks for changes that happen together.
+    /// A worker sends a transaction.
     Try(usize, Changes),
-    /// A worker was told that they happened.
+    /// The store acknowledged the transaction.
     Acknowledged(usize, BTreeMap<String, u64>),
     /// A watcher saw a change.
     Event(u64, String),
