@@ -1,6 +1,6 @@
 //! The served kinds, as data.
 //!
-//! [`Registry`] holds the built-in kinds and those of CustomResourceDefinitions; readers take a cheap snapshot,
+//! [`Registry`] holds the built-in kinds and those of `CustomResourceDefinitions`; readers take a cheap snapshot,
 //! [`Kinds`]. A [`Kind`] is one served version of a kind, with all that the generic request path needs. [`convert`]
 //! converts between served and stored versions.
 

@@ -1,7 +1,7 @@
 //! `metav1.Table`, which `kubectl get` prints.
 //!
 //! [`table`] is the response to a get or list, [`row`] a single row for a watch. Built-in kinds have the columns of
-//! kube-apiserver, custom resources those of their CustomResourceDefinition.
+//! kube-apiserver, custom resources those of their `CustomResourceDefinition`.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};

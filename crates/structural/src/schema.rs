@@ -1,7 +1,7 @@
 //! The schema of a kind: one tree for server-side apply, strategic merge patch, pruning, defaulting, validation and
 //! strict field validation.
 //!
-//! A [`Schema`] is parsed from a CustomResourceDefinition ([`Schema::structural`]) or from the OpenAPI definitions of a
+//! A [`Schema`] is parsed from a `CustomResourceDefinition` ([`Schema::structural`]) or from the OpenAPI definitions of a
 //! built-in kind ([`builtin::schema`]). It is an arena of nodes behind an [`Arc`], so that types can be recursive and
 //! clones are cheap. Functions that walk a schema pass a [`SchemaRef`], a node with its arena.
 
@@ -209,6 +209,7 @@ impl Deref for SchemaRef<'_> {
 }
 
 impl<'a> SchemaRef<'a> {
+    #[must_use]
     pub fn at(self, id: NodeId) -> Self {
         Self {
             nodes: self.nodes,

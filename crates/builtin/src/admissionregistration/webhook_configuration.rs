@@ -1,4 +1,4 @@
-//! ValidatingWebhookConfiguration and MutatingWebhookConfiguration. They are stored and validated; no webhook is called.
+//! `ValidatingWebhookConfiguration` and `MutatingWebhookConfiguration`. They are stored and validated; no webhook is called.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use outrigger_apimachinery::syntax;

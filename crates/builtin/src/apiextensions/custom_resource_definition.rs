@@ -1,4 +1,4 @@
-//! CustomResourceDefinition: defaults, and validation of everything but the schemas, which `structural` validates.
+//! `CustomResourceDefinition`: defaults, and validation of everything but the schemas, which `structural` validates.
 
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};
 use outrigger_apimachinery::syntax;

@@ -1,4 +1,4 @@
-//! APIService: validation and table cells.
+//! `APIService`: validation and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! DaemonSet: defaults, validation, preparation and table cells.
+//! `DaemonSet`: defaults, validation, preparation and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::{Map, Value, json};

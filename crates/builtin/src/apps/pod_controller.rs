@@ -16,25 +16,13 @@ const SPEC: Path<'static> = Path::root("spec");
 pub(crate) fn validate_selector_and_template(
     errors: &mut Vec<Error>,
     spec: &Value,
-    of: &str,
+    kind: &str,
     owner: &str,
 ) {
     let field = SPEC.child("selector");
     let selector = &spec["selector"];
     let before = errors.len();
-    if selector.is_object() {
-        label_selector::validate(errors, &field, selector);
-        if label_selector::is_empty(selector) {
-            let detail = format!("empty selector is invalid for {of}");
-            errors.push(Error::invalid(
-                &field,
-                label_selector::bad_value(selector),
-                detail,
-            ));
-        }
-    } else {
-        errors.push(Error::required(&field, ""));
-    }
+    validate_selector(errors, selector, kind);
     let is_invalid =
         errors.len() > before && selector.is_object() && !label_selector::is_empty(selector);
     if is_invalid {
@@ -53,6 +41,21 @@ pub(crate) fn validate_selector_and_template(
     let field = SPEC.child("template");
     pod::validate_template(errors, &field, template);
     validate_always_restarts(errors, template, owner);
+}
+
+/// Requires a selector that is not empty.
+pub(crate) fn validate_selector(errors: &mut Vec<Error>, selector: &Value, kind: &str) {
+    let field = SPEC.child("selector");
+    if !selector.is_object() {
+        errors.push(Error::required(&field, ""));
+        return;
+    }
+    label_selector::validate(errors, &field, selector);
+    if label_selector::is_empty(selector) {
+        let detail = format!("empty selector is invalid for {kind}");
+        let bad_value = label_selector::bad_value(selector);
+        errors.push(Error::invalid(&field, bad_value, detail));
+    }
 }
 
 pub(crate) fn validate_labels_match(errors: &mut Vec<Error>, selector: &Value, template: &Value) {

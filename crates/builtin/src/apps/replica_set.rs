@@ -1,4 +1,4 @@
-//! ReplicaSet: defaults, validation and table cells.
+//! `ReplicaSet`: defaults, validation and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::{Map, Value, json};

@@ -82,20 +82,7 @@ pub(crate) fn validate(object: &Value, errors: &mut Vec<Error>) {
         push_invalid(errors, &field, service, syntax::dns1123_label(service));
     }
     let selector = &spec["selector"];
-    let field = SPEC.child("selector");
-    if selector.is_object() {
-        label_selector::validate(errors, &field, selector);
-        if label_selector::is_empty(selector) {
-            let detail = "empty selector is invalid for statefulset";
-            errors.push(Error::invalid(
-                &field,
-                label_selector::bad_value(selector),
-                detail,
-            ));
-        }
-    } else {
-        errors.push(Error::required(&field, ""));
-    }
+    pod_controller::validate_selector(errors, selector, "statefulset");
     let template = template_with_claims(spec);
     if selector.is_null() || !label_selector::is_empty(selector) {
         pod_controller::validate_labels_match(errors, selector, &template);

@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscaler: defaults, validation and table cells.
+//! `HorizontalPodAutoscaler`: defaults, validation and table cells.
 
 use outrigger_apimachinery::GroupVersion;
 use outrigger_apimachinery::quantity::Quantity;

@@ -87,7 +87,7 @@ fn validate_generated_selector(errors: &mut Vec<Error>, spec: &Value) {
     }
 }
 
-/// Validates the spec of a Job, or of the template of a CronJob.
+/// Validates the spec of a Job, or of the template of a `CronJob`.
 pub(crate) fn validate_job_spec(errors: &mut Vec<Error>, path: &Path<'_>, spec: &Value) {
     validate_nonnegative_fields(
         errors,

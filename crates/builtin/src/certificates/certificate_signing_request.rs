@@ -1,4 +1,4 @@
-//! CertificateSigningRequest: preparation and table cells.
+//! `CertificateSigningRequest`: preparation and table cells.
 
 use serde_json::{Map, Value, json};
 

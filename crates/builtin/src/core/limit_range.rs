@@ -1,4 +1,4 @@
-//! LimitRange: defaults and validation.
+//! `LimitRange`: defaults and validation.
 
 use outrigger_apimachinery::quantity::Quantity;
 use outrigger_apimachinery::status::field::{Error, Path};

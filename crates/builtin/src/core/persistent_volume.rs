@@ -1,4 +1,4 @@
-//! PersistentVolume: validation, preparation and table cells.
+//! `PersistentVolume`: validation, preparation and table cells.
 
 use outrigger_apimachinery::quantity::Quantity;
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};

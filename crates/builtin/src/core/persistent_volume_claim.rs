@@ -1,4 +1,4 @@
-//! PersistentVolumeClaim, and what it shares with PersistentVolume.
+//! `PersistentVolumeClaim`, and what it shares with `PersistentVolume`.
 
 use outrigger_apimachinery::quantity::Quantity;
 use outrigger_apimachinery::status::field::{Error, Path};

@@ -171,17 +171,17 @@ fn keep(object: &mut Value, old: &Value, key: &str) {
     }
 }
 
-/// Validates the volume source of a PersistentVolume. Returns whether there is one.
+/// Validates the volume source of a `PersistentVolume`. Returns whether there is one.
 pub(crate) fn volume_source(errors: &mut Vec<Error>, path: &Path<'_>, spec: &Value) -> bool {
     volume::source(errors, path, spec)
 }
 
-/// Whether a field of a PersistentVolume is a volume source.
+/// Whether a field of a `PersistentVolume` is a volume source.
 pub(crate) fn is_volume_source(key: &str) -> bool {
     volume::is_source(key) || key == "local"
 }
 
-/// Validates a node selector, which PersistentVolumes have too.
+/// Validates a node selector, which `PersistentVolumes` have too.
 pub(crate) fn node_selector(errors: &mut Vec<Error>, path: &Path<'_>, selector: &Value) {
     scheduling::node_selector(errors, path, selector);
 }

@@ -1,4 +1,4 @@
-//! PodTemplate: validation and table cells.
+//! `PodTemplate`: validation and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! ReplicationController: defaults, validation, strategy and table cells.
+//! `ReplicationController`: defaults, validation, strategy and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::{Map, Value, json};

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::validation::field_checks::push_invalid;
 
-/// The standard resources.
-const STANDARD: [&str; 23] = [
+/// The standard resources other than [`INTEGER`].
+const STANDARD: [&str; 14] = [
     "cpu",
     "memory",
     "ephemeral-storage",
@@ -18,23 +18,14 @@ const STANDARD: [&str; 23] = [
     "limits.cpu",
     "limits.memory",
     "limits.ephemeral-storage",
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
     "storage",
     "requests.storage",
-    "services.nodeports",
-    "services.loadbalancers",
     "resourceclaims",
     "pods.count",
     "hugepages",
 ];
 
-/// The resources with integer quantities.
+/// The standard resources with integer quantities.
 const INTEGER: [&str; 9] = [
     "pods",
     "resourcequotas",
@@ -57,7 +48,8 @@ pub(crate) fn validate_name(errors: &mut Vec<Error>, path: &Path<'_>, name: &str
     let is_huge = ["hugepages-", "requests.hugepages-"]
         .iter()
         .any(|prefix| name.starts_with(prefix));
-    if !STANDARD.contains(&name) && !is_huge {
+    let is_standard = STANDARD.contains(&name) || INTEGER.contains(&name);
+    if !is_standard && !is_huge {
         let detail = "must be a standard resource type or fully qualified";
         errors.push(Error::invalid(path, name, detail));
     }

@@ -1,4 +1,4 @@
-//! ResourceQuota: validation and table cells.
+//! `ResourceQuota`: validation and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::Value;

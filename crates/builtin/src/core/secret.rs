@@ -55,7 +55,7 @@ pub(crate) fn validate(object: &Value, errors: &mut Vec<Error>) {
             }
         }
         "kubernetes.io/dockerconfigjson" => {
-            validate_docker_config(object, ".dockerconfigjson", errors)
+            validate_docker_config(object, ".dockerconfigjson", errors);
         }
         "kubernetes.io/dockercfg" => validate_docker_config(object, ".dockercfg", errors),
         "kubernetes.io/service-account-token" => {

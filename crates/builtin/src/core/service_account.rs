@@ -1,4 +1,4 @@
-//! ServiceAccount: preparation.
+//! `ServiceAccount`: preparation.
 
 use serde_json::{Map, Value};
 

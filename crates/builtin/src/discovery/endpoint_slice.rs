@@ -1,4 +1,4 @@
-//! EndpointSlice: validation and table cells.
+//! `EndpointSlice`: validation and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use outrigger_apimachinery::syntax;

@@ -1,4 +1,4 @@
-//! The naming controller: accepts the names of a CustomResourceDefinition that no other one of its group has.
+//! The naming controller: accepts the names of a `CustomResourceDefinition` that no other one of its group has.
 
 use outrigger_apimachinery::status::field::quote;
 use serde_json::{Map, Value, json};

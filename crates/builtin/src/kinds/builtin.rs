@@ -2,7 +2,7 @@
 //!
 //! A test compares the table with the discovery documents of a real server. Alpha and beta versions are not served by
 //! default and therefore omitted. Two kinds are served in two versions and stored in one: Events (`v1` and
-//! `events.k8s.io/v1`) and HorizontalPodAutoscalers (`autoscaling/v1` and `v2`); see [`super::convert`].
+//! `events.k8s.io/v1`) and `HorizontalPodAutoscalers` (`autoscaling/v1` and `v2`); see [`super::convert`].
 
 use base64::Engine as _;
 use sha2::Digest as _;

@@ -1,4 +1,4 @@
-//! Parses a CustomResourceDefinition into kinds, one for each served version.
+//! Parses a `CustomResourceDefinition` into kinds, one for each served version.
 //!
 //! The object must be valid; missing fields count as empty. The kinds have the accepted names.
 
@@ -54,7 +54,7 @@ impl Names {
     }
 }
 
-/// The parts of a CustomResourceDefinition that the registry needs.
+/// The parts of a `CustomResourceDefinition` that the registry needs.
 #[derive(Debug, Clone)]
 pub(super) struct Definition {
     pub(super) name: String,

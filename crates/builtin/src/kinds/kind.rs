@@ -147,13 +147,13 @@ pub struct SelectableField {
     pub missing: &'static str,
 }
 
-/// The annotation of CustomResourceDefinitions whose objects get generated names: `cls-` yields `cls-x7k2p`.
+/// The annotation of `CustomResourceDefinitions` whose objects get generated names: `cls-` yields `cls-x7k2p`.
 pub const NAME_PREFIX: &str = "outrigger.dev/generated-name-prefix";
 
-/// The part of a CustomResourceDefinition for one version.
+/// The part of a `CustomResourceDefinition` for one version.
 #[derive(Debug, Clone, Default)]
 pub struct Custom {
-    /// The name of the CustomResourceDefinition.
+    /// The name of the `CustomResourceDefinition`.
     pub definition: String,
     /// `openAPIV3Schema`.
     pub schema: Value,

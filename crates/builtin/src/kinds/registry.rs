@@ -152,7 +152,7 @@ fn add(groups: &mut Vec<Group>, priority: u32, kind: Kind) {
 
 /// The served kinds, built-in and custom.
 ///
-/// Readers keep a [`Kinds`] for the duration of a request. For a CustomResourceDefinition, the caller first sets its
+/// Readers keep a [`Kinds`] for the duration of a request. For a `CustomResourceDefinition`, the caller first sets its
 /// status by [`Registry::accept`], then stores it, then serves it by [`Registry::install`].
 #[derive(Debug)]
 pub struct Registry {

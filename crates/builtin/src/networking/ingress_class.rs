@@ -1,4 +1,4 @@
-//! IngressClass: validation and table cells.
+//! `IngressClass`: validation and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use outrigger_apimachinery::syntax;

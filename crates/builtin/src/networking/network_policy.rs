@@ -1,4 +1,4 @@
-//! NetworkPolicy: defaults, validation and table cells.
+//! `NetworkPolicy`: defaults, validation and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::{Map, Value, json};

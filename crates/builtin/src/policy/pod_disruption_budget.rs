@@ -1,4 +1,4 @@
-//! PodDisruptionBudget: validation and table cells.
+//! `PodDisruptionBudget`: validation and table cells.
 
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};
 use serde_json::{Value, json};

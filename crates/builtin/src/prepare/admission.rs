@@ -1,5 +1,5 @@
-//! The default mutating admission plugins of kube-apiserver: ServiceAccount, Priority and DefaultTolerationSeconds for
-//! Pods; DefaultStorageClass and DefaultIngressClass; StorageObjectInUseProtection; TaintNodesByCondition.
+//! The default mutating admission plugins of kube-apiserver: `ServiceAccount`, Priority and `DefaultTolerationSeconds` for
+//! Pods; `DefaultStorageClass` and `DefaultIngressClass`; `StorageObjectInUseProtection`; `TaintNodesByCondition`.
 //!
 //! The `lifecycle` of the server removes the protection finalizers again.
 
@@ -14,7 +14,7 @@ const PODS: GroupResource<'static> = GroupResource::new("", "pods");
 const TOKEN_MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const TOLERATION_SECONDS: i64 = 300;
 
-/// The priority of a PriorityClass.
+/// The priority of a `PriorityClass`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Priority {
     pub class: String,
@@ -24,15 +24,15 @@ pub struct Priority {
 
 /// The cluster state that admission plugins look up.
 pub trait ClusterState {
-    /// A PriorityClass by name.
+    /// A `PriorityClass` by name.
     fn priority_class(&self, name: &str) -> Option<Priority>;
-    /// The default PriorityClass.
+    /// The default `PriorityClass`.
     fn default_priority_class(&self) -> Option<Priority>;
-    /// A ServiceAccount of the namespace of the Pod.
+    /// A `ServiceAccount` of the namespace of the Pod.
     fn service_account(&self, namespace: &str, name: &str) -> Option<Value>;
-    /// The default StorageClass.
+    /// The default `StorageClass`.
     fn default_storage_class(&self) -> Option<String>;
-    /// The default IngressClass.
+    /// The default `IngressClass`.
     fn default_ingress_class(&self) -> Option<String>;
     /// Five random characters for the name of the token volume.
     fn random_suffix(&self) -> Result<String, Status>;

@@ -1,4 +1,4 @@
-//! JSON inside protobuf: `fieldsV1`, defaults of schemas, data of ControllerRevisions.
+//! JSON inside protobuf: `fieldsV1`, defaults of schemas, data of `ControllerRevisions`.
 //!
 //! Its size is estimated before it is parsed, since few bytes of text can become a large value.
 

@@ -123,6 +123,15 @@ pub(super) fn parse<'a>(
     Ok(fields)
 }
 
+/// A repeated field and its encoding in the input.
+#[derive(Clone, Copy)]
+struct Repeated {
+    number: u32,
+    base: Base,
+    wire: Wire,
+    depth: usize,
+}
+
 struct Parser<'b> {
     table: &'static Table,
     budget: &'b mut Budget,
@@ -161,8 +170,19 @@ impl Parser<'_> {
         depth: usize,
     ) -> Result<(), Located> {
         match (field.shape, field.base) {
-            (Shape::Map, base) => self.entry(fields, field.number, base, wire, reader, depth),
-            (Shape::List, base) => self.elements(fields, field.number, base, wire, reader, depth),
+            (Shape::Map | Shape::List, base) => {
+                let repeated = Repeated {
+                    number: field.number,
+                    base,
+                    wire,
+                    depth,
+                };
+                if field.shape == Shape::Map {
+                    self.entry(fields, repeated, reader)
+                } else {
+                    self.elements(fields, repeated, reader)
+                }
+            }
             (_, Base::Message(index)) => {
                 let bytes = span(wire, reader)?;
                 let message = self.table.message(index);
@@ -207,24 +227,22 @@ impl Parser<'_> {
     fn elements<'a>(
         &mut self,
         fields: &mut Fields<'a>,
-        number: u32,
-        base: Base,
-        wire: Wire,
+        field: Repeated,
         reader: &mut Reader<'a>,
-        depth: usize,
     ) -> Result<(), Located> {
+        let base = field.base;
         let packs = matches!(base, Base::Bool | Base::Int32 | Base::Int64 | Base::Double);
-        if !(packs && wire == Wire::Span) {
-            return self.element(fields, number, base, wire, reader, depth);
+        if !(packs && field.wire == Wire::Span) {
+            return self.element(fields, field, reader);
         }
-        let own = if base == Base::Double {
+        let wire = if base == Base::Double {
             Wire::Fixed64
         } else {
             Wire::Varint
         };
         let mut packed = Reader::new(reader.span()?);
         while !packed.is_empty() {
-            self.element(fields, number, base, own, &mut packed, depth)?;
+            self.element(fields, Repeated { wire, ..field }, &mut packed)?;
         }
         Ok(())
     }
@@ -232,19 +250,16 @@ impl Parser<'_> {
     fn element<'a>(
         &mut self,
         fields: &mut Fields<'a>,
-        number: u32,
-        base: Base,
-        wire: Wire,
+        field: Repeated,
         reader: &mut Reader<'a>,
-        depth: usize,
     ) -> Result<(), Located> {
-        Budget::level(depth)?;
+        Budget::level(field.depth)?;
         self.budget.member()?;
-        let Node::List(list) = fields.slot(number, || Node::List(Vec::new())) else {
+        let Node::List(list) = fields.slot(field.number, || Node::List(Vec::new())) else {
             return Ok(());
         };
         let element = self
-            .one(base, wire, reader, depth + 1)
+            .one(field.base, field.wire, reader, field.depth + 1)
             .map_err(|fault| fault.at(list.len()))?;
         list.push(element);
         Ok(())
@@ -253,17 +268,15 @@ impl Parser<'_> {
     fn entry<'a>(
         &mut self,
         fields: &mut Fields<'a>,
-        number: u32,
-        base: Base,
-        wire: Wire,
+        field: Repeated,
         reader: &mut Reader<'a>,
-        depth: usize,
     ) -> Result<(), Located> {
-        match fields.get(number) {
+        let Repeated { base, depth, .. } = field;
+        match fields.get(field.number) {
             Some(_) => self.budget.member()?,
             None => self.budget.object(depth)?,
         }
-        let mut entry = Reader::new(span(wire, reader)?);
+        let mut entry = Reader::new(span(field.wire, reader)?);
         let mut key: &[u8] = &[];
         let mut value = None;
         while let Some((part, wire)) = entry.field()? {
@@ -279,7 +292,7 @@ impl Parser<'_> {
             }
         }
         let value = value.unwrap_or_else(|| empty(base));
-        if let Node::Map(map) = fields.slot(number, || Node::Map(Vec::new())) {
+        if let Node::Map(map) = fields.slot(field.number, || Node::Map(Vec::new())) {
             map.push((key, value));
         }
         Ok(())

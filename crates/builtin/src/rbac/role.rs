@@ -1,4 +1,4 @@
-//! Role and ClusterRole.
+//! Role and `ClusterRole`.
 
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! RoleBinding and ClusterRoleBinding.
+//! `RoleBinding` and `ClusterRoleBinding`.
 
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};
 use outrigger_apimachinery::syntax;

@@ -1,4 +1,4 @@
-//! PriorityClass: validation.
+//! `PriorityClass`: validation.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! StorageClass: validation and table cells.
+//! `StorageClass`: validation and table cells.
 
 use outrigger_apimachinery::status::field::{Error, Path};
 use outrigger_apimachinery::syntax;

@@ -1,4 +1,4 @@
-//! Table cells of ControllerRevisions.
+//! Table cells of `ControllerRevisions`.
 
 use outrigger_apimachinery::GroupVersion;
 use serde_json::Value;

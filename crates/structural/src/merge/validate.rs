@@ -146,7 +146,7 @@ impl Validator {
                 self.error(&format!("duplicate entries for key {element}"));
             }
             self.at(element, |validator| {
-                validator.value(atom::item(schema), item)
+                validator.value(atom::item(schema), item);
             });
         }
         if let Some(message) = key_error {

@@ -1,8 +1,6 @@
 //! Constructors of field errors that format values as Go does.
 
-use std::fmt;
-
-use outrigger_apimachinery::status::field::{BadValue, Error, ErrorType};
+use outrigger_apimachinery::status::field::{BadValue, Error, ErrorType, IntoField};
 use outrigger_gostd::fmt::sprint_json;
 use outrigger_gostd::json::marshal;
 use outrigger_gostd::strconv::quote;
@@ -10,7 +8,7 @@ use serde_json::Value;
 
 pub(super) fn new(
     error_type: ErrorType,
-    field: impl fmt::Display,
+    field: impl IntoField,
     value: Option<&Value>,
     detail: impl Into<String>,
 ) -> Error {
@@ -18,19 +16,19 @@ pub(super) fn new(
 }
 
 pub(super) fn invalid(
-    field: impl fmt::Display,
+    field: impl IntoField,
     value: impl Into<Value>,
     detail: impl Into<String>,
 ) -> Error {
     Error::invalid(field, bad_value(&value.into()), detail)
 }
 
-pub(super) fn duplicate(field: impl fmt::Display, value: impl Into<Value>) -> Error {
+pub(super) fn duplicate(field: impl IntoField, value: impl Into<Value>) -> Error {
     Error::duplicate(field, bad_value(&value.into()))
 }
 
 pub(super) fn not_supported(
-    field: impl fmt::Display,
+    field: impl IntoField,
     value: impl Into<Value>,
     supported: &[&str],
 ) -> Error {

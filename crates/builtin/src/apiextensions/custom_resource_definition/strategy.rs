@@ -1,4 +1,4 @@
-//! The strategy of CustomResourceDefinitions.
+//! The strategy of `CustomResourceDefinitions`.
 
 use outrigger_apimachinery::status::field;
 use outrigger_structural::schema;

@@ -43,7 +43,7 @@ fn weight(errors: &mut Vec<Error>, path: &Path<'_>, term: &Value) {
     }
 }
 
-/// Validates a node selector, which PersistentVolumes have too.
+/// Validates a node selector, which `PersistentVolumes` have too.
 pub(in super::super) fn node_selector(errors: &mut Vec<Error>, path: &Path<'_>, selector: &Value) {
     let field = path.child("nodeSelectorTerms");
     let terms = list(selector, "nodeSelectorTerms");

@@ -1,4 +1,4 @@
-//! The initial status of a Pod, and its QoS class.
+//! The initial status of a Pod, and its `QoS` class.
 
 use outrigger_apimachinery::quantity::Quantity;
 use serde_json::{Map, Value, json};
@@ -30,7 +30,7 @@ pub(crate) fn keep_qos_class(pod: &mut Map<String, Value>, old: &Value) {
     }
 }
 
-/// The QoS class, by requests and limits.
+/// The `QoS` class, by requests and limits.
 fn qos_class(spec: &Value) -> &'static str {
     let pod_level = &spec["resources"];
     if pod_level.is_object() {

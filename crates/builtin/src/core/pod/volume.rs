@@ -71,7 +71,7 @@ pub(super) fn check_all<'a>(
     names
 }
 
-/// Requires exactly one volume source, also of PersistentVolumes.
+/// Requires exactly one volume source, also of `PersistentVolumes`.
 pub(in super::super) fn source(errors: &mut Vec<Error>, path: &Path<'_>, volume: &Value) -> bool {
     let mut has_one = false;
     for (key, check) in SOURCES {

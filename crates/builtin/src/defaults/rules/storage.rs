@@ -1,4 +1,4 @@
-//! Defaults of volumes, Secrets, Nodes, LimitRanges, and of the group `storage.k8s.io`.
+//! Defaults of volumes, Secrets, Nodes, `LimitRanges`, and of the group `storage.k8s.io`.
 
 use serde_json::json;
 

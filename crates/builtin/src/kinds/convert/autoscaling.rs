@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscaler: `autoscaling/v1` only has the CPU utilization. As in kube-apiserver, annotations carry all other
+//! `HorizontalPodAutoscaler`: `autoscaling/v1` only has the CPU utilization. As in kube-apiserver, annotations carry all other
 //! fields, so that a round trip through `v1` is lossless. The order of keys in annotations may differ from kube-apiserver.
 
 use serde_json::{Map, Value, json};
