@@ -32,6 +32,16 @@ pub(super) struct ParseError {
     message: String,
 }
 
+impl ParseError {
+    fn new(line: usize, message: impl Into<String>) -> Self {
+        Self {
+            line,
+            last_key: String::new(),
+            message: message.into(),
+        }
+    }
+}
+
 impl std::error::Error for ParseError {}
 
 impl fmt::Display for ParseError {

@@ -118,12 +118,11 @@ pub(super) fn create(
     key: &PrivateKey,
     issuer: Option<(&Issuer, &PrivateKey)>,
 ) -> Result<Vec<u8>, CertificateError> {
-    let (algorithm, public_bits) = key.public_key().ok_or_else(|| {
-        CertificateError::UnsupportedKey(match key {
-            PrivateKey::Dsa(_) => "*dsa.PublicKey",
-            _ => "key",
-        })
-    })?;
+    let unsupported = CertificateError::UnsupportedKey(match key {
+        PrivateKey::Dsa(_) => "*dsa.PublicKey",
+        _ => "key",
+    });
+    let (algorithm, public_bits) = key.public_key().ok_or(unsupported)?;
     let public_key = der::sequence(&[&algorithm, &der::bit_string(&public_bits)]);
     let signer = issuer.map_or(key, |(_, signer)| signer);
     let signature_algorithm = signer

@@ -44,7 +44,7 @@ struct Decoder<'t, 'c> {
 impl Decoder<'_, '_> {
     /// Reports an error of the current key at its line.
     fn at_key<T>(&self, result: std::result::Result<T, KeyError>) -> Result<T> {
-        result.map_err(|error| self.scan.error_on(self.key_line, error.to_string()))
+        result.map_err(|error| ParseError::new(self.key_line, error.to_string()))
     }
 
     fn document(&mut self) -> Result<()> {

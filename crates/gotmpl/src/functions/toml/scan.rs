@@ -93,26 +93,18 @@ impl<'t> Scanner<'t> {
     }
 
     pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
-        self.error_on(self.line, message)
-    }
-
-    pub(super) fn error_on(&self, line: usize, message: impl Into<String>) -> ParseError {
-        ParseError {
-            line,
-            last_key: String::new(),
-            message: message.into(),
-        }
+        ParseError::new(self.line, message)
     }
 
     /// The error for the character just read, which may be [`END`].
     pub(super) fn error_at(&self, c: char, message: impl Into<String>) -> ParseError {
         let is_line_before =
             c == END && (self.edition == Edition::V1_4 || self.text.ends_with('\n'));
-        self.error_on(self.line - usize::from(is_line_before), message)
+        ParseError::new(self.line - usize::from(is_line_before), message)
     }
 
     /// The error for a line break just read, which belongs to the line before.
     pub(super) fn error_before(&self, message: impl Into<String>) -> ParseError {
-        self.error_on(self.line - 1, message)
+        ParseError::new(self.line - 1, message)
     }
 }
