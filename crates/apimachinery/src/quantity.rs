@@ -87,6 +87,7 @@ impl Quantity {
     }
 
     /// Rounds away from zero to thousandths, the precision of resource usage.
+    #[must_use]
     pub fn to_millis(mut self) -> Self {
         const MICRO_NANO: i128 = NANO / 1000;
         let rest = self.nanos % MICRO_NANO;
@@ -96,6 +97,7 @@ impl Quantity {
         self
     }
 
+    #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let format = if self.is_zero() {
             other.format

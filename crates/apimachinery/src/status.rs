@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::{GroupKind, GroupResource};
 
@@ -265,7 +265,7 @@ impl Status {
             message.push_str(&text);
         }
         let causes = errors.iter().map(|error| Cause {
-            reason: error.error_type.reason().to_owned(),
+            reason: error.type_.reason().to_owned(),
             message: error.body(),
             field: error.field.clone(),
         });
@@ -446,19 +446,26 @@ impl Serialize for Status {
     }
 }
 
+fn serialize_non_empty<M: SerializeMap, const N: usize>(
+    map: &mut M,
+    fields: [(&str, &String); N],
+) -> Result<(), M::Error> {
+    let fields = fields.into_iter();
+    fields
+        .filter(|(_, text)| !text.is_empty())
+        .try_for_each(|(key, text)| map.serialize_entry(key, text))
+}
+
 impl Serialize for Details {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (key, text) in [
+        let fields = [
             ("name", &self.name),
             ("group", &self.group),
             ("kind", &self.kind),
             ("uid", &self.uid),
-        ] {
-            if !text.is_empty() {
-                map.serialize_entry(key, text)?;
-            }
-        }
+        ];
+        serialize_non_empty(&mut map, fields)?;
         if !self.causes.is_empty() {
             map.serialize_entry("causes", &self.causes)?;
         }
@@ -472,15 +479,12 @@ impl Serialize for Details {
 impl Serialize for Cause {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (key, text) in [
+        let fields = [
             ("reason", &self.reason),
             ("message", &self.message),
             ("field", &self.field),
-        ] {
-            if !text.is_empty() {
-                map.serialize_entry(key, text)?;
-            }
-        }
+        ];
+        serialize_non_empty(&mut map, fields)?;
         map.end()
     }
 }

@@ -156,7 +156,7 @@ pub fn label_value(value: &str) -> Vec<String> {
     messages
 }
 
-/// `IsConfigMapKey`, for ConfigMaps and Secrets.
+/// `IsConfigMapKey`, for `ConfigMaps` and Secrets.
 pub fn config_map_key(value: &str) -> Vec<String> {
     let mut messages = Vec::new();
     if value.len() > 253 {

@@ -150,7 +150,7 @@ impl Auth {
         let now = self.now().as_second();
         claims
             .and_then(|claims| claims.validate(&self.shared.store, token, wanted, now))
-            .map_err(TokenError::aggregate)
+            .map_err(|error| TokenError::aggregate(&error))
     }
 
     /// The claims of a service account token; none if another issuer has issued it.

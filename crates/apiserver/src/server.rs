@@ -70,7 +70,7 @@ pub enum OpenError {
     Bootstrap(#[source] outrigger_apimachinery::status::Status),
 }
 
-/// Simulated nodes. While a simulation is attached, the server stores webhook configurations that it cannot ctx, with
+/// Simulated nodes. While a simulation is attached, the server stores webhook configurations that it cannot call, with
 /// a warning, instead of rejecting them.
 pub trait Simulation: std::fmt::Debug + Send + Sync {
     /// The log of a container; none if the pod is not simulated. An empty name stands for the first container.

@@ -1,5 +1,5 @@
 //! Registry strategies: the hooks with which a kind customizes the generic verbs, after kube-apiserver's
-//! `rest.RESTCreateStrategy` and its siblings.
+//! `rest.RESTCreateStrategy` and its siblings. Each is implemented in the module of its kind.
 //!
 //! The server calls the strategy of [`Kind`](crate::kinds::Kind) and knows no kind by name. Hooks are pure; what
 //! creation and updates derive from other fields is in [`prepare`](crate::prepare).
@@ -7,22 +7,23 @@
 use std::fmt::Debug;
 
 use outrigger_apimachinery::status::{Status, field};
-
 use serde_json::Value;
 
-use crate::prepare::service::Allocator;
+use crate::admissionregistration::webhook_configuration;
+use crate::apiextensions::custom_resource_definition;
+use crate::apiregistration::api_service;
+use crate::apps::daemon_set;
+use crate::core::service::allocation::{self, Allocator};
+use crate::core::{namespace, replication_controller};
+use crate::selector::LabelSelector;
 
-mod api_service;
-mod custom_resource_definition;
-mod daemon_set;
-mod namespace;
-pub mod pod;
-mod service;
 #[cfg(test)]
 mod tests;
-mod webhook_configuration;
 
-pub use custom_resource_definition::{CLEANUP_FINALIZER, remove_cleanup_finalizer};
+pub use crate::apiextensions::custom_resource_definition::strategy::{
+    CLEANUP_FINALIZER, remove_cleanup_finalizer,
+};
+pub use crate::core::pod::binding::assign_node;
 
 /// What the generic verbs do differently for one kind. The defaults fit most kinds.
 pub trait Strategy: Debug + Send + Sync {
@@ -60,6 +61,11 @@ pub trait Strategy: Debug + Send + Sync {
         Ok(())
     }
 
+    /// The label selector in the `scale` subresource of an object.
+    fn scale_selector(&self, object: &Value) -> Option<String> {
+        Some(LabelSelector::of_object(&object["spec"]["selector"])?.to_string())
+    }
+
     /// Rejects the deletion of an object that every cluster must have, with the reason.
     fn check_delete(&self, _name: &str) -> Result<(), &'static str> {
         Ok(())
@@ -92,13 +98,14 @@ impl Strategy for Generic {}
 pub fn for_kind(group: &str, kind: &str) -> &'static dyn Strategy {
     match (group, kind) {
         ("", "Namespace") => &namespace::Namespace,
-        ("", "Service") => &service::Service,
-        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration")
-        | ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
-            &webhook_configuration::WebhookConfiguration
-        }
+        ("", "ReplicationController") => &replication_controller::ReplicationController,
+        ("", "Service") => &allocation::Service,
+        (
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration",
+        ) => &webhook_configuration::WebhookConfiguration,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-            &custom_resource_definition::CustomResourceDefinition
+            &custom_resource_definition::strategy::CustomResourceDefinition
         }
         ("apiregistration.k8s.io", "APIService") => &api_service::ApiService,
         ("apps", "DaemonSet") => &daemon_set::DaemonSet,
@@ -113,12 +120,12 @@ pub fn raise_generation(object: &mut Value) {
     }
 }
 
-fn is_empty(list: &Value) -> bool {
+pub(crate) fn is_empty(list: &Value) -> bool {
     list.as_array().is_none_or(Vec::is_empty)
 }
 
 /// Deletions of contents have no deadline.
-fn remove_grace_period(object: &mut Value) {
+pub(crate) fn remove_grace_period(object: &mut Value) {
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.remove("deletionGracePeriodSeconds");
     }

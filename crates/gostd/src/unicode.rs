@@ -1,13 +1,13 @@
 //! `unicode` and `unicode/utf8`: classes and case of runes, and decoding of bytes that need not be UTF-8.
 //!
-//! Go maps one rune to one rune (`ß` has no upper case) and has the tables of Unicode 15, so the methods of `char` give
+//! Go maps one rune to one rune (`ß` has no upper case) and has the tables of Unicode 15, so the methods of `char` have
 //! other results.
 
 mod tables;
 
 use tables::{DIGITS, LETTERS, LOWER_BY_PROPERTY_ONLY, PRINTABLE, PUNCTUATION, TITLE};
 
-/// `utf8.RuneError`, which stands for bytes that are not UTF-8.
+/// `utf8.RuneError`, which replaces bytes that are not UTF-8.
 pub const RUNE_ERROR: char = '\u{fffd}';
 
 /// `utf8.DecodeRune`: the first rune and its width in bytes, `None` for empty input. A byte that is not UTF-8 decodes to

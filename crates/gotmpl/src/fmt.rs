@@ -1,6 +1,6 @@
-//! Go's `fmt` over template values: what `print`, `printf`, `toString`, `quote` and plain output show.
+//! `fmt` for template values: `print`, `printf`, `toString` and the output of actions.
 //!
-//! A mistake in a format string never fails; it leaves a marker in the text, such as `%!d(string=x)`.
+//! A wrong verb is not an error; it prints a marker such as `%!d(string=x)`.
 
 mod directive;
 mod printer;
@@ -45,7 +45,7 @@ pub fn sprintln(args: &[Value]) -> Vec<u8> {
     out
 }
 
-/// Appends what `%v` prints.
+/// Appends the `%v` form.
 pub fn write_display(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Str(text) => out.extend_from_slice(text.as_bytes()),
@@ -57,14 +57,14 @@ pub fn write_display(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
-/// What `%v` prints.
+/// The `%v` form.
 pub fn display(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     write_display(&mut out, value);
     out
 }
 
-/// What `%v` prints, as text; bytes that are not UTF-8 become U+FFFD.
+/// The `%v` form as text; bytes that are not UTF-8 become U+FFFD.
 pub fn display_text(value: &Value) -> String {
     String::from_utf8_lossy(&display(value)).into_owned()
 }

@@ -1,7 +1,6 @@
-//! Go text/template with Go's value model, Sprig and Helm's function table.
+//! Go's text/template, with Go's value model and the functions of Sprig and Helm.
 //!
-//! Pure: no file system, no clock, no network. Whatever a template needs from outside comes through
-//! [`function::Host`].
+//! Pure: no file system, no clock, no network. Templates reach the outside only through [`function::Host`].
 
 mod builtins;
 mod data;
@@ -17,8 +16,8 @@ mod parse;
 mod registry;
 mod rendering;
 mod stack_guard;
+mod traversal;
 pub mod value;
-mod walk;
 mod yaml;
 
 pub use data::Data;

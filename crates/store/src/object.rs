@@ -103,6 +103,7 @@ impl Object {
     }
 
     /// The same object at another revision, for DELETED events.
+    #[must_use]
     pub fn at_revision(&self, revision: u64) -> Self {
         let (head, tail) = self.around_revision();
         Self {

@@ -40,7 +40,7 @@ pub(crate) fn content(object: &Object) -> String {
     value["spec"]["content"].as_str().unwrap().to_owned()
 }
 
-/// Creates or replaces, whatever is there.
+/// Creates or replaces an object.
 pub(crate) async fn put(store: &Store, name: &str, text: &str) -> u64 {
     let transaction = match store.get(&pod(name)) {
         None => Transaction::create(pod(name), encoded(text)),

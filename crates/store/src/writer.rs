@@ -17,7 +17,7 @@ use crate::watch::Event;
 /// The maximum number of transactions in one commit.
 const MAX_BATCH: usize = 1024;
 
-/// How long the writer sleeps between looks at the queue. It commits when none arrive during a sleep.
+/// How long the writer sleeps before it polls the queue again. It commits when nothing arrives during a sleep.
 const PAUSE: Duration = Duration::from_micros(50);
 
 /// The longest time that a batch waits for more transactions.

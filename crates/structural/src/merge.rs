@@ -75,6 +75,15 @@ pub struct Writer<'a> {
     pub now: &'a str,
 }
 
+/// An apply request.
+#[derive(Clone, Copy)]
+struct ApplyRequest<'a> {
+    live: &'a Value,
+    applied: &'a Value,
+    writer: Writer<'a>,
+    force: bool,
+}
+
 /// Tracks the managed fields of one kind, at the main resource or at a subresource.
 #[derive(Debug, Clone)]
 pub struct FieldManager {
@@ -155,12 +164,9 @@ impl FieldManager {
         if is_tracked {
             let empty = live.is_none().then(|| self.empty_object());
             let old = live.or(empty.as_ref()).unwrap_or(&Value::Null);
-            match self.try_update(old, &new, managed, writer) {
-                Ok(mut managed) => {
-                    managed_fields::cap_update_managers(&mut managed);
-                    managed_fields::encode(&mut new, &managed);
-                }
-                Err(_) => {}
+            if let Ok(mut managed) = self.try_update(old, &new, managed, writer) {
+                managed_fields::cap_update_managers(&mut managed);
+                managed_fields::encode(&mut new, &managed);
             }
         }
         new
@@ -223,8 +229,13 @@ impl FieldManager {
         self.check_version(applied)?;
         let empty = live.is_none().then(|| self.empty_object());
         let live = live.or(empty.as_ref()).unwrap_or(&Value::Null);
-        let (mut object, managed) =
-            self.apply_with_last_applied(live, applied, managed, writer, force)?;
+        let request = ApplyRequest {
+            live,
+            applied,
+            writer,
+            force,
+        };
+        let (mut object, managed) = self.apply_with_last_applied(request, managed)?;
         if writer.manager == "kubectl" {
             last_applied::update_annotation(&mut object, applied);
         }
@@ -256,25 +267,28 @@ impl FieldManager {
     /// kubectl may take over fields without force if it has applied them client-side.
     fn apply_with_last_applied(
         &self,
-        live: &Value,
-        applied: &Value,
+        request: ApplyRequest<'_>,
         managed: ManagedFields,
-        writer: Writer<'_>,
-        force: bool,
     ) -> Result<(Value, ManagedFields), ApplyError> {
-        let result = self.apply_after_first_apply(live, applied, managed.clone(), writer, force);
+        let result = self.apply_after_first_apply(request, managed.clone());
         let Err(ApplyError::Conflict(conflicts)) = result else {
             return result;
         };
-        let schema = self.schema().filter(|_| writer.manager == "kubectl");
+        let schema = self
+            .schema()
+            .filter(|_| request.writer.manager == "kubectl");
         let version = &self.kind.api_version;
         let allowed =
-            schema.and_then(|schema| last_applied::unchanged_fields(live, schema, version));
+            schema.and_then(|schema| last_applied::unchanged_fields(request.live, schema, version));
         let Some(allowed) = allowed else {
             return Err(ApplyError::Conflict(conflicts));
         };
         if conflicts.fields().difference(&allowed).is_empty() {
-            return self.apply_after_first_apply(live, applied, managed, writer, true);
+            let request = ApplyRequest {
+                force: true,
+                ..request
+            };
+            return self.apply_after_first_apply(request, managed);
         }
         let remaining = conflicts
             .0
@@ -286,35 +300,35 @@ impl FieldManager {
     /// An object without managed fields first gets an entry `before-first-apply` for all its fields.
     fn apply_after_first_apply(
         &self,
-        live: &Value,
-        applied: &Value,
+        request: ApplyRequest<'_>,
         mut managed: ManagedFields,
-        writer: Writer<'_>,
-        force: bool,
     ) -> Result<(Value, ManagedFields), ApplyError> {
         if managed.is_empty() {
             let before = Writer {
                 manager: "before-first-apply",
-                now: writer.now,
+                now: request.writer.now,
             };
-            let result = self.try_update(&self.empty_object(), live, managed, before);
+            let result = self.try_update(&self.empty_object(), request.live, managed, before);
             managed = result.map_err(|error| {
                 ApplyError::Internal(format!(
                     "failed to create manager for existing fields: {error}"
                 ))
             })?;
         }
-        self.apply_typed(live, applied, managed, writer, force)
+        self.apply_typed(request, managed)
     }
 
     fn apply_typed(
         &self,
-        live: &Value,
-        applied: &Value,
+        request: ApplyRequest<'_>,
         managed: ManagedFields,
-        writer: Writer<'_>,
-        force: bool,
     ) -> Result<(Value, ManagedFields), ApplyError> {
+        let ApplyRequest {
+            live,
+            applied,
+            writer,
+            force,
+        } = request;
         let schema = self
             .schema()
             .ok_or_else(|| ApplyError::Internal("no schema".to_owned()))?;

@@ -1,7 +1,7 @@
 //! The schema of a kind: one tree for server-side apply, strategic merge patch, pruning, defaulting, validation and
 //! strict field validation.
 //!
-//! A [`Schema`] is parsed from a CustomResourceDefinition ([`Schema::structural`]) or from the OpenAPI definitions of a
+//! A [`Schema`] is parsed from a `CustomResourceDefinition` ([`Schema::structural`]) or from the OpenAPI definitions of a
 //! built-in kind ([`builtin::schema`]). It is an arena of nodes behind an [`Arc`], so that types can be recursive and
 //! clones are cheap. Functions that walk a schema pass a [`SchemaRef`], a node with its arena.
 
@@ -30,9 +30,6 @@ pub use custom_resource::normalize;
 pub use decode::{DecodeError, check_types};
 pub use default::apply_defaults;
 pub use definition::validate_definition;
-pub use outrigger_gostd::fmt::sprint_json as go_value;
-pub use outrigger_gostd::json::marshal as go_json;
-pub use outrigger_gostd::strconv::quote as go_quote;
 pub use parse::{Error, MAX_DEPTH};
 pub use prune::{prune_nulls, prune_unknown};
 pub use rules::validate_rules;
@@ -212,6 +209,7 @@ impl Deref for SchemaRef<'_> {
 }
 
 impl<'a> SchemaRef<'a> {
+    #[must_use]
     pub fn at(self, id: NodeId) -> Self {
         Self {
             nodes: self.nodes,

@@ -64,6 +64,29 @@ impl fmt::Display for Path<'_> {
     }
 }
 
+/// A field, as a path or formatted.
+pub trait IntoField {
+    fn into_field(self) -> String;
+}
+
+impl IntoField for &Path<'_> {
+    fn into_field(self) -> String {
+        self.to_string()
+    }
+}
+
+impl IntoField for &str {
+    fn into_field(self) -> String {
+        self.to_owned()
+    }
+}
+
+impl IntoField for String {
+    fn into_field(self) -> String {
+        self
+    }
+}
+
 /// `field.ErrorType`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ErrorType {
@@ -159,7 +182,7 @@ impl BadValue {
 /// `field.Error`. Displays as `spec.replicas: Invalid value: -1: must not be negative`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    pub error_type: ErrorType,
+    pub type_: ErrorType,
     /// The path; `<nil>` if the error is not about a field.
     pub field: String,
     pub value: Option<BadValue>,
@@ -167,16 +190,16 @@ pub struct Error {
 }
 
 impl Error {
-    pub fn required(field: impl fmt::Display, detail: impl Into<String>) -> Self {
+    pub fn required(field: impl IntoField, detail: impl Into<String>) -> Self {
         Self::new(ErrorType::Required, field, None, detail)
     }
 
-    pub fn forbidden(field: impl fmt::Display, detail: impl Into<String>) -> Self {
+    pub fn forbidden(field: impl IntoField, detail: impl Into<String>) -> Self {
         Self::new(ErrorType::Forbidden, field, None, detail)
     }
 
     pub fn invalid(
-        field: impl fmt::Display,
+        field: impl IntoField,
         value: impl Into<BadValue>,
         detail: impl Into<String>,
     ) -> Self {
@@ -184,21 +207,21 @@ impl Error {
     }
 
     /// Like [`Error::invalid`], with `field.OmitValueType`.
-    pub fn invalid_omitting_value(field: impl fmt::Display, detail: impl Into<String>) -> Self {
+    pub fn invalid_omitting_value(field: impl IntoField, detail: impl Into<String>) -> Self {
         Self::new(ErrorType::Invalid, field, None, detail)
     }
 
-    pub fn duplicate(field: impl fmt::Display, value: impl Into<BadValue>) -> Self {
+    pub fn duplicate(field: impl IntoField, value: impl Into<BadValue>) -> Self {
         Self::new(ErrorType::Duplicate, field, Some(value.into()), "")
     }
 
-    pub fn not_found(field: impl fmt::Display, value: impl Into<BadValue>) -> Self {
+    pub fn not_found(field: impl IntoField, value: impl Into<BadValue>) -> Self {
         Self::new(ErrorType::NotFound, field, Some(value.into()), "")
     }
 
     /// Lists the supported values in the given order.
     pub fn not_supported(
-        field: impl fmt::Display,
+        field: impl IntoField,
         value: impl Into<BadValue>,
         supported: &[&str],
     ) -> Self {
@@ -211,13 +234,13 @@ impl Error {
         Self::new(ErrorType::NotSupported, field, Some(value.into()), detail)
     }
 
-    pub fn too_long(field: impl fmt::Display, max: impl fmt::Display) -> Self {
+    pub fn too_long(field: impl IntoField, max: impl fmt::Display) -> Self {
         let detail = format!("may not be more than {}", count(max, "byte"));
         Self::new(ErrorType::TooLong, field, None, detail)
     }
 
     pub fn too_many(
-        field: impl fmt::Display,
+        field: impl IntoField,
         actual: impl fmt::Display,
         max: impl fmt::Display,
     ) -> Self {
@@ -228,26 +251,26 @@ impl Error {
 
     /// The value is omitted where the type of error never shows one.
     pub fn new(
-        error_type: ErrorType,
-        field: impl fmt::Display,
+        type_: ErrorType,
+        field: impl IntoField,
         value: Option<BadValue>,
         detail: impl Into<String>,
     ) -> Self {
-        let mut field = field.to_string();
+        let mut field = field.into_field();
         if field.is_empty() {
             field.push_str("<nil>");
         }
         Self {
-            error_type,
+            type_,
             field,
-            value: value.filter(|_| error_type.shows_value()),
+            value: value.filter(|_| type_.shows_value()),
             detail: detail.into(),
         }
     }
 
     /// `ErrorBody`: the message without the field.
     pub fn body(&self) -> String {
-        let mut body = self.error_type.text().to_owned();
+        let mut body = self.type_.text().to_owned();
         if let Some(BadValue(value)) = &self.value {
             body.push_str(": ");
             body.push_str(value);

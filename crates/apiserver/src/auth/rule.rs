@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_names_and_stars_are_matched() {
+    fn matches_resources_names_and_wildcards() {
         let pods =
             rule(&json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "*/scale"]}));
         check(&pods, "get", "", "pods", "a", true);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_end_in_a_star() {
+    fn matches_non_resource_urls_with_a_trailing_wildcard() {
         let paths = rule(&json!({"verbs": ["get"], "nonResourceURLs": ["/api/*", "/version"]}));
         let get = |path| {
             paths.allows(&Attributes {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_like_the_real_server() {
+    fn formats_missing_rules_like_the_real_server() {
         let held = [rule(
             &json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}),
         )];

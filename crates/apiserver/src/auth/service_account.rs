@@ -31,7 +31,7 @@ impl TokenError {
     }
 
     /// The error of all authenticators together.
-    pub(super) fn aggregate(error: Self) -> Self {
+    pub(super) fn aggregate(error: &Self) -> Self {
         Self(format!("[{}, {error}]", Self::invalid()))
     }
 }

@@ -1,7 +1,7 @@
 //! Admission's view of the store.
 
 use outrigger_apimachinery::status::Status;
-use outrigger_builtin::prepare::admission::{Priority, Surroundings};
+use outrigger_builtin::prepare::admission::{ClusterState, Priority};
 use outrigger_store::{Resource, Scope, Store};
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ fn priority(class: &Value) -> Option<Priority> {
     })
 }
 
-impl Surroundings for Lookup<'_> {
+impl ClusterState for Lookup<'_> {
     fn priority_class(&self, name: &str) -> Option<Priority> {
         let class = self.object("scheduling.k8s.io", "priorityclasses", "", name)?;
         priority(&class)

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use outrigger_apimachinery::GroupResource;
 use outrigger_apimachinery::status::Status;
-use outrigger_builtin::strategy::pod::assign_node;
+use outrigger_builtin::strategy::assign_node;
 use outrigger_store::{Resource, WriteError};
 use serde_json::{Value, json};
 

@@ -91,7 +91,7 @@ pub(super) fn matches(options: &ListOptions, object: &Object) -> Result<bool, St
     if !options.labels.is_empty() && !options.labels.matches_by(|name| metadata.label(name)) {
         return Ok(false);
     }
-    if options.fields.is_empty() || options.fields.is_about_names() {
+    if options.fields.is_empty() || options.fields.selects_by_name_only() {
         let key = object.key();
         return Ok(options.fields.matches_names(key.namespace(), key.name()));
     }

@@ -17,7 +17,7 @@ use crate::negotiation::Accept;
 use crate::request::{Query, RequestInfo};
 use crate::server::State;
 
-/// A request whose kind and verb are known, by somebody user may.
+/// An authorized request with its kind and verb.
 #[derive(Debug)]
 pub(crate) struct RequestContext<'r> {
     pub(crate) state: &'r Arc<State>,

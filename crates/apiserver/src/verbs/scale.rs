@@ -5,7 +5,6 @@ use std::sync::Arc;
 use http::StatusCode;
 use outrigger_apimachinery::status::{Reason, Status};
 use outrigger_builtin::kinds::Kind;
-use outrigger_builtin::selector::LabelSelector;
 use outrigger_structural::merge::{self, FieldManager, Path, ReplicasPathMappings};
 use outrigger_structural::patch::{self, Decoding};
 use serde_json::{Map, Value, json};
@@ -232,15 +231,7 @@ impl ScaleFields {
         if kind.custom.is_some() {
             return None;
         }
-        let selector = &parent["spec"]["selector"];
-        if kind.kind == "ReplicationController" {
-            let labels = selector.as_object()?.iter();
-            let labels: Vec<_> = labels
-                .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
-                .collect();
-            return Some(labels.join(","));
-        }
-        Some(LabelSelector::of_object(selector)?.to_string())
+        kind.strategy.scale_selector(parent)
     }
 
     /// The parent with the replicas of a scale.

@@ -42,15 +42,15 @@ pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
     };
     let request = field_manager().update(None, request, writer);
     let managed = request["metadata"].get("managedFields").cloned();
-    let mut answer = ctx
+    let mut issued = ctx
         .state
         .auth
         .issue_token(ctx.namespace(), &account, request)?;
     if let Some(managed) = managed {
-        decode::metadata_of(&mut answer).insert("managedFields".to_owned(), managed);
+        decode::metadata_of(&mut issued).insert("managedFields".to_owned(), managed);
     }
     Ok(ApiResponse::new(
         StatusCode::CREATED,
-        Content::Value(answer),
+        Content::Value(issued),
     ))
 }

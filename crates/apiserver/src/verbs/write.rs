@@ -361,7 +361,7 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         let strategy = self.ctx.kind.strategy;
         let mut pool = self.ctx.state.services();
         if self.options.dry_run {
-            return strategy.allocate(object, old, &mut pool.rehearsal());
+            return strategy.allocate(object, old, &mut pool.dry_run());
         }
         strategy.allocate(object, old, &mut *pool)
     }

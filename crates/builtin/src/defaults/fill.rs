@@ -1,11 +1,11 @@
-//! Sets the defaults of an object from the outside in, and adds the fields that cannot be left out.
+//! Sets the defaults of an object from the outside in, and adds the fields without `omitempty`.
 
 use serde_json::{Map, Value};
 
 use super::read::zero;
 use super::shapes::{Field, Form, Type, shapes};
 
-/// Completes an object of a structure.
+/// Completes an object of a Go struct.
 pub(super) fn fill(id: usize, object: &mut Map<String, Value>) {
     let shape = shapes().get(id);
     if let Some(rule) = shape.rule {
@@ -47,7 +47,7 @@ fn fill_absent(field: &Field, object: &mut Map<String, Value>) {
     let form = &field.type_.form;
     let is_struct = matches!(form, Form::Struct(_) | Form::Time | Form::MicroTime)
         || (*form == Form::Quantity || *form == Form::IntOrString);
-    // A structure is never empty to the encoder, so that it is written even where zero values are not.
+    // `omitempty` never omits structs.
     let is_written = !field.omit_empty || (is_struct && !field.is_pointer);
     if !is_written || field.omit_zero {
         return;

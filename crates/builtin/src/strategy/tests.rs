@@ -19,6 +19,7 @@ fn only_some_built_in_kinds_have_hooks() {
         "DaemonSet",
         "MutatingWebhookConfiguration",
         "Namespace",
+        "ReplicationController",
         "Service",
         "ValidatingWebhookConfiguration",
     ];
@@ -53,6 +54,17 @@ fn a_definition_keeps_its_generation_and_gets_a_finalizer_when_its_deletion_begi
     assert_eq!(condition["reason"], "InstanceDeletionPending");
     assert!(remove_cleanup_finalizer(&mut definition, ""));
     assert!(strategy.is_finalized(&definition));
+}
+
+#[test]
+fn the_scale_of_a_replication_controller_has_a_plain_label_selector() {
+    let controller = json!({"spec": {"selector": {"app": "a", "tier": "b"}}});
+    let strategy = for_kind("", "ReplicationController");
+    let selector = strategy.scale_selector(&controller);
+    assert_eq!(selector.as_deref(), Some("app=a,tier=b"));
+    let deployment = json!({"spec": {"selector": {"matchLabels": {"app": "a"}}}});
+    let selector = for_kind("apps", "Deployment").scale_selector(&deployment);
+    assert_eq!(selector.as_deref(), Some("app=a"));
 }
 
 #[test]

@@ -304,7 +304,7 @@ impl Walk {
         }
         let data = if self.max_lazy_files > 0 && !is_read_on_load(&name) {
             self.max_lazy_files -= 1;
-            Data::later(move || read_content(&file, size).expect("an open file can be read"))
+            Data::lazy(move || read_content(&file, size).expect("an open file can be read"))
         } else {
             let data = read_content(&file, size).map_err(failed)?;
             if data.len() as u64 > MAX_FILE {

@@ -10,7 +10,7 @@ use outrigger_chart::{
 };
 
 use outrigger_chart::values::ReadFileError;
-use outrigger_gotmpl::function::StillHost;
+use outrigger_gotmpl::function::NullHost;
 
 #[derive(Default)]
 struct Flags {
@@ -75,7 +75,7 @@ fn run(case: &Path, profile: Profile) -> Result<Vec<u8>, String> {
         .map_err(|error| error.to_string())?;
     let chart =
         load_path(&case.join("chart"), profile, &mut |_| {}).map_err(|error| error.to_string())?;
-    let rendered = render(&chart, &values, &options, &StillHost, &mut |_| {})
+    let rendered = render(&chart, &values, &options, &NullHost, &mut |_| {})
         .map_err(|error| error.template_text())?;
     print_template(&rendered, &flags.print, profile).map_err(|error| error.to_string())
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use outrigger_chart::{PrintOptions, Profile, RenderOptions, load_path, print_template, render};
-use outrigger_gotmpl::function::StillHost;
+use outrigger_gotmpl::function::NullHost;
 use outrigger_gotmpl::value::Map;
 use outrigger_testing::{TestContext, peers};
 
@@ -21,7 +21,7 @@ fn render_chart(chart: &Path) -> anyhow::Result<String> {
     let profile = Profile::Helm4;
     let chart = load_path(chart, profile, &mut |_| {})?;
     let options = RenderOptions::new(profile, "demo", "shop");
-    let rendered = render(&chart, &Map::default(), &options, &StillHost, &mut |_| {})?;
+    let rendered = render(&chart, &Map::default(), &options, &NullHost, &mut |_| {})?;
     let print = PrintOptions {
         include_crds: true,
         ..PrintOptions::default()

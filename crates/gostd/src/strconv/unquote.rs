@@ -9,7 +9,7 @@ use crate::unicode::decode_rune;
 #[error("invalid syntax")]
 pub struct SyntaxError;
 
-/// What one element of a literal stands for.
+/// The value of one element of a literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unquoted {
     /// A byte escape such as `\xff`.

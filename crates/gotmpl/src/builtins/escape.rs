@@ -4,13 +4,12 @@ use std::borrow::Cow;
 
 use outrigger_gostd::unicode::{RUNE_ERROR, decode_rune, is_print};
 
-use super::Result;
 use crate::fmt;
-use crate::function::Call;
+use crate::function::{Call, CallResult};
 use crate::value::Value;
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-pub(super) fn html(_: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn html(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut out = Vec::new();
     for byte in text(args).iter() {
         match byte {
@@ -27,7 +26,7 @@ pub(super) fn html(_: &mut Call<'_>, args: &[Value]) -> Result {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-pub(super) fn js(_: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn js(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let text = text(args);
     let mut rest: &[u8] = &text;
     let mut out = Vec::new();
@@ -51,7 +50,7 @@ fn push_unicode(out: &mut Vec<u8>, c: char) {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-pub(super) fn urlquery(_: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn urlquery(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut out = Vec::new();
     for byte in text(args).iter() {
         match byte {
@@ -63,7 +62,7 @@ pub(super) fn urlquery(_: &mut Call<'_>, args: &[Value]) -> Result {
     Ok(Value::str(out))
 }
 
-/// What `print` would make of the arguments, with a missing one as the template prints it.
+/// `evalArgs`: the arguments as `print` formats them; a missing value is `<no value>`.
 fn text(args: &[Value]) -> Cow<'_, [u8]> {
     if let [Value::Str(text)] = args {
         return Cow::Borrowed(text.as_bytes());

@@ -10,7 +10,7 @@ pub(super) struct Method {
     pub body: fn(&Map, &[Value]) -> Result<Value, CallError>,
 }
 
-/// The method of that name. A method hides a key.
+/// The method `name`, which takes precedence over a key.
 #[inline]
 pub(super) fn method(name: &[u8]) -> Option<Method> {
     let (params, body): (&'static [Ty], _) = match name {

@@ -1,4 +1,4 @@
-//! The format string of `printf`: text, directives, and which argument each directive takes.
+//! `doPrintf`: the format string of `printf`, and which argument each verb formats.
 
 use outrigger_gostd::fmt::Formatter;
 use outrigger_gostd::unicode;
@@ -6,10 +6,10 @@ use outrigger_gostd::unicode;
 use super::printer::Printer;
 use crate::value::Value;
 
-/// Width and precision beyond this are refused.
+/// `tooLarge`: the maximum width and precision.
 const MAX_NUMBER: i64 = 1_000_000;
 
-/// Appends `format` with its directives replaced.
+/// Appends the formatted arguments.
 pub(super) fn print(out: &mut Vec<u8>, format: &[u8], args: &[Value]) {
     let mut reader = Reader {
         format,
@@ -56,17 +56,17 @@ struct Reader<'f> {
     format: &'f [u8],
     at: usize,
     args: &'f [Value],
-    /// The argument that the next directive takes.
+    /// The argument of the next verb.
     next: usize,
-    /// An explicit index was used, so unused arguments are no mistake.
+    /// The format contains an explicit index, so that unused arguments are not reported.
     reordered: bool,
     good_index: bool,
-    /// The last thing read was an index such as `[3]`.
+    /// An index such as `[3]` precedes the current position.
     after_index: bool,
 }
 
 impl Reader<'_> {
-    /// Reads one directive behind its `%` and prints it.
+    /// Parses one directive after its `%`, and prints it.
     fn directive(&mut self, printer: &mut Printer<'_>) {
         self.good_index = true;
         printer.formatter = self.flags();
@@ -164,7 +164,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A run of digits. A number that is too large swallows the rest of the format, as in Go.
+    /// `parsenum`: a run of digits. A number that is too large consumes the rest of the format, as in Go.
     fn number(&mut self) -> Option<usize> {
         let start = self.at;
         let mut number: i64 = 0;
@@ -179,7 +179,7 @@ impl Reader<'_> {
         (self.at > start).then_some(usize::try_from(number).ok())?
     }
 
-    /// The value of `*`; `None` if the argument is missing, no integer or too large.
+    /// `intFromArg`: the value of `*`; `None` if the argument is missing, not an integer or too large.
     fn number_from_argument(&mut self) -> Option<i64> {
         let arg = self.args.get(self.next)?;
         self.next += 1;
@@ -194,7 +194,7 @@ impl Reader<'_> {
             .then_some(number)
     }
 
-    /// An explicit argument index such as `[3]`, if one stands here.
+    /// `argNumber`: an explicit argument index such as `[3]`, if there is one.
     fn index(&mut self) {
         self.after_index = false;
         if self.peek() != Some(b'[') {

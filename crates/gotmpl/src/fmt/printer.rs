@@ -1,10 +1,10 @@
-//! One value under one verb: which verbs a type knows, and how collections show their elements.
+//! `pp.printArg` and `pp.printValue`: formats one value with one verb.
 
 use outrigger_gostd::fmt::Formatter;
 use outrigger_gostd::unicode::append_rune;
 
+use crate::traversal::{MAX_DEPTH, MAX_TEXT};
 use crate::value::{Contents, Element, Kind, List, Map, Value};
-use crate::walk::{MAX_DEPTH, MAX_TEXT};
 
 pub(super) struct Printer<'o> {
     pub(super) out: &'o mut Vec<u8>,
@@ -60,7 +60,7 @@ impl<'o> Printer<'o> {
         }
     }
 
-    /// `%!d(string=x)`: the verb does not suit the type.
+    /// `badVerb`: the type does not support the verb; prints `%!d(string=x)`.
     fn bad_verb(&mut self, value: &Value, verb: char) {
         self.write("%!");
         append_rune(self.out, verb);
@@ -161,7 +161,7 @@ impl<'o> Printer<'o> {
         self.close();
     }
 
-    /// Starts a collection; false if there is nothing more to print.
+    /// Starts a collection; returns false if the rest must not be printed.
     fn open(&mut self, type_name: &str, is_nil: bool) -> bool {
         if self.depth >= MAX_DEPTH || self.out.len() - self.start > MAX_TEXT {
             self.write("...");
@@ -207,7 +207,7 @@ impl<'o> Printer<'o> {
         if let Some(scalar) = object.scalar()
             && (self.formatter.sharp_v || !is_string_verb(verb))
         {
-            if knows_verb(&scalar, verb) {
+            if supports_verb(&scalar, verb) {
                 self.value(&scalar, verb);
             } else {
                 self.bad_verb(value, verb);
@@ -230,7 +230,7 @@ impl<'o> Printer<'o> {
         }
     }
 
-    /// `&{1 2 3}`, each field under the verb.
+    /// `&{1 2 3}`, each field formatted with the verb.
     fn fields(&mut self, fields: &[Value], is_pointer: bool, verb: char) {
         self.write(if is_pointer { "&{" } else { "{" });
         for (at, field) in fields.iter().enumerate() {
@@ -240,7 +240,7 @@ impl<'o> Printer<'o> {
         self.write("}");
     }
 
-    /// An address. The real one differs from run to run in Go, so any will do.
+    /// `fmtPointer`. In Go addresses differ from run to run, so this one is made up.
     fn pointer(&mut self, value: &Value, verb: char) {
         let is_pointer = matches!(value.kind(), Kind::Slice | Kind::Map | Kind::Ptr);
         if is_pointer {
@@ -255,7 +255,7 @@ impl<'o> Printer<'o> {
     }
 }
 
-fn knows_verb(value: &Value, verb: char) -> bool {
+fn supports_verb(value: &Value, verb: char) -> bool {
     match value {
         Value::Bool(_) => matches!(verb, 't' | 'v'),
         Value::Float(_) => is_float_verb(verb),

@@ -6,7 +6,7 @@ use outrigger_gostd::strconv::{NumError, parse_int};
 use outrigger_gostd::time::{Duration, Location, RFC3339_NANO, Time};
 
 use super::args::{any, bytes, text};
-use super::{Outcome, fixed};
+use super::{CallResult, fixed};
 use crate::function::{Call, CallError, Function, Host, Ty};
 use crate::value::Value;
 use object::TimeObject;
@@ -140,11 +140,11 @@ fn format(call: &Call<'_>, layout: &[u8], value: &Value, location: &str) -> Valu
     Value::str(to_time(call, value).in_location(location).format(layout))
 }
 
-fn date_in_zone(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn date_in_zone(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(format(call, bytes(args, 0), any(args, 1), &text(args, 2)))
 }
 
-fn date_modify(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn date_modify(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let time = time_argument(call, args, 1);
     Ok(TimeObject::value(match Duration::parse(bytes(args, 0)) {
         Ok(duration) => time.add(duration),
@@ -152,7 +152,7 @@ fn date_modify(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     }))
 }
 
-fn must_date_modify(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn must_date_modify(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let duration =
         Duration::parse(bytes(args, 0)).map_err(|error| CallError::returned(error.to_string()))?;
     Ok(TimeObject::value(
@@ -160,12 +160,12 @@ fn must_date_modify(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     ))
 }
 
-fn ago(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn ago(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let elapsed = now(call).sub(&to_time(call, any(args, 0)));
     Ok(Value::str(elapsed.round(Duration::SECOND).to_string()))
 }
 
-fn duration_string(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn duration_string(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let seconds = match any(args, 0) {
         Value::Str(text) => parse_int(text.as_bytes(), 10).unwrap_or_else(NumError::value),
         Value::Int64(seconds) => *seconds,
@@ -176,7 +176,7 @@ fn duration_string(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 }
 
 /// The duration in the largest unit that it exceeds, such as `3mo`.
-fn duration_round(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn duration_round(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let duration = match any(args, 0) {
         Value::Str(text) => Duration::parse(text.as_bytes()).unwrap_or_default(),
         Value::Int64(nanos) => Duration(*nanos),

@@ -3,7 +3,7 @@
 use outrigger_gostd::path::bytes as path;
 
 use super::args::bytes;
-use super::{Outcome, fixed};
+use super::{CallResult, fixed};
 use crate::function::{Call, Function, Ty};
 use crate::value::Value;
 
@@ -22,22 +22,22 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("osIsAbs", &[STR], Ty::Bool, is_abs),
 ];
 
-fn base(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn base(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::str(path::base(bytes(args, 0))))
 }
 
-fn dir(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn dir(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::str(path::dir(bytes(args, 0))))
 }
 
-fn clean(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn clean(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::str(path::clean(bytes(args, 0))))
 }
 
-fn ext(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn ext(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::str(path::ext(bytes(args, 0))))
 }
 
-fn is_abs(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn is_abs(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::Bool(path::is_abs(bytes(args, 0))))
 }

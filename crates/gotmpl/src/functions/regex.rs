@@ -8,7 +8,7 @@ use outrigger_gostd::regexp::{self, Regexp, quote_meta};
 use outrigger_gostd::strconv::{can_backquote, quote_bytes};
 
 use super::args::{bytes, int};
-use super::{MAX_TEXT, Outcome, fixed, too_large};
+use super::{CallResult, MAX_TEXT, fixed, too_large};
 use crate::function::{CallError, Function, Ty};
 use crate::value::{Element, List, Value, growth};
 
@@ -126,20 +126,20 @@ fn find_all(regexp: &Regexp, args: &[Value]) -> Value {
         // Go allocates a slice with a capacity of ten.
         let mut capacity = 10;
         while capacity < found.len() {
-            capacity = growth::appended(Element::String, capacity, capacity + 1);
+            capacity = growth::append_capacity(Element::String, capacity, capacity + 1);
         }
-        List::with_room(Element::String, found, capacity)
+        List::with_capacity(Element::String, found, capacity)
     })
 }
 
-fn replace_all(regexp: &Regexp, args: &[Value]) -> Outcome {
+fn replace_all(regexp: &Regexp, args: &[Value]) -> CallResult {
     regexp
         .replace_all(bytes(args, 1), bytes(args, 2), MAX_TEXT)
         .map(Value::str)
         .ok_or_else(too_large)
 }
 
-fn replace_all_literal(regexp: &Regexp, args: &[Value]) -> Outcome {
+fn replace_all_literal(regexp: &Regexp, args: &[Value]) -> CallResult {
     regexp
         .replace_all_literal(bytes(args, 1), bytes(args, 2), MAX_TEXT)
         .map(Value::str)

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use super::args::{any, bytes, text};
-use super::{Outcome, fixed, toml};
+use super::{CallResult, fixed, toml};
 use crate::function::{Call, CallError, Function, Ty};
 use crate::json::{self, EncodeError};
 use crate::value::{Map, Str, Value};
@@ -47,7 +47,7 @@ fn lenient(encoded: Result<Vec<u8>, EncodeError>) -> Value {
     Value::str(encoded.unwrap_or_default())
 }
 
-fn strict<E: Error>(encoded: Result<Vec<u8>, E>) -> Outcome {
+fn strict<E: Error>(encoded: Result<Vec<u8>, E>) -> CallResult {
     encoded.map(Value::str).map_err(returned)
 }
 
@@ -61,14 +61,14 @@ fn with_error(map: Map, error: &dyn Error) -> Value {
     Value::Map(map)
 }
 
-fn from_json(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn from_json(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(match json::decode_map(bytes(args, 0)) {
         (map, Some(error)) => with_error(map, &error),
         (map, None) => Value::Map(map),
     })
 }
 
-fn from_json_array(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn from_json_array(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(match json::decode_list(bytes(args, 0)) {
         Ok(list) => Value::List(list),
         Err(error) => Value::list(vec![Value::str(error.to_string())]),
@@ -97,14 +97,14 @@ fn encoded_toml(
 }
 
 /// Returns the error of the encoder as text.
-fn to_toml(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn to_toml(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let encoded = encoded_toml(call, args)?;
     Ok(Value::str(
         encoded.unwrap_or_else(|error| error.to_string().into_bytes()),
     ))
 }
 
-fn from_toml(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn from_toml(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(
         match toml::decode(&text(args, 0), toml_edition(call), call) {
             Ok(map) => Value::Map(map),

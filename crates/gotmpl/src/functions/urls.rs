@@ -4,7 +4,7 @@ use outrigger_gostd::url::{self, Url, Userinfo};
 
 use super::args::{bytes, map};
 use super::lists::nil_dereference;
-use super::{Outcome, fixed};
+use super::{CallResult, fixed};
 use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{Map, Value};
 
@@ -13,7 +13,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("urlJoin", &[Ty::Map], Ty::String, url_join),
 ];
 
-fn url_parse(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn url_parse(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let url = url::parse(bytes(args, 0), call.dialect.must_to_functions)
         .map_err(|error| CallError::returned(format!("unable to parse url: {error}")))?;
     let user = url
@@ -38,7 +38,7 @@ fn url_parse(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::map(entries.collect()))
 }
 
-fn url_join(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn url_join(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let map = map(args, 0);
     let mut url = Url {
         scheme: text_of(&map, "scheme")?,

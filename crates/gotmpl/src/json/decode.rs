@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use outrigger_gostd::json::{SyntaxError, literal_contexts};
 use outrigger_gostd::unicode;
 
+use crate::traversal::MAX_DEPTH;
 use crate::value::{Element, List, Map, MapType, Str, Value};
-use crate::walk::MAX_DEPTH;
 
 /// Why JSON cannot be unmarshaled, with Go's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,8 +2,8 @@
 
 use outrigger_gostd::{base64, json, strconv};
 
+use crate::traversal::{MAX_DEPTH, MAX_TEXT};
 use crate::value::{Element, List, Map, Value};
-use crate::walk::{MAX_DEPTH, MAX_TEXT};
 
 /// Why a value cannot be marshaled, with Go's message. Go has no limit on the length.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

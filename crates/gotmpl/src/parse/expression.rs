@@ -10,7 +10,7 @@ use crate::ir::{Command, Operand, OperandKind, Pipe, Slot, Span, Variable, index
 use crate::registry::FunctionId;
 
 impl Parser<'_> {
-    /// `declarations? command ('|' command)*` up to `end`, which is read too.
+    /// `declarations? command ('|' command)*` up to and including `end`.
     pub(super) fn pipeline(&mut self, context: &str, end: TokenKind) -> Result<u32> {
         self.check_depth()?;
         let pos = self.peek().start;
@@ -41,13 +41,13 @@ impl Parser<'_> {
             commands,
             variables,
             assigns,
-            is_text_chain: self.is_text_chain(commands),
+            is_text_pipeline: self.is_text_pipeline(commands),
         };
         self.nodes.pipes.push(pipe);
         Ok(index(self.nodes.pipes.len() - 1))
     }
 
-    /// Reads `$x :=`, `$x =` or, in a range, `$i, $x :=`. The variables wait in `open_variables`.
+    /// Parses `$x :=`, `$x =` or, in a range, `$i, $x :=` into `open_variables`.
     fn declarations(&mut self, context: &str) -> Result<bool> {
         let mut count = 0;
         loop {
@@ -95,8 +95,8 @@ impl Parser<'_> {
         });
     }
 
-    /// Gives the waiting variables their slots. They live from here on: the pipeline itself still saw the
-    /// earlier ones of the same name.
+    /// Assigns slots to the declared variables. Their scope starts here: the pipeline itself still refers to earlier
+    /// variables of the same name.
     fn declare(&mut self, first: usize, assigns: bool) -> Span {
         let start = self.nodes.variables.len();
         for at in first..self.nodes.open_variables.len() {
@@ -278,7 +278,7 @@ impl Parser<'_> {
                 return Ok(None);
             }
         };
-        // Go gives a parenthesized pipeline the place of its first token inside.
+        // The position of a parenthesized pipeline is that of its first token inside.
         let pos = match kind {
             OperandKind::Pipe(id) => self.nodes.pipes.get(id as usize).map(|pipe| pipe.pos),
             _ => None,
@@ -316,7 +316,7 @@ impl Parser<'_> {
         Ok(OperandKind::Number(index(self.nodes.numbers.len() - 1)))
     }
 
-    fn is_text_chain(&self, commands: Span) -> bool {
+    fn is_text_pipeline(&self, commands: Span) -> bool {
         let functions = commands.of(&self.nodes.commands).iter().map(|command| {
             match command.operands.of(&self.nodes.operands).first()?.kind {
                 OperandKind::Function(id) => Some((id, command.operands)),
@@ -340,7 +340,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a field belongs to what stands before it.
+/// Whether a field directly follows the preceding operand.
 fn is_attached_field(token: Token) -> bool {
     token.kind == TokenKind::Field && !token.is_spaced
 }

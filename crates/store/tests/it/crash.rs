@@ -147,7 +147,7 @@ impl History {
             "round {round}: the store is at {revision}, but {last} was given"
         );
         for worker in workers.values() {
-            worker.settle(&mut self.contents, contents, self.revision);
+            worker.resolve_in_flight(&mut self.contents, contents, self.revision);
         }
         assert_eq!(self.contents, *contents, "round {round}");
         self.revision = *revision;

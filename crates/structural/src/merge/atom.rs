@@ -1,11 +1,12 @@
 //! How a schema governs merging: which values are scalars, lists or maps, and what identifies list items.
 
+use outrigger_gostd::strconv::quote;
 use serde_json::Value;
 
 use super::path::PathElement;
 use crate::schema::{
     AdditionalProperties, ListType, OBJECT_META, STRING, SchemaRef, Type, UNTYPED_ATOMIC,
-    UNTYPED_DEDUCED, go_quote,
+    UNTYPED_DEDUCED,
 };
 
 /// `schema.Atom`: how a value is merged.
@@ -135,7 +136,7 @@ pub(super) fn item_path_element(
                 })
                 .collect();
             if key.is_empty() && !keys.is_empty() {
-                let names: Vec<_> = keys.iter().map(|key| go_quote(&key.name)).collect();
+                let names: Vec<_> = keys.iter().map(|key| quote(&key.name)).collect();
                 return Err(KeyError::OmitsAllKeys(names.join(" ")));
             }
             key.sort_by(|(a, _), (b, _)| a.cmp(b));

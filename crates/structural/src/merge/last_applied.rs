@@ -1,12 +1,13 @@
 //! The last-applied annotation of client-side apply, which `kubectl apply --server-side` migrates from.
 
+use outrigger_gostd::json::marshal;
 use serde_json::{Map, Value};
 
 use super::compare::compare;
 use super::set::Set;
 use super::to_field_set::to_field_set;
 use super::validate::{Duplicates, validate};
-use crate::schema::{Schema, go_json};
+use crate::schema::Schema;
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The maximum size of all annotations of an object, in bytes.
@@ -47,7 +48,7 @@ pub(super) fn update_annotation(object: &mut Value, applied: &Value) {
     };
     annotations.insert(
         ANNOTATION.to_owned(),
-        format!("{}\n", go_json(&applied)).into(),
+        format!("{}\n", marshal(&applied)).into(),
     );
     let size = |(name, value): (&String, &Value)| name.len() + value.as_str().map_or(0, str::len);
     if annotations.iter().map(size).sum::<usize>() > MAX_ANNOTATIONS {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use outrigger_gostd::json::marshal;
+use outrigger_gostd::strconv::quote;
 use serde_json::{Map, Value};
 
 use super::set::Set;
 use super::set_json;
-use crate::schema::{go_json, go_quote};
 
 /// Why `metadata.managedFields` cannot be decoded. The messages are those of kube-apiserver.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,7 +59,7 @@ impl Entry {
             if !value.is_empty() {
                 members.push(format!(
                     "\"{name}\":{}",
-                    go_json(&Value::String(value.to_owned()))
+                    marshal(&Value::String(value.to_owned()))
                 ));
             }
         };
@@ -73,12 +74,9 @@ impl Entry {
 
     /// The manager as in the messages of conflicts.
     pub(super) fn display_manager(&self) -> String {
-        let mut text = go_quote(&self.manager);
+        let mut text = quote(&self.manager);
         if !self.subresource.is_empty() {
-            text.push_str(&format!(
-                " with subresource {}",
-                go_quote(&self.subresource)
-            ));
+            text.push_str(&format!(" with subresource {}", quote(&self.subresource)));
         }
         if self.operation == Operation::Update {
             text.push_str(&format!(" using {}", self.api_version));
@@ -120,7 +118,7 @@ impl Entry {
         match text("fieldsType") {
             "FieldsV1" => {}
             "" => return Err(DecodeError::MissingFieldsType(index)),
-            other => return Err(DecodeError::InvalidFieldsType(go_quote(other), index)),
+            other => return Err(DecodeError::InvalidFieldsType(quote(other), index)),
         }
         let fields = match value.get("fieldsV1") {
             Some(fields) => Set::from_value(fields)?,

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use outrigger_gostd::strconv::quote;
 use serde_json::Value;
 
-use crate::schema::go_quote;
 use crate::schema::value;
 
 /// `fieldpath.PathElement`. Ordered as in serialized sets: fields, keys, values, indices.
@@ -96,7 +96,7 @@ impl fmt::Display for PathElement {
 fn format_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
-        Value::String(text) => go_quote(text),
+        Value::String(text) => quote(text),
         Value::Array(items) => {
             let items: Vec<_> = items.iter().map(format_value).collect();
             format!("[{}]", items.join(","))
@@ -107,7 +107,7 @@ fn format_value(value: &Value) -> String {
                 .map(|(name, value)| format!("{name}={}", format_value(value)));
             fields.collect()
         }
-        Value::Bool(_) | Value::Number(_) => crate::schema::go_value(value),
+        Value::Bool(_) | Value::Number(_) => outrigger_gostd::fmt::sprint_json(value),
     }
 }
 

@@ -1,10 +1,11 @@
 //! `FieldsV1`, the JSON encoding of sets: `{"f:spec":{"f:replicas":{}}}`.
 
+use outrigger_gostd::json::marshal;
 use serde_json::{Map, Value};
 
 use super::path::PathElement;
 use super::set::{Node, Set};
-use crate::schema::{MAX_DEPTH, go_json};
+use crate::schema::MAX_DEPTH;
 
 /// Why a set cannot be decoded. The first two messages are those of structured-merge-diff.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,7 +63,7 @@ fn write_set(out: &mut String, set: &Set, is_member: bool) {
         if i > 0 || is_member {
             out.push(',');
         }
-        out.push_str(&go_json(&Value::String(encode_element(&node.element))));
+        out.push_str(&marshal(&Value::String(encode_element(&node.element))));
         out.push(':');
         write_set(out, &node.children, node.member);
     }
@@ -76,9 +77,9 @@ fn encode_element(element: &PathElement) -> String {
             let fields = fields
                 .iter()
                 .map(|(name, value)| (name.clone(), value.clone()));
-            format!("k:{}", go_json(&Value::Object(fields.collect())))
+            format!("k:{}", marshal(&Value::Object(fields.collect())))
         }
-        PathElement::Value(value) => format!("v:{}", go_json(value)),
+        PathElement::Value(value) => format!("v:{}", marshal(value)),
         PathElement::Index(index) => format!("i:{index}"),
     }
 }

@@ -3,12 +3,14 @@
 
 use std::fmt;
 
+use outrigger_gostd::fmt::sprint_json;
+use outrigger_gostd::strconv::quote;
 use serde_json::Value;
 
 use super::atom::{self, Atom};
 use super::path::PathElement;
 use crate::schema::value::go_type;
-use crate::schema::{SchemaRef, Type, go_quote, go_value};
+use crate::schema::{SchemaRef, Type};
 
 /// Whether lists may have several items with the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +146,7 @@ impl Validator {
                 self.error(&format!("duplicate entries for key {element}"));
             }
             self.at(element, |validator| {
-                validator.value(atom::item(schema), item)
+                validator.value(atom::item(schema), item);
             });
         }
         if let Some(message) = key_error {
@@ -168,7 +170,7 @@ fn repeated(elements: &[PathElement]) -> Vec<usize> {
 
 /// A value as structured-merge-diff formats it in most messages.
 fn plain(value: &Value) -> String {
-    format!("&{{{}}}", go_value(value))
+    format!("&{{{}}}", sprint_json(value))
 }
 
 /// A value as structured-merge-diff formats it where a string is expected.
@@ -180,8 +182,8 @@ fn detailed(value: &Value) -> String {
 fn go_syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
-        Value::String(text) => go_quote(text),
-        Value::Bool(_) | Value::Number(_) => go_value(value),
+        Value::String(text) => quote(text),
+        Value::Bool(_) | Value::Number(_) => sprint_json(value),
         Value::Array(items) => {
             let items: Vec<_> = items.iter().map(go_syntax).collect();
             format!("[]interface {{}}{{{}}}", items.join(", "))
@@ -189,7 +191,7 @@ fn go_syntax(value: &Value) -> String {
         Value::Object(fields) => {
             let fields = fields
                 .iter()
-                .map(|(name, value)| format!("{}:{}", go_quote(name), go_syntax(value)));
+                .map(|(name, value)| format!("{}:{}", quote(name), go_syntax(value)));
             format!(
                 "map[string]interface {{}}{{{}}}",
                 fields.collect::<Vec<_>>().join(", ")

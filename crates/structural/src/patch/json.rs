@@ -3,10 +3,11 @@
 
 use std::fmt;
 
+use outrigger_gostd::json::marshal;
 use serde_json::{Map, Value};
 
 use super::{Error, depth};
-use crate::schema::{MAX_DEPTH, go_json};
+use crate::schema::MAX_DEPTH;
 
 const MAX_OPERATIONS: usize = 10_000;
 /// The maximum number of bytes that all copies of a patch may add.
@@ -69,7 +70,7 @@ fn apply_operation(
         "copy" => {
             let from = from?;
             let value = get(document, from)?.cloned().unwrap_or(Value::Null);
-            *copied += go_json(&value).len();
+            *copied += marshal(&value).len();
             if *copied > MAX_COPIED {
                 return Err(format!(
                     "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"

@@ -1,11 +1,13 @@
 //! Strategic merge patch.
 
+use outrigger_gostd::fmt::sprint_json;
+use outrigger_gostd::strconv::quote;
 use serde_json::{Map, Value};
 
 use super::Error;
 use crate::patch::merge::drop_nulls;
 use crate::schema::value::go_type;
-use crate::schema::{PatchMeta, SchemaRef, go_quote, go_value};
+use crate::schema::{PatchMeta, SchemaRef};
 
 mod lists;
 
@@ -38,17 +40,17 @@ fn type_error(expected: &str, actual: &Value) -> Error {
 }
 
 fn no_merge_key(item: &Object, key: &str) -> Error {
-    let item = go_value(&Value::Object(item.clone()));
+    let item = sprint_json(&Value::Object(item.clone()));
     internal(format!(
         "map: {item} does not contain declared merge key: {key}"
     ))
 }
 
 fn unknown_directive(directive: &Value, object: &Object) -> Error {
-    let object = go_value(&Value::Object(object.clone()));
+    let object = sprint_json(&Value::Object(object.clone()));
     internal(format!(
         "unknown patch type: {} in map: {object}",
-        go_value(directive)
+        sprint_json(directive)
     ))
 }
 
@@ -61,7 +63,7 @@ fn lookup<'s>(schema: SchemaRef<'s>, name: &str) -> Result<(SchemaRef<'s>, Patch
         return Ok((additional, PatchMeta::default()));
     }
     let definition = schema.node().name.as_deref().unwrap_or_default();
-    let name = go_quote(name);
+    let name = quote(name);
     let kind = definition.rsplit('.').next().unwrap_or_default();
     Err(internal(format!(
         "unable to find api field in struct {kind} for the json field {name}"

@@ -2,10 +2,11 @@
 
 use outrigger_apimachinery::{quantity, status::field};
 use outrigger_gostd::base64;
+use outrigger_gostd::strconv::quote;
 use serde_json::Value;
 
 use super::strict::json_type;
-use super::{SchemaRef, Type, go_quote};
+use super::{SchemaRef, Type};
 
 pub(super) const NOT_A_QUANTITY: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -176,7 +177,7 @@ fn check_string(text: &str, format: &str) -> Result<(), DecodeError> {
             .map(drop)
             .map_err(|error| DecodeError(error.to_string())),
         "date-time" if !super::validate::is_date_time(text) => {
-            let text = go_quote(text);
+            let text = quote(text);
             let layout = "2006-01-02T15:04:05Z07:00";
             Err(DecodeError(format!(
                 "parsing time {text} as {layout:?}: cannot parse {text} as \"2006\""

@@ -1,4 +1,4 @@
-//! Validates the schemas of CustomResourceDefinitions.
+//! Validates the schemas of `CustomResourceDefinitions`.
 
 use outrigger_apimachinery::status::field;
 use serde_json::{Map, Value};
@@ -90,7 +90,7 @@ fn is_structural_subset(schema: &Object) -> bool {
             .all(is_structural_subset)
 }
 
-/// Keywords of JSON Schema that CustomResourceDefinitions do not support.
+/// Keywords of JSON Schema that `CustomResourceDefinitions` do not support.
 const UNSUPPORTED: [&str; 6] = [
     "id",
     "additionalItems",

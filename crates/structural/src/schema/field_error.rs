@@ -1,15 +1,14 @@
 //! Constructors of field errors that format values as Go does.
 
-use std::fmt;
-
-use outrigger_apimachinery::status::field::{BadValue, Error, ErrorType};
+use outrigger_apimachinery::status::field::{BadValue, Error, ErrorType, IntoField};
+use outrigger_gostd::fmt::sprint_json;
+use outrigger_gostd::json::marshal;
+use outrigger_gostd::strconv::quote;
 use serde_json::Value;
-
-use super::{go_json, go_quote, go_value};
 
 pub(super) fn new(
     error_type: ErrorType,
-    field: impl fmt::Display,
+    field: impl IntoField,
     value: Option<&Value>,
     detail: impl Into<String>,
 ) -> Error {
@@ -17,19 +16,19 @@ pub(super) fn new(
 }
 
 pub(super) fn invalid(
-    field: impl fmt::Display,
+    field: impl IntoField,
     value: impl Into<Value>,
     detail: impl Into<String>,
 ) -> Error {
     Error::invalid(field, bad_value(&value.into()), detail)
 }
 
-pub(super) fn duplicate(field: impl fmt::Display, value: impl Into<Value>) -> Error {
+pub(super) fn duplicate(field: impl IntoField, value: impl Into<Value>) -> Error {
     Error::duplicate(field, bad_value(&value.into()))
 }
 
 pub(super) fn not_supported(
-    field: impl fmt::Display,
+    field: impl IntoField,
     value: impl Into<Value>,
     supported: &[&str],
 ) -> Error {
@@ -38,8 +37,8 @@ pub(super) fn not_supported(
 
 fn bad_value(value: &Value) -> BadValue {
     BadValue::verbatim(match value {
-        Value::String(text) => go_quote(text),
-        Value::Number(_) => go_value(value),
-        other => go_json(other),
+        Value::String(text) => quote(text),
+        Value::Number(_) => sprint_json(value),
+        other => marshal(other),
     })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// The schema of `metadata`, which CustomResourceDefinitions do not declare.
+/// The schema of `metadata`, which `CustomResourceDefinitions` do not declare.
 pub(super) fn schema() -> Value {
     let string = json!({"type": "string"});
     let time = json!({"type": "string", "format": "date-time"});

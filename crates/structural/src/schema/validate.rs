@@ -45,7 +45,7 @@ fn add_rule_errors(
 ) -> Vec<field::Error> {
     let is_blocking = |error: &field::Error| {
         matches!(
-            error.error_type,
+            error.type_,
             ErrorType::NotSupported
                 | ErrorType::Required
                 | ErrorType::TooLong
@@ -98,36 +98,42 @@ pub fn validate_schema_at(
     schema: SchemaRef<'_>,
 ) -> Vec<field::Error> {
     let old = old.map(|old| Correlated::new(new, old, schema));
-    let result = Validator.ratchet("", new, old.as_ref(), schema);
-    let errors = result.errors.into_iter();
+    let input = Input {
+        path: "",
+        value: new,
+        old: old.as_ref(),
+        schema,
+    };
+    let errors = input.ratchet().errors.into_iter();
     errors.map(|error| error.into_field_error(field)).collect()
 }
 
-struct Validator;
+/// A value to validate.
+#[derive(Clone, Copy)]
+struct Input<'a> {
+    path: &'a str,
+    value: &'a Value,
+    old: Option<&'a Correlated<'a>>,
+    schema: SchemaRef<'a>,
+}
 
-impl Validator {
+impl Input<'_> {
     /// Ignores the errors of an unchanged value.
-    fn ratchet(
-        &self,
-        path: &str,
-        value: &Value,
-        old: Option<&Correlated<'_>>,
-        schema: SchemaRef<'_>,
-    ) -> ValidationResult {
-        let mut result = self.value(path, value, old, schema);
-        if !result.is_valid() && old.is_some_and(Correlated::is_equal) {
+    fn ratchet(self) -> ValidationResult {
+        let mut result = self.validate();
+        if !result.is_valid() && self.old.is_some_and(Correlated::is_equal) {
             result.errors.clear();
         }
         result
     }
 
-    fn value(
-        &self,
-        path: &str,
-        value: &Value,
-        old: Option<&Correlated<'_>>,
-        schema: SchemaRef<'_>,
-    ) -> ValidationResult {
+    fn validate(self) -> ValidationResult {
+        let Self {
+            path,
+            value,
+            schema,
+            ..
+        } = self;
         let mut result = ValidationResult::default();
         if value.is_null() {
             result.merge(check_type(path, value, schema));
@@ -142,7 +148,7 @@ impl Validator {
         if schema.type_ != Type::Any || schema.int_or_string || !format.is_empty() {
             add(check_type(path, value, schema));
         }
-        add(self.junctors(path, value, old, schema));
+        add(self.junctors());
         match value {
             Value::String(text) => {
                 add(check_string(path, text, schema));
@@ -151,31 +157,29 @@ impl Validator {
                 }
             }
             Value::Number(number) => add(number::validate(path, number, format, schema)),
-            Value::Array(items) => add(self.list(path, items, old, schema)),
+            Value::Array(items) => add(self.list(items)),
             Value::Object(_) | Value::Bool(_) | Value::Null => {}
         }
         add(check_enum(path, value, schema));
         if let Value::Object(fields) = value {
-            add(self.object(path, fields, old, schema));
+            add(self.object(fields));
         }
         result.matches += 1;
         result
     }
 
     /// `anyOf`, `oneOf`, `allOf`, `not`.
-    fn junctors(
-        &self,
-        path: &str,
-        value: &Value,
-        old: Option<&Correlated<'_>>,
-        schema: SchemaRef<'_>,
-    ) -> ValidationResult {
+    fn junctors(self) -> ValidationResult {
+        let Self { path, schema, .. } = self;
         let mut result = ValidationResult::default();
         let Some(validation) = &schema.node().value_validation else {
             result.matches += 1;
             return result;
         };
-        let of = |id: usize| self.value(path, value, old, schema.at(id));
+        let of = |id: usize| {
+            let schema = schema.at(id);
+            Self { schema, ..self }.validate()
+        };
         if !validation.any_of.is_empty() {
             result.merge(any_of(path, validation.any_of.iter().map(|id| of(*id))));
         }
@@ -205,20 +209,23 @@ impl Validator {
         result
     }
 
-    fn list(
-        &self,
-        path: &str,
-        items: &[Value],
-        old: Option<&Correlated<'_>>,
-        schema: SchemaRef<'_>,
-    ) -> ValidationResult {
+    fn list(self, items: &[Value]) -> ValidationResult {
+        let Self {
+            path, old, schema, ..
+        } = self;
         let mut result = ValidationResult::default();
         if let Some(item_schema) = schema.items() {
             let old_items = old.and_then(Correlated::items);
             for (i, item) in items.iter().enumerate() {
                 let old = old.and_then(|old| old.item(old_items.as_ref(), i));
                 let path = format!("{path}[{i}]");
-                result.merge(self.ratchet(&path, item, old.as_ref(), item_schema));
+                let input = Input {
+                    path: &path,
+                    value: item,
+                    old: old.as_ref(),
+                    schema: item_schema,
+                };
+                result.merge(input.ratchet());
             }
         }
         result.matches += 1;
@@ -250,13 +257,10 @@ impl Validator {
         result
     }
 
-    fn object(
-        &self,
-        path: &str,
-        fields: &Map<String, Value>,
-        old: Option<&Correlated<'_>>,
-        schema: SchemaRef<'_>,
-    ) -> ValidationResult {
+    fn object(self, fields: &Map<String, Value>) -> ValidationResult {
+        let Self {
+            path, old, schema, ..
+        } = self;
         let mut result = ValidationResult::default();
         let validation = schema.node().value_validation.as_deref();
         let size = count(fields.len());
@@ -289,7 +293,13 @@ impl Validator {
             } else if let Some(additional) = schema.additional() {
                 let old = old.and_then(|old| old.field(name));
                 let path = format!("{path}.{name}");
-                result.merge(self.ratchet(&path, value, old.as_ref(), additional));
+                let input = Input {
+                    path: &path,
+                    value,
+                    old: old.as_ref(),
+                    schema: additional,
+                };
+                result.merge(input.ratchet());
             }
         }
         for (name, property) in schema.properties() {
@@ -303,7 +313,13 @@ impl Validator {
             } else {
                 format!("{path}.{name}")
             };
-            result.merge(self.ratchet(&path, value, old.as_ref(), property));
+            let input = Input {
+                path: &path,
+                value,
+                old: old.as_ref(),
+                schema: property,
+            };
+            result.merge(input.ratchet());
         }
         for name in validation
             .into_iter()

@@ -1,4 +1,4 @@
-//! Writes to the scale of an object.
+//! Writes to the scale subresource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::replay::{Answer, Step, apply_failure};
 
-/// The object after its scale was written.
+/// The object after a write to its scale.
 pub(crate) fn run(step: &Step<'_>) -> Answer {
     let parent = step.live.unwrap();
     let version = step.kind.api_version.as_str();

@@ -35,7 +35,7 @@ fn binding(role: (&str, &str), subjects: &Value) -> Value {
 }
 
 #[test]
-fn users_groups_and_accounts_are_bound() {
+fn binds_users_groups_and_service_accounts() {
     let mut index = Index::default();
     index.insert_role("", "reader", &role("list"));
     index.insert_role("default", "local", &role("get"));
@@ -78,7 +78,7 @@ fn users_groups_and_accounts_are_bound() {
 }
 
 #[test]
-fn a_role_that_is_not_there_is_told() {
+fn reports_a_missing_role() {
     let mut index = Index::default();
     let alice = json!([{"kind": "User", "name": "alice"}]);
     index.insert_binding("", "dangling", &binding(("ClusterRole", "nope"), &alice));
@@ -97,7 +97,7 @@ fn a_role_that_is_not_there_is_told() {
 }
 
 #[test]
-fn what_is_replaced_or_removed_no_longer_allows() {
+fn replaced_and_removed_bindings_no_longer_apply() {
     let mut index = Index::default();
     index.insert_role("", "reader", &role("get"));
     let alice = json!([{"kind": "User", "name": "alice"}]);

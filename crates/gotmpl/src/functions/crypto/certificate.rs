@@ -1,4 +1,4 @@
-//! X.509 certificates, byte for byte as Go's `x509.CreateCertificate` lays them out.
+//! `x509.CreateCertificate`: X.509 certificates, byte for byte as Go encodes them.
 
 use std::any::Any;
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const SERVER_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
 const CLIENT_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02];
 
-/// The last part of the extension's identifier, which begins with `2.5.29`.
+/// The last component of an extension id, after `2.5.29`.
 const SUBJECT_KEY_ID: u8 = 14;
 const KEY_USAGE: u8 = 15;
 const ALTERNATIVE_NAMES: u8 = 17;
@@ -53,11 +53,11 @@ pub(super) struct Template<'t> {
     pub(super) not_after: i64,
     pub(super) serial: [u8; 16],
     pub(super) is_authority: bool,
-    /// Newer Go releases identify a key by SHA-256.
+    /// Since Go 1.25 key identifiers are SHA-256 digests.
     pub(super) sha256_key_id: bool,
 }
 
-/// What a certificate takes over from the one that signs it.
+/// The fields of the signing certificate that the new one refers to.
 pub(super) struct Issuer {
     pub(super) subject: Vec<u8>,
     key_id: Vec<u8>,
@@ -65,7 +65,7 @@ pub(super) struct Issuer {
 }
 
 impl Issuer {
-    /// Reads the certificate of a signer.
+    /// Parses the certificate of a signer.
     pub(super) fn from_der(bytes: &[u8]) -> Option<Self> {
         let mut certificate = Reader::sequence(bytes)?;
         let mut fields = Reader::new(certificate.expect(der::SEQUENCE)?.contents);
@@ -112,7 +112,7 @@ fn subject_key_id(extensions: &[u8]) -> Option<Vec<u8>> {
     Some(Vec::new())
 }
 
-/// Makes a certificate for `key` and signs it: with the key itself, or with that of the issuer.
+/// Creates a certificate for `key`, signed by the key itself or by that of the issuer.
 pub(super) fn create(
     template: &Template<'_>,
     key: &PrivateKey,
@@ -169,7 +169,7 @@ fn public_key_of(key: &PrivateKey) -> Option<Vec<u8>> {
     Some(der::sequence(&[&algorithm, &der::bit_string(&bits)]))
 }
 
-/// A distinguished name of nothing but a common name, if there is one.
+/// A distinguished name with only a common name, or an empty one.
 fn name(common_name: &str) -> Vec<u8> {
     if common_name.is_empty() {
         return der::sequence(&[]);
@@ -187,7 +187,7 @@ fn name(common_name: &str) -> Vec<u8> {
     der::sequence(&[&der::element(der::SET, &attribute)])
 }
 
-/// Two digits for the year up to 2049, four from then on.
+/// `UTCTime` up to 2049, `GeneralizedTime` from then on.
 fn time(seconds: i64) -> Result<Vec<u8>, CertificateError> {
     let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
     let rest = seconds.rem_euclid(86_400);
@@ -226,7 +226,7 @@ fn extensions(
     authority_key_id: &[u8],
     subject_is_empty: bool,
 ) -> Result<Vec<u8>, CertificateError> {
-    // Digital signature and key encipherment; an authority also signs certificates.
+    // Digital signature and key encipherment; a CA also signs certificates.
     let usage: &[u8] = if template.is_authority {
         &[2, 0xa4]
     } else {
@@ -293,7 +293,7 @@ fn alternative_names(template: &Template<'_>) -> Result<Vec<u8>, CertificateErro
     Ok(out)
 }
 
-/// A certificate with its key, in PEM, as templates see it.
+/// `sprig.certificate`: a certificate and its key in PEM.
 #[derive(Debug, Clone)]
 pub(super) struct CertificateObject {
     pub(super) certificate: String,

@@ -1,4 +1,4 @@
-//! Private keys: made, read from PEM, written, and used to sign.
+//! Private keys: generation, PEM, and signing.
 
 use aws_lc_rs::agreement::{self, ECDH_P256, ECDH_P384, ECDH_P521};
 use aws_lc_rs::rand::SystemRandom;
@@ -55,7 +55,7 @@ pub(super) enum PrivateKey {
 #[derive(Debug)]
 pub(super) struct Curve {
     oid: &'static [u8],
-    /// Bytes of a secret.
+    /// The size of a secret in bytes.
     size: usize,
     agreement: &'static agreement::Algorithm,
     signing: &'static EcdsaSigningAlgorithm,
@@ -90,7 +90,7 @@ impl PrivateKey {
     pub(super) fn generate_ecdsa(host: &dyn Host) -> Result<Self, CallError> {
         let curve = &CURVES[0];
         let mut secret = vec![0; curve.size];
-        // Almost every number is a valid secret.
+        // Almost all numbers are valid secrets.
         for _ in 0..16 {
             host.fill_random(&mut secret);
             if let Some(key) = Self::ecdsa(curve, secret.clone()) {
@@ -124,7 +124,7 @@ impl PrivateKey {
         Some(Self::Ed25519 { seed, public })
     }
 
-    /// Reads a PEM block of any of the supported kinds.
+    /// Parses a PEM block of any supported type.
     pub(super) fn from_pem(text: &str) -> Result<Self, KeyError> {
         let block = pem::decode(text).ok_or(KeyError::NoPem)?;
         if block.label == "PRIVATE KEY" {
@@ -210,7 +210,7 @@ impl PrivateKey {
         }
     }
 
-    /// The public key: its algorithm, and the bits that a certificate carries.
+    /// The `SubjectPublicKeyInfo` parts: the algorithm and the key bits.
     pub(super) fn public_key(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         match self {
             Self::Rsa(bytes) => {
@@ -287,7 +287,7 @@ fn curve_of(oid: &[u8]) -> Option<&'static Curve> {
     CURVES.iter().find(|curve| curve.oid == oid)
 }
 
-/// Modulus and exponent of a PKCS#1 key, as they stand in it.
+/// The encoded modulus and exponent of a PKCS#1 key.
 fn rsa_public_parts(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut key = Reader::sequence(bytes)?;
     key.expect(der::INTEGER)?;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use outrigger_gostd::time::{Duration, Location, MONTHS, RFC3339_NANO, Time, WEEKDAYS};
 
 use crate::function::{CallError, Signature, Ty};
-use crate::functions::Outcome;
+use crate::functions::CallResult;
 use crate::value::{Kind, Object, Value};
 
 /// `time.Time`
@@ -98,7 +98,7 @@ impl Object for TimeObject {
         })
     }
 
-    fn call_method(&self, name: &str, args: &[Value]) -> Outcome {
+    fn call_method(&self, name: &str, args: &[Value]) -> CallResult {
         match (name, args) {
             ("Format", [Value::Str(layout)]) => Ok(Value::str(self.0.format(layout.as_bytes()))),
             ("AddDate", [Value::Int(years), Value::Int(months), Value::Int(days)]) => {
@@ -208,7 +208,7 @@ impl Object for DurationObject {
         matches!(name, "Round" | "Truncate")
     }
 
-    fn call_method(&self, name: &str, args: &[Value]) -> Outcome {
+    fn call_method(&self, name: &str, args: &[Value]) -> CallResult {
         let [unit] = args else {
             return Err(CallError::NoSuchMethod);
         };

@@ -1,4 +1,4 @@
-//! No function panics, whatever values of the right types it gets, and none fills the memory.
+//! For arguments of the declared types, no function panics or exhausts memory.
 
 use proptest::prelude::*;
 
@@ -212,7 +212,7 @@ proptest! {
 }
 
 #[test]
-fn results_that_would_fill_the_memory_are_refused() {
+fn rejects_results_that_exhaust_memory() {
     let huge = Value::Int(1_000_000_000);
     let lines = Value::str("\n".repeat(1000));
     let cases: [(&str, Vec<Value>); 9] = [
@@ -248,7 +248,7 @@ fn results_that_would_fill_the_memory_are_refused() {
 }
 
 #[test]
-fn a_map_that_contains_itself_stops_every_walk() {
+fn traversals_of_a_map_that_contains_itself_terminate() {
     let map = Map::default();
     map.set("self".into(), Value::Map(map.clone()));
     let value = Value::Map(map.clone());
@@ -271,7 +271,7 @@ fn a_map_that_contains_itself_stops_every_walk() {
 }
 
 #[test]
-fn deep_nesting_is_no_danger() {
+fn deep_nesting_does_not_overflow_the_stack() {
     for (name, open, close) in [
         ("regexMatch", "(", ")"),
         ("regexMatch", "(?:a|", ")"),

@@ -4,8 +4,8 @@ use outrigger_gostd::strconv::format_float;
 
 use super::{Edition, maybe_quoted};
 use crate::functions::dates;
+use crate::traversal::{MAX_DEPTH, MAX_TEXT};
 use crate::value::{Element, Map, Str, Value};
-use crate::walk::{MAX_DEPTH, MAX_TEXT};
 
 /// Why a value cannot be encoded, with the message of the library, which has no limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -57,7 +57,7 @@ pub(crate) fn parse_templates(chart: &Chart, profile: Profile) -> ParseCache {
             .collect();
         parsed = parse(0);
         for thread in threads {
-            parsed.absorb(thread.join().expect("a panic ends the process"));
+            parsed.merge(thread.join().expect("a panic ends the process"));
         }
     });
     parsed

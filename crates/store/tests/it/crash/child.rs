@@ -70,7 +70,7 @@ async fn work(store: Store, worker: usize) {
     }
 }
 
-/// One or two names; every fourth time what is there is deleted.
+/// Changes one or two names; every fourth change deletes an existing object.
 fn changes(store: &Store, worker: usize, round: u64) -> Changes {
     let name = |number: u64| format!("w{worker}-{}", number % NAMES);
     let names = match round % 3 {

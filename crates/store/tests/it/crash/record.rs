@@ -108,8 +108,13 @@ impl Worker {
             .collect()
     }
 
-    /// What was asked but not answered is in `found` wholly or not at all. `expected` then says which.
-    pub(super) fn settle(&self, expected: &mut Contents, found: &Contents, revision: u64) {
+    /// Applies the transaction in flight to `expected` if `found` has it; it must be there completely or not at all.
+    pub(super) fn resolve_in_flight(
+        &self,
+        expected: &mut Contents,
+        found: &Contents,
+        revision: u64,
+    ) {
         let Some(changes) = &self.open else {
             return;
         };

@@ -3,10 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use outrigger_gostd::fmt::sprint_json;
 use serde_json::Value;
 
 use super::{DIRECTIVE, Error, internal, merge_objects, no_merge_key, unknown_directive};
-use crate::schema::{SchemaRef, go_value};
+use crate::schema::SchemaRef;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemKind {
@@ -86,7 +87,7 @@ fn item_kind(original: &[Value], patch: &[Value]) -> Result<ItemKind, Error> {
 }
 
 fn format_list(items: &[Value]) -> String {
-    go_value(&Value::Array(items.to_vec()))
+    sprint_json(&Value::Array(items.to_vec()))
 }
 
 /// Applies the `$patch` directives of list items.

@@ -1,4 +1,4 @@
-//! Checks of the built-in schemas against what is known of them.
+//! Tests of the built-in schemas.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn every_kind_has_a_schema() {
 }
 
 #[test]
-fn an_empty_deployment_has_the_fields_that_go_always_writes() {
+fn an_empty_deployment_has_the_fields_without_omitempty() {
     let schema = schema("apps/v1", "Deployment").unwrap();
     let expected = json!({
         "metadata": {},
@@ -28,7 +28,7 @@ fn an_empty_deployment_has_the_fields_that_go_always_writes() {
 }
 
 #[test]
-fn ports_of_containers_are_keyed_by_number_and_protocol() {
+fn container_ports_have_the_keys_port_and_protocol() {
     let schema = schema("v1", "Pod").unwrap();
     let containers = schema
         .root()
@@ -38,7 +38,7 @@ fn ports_of_containers_are_keyed_by_number_and_protocol() {
         .unwrap();
     let ports = containers.items().unwrap().property("ports").unwrap();
     let ListType::Map(keys) = &ports.list_type else {
-        panic!("not a keyed list");
+        panic!("not a list of type map");
     };
     let keys: Vec<_> = keys
         .iter()
@@ -55,7 +55,7 @@ fn ports_of_containers_are_keyed_by_number_and_protocol() {
 }
 
 #[test]
-fn normal_form_drops_what_go_leaves_out_and_adds_what_it_writes() {
+fn normalizing_drops_omitted_fields_and_adds_required_ones() {
     let schema = schema("v1", "Pod").unwrap();
     let mut pod = json!({
         "metadata": {"name": "p", "labels": {}, "foo": 1},

@@ -60,7 +60,7 @@ pub(super) fn validate(path: &str, format: &str, text: &str) -> ValidationResult
     if !is_valid(&format.replace('-', ""), text) {
         let detail = format!(
             "must be of type {format}: {}",
-            crate::schema::go_quote(text)
+            outrigger_gostd::strconv::quote(text)
         );
         result.add(ValidationError::at(
             path,

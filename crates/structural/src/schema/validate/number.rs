@@ -1,10 +1,11 @@
 //! Ranges of numbers.
 
 use outrigger_apimachinery::status::field::ErrorType;
+use outrigger_gostd::fmt::sprint_json;
 use serde_json::{Number, Value};
 
 use super::result::{ValidationError, ValidationResult};
-use crate::schema::{SchemaRef, Type, go_value, value};
+use crate::schema::{SchemaRef, Type, value};
 
 pub(super) fn validate(
     path: &str,
@@ -104,7 +105,7 @@ impl Limits<'_> {
 
     fn add(&self, result: &mut ValidationResult, text: &str, limit: &Value) {
         let value = Value::Number(self.number.clone());
-        let text = format!("{text} {}", go_value(limit));
+        let text = format!("{text} {}", sprint_json(limit));
         result.add(ValidationError::at(
             self.path,
             ErrorType::Invalid,
@@ -158,7 +159,7 @@ impl Limits<'_> {
         let text = format!(
             "factor MultipleOf declared for {} must be positive: {}",
             self.path,
-            go_value(factor)
+            sprint_json(factor)
         );
         result.add(ValidationError::with_message(
             self.path,

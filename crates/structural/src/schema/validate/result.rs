@@ -1,9 +1,10 @@
 //! The result of validating a value, before it becomes field errors.
 
 use outrigger_apimachinery::status::field::{self, ErrorType};
+use outrigger_gostd::json::marshal;
 use serde_json::Value;
 
-use crate::schema::{field_error, go_json};
+use crate::schema::field_error;
 
 /// The errors of a value, and the number of validations that it passed.
 #[derive(Debug, Default)]
@@ -115,11 +116,14 @@ impl ValidationError {
     }
 
     pub(super) fn not_supported(path: &str, value: Value, supported: &[Value]) -> Self {
-        let list: Vec<_> = supported.iter().map(crate::schema::go_value).collect();
+        let list: Vec<_> = supported
+            .iter()
+            .map(outrigger_gostd::fmt::sprint_json)
+            .collect();
         let message = format!("should be one of [{}]", list.join(" "));
         let supported = supported.iter().map(|value| match value {
             Value::String(text) => text.clone(),
-            other => go_json(other),
+            other => marshal(other),
         });
         Self {
             detail: Some(Detail::Supported(supported.collect())),
