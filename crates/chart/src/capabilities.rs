@@ -4,7 +4,7 @@ mod api_versions;
 mod object;
 
 use crate::profile::Profile;
-use crate::version;
+use crate::version::{self, VersionError};
 
 pub(crate) use object::CapabilitiesObject;
 
@@ -29,7 +29,7 @@ pub struct KubeVersion {
 #[error("invalid kube version '{text}': {reason}")]
 pub struct InvalidKubeVersion {
     text: String,
-    reason: String,
+    reason: VersionError,
 }
 
 impl Capabilities {
@@ -55,7 +55,7 @@ impl KubeVersion {
         let parsed = if profile.rules().kube_version_keeps_suffix {
             parse_generic(text)
         } else {
-            version::describe(text, profile).map(|(version, major, minor)| {
+            version::parse(text, profile).map(|(version, major, minor)| {
                 let version = format!("v{version}");
                 Self {
                     normalized: version.clone(),
@@ -73,7 +73,7 @@ impl KubeVersion {
 }
 
 /// apimachinery's `ParseGeneric`: at least two numbers, and any suffix.
-fn parse_generic(text: &str) -> Result<KubeVersion, String> {
+fn parse_generic(text: &str) -> Result<KubeVersion, VersionError> {
     let quoted = outrigger_gostd::strconv::quote(text);
     let trimmed = text.trim_start();
     let digits = trimmed.strip_prefix('v').unwrap_or(trimmed);
@@ -91,22 +91,22 @@ fn parse_generic(text: &str) -> Result<KubeVersion, String> {
         }
     }
     if parts.is_empty() {
-        return Err(format!("could not parse {quoted} as version"));
+        return Err(VersionError(format!("could not parse {quoted} as version")));
     }
     if parts.len() < 2 {
-        return Err(format!("illegal version string {quoted}"));
+        return Err(VersionError(format!("illegal version string {quoted}")));
     }
     if parts[0].starts_with('0') && parts[0] != "0" {
         let part = outrigger_gostd::strconv::quote(parts[0]);
-        return Err(format!(
+        return Err(VersionError(format!(
             "illegal zero-prefixed version component {part} in {quoted}"
-        ));
+        )));
     }
     let mut numbers = Vec::new();
     for part in parts {
         let number: u64 = part.parse().map_err(|_| {
             let part = outrigger_gostd::strconv::quote(part);
-            format!("illegal non-numeric version component {part} in {quoted}: strconv.ParseUint: parsing {part}: value out of range")
+            VersionError(format!("illegal non-numeric version component {part} in {quoted}: strconv.ParseUint: parsing {part}: value out of range"))
         })?;
         numbers.push(number.to_string());
     }

@@ -1,8 +1,8 @@
-//! Operating system errors in Go's words.
+//! Messages of operating system errors, as in Go.
 
 use std::io::{Error, ErrorKind};
 
-/// The message without Rust's error number, in lower case as Go has it.
+/// The message in lower case, without the error number.
 pub(crate) fn describe(error: &Error) -> String {
     match error.kind() {
         ErrorKind::UnexpectedEof => "unexpected EOF".to_owned(),

@@ -35,7 +35,7 @@ pub mod resolve;
 pub mod schema;
 pub mod show;
 pub mod values;
-mod version;
+pub mod version;
 mod yaml;
 pub mod yaml_value;
 

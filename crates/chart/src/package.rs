@@ -11,6 +11,7 @@ use tar::{Builder, EntryType, Header};
 use crate::chart::Chart;
 use crate::metadata::{API_V1, API_V2};
 use crate::profile::Profile;
+use crate::version::{self, VersionError};
 use crate::{dependencies, metadata_yaml, yaml};
 
 /// 1980-01-01, the earliest time that all archive formats support.
@@ -36,8 +37,8 @@ pub struct Package {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{0}")]
-    Version(String),
+    #[error(transparent)]
+    Version(#[from] VersionError),
     #[error(transparent)]
     Missing(#[from] dependencies::Missing),
     #[error("failed to save: {0}")]
@@ -56,9 +57,7 @@ pub fn package(
     if let Some(version) = &options.version {
         chart.metadata.version.clone_from(version);
     }
-    if let Err(reason) = crate::version::describe(&chart.metadata.version, profile) {
-        return Err(Error::Version(reason));
-    }
+    version::parse(&chart.metadata.version, profile)?;
     if let Some(app_version) = &options.app_version {
         chart.metadata.app_version.clone_from(app_version);
     }

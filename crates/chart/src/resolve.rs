@@ -8,7 +8,8 @@ use crate::lock;
 use crate::metadata::{API_V1, Dependency, Lock};
 use crate::package::{self, Package, PackageOptions};
 use crate::profile::Profile;
-use crate::{load, metadata_yaml, version, yaml};
+use crate::version::{self, VersionError};
+use crate::{load, metadata_yaml, yaml};
 
 /// The resolved dependencies.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub struct Resolution {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("dependency {0:?} has an invalid version/constraint format: {1}")]
-    Range(String, String),
+    Range(String, VersionError),
     #[error("directory {0} not found")]
     NoFolder(String),
     #[error(transparent)]
@@ -70,9 +71,8 @@ pub fn update(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Re
     }
     let mut missing = Vec::new();
     for dependency in declared {
-        if let Err(reason) = version::check_range(&dependency.version, profile) {
-            return Err(Error::Range(dependency.name.clone(), reason));
-        }
+        version::check_range(&dependency.version, profile)
+            .map_err(|error| Error::Range(dependency.name.clone(), error))?;
         let mut locked = Dependency {
             name: dependency.name.clone(),
             repository: dependency.repository.clone(),

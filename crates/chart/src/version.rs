@@ -1,4 +1,4 @@
-//! Chart versions and version ranges, by the edition of the rules that each Helm carries.
+//! Chart versions and version ranges, with the Masterminds/semver release of each Helm version.
 
 use outrigger_gostd::semver::{Constraint, Edition, Version};
 
@@ -11,17 +11,22 @@ fn edition(profile: Profile) -> Edition {
     }
 }
 
-/// Whether the text is a version at all.
+/// Why a version or a range is invalid, with Helm's message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct VersionError(pub(crate) String);
+
+/// Whether the text is a valid version.
 pub(crate) fn is_valid(text: &str, profile: Profile) -> bool {
     Version::parse_in(text, edition(profile)).is_ok()
 }
 
-/// Whether it is a version with all three parts and nothing before them.
+/// Whether the text is a version with all three parts and without a prefix.
 pub(crate) fn is_strict(text: &str, profile: Profile) -> bool {
     Version::parse_strict_in(text, edition(profile)).is_ok()
 }
 
-/// Why the version is not in the range; none if it is.
+/// Why the version does not satisfy the range; `None` if it does.
 pub(crate) fn why_not(range: &str, version: &str, profile: Profile) -> Option<String> {
     let edition = edition(profile);
     let version = Version::parse_in(version, edition).ok()?;
@@ -29,7 +34,7 @@ pub(crate) fn why_not(range: &str, version: &str, profile: Profile) -> Option<St
     range.validate(&version).err()?.into_iter().next()
 }
 
-/// Whether the version is in the range; false if either cannot be read.
+/// Whether the version satisfies the range; false if either is invalid.
 pub(crate) fn satisfies(range: &str, version: &str, profile: Profile) -> bool {
     let edition = edition(profile);
     let Ok(version) = Version::parse_in(version, edition) else {
@@ -38,22 +43,21 @@ pub(crate) fn satisfies(range: &str, version: &str, profile: Profile) -> bool {
     Constraint::parse_in(range, edition).is_ok_and(|range| range.check(&version))
 }
 
-/// The normal form with its major and minor number, or Helm's words for what is wrong.
-pub(crate) fn describe(text: &str, profile: Profile) -> Result<(String, u64, u64), String> {
+/// The normalized version, and its major and minor number.
+pub(crate) fn parse(text: &str, profile: Profile) -> Result<(String, u64, u64), VersionError> {
     let edition = edition(profile);
     Version::parse_in(text, edition)
         .map(|version| (version.to_string(), version.major, version.minor))
-        .map_err(|error| error.message(edition))
+        .map_err(|error| VersionError(error.message(edition)))
 }
 
-/// Whether the text is a version range at all.
+/// Whether the text is a valid version range.
 pub(crate) fn is_range(text: &str, profile: Profile) -> bool {
     check_range(text, profile).is_ok()
 }
 
-/// Helm's words for what is wrong with a range.
-pub(crate) fn check_range(text: &str, profile: Profile) -> Result<(), String> {
+pub(crate) fn check_range(text: &str, profile: Profile) -> Result<(), VersionError> {
     Constraint::parse_in(text, edition(profile))
         .map(drop)
-        .map_err(|error| error.to_string())
+        .map_err(|error| VersionError(error.to_string()))
 }

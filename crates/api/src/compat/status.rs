@@ -37,13 +37,7 @@ pub(super) fn kubegems(object: &Value, plugin: &Plugin) -> Value {
             })
         })
         .collect();
-    let mut converted = Map::new();
-    put(
-        &mut converted,
-        "observedGeneration",
-        observed(object, plugin),
-    );
-    converted.insert("phase".to_owned(), phase.into());
+    let mut converted = base(object, plugin, phase);
     put_text(&mut converted, "message", Some(&message));
     put_text(&mut converted, "version", status.version.as_deref());
     put_text(&mut converted, "appVersion", status.app_version.as_deref());
@@ -52,7 +46,6 @@ pub(super) fn kubegems(object: &Value, plugin: &Plugin) -> Value {
     if !resources.is_empty() {
         converted.insert("resources".to_owned(), resources.into());
     }
-    converted.insert("conditions".to_owned(), conditions(object, plugin));
     Value::Object(converted)
 }
 
@@ -71,13 +64,7 @@ pub(super) fn tkestack(object: &Value, plugin: &Plugin) -> Value {
         Phase::Disabled => "Isolated",
         Phase::Removing => "Terminating",
     };
-    let mut converted = Map::new();
-    put(
-        &mut converted,
-        "observedGeneration",
-        observed(object, plugin),
-    );
-    converted.insert("phase".to_owned(), phase.into());
+    let mut converted = base(object, plugin, phase);
     if plugin.phase() == Phase::Ready {
         put_text(&mut converted, "releaseStatus", Some("deployed"));
     } else {
@@ -86,8 +73,20 @@ pub(super) fn tkestack(object: &Value, plugin: &Plugin) -> Value {
         put_text(&mut converted, "reason", reason);
     }
     put(&mut converted, "revision", status.revision);
-    converted.insert("conditions".to_owned(), conditions(object, plugin));
     Value::Object(converted)
+}
+
+/// The fields that both systems have.
+fn base(object: &Value, plugin: &Plugin, phase: &str) -> Map<String, Value> {
+    let mut converted = Map::new();
+    put(
+        &mut converted,
+        "observedGeneration",
+        observed(object, plugin),
+    );
+    converted.insert("phase".to_owned(), phase.into());
+    converted.insert("conditions".to_owned(), conditions(object, plugin));
+    converted
 }
 
 /// The status of an object that cannot be converted.

@@ -3,6 +3,10 @@
 //! Most schemas of charts use a subset of JSON Schema with the same meaning in all drafts, and most values are valid.
 //! This validator supports only that subset. All other schemas, and invalid values, go to the full validators, which also
 //! format the errors.
+//!
+//! Without it, `chart template` needs 2.4 times the instructions for Bitnami's Redis (schemas of 150 KiB) and 2.6 times for
+//! cert-manager (112 KiB): 573 instead of 242 million, and 379 instead of 146 million, in a dev build. Schemas outside the
+//! subset, such as that of Grafana's Loki (560 KiB), cost less than 0.1% more.
 
 mod subset;
 

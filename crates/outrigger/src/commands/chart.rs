@@ -9,6 +9,7 @@ mod host;
 mod images;
 mod lint;
 mod package;
+mod render_flags;
 mod show;
 mod source;
 mod template;

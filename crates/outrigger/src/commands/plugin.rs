@@ -21,6 +21,7 @@ mod history;
 mod install;
 mod list;
 mod progress;
+mod read_args;
 mod release;
 mod removal;
 mod repo_path;
@@ -52,7 +53,8 @@ pub(crate) enum Verb {
     #[command(visible_alias = "ls")]
     List(list::Args),
     /// Show details of a plugin
-    Show(show::Args),
+    #[command(after_help = show::EXAMPLES)]
+    Show(read_args::ReadArgs),
     /// Install plugins, from flags or from files
     Install(Box<install::Args>),
     /// Enable plugins
@@ -67,7 +69,8 @@ pub(crate) enum Verb {
     /// Show what a change would do to the cluster
     Diff(Box<diff::Args>),
     /// List the revisions of a plugin
-    History(history::Args),
+    #[command(after_help = history::EXAMPLES)]
+    History(read_args::ReadArgs),
     /// Roll back to the version and values of an earlier revision
     Rollback(rollback::Args),
     /// Remove a plugin and its release

@@ -8,8 +8,8 @@ use outrigger_chart::{RenderOptions, render};
 use serde::Serialize;
 
 use super::host::LocalHost;
-use super::source::{self, CompatFlag, helm_error};
-use super::values::ValuesFlags;
+use super::render_flags::RenderFlags;
+use super::source::{self, helm_error};
 use crate::arguments::OutputFlag;
 use crate::printer::{Printer, Row};
 
@@ -23,13 +23,8 @@ Examples:
 pub(crate) struct Args {
     /// Chart folder or archive
     chart: PathBuf,
-    /// Release namespace
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
     #[command(flatten)]
-    values: ValuesFlags,
-    #[command(flatten)]
-    compat: CompatFlag,
+    render: RenderFlags,
     #[command(flatten)]
     output: OutputFlag,
 }
@@ -72,10 +67,10 @@ impl Row for Image {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let profile = args.compat.profile();
+    let profile = args.render.compat.profile();
     let chart = source::load(&args.chart, profile)?;
-    let values = args.values.merge(profile)?;
-    let mut options = RenderOptions::new(profile, chart.name(), &args.namespace);
+    let values = args.render.values.merge(profile)?;
+    let mut options = RenderOptions::new(profile, chart.name(), &args.render.namespace);
     options.limits.stack_bytes = super::TEMPLATE_STACK;
     let rendered = render(
         &chart,

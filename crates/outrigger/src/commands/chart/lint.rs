@@ -7,8 +7,8 @@ use outrigger_chart::lint::{LintOptions, lint, print};
 use outrigger_chart::{KubeVersion, load};
 
 use super::host::LocalHost;
-use super::source::{CompatFlag, helm_error};
-use super::values::ValuesFlags;
+use super::render_flags::RenderFlags;
+use super::source::helm_error;
 use crate::printer::Printer;
 
 const EXAMPLES: &str = "\
@@ -22,13 +22,8 @@ pub(crate) struct Args {
     /// Chart folders
     #[arg(default_value = ".")]
     charts: Vec<PathBuf>,
-    /// Release namespace
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
     #[command(flatten)]
-    values: ValuesFlags,
-    #[command(flatten)]
-    compat: CompatFlag,
+    render: RenderFlags,
     /// Fail on lint warnings
     #[arg(long)]
     strict: bool,
@@ -44,20 +39,20 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let profile = args.compat.profile();
+    let profile = args.render.compat.profile();
     let kube_version = args
         .kube_version
         .as_deref()
         .map(|version| KubeVersion::parse(version, profile));
     let options = LintOptions {
         profile,
-        namespace: args.namespace.clone(),
+        namespace: args.render.namespace.clone(),
         kube_version: kube_version.transpose().map_err(helm_error)?,
         skip_schema: args.skip_schema_validation,
         strict: args.strict,
         quiet: args.quiet,
     };
-    let values = args.values.merge(profile)?;
+    let values = args.render.values.merge(profile)?;
     let host = LocalHost::new(false);
     let mut reports = Vec::new();
     for path in &args.charts {

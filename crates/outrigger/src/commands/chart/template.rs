@@ -10,8 +10,8 @@ use outrigger_chart::{
 };
 
 use super::host::LocalHost;
-use super::source::{self, CompatFlag, helm_error};
-use super::values::ValuesFlags;
+use super::render_flags::RenderFlags;
+use super::source::{self, helm_error};
 use crate::printer::Printer;
 
 const EXAMPLES: &str = "\
@@ -31,13 +31,8 @@ pub(crate) struct Args {
     /// Optional release name, then the chart: a folder or an archive
     #[arg(num_args = 1..=2, required = true, value_names = ["NAME", "CHART"])]
     names: Vec<String>,
-    /// Release namespace
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
     #[command(flatten)]
-    values: ValuesFlags,
-    #[command(flatten)]
-    compat: CompatFlag,
+    render: RenderFlags,
     /// Print only manifests of this template, a path in the chart; may be repeated
     #[arg(short, long, value_name = "PATH")]
     show_only: Vec<String>,
@@ -83,12 +78,12 @@ pub(crate) struct Args {
 const DEFAULT_NAME: &str = "release-name";
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let profile = args.compat.profile();
+    let profile = args.render.compat.profile();
     let host = LocalHost::new(args.enable_dns);
     let (name, path) = args.name_and_chart(&host)?;
     let chart = source::load(path, profile)?;
     let mut parsed = source::parse_templates(&chart, profile);
-    let values = args.values.merge(profile)?;
+    let values = args.render.values.merge(profile)?;
     let options = args.render_options(name.clone())?;
     let rendered = render_cached(
         &chart,
@@ -131,7 +126,7 @@ impl Args {
             (Some(_), Some(_)) => bail!("cannot set --name-template and also specify a name"),
             (Some(name), None) => name,
             (None, Some(template)) => {
-                release_name::from_template(template, host, self.compat.profile())
+                release_name::from_template(template, host, self.render.compat.profile())
                     .map_err(helm_error)?
             }
             (None, None) if self.generate_name => generated_name(chart, host),
@@ -141,8 +136,8 @@ impl Args {
     }
 
     fn render_options(&self, name: String) -> anyhow::Result<RenderOptions> {
-        let profile = self.compat.profile();
-        let mut options = RenderOptions::new(profile, name, &self.namespace);
+        let profile = self.render.compat.profile();
+        let mut options = RenderOptions::new(profile, name, &self.render.namespace);
         options.release.is_upgrade = self.is_upgrade;
         options.skip_schema = self.skip_schema_validation;
         options.limits.stack_bytes = super::TEMPLATE_STACK;

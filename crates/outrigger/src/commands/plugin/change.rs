@@ -2,7 +2,8 @@
 
 use outrigger_api::plugin::{Plugin, validate};
 
-use super::connect::Connection;
+use super::connect::{ClusterFlags, Connection};
+use super::edit::edit;
 use super::progress::{self, WaitFlags};
 use super::wait_condition::WaitCondition;
 use crate::arguments::{Output, OutputFlag};
@@ -18,9 +19,35 @@ pub(crate) struct ChangeFlags {
     pub(super) wait: WaitFlags,
     #[command(flatten)]
     pub(super) output: OutputFlag,
+    // Last: its help heading would apply to the flags that follow.
+    #[command(flatten)]
+    pub(super) cluster: ClusterFlags,
 }
 
 impl ChangeFlags {
+    /// Changes the spec of one plugin.
+    pub(super) async fn edit(
+        &self,
+        name: &str,
+        printer: &Printer,
+        change: impl Fn(&mut Plugin) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let connection = self.cluster.connect().await?;
+        let plugin = edit(&connection.plugins(), name, self.dry_run, |plugin| {
+            change(plugin)?;
+            ensure_valid(plugin)
+        })
+        .await?;
+        self.finish(
+            &connection,
+            &[plugin],
+            "changed",
+            WaitCondition::Ready,
+            printer,
+        )
+        .await
+    }
+
     /// Waits for the condition if `--wait` is set, then prints the plugins.
     pub(super) async fn finish(
         &self,

@@ -3,7 +3,7 @@
 use outrigger_api::plugin::Plugin;
 
 use super::change::ChangeFlags;
-use super::connect::{ClusterFlags, Connection};
+use super::connect::Connection;
 use super::edit::edit;
 use super::wait_condition::WaitCondition;
 use crate::printer::Printer;
@@ -19,13 +19,11 @@ pub(crate) struct Args {
     #[arg(required = true)]
     names: Vec<String>,
     #[command(flatten)]
-    cluster: ClusterFlags,
-    #[command(flatten)]
     change: ChangeFlags,
 }
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
-    let connection = args.cluster.connect().await?;
+    let connection = args.change.cluster.connect().await?;
     let plugins = enable(&connection, &args.names, args.change.dry_run).await?;
     let change = &args.change;
     change

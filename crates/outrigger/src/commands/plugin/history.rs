@@ -3,26 +3,14 @@
 use outrigger_release::Revision;
 use serde::Serialize;
 
-use super::connect::ClusterFlags;
+use super::read_args::ReadArgs;
 use super::release;
-use crate::arguments::OutputFlag;
 use crate::printer::{Printer, Row};
 use crate::report::HintExt as _;
 
-const EXAMPLES: &str = "\
+pub(super) const EXAMPLES: &str = "\
 Examples:
   outrigger plugin history monitoring";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
-    /// Name of the plugin
-    name: String,
-    #[command(flatten)]
-    cluster: ClusterFlags,
-    #[command(flatten)]
-    output: OutputFlag,
-}
 
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
@@ -51,7 +39,7 @@ impl Row for RevisionRow {
     }
 }
 
-pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) async fn run(args: &ReadArgs, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     let plugin = connection.get(&args.name).await?;
     let cluster = release::cluster(&connection, &plugin).await?;

@@ -7,7 +7,7 @@ use kube::api::{Patch, PatchParams, ValidationDirective};
 use outrigger_api::plugin::{Dependency, Plugin, PluginKind, PluginSpec};
 
 use super::change::{ChangeFlags, ensure_valid};
-use super::connect::{ClusterFlags, Connection, explain};
+use super::connect::{Connection, explain};
 use super::edit::{FIELD_MANAGER, parameters};
 use super::wait_condition::WaitCondition;
 use super::{file, repo_path, values};
@@ -67,8 +67,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     values: ValuesFlags,
     #[command(flatten)]
-    cluster: ClusterFlags,
-    #[command(flatten)]
     change: ChangeFlags,
 }
 
@@ -116,7 +114,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         let repo = plugin.spec.repo.as_deref();
         plugin.spec.repo = repo.map(|repo| repo_path::absolute(repo, &folder));
     }
-    let connection = args.cluster.connect().await?;
+    let connection = args.change.cluster.connect().await?;
     let is_new = args.plugin_files.is_empty();
     let installed = install(&connection, plugins, is_new, args.change.dry_run).await?;
     let change = &args.change;

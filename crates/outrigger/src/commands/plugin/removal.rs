@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use outrigger_api::plugin::Plugin;
 
 use super::change::ChangeFlags;
-use super::connect::{ClusterFlags, Connection};
+use super::connect::Connection;
 use super::dependents::{direct, names, removal_order};
 use super::wait_condition::WaitCondition;
 use crate::printer::Printer;
@@ -16,8 +16,6 @@ pub(crate) struct RemovalArgs {
     name: String,
     #[command(flatten)]
     flags: RemovalFlags,
-    #[command(flatten)]
-    cluster: ClusterFlags,
     #[command(flatten)]
     change: ChangeFlags,
 }
@@ -42,7 +40,7 @@ impl RemovalArgs {
         condition: WaitCondition,
         printer: &Printer,
     ) -> anyhow::Result<()> {
-        let connection = self.cluster.connect().await?;
+        let connection = self.change.cluster.connect().await?;
         let change = &self.change;
         let plugins = remove(&connection, &self.name, self.flags, change.dry_run).await?;
         change

@@ -9,7 +9,7 @@ use outrigger_release::{Record, Revision, Status};
 use serde_json::{Map, Value};
 
 use super::change::{ChangeFlags, ensure_valid};
-use super::connect::{ClusterFlags, Connection};
+use super::connect::Connection;
 use super::edit::edit;
 use super::release;
 use super::wait_condition::WaitCondition;
@@ -29,13 +29,11 @@ pub(crate) struct Args {
     /// Revision to roll back to [default: the last successful one before the current]
     revision: Option<u32>,
     #[command(flatten)]
-    cluster: ClusterFlags,
-    #[command(flatten)]
     change: ChangeFlags,
 }
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
-    let connection = args.cluster.connect().await?;
+    let connection = args.change.cluster.connect().await?;
     let (plugin, revision) =
         roll_back(&connection, &args.name, args.revision, args.change.dry_run).await?;
     let action = format!("rolled back to revision {revision}");

@@ -4,11 +4,8 @@ use anyhow::{anyhow, ensure};
 use outrigger_api::plugin::Plugin;
 use outrigger_api::values::merge_maps;
 
-use super::change::{ChangeFlags, ensure_valid};
-use super::connect::ClusterFlags;
-use super::edit::edit;
+use super::change::ChangeFlags;
 use super::values;
-use super::wait_condition::WaitCondition;
 use crate::commands::chart::values::ValuesFlags;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
@@ -33,8 +30,6 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Values")]
     reset: bool,
     #[command(flatten)]
-    cluster: ClusterFlags,
-    #[command(flatten)]
     change: ChangeFlags,
 }
 
@@ -44,7 +39,6 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         args.reset || !new.is_empty() || !args.unset.is_empty(),
         "no change requested: use --set, -f, --unset or --reset"
     );
-    let connection = args.cluster.connect().await?;
     let change = |plugin: &mut Plugin| {
         if args.reset {
             plugin.spec.values.clear();
@@ -53,20 +47,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
             unset(plugin, path)?;
         }
         merge_maps(&mut plugin.spec.values, new.clone());
-        ensure_valid(plugin)
+        Ok(())
     };
-    let api = connection.plugins();
-    let plugin = edit(&api, &args.name, args.change.dry_run, change).await?;
-    let plugins = [plugin];
-    args.change
-        .finish(
-            &connection,
-            &plugins,
-            "changed",
-            WaitCondition::Ready,
-            printer,
-        )
-        .await
+    args.change.edit(&args.name, printer, change).await
 }
 
 fn unset(plugin: &mut Plugin, path: &str) -> anyhow::Result<()> {

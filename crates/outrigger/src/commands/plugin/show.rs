@@ -3,28 +3,17 @@
 use outrigger_api::condition::ConditionStatus;
 use outrigger_api::plugin::Plugin;
 
-use super::connect::ClusterFlags;
 use super::dependents;
-use crate::arguments::{Output, OutputFlag};
+use super::read_args::ReadArgs;
+use crate::arguments::Output;
 use crate::printer::Printer;
 
-const EXAMPLES: &str = "\
+pub(super) const EXAMPLES: &str = "\
 Examples:
   outrigger plugin show monitoring
   outrigger plugin show monitoring -o yaml";
 
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
-    /// Name of the plugin
-    name: String,
-    #[command(flatten)]
-    cluster: ClusterFlags,
-    #[command(flatten)]
-    output: OutputFlag,
-}
-
-pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) async fn run(args: &ReadArgs, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     let mut plugin = connection.get(&args.name).await?;
     plugin.metadata.managed_fields = None;

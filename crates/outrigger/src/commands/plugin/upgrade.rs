@@ -1,12 +1,10 @@
 //! `outrigger plugin upgrade`: changes the version of a plugin, and optionally its values.
 
 use anyhow::ensure;
+use outrigger_api::plugin::Plugin;
 
-use super::change::{ChangeFlags, ensure_valid};
-use super::connect::ClusterFlags;
-use super::edit::edit;
+use super::change::ChangeFlags;
 use super::spec_flags::SpecFlags;
-use super::wait_condition::WaitCondition;
 use crate::printer::Printer;
 
 const EXAMPLES: &str = "\
@@ -23,8 +21,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     spec: SpecFlags,
     #[command(flatten)]
-    cluster: ClusterFlags,
-    #[command(flatten)]
     change: ChangeFlags,
 }
 
@@ -35,21 +31,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     );
     let spec = args.spec.read()?;
     let folder = std::env::current_dir()?;
-    let connection = args.cluster.connect().await?;
-    let api = connection.plugins();
-    let changed = edit(&api, &args.name, args.change.dry_run, |plugin| {
+    let change = |plugin: &mut Plugin| {
         spec.apply(plugin, &folder);
-        ensure_valid(plugin)
-    });
-    let plugins = [changed.await?];
-    let change = &args.change;
-    change
-        .finish(
-            &connection,
-            &plugins,
-            "changed",
-            WaitCondition::Ready,
-            printer,
-        )
-        .await
+        Ok(())
+    };
+    args.change.edit(&args.name, printer, change).await
 }
