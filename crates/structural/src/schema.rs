@@ -16,7 +16,6 @@ mod custom_resource;
 mod decode;
 mod default;
 mod definition;
-mod field_error;
 mod object_meta;
 mod parse;
 mod prune;

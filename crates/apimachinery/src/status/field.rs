@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use outrigger_gostd::fmt::sprint_json;
 use outrigger_gostd::json;
 use serde_json::Value;
 
@@ -167,8 +168,15 @@ impl From<&Value> for BadValue {
     fn from(value: &Value) -> Self {
         match value {
             Value::String(text) => Self(quote(text)),
+            Value::Number(_) => Self(sprint_json(value)),
             other => Self(json::marshal(other)),
         }
+    }
+}
+
+impl From<Value> for BadValue {
+    fn from(value: Value) -> Self {
+        Self::from(&value)
     }
 }
 

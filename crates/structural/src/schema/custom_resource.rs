@@ -1,9 +1,10 @@
 //! Decoding of custom resources: prunes unknown fields and normalizes metadata.
 
+use outrigger_apimachinery::status::field;
 use serde_json::{Map, Value};
 
 use super::decode::{DecodeError, check_types};
-use super::{OBJECT_META, SchemaRef, builtin, field_error, prune_nulls, prune_unknown};
+use super::{OBJECT_META, SchemaRef, builtin, prune_nulls, prune_unknown};
 
 /// Prunes and normalizes a custom resource, without defaulting. Returns the paths of the unknown fields.
 pub fn coerce(object: &mut Value, schema: SchemaRef<'_>) -> Result<Vec<String>, DecodeError> {
@@ -113,7 +114,7 @@ fn coerce_embedded_resource(
 ) -> Result<(), DecodeError> {
     for name in ["apiVersion", "kind"] {
         if let Some(value) = fields.get(name).filter(|value| !value.is_string()) {
-            let error = field_error::invalid(join(path, name), value.clone(), "must be a string");
+            let error = field::Error::invalid(join(path, name), value.clone(), "must be a string");
             return Err(DecodeError::from(error));
         }
     }
@@ -123,7 +124,7 @@ fn coerce_embedded_resource(
     let field = join(path, "metadata");
     let original = metadata.clone();
     let result = coerce_metadata(metadata, schema.at(OBJECT_META), &field);
-    let invalid = |error: DecodeError| field_error::invalid(field, original, error.to_string());
+    let invalid = |error: DecodeError| field::Error::invalid(field, original, error.to_string());
     unknown.extend(result.map_err(|error| DecodeError::from(invalid(error)))?);
     Ok(())
 }

@@ -3,7 +3,6 @@
 use outrigger_apimachinery::status::field;
 use serde_json::{Map, Value};
 
-use super::field_error;
 use super::{MAX_DEPTH, Schema};
 
 mod defaults;
@@ -60,7 +59,7 @@ pub fn validate_definition(schema: &Value, path: &str, has_status: bool) -> Vec<
     errors.extend(walker.errors);
     errors.extend(walker.expression_errors);
     if errors.is_empty() && parsed.is_none() {
-        errors.push(field_error::invalid(
+        errors.push(field::Error::invalid(
             path,
             "",
             "must be a structural schema",
@@ -142,7 +141,7 @@ fn validate_root(root: &Object, path: &str) -> Option<field::Error> {
     let type_ = text(root, "type");
     if !type_.is_empty() && type_ != "object" {
         let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
-        return Some(field_error::invalid(format!("{path}.type"), type_, detail));
+        return Some(field::Error::invalid(format!("{path}.type"), type_, detail));
     }
     let is_allowed = |name: &str| ALLOWED.iter().any(|(allowed, _)| *allowed == name);
     let forbidden = root
@@ -154,7 +153,7 @@ fn validate_root(root: &Object, path: &str) -> Option<field::Error> {
             "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",
             allowed.join(" ")
         );
-        field_error::invalid(path, Value::Object(root.clone()), detail)
+        field::Error::invalid(path, Value::Object(root.clone()), detail)
     })
 }
 
@@ -265,7 +264,7 @@ impl Walker {
         let mut add = |error| self.errors.push(error);
         let at = |name: &str| format!("{path}.{name}");
         if !type_.is_empty() && !types.contains(&type_) {
-            add(field_error::not_supported(at("type"), type_, &types));
+            add(field::Error::not_supported(at("type"), type_, &types));
         }
         if let (Some(_), Some(reason)) = (schema.get("default"), &ctx.forbidden_defaults) {
             add(field::Error::forbidden(
@@ -305,7 +304,7 @@ impl Walker {
         }
         if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
             let field = at("x-kubernetes-preserve-unknown-fields");
-            add(field_error::invalid(
+            add(field::Error::invalid(
                 field,
                 false,
                 "must be true or undefined",

@@ -5,10 +5,9 @@
 
 use kube_cel::cel::objects::OptionalValue;
 use kube_cel::cel::{Context, ExecutionError, Value as CelValue};
-use outrigger_apimachinery::status::field::{self, ErrorType};
+use outrigger_apimachinery::status::field::{self, BadValue, ErrorType};
 use serde_json::Value;
 
-use super::field_error;
 use super::validate::{Correlated, OldItems, type_name};
 use super::{SchemaRef, Type};
 pub(super) use compile::CompiledRule;
@@ -244,7 +243,7 @@ impl Walker<'_> {
 
 /// The error of a rule that cannot be evaluated. Shows the type instead of the value.
 fn evaluation_failure(path: &str, schema: SchemaRef<'_>, detail: String) -> field::Error {
-    field_error::invalid(path, type_name(schema.type_), detail)
+    field::Error::invalid(path, type_name(schema.type_), detail)
 }
 
 /// The error of a rule that evaluates to false.
@@ -265,12 +264,12 @@ fn rule_failure(
         (path, Some(suffix)) => format!("{path}{suffix}"),
     };
     let is_large = matches!(schema.type_, Type::Object | Type::Array);
-    let value = (!is_large).then_some(value);
+    let value = (!is_large).then(|| BadValue::from(value));
     match rule.reason.as_deref() {
         Some("FieldValueForbidden") => field::Error::forbidden(field, detail),
         Some("FieldValueRequired") => field::Error::required(field, detail),
-        Some("FieldValueDuplicate") => field_error::new(ErrorType::Duplicate, field, value, ""),
-        _ => field_error::new(ErrorType::Invalid, field, value, detail),
+        Some("FieldValueDuplicate") => field::Error::new(ErrorType::Duplicate, field, value, ""),
+        _ => field::Error::new(ErrorType::Invalid, field, value, detail),
     }
 }
 

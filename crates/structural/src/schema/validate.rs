@@ -3,7 +3,6 @@
 use outrigger_apimachinery::status::field::{self, ErrorType};
 use serde_json::{Map, Value};
 
-use super::field_error;
 use super::rules::{has_rules, validate_rules};
 use super::{AdditionalProperties, SchemaRef, Type};
 pub(super) use correlate::{Correlated, OldItems};
@@ -58,7 +57,7 @@ fn add_rule_errors(
     } else if has_rules(schema) {
         let detail = "some validation rules were not checked because the object was invalid; correct the existing \
                       errors to complete validation";
-        errors.push(field_error::invalid("", Value::Null, detail));
+        errors.push(field::Error::invalid("", Value::Null, detail));
     }
     errors
 }

@@ -276,7 +276,7 @@ fn cluster_addresses(
     if address.is_empty() {
         let next = allocator.next_address().map_err(|error| {
             let detail = format!("failed to allocate IP: {error}");
-            Error::invalid(&path, &json!([]), detail)
+            Error::invalid(&path, json!([]), detail)
         })?;
         spec.insert("clusterIPs".to_owned(), json!([next]));
         spec.insert("clusterIP".to_owned(), json!(next));
@@ -284,7 +284,7 @@ fn cluster_addresses(
     }
     allocator.allocate_address(&address).map_err(|error| {
         let detail = format!("failed to allocate IP {address}: {error}");
-        Error::invalid(&path, &json!([address]), detail)
+        Error::invalid(&path, json!([address]), detail)
     })
 }
 

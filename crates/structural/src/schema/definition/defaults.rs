@@ -3,7 +3,6 @@
 use outrigger_apimachinery::status::field;
 use serde_json::Value;
 
-use crate::schema::field_error;
 use crate::schema::rules::validate_rules_of_default;
 use crate::schema::validate::{validate_embedded_resources, validate_schema_at};
 use crate::schema::{SchemaRef, prune_unknown};
@@ -38,7 +37,7 @@ fn validate_default(
     let mut pruned = default.clone();
     prune_unknown(&mut pruned, schema);
     if pruned != *default {
-        errors.push(field_error::invalid(
+        errors.push(field::Error::invalid(
             field,
             default.clone(),
             "must not have unknown fields",

@@ -3,7 +3,7 @@
 use outrigger_apimachinery::status::field;
 use serde_json::Value;
 
-use super::{Object, field_error, flag, list, object, text};
+use super::{Object, flag, list, object, text};
 
 pub(super) fn validate(schema: &Object, path: &str) -> Vec<field::Error> {
     let mut errors = Vec::new();
@@ -20,7 +20,7 @@ fn type_error(path: &str, schema: &Object, detail: &str) -> field::Error {
     let field = format!("{path}.type");
     match text(schema, "type") {
         "" => field::Error::required(field, detail),
-        type_ => field_error::invalid(field, type_, detail),
+        type_ => field::Error::invalid(field, type_, detail),
     }
 }
 
@@ -37,7 +37,7 @@ fn validate_map_type(schema: &Object, path: &str, errors: &mut Vec<field::Error>
     }
     if !matches!(map_type, "atomic" | "granular") {
         let field = format!("{path}.x-kubernetes-map-type");
-        errors.push(field_error::not_supported(
+        errors.push(field::Error::not_supported(
             field,
             map_type,
             &["atomic", "granular"],
@@ -62,7 +62,7 @@ fn validate_list_type(schema: &Object, path: &str, errors: &mut Vec<field::Error
         }
         if !matches!(list_type, "atomic" | "set" | "map") {
             let supported = ["atomic", "set", "map"];
-            errors.push(field_error::not_supported(
+            errors.push(field::Error::not_supported(
                 field.as_str(),
                 list_type,
                 &supported,
@@ -74,7 +74,7 @@ fn validate_list_type(schema: &Object, path: &str, errors: &mut Vec<field::Error
         match list_type {
             None => errors.push(field::Error::required(field, detail)),
             Some("map") => {}
-            Some(other) => errors.push(field_error::invalid(field, other, detail)),
+            Some(other) => errors.push(field::Error::invalid(field, other, detail)),
         }
     }
 }
@@ -87,11 +87,11 @@ fn validate_set_items(items: &Object, path: &str, errors: &mut Vec<field::Error>
     match text(items, "type") {
         "array" if list_type.is_some() && !is_atomic("x-kubernetes-list-type") => {
             let field = format!("{path}.items.x-kubernetes-list-type");
-            errors.push(field_error::invalid(field, list_type, detail));
+            errors.push(field::Error::invalid(field, Value::from(list_type), detail));
         }
         "object" if !is_atomic("x-kubernetes-map-type") => {
             let field = format!("{path}.items.x-kubernetes-map-type");
-            errors.push(field_error::invalid(field, list_type, detail));
+            errors.push(field::Error::invalid(field, Value::from(list_type), detail));
         }
         _ => {}
     }
@@ -112,7 +112,7 @@ fn validate_map_list(schema: &Object, path: &str, errors: &mut Vec<field::Error>
     let type_ = text(items, "type");
     if type_ != "object" {
         let detail = "must be object if parent array's x-kubernetes-list-type is map";
-        errors.push(field_error::invalid(
+        errors.push(field::Error::invalid(
             format!("{path}.items.type"),
             type_,
             detail,
@@ -127,17 +127,25 @@ fn validate_map_list(schema: &Object, path: &str, errors: &mut Vec<field::Error>
                 let detail =
                     "must be a scalar type if parent array's x-kubernetes-list-type is map";
                 let field = format!("{path}.items.properties[{name}].type");
-                errors.push(field_error::invalid(field, type_, detail));
+                errors.push(field::Error::invalid(field, type_, detail));
             }
             Some(_) => {}
             None => {
                 let detail = "entries must all be names of item properties";
-                errors.push(field_error::invalid(field.as_str(), keys.to_vec(), detail));
+                errors.push(field::Error::invalid(
+                    field.as_str(),
+                    Value::from(keys),
+                    detail,
+                ));
             }
         }
         if keys[..i].contains(key) {
             let detail = "must not contain duplicate entries";
-            errors.push(field_error::invalid(field.as_str(), keys.to_vec(), detail));
+            errors.push(field::Error::invalid(
+                field.as_str(),
+                Value::from(keys),
+                detail,
+            ));
         }
     }
 }

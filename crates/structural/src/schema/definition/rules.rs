@@ -3,7 +3,7 @@
 use outrigger_apimachinery::status::field;
 use serde_json::Value;
 
-use super::{Context, Object, field_error, list, text};
+use super::{Context, Object, list, text};
 use crate::schema::Schema;
 
 /// Returns the errors of the rules, and those of their CEL expressions.
@@ -34,7 +34,7 @@ pub(super) fn validate(
         let field = format!("{path}.x-kubernetes-validations[{i}]");
         let value = rules.get(i).cloned().unwrap_or_default();
         if let Err(error) = &compiled.program {
-            expression_errors.push(field_error::invalid(
+            expression_errors.push(field::Error::invalid(
                 format!("{field}.rule"),
                 value.clone(),
                 error.to_string(),
@@ -42,7 +42,7 @@ pub(super) fn validate(
         }
         if let Some(error) = compiled.message_error() {
             let detail = format!("messageExpression {error}");
-            expression_errors.push(field_error::invalid(
+            expression_errors.push(field::Error::invalid(
                 format!("{field}.messageExpression"),
                 value.clone(),
                 detail,
@@ -53,7 +53,7 @@ pub(super) fn validate(
                 let detail = format!(
                     "oldSelf cannot be used on the uncorrelatable portion of the schema within {ancestor}"
                 );
-                expression_errors.push(field_error::invalid(
+                expression_errors.push(field::Error::invalid(
                     format!("{field}.rule"),
                     compiled.text(),
                     detail,
@@ -64,7 +64,7 @@ pub(super) fn validate(
             .filter(|optional| !optional.is_null())
         {
             let detail = "may not be set if oldSelf is not used in rule";
-            expression_errors.push(field_error::invalid(
+            expression_errors.push(field::Error::invalid(
                 format!("{field}.optionalOldSelf"),
                 optional.clone(),
                 detail,
@@ -80,13 +80,13 @@ fn validate_rule(schema: &Object, rule: &Object, path: &str, errors: &mut Vec<fi
     if expression.is_empty() {
         errors.push(field::Error::required(at("rule"), "rule is not specified"));
     } else if !message.is_empty() && message.trim().is_empty() {
-        errors.push(field_error::invalid(
+        errors.push(field::Error::invalid(
             at("message"),
             message,
             "must be non-empty if specified",
         ));
     } else if message.trim().contains('\n') {
-        errors.push(field_error::invalid(
+        errors.push(field::Error::invalid(
             at("message"),
             message,
             "must not contain line breaks",
@@ -111,28 +111,28 @@ fn validate_rule(schema: &Object, rule: &Object, path: &str, errors: &mut Vec<fi
         .and_then(Value::as_str)
         .filter(|reason| !reasons.contains(reason))
     {
-        errors.push(field_error::not_supported(at("reason"), reason, &reasons));
+        errors.push(field::Error::not_supported(at("reason"), reason, &reasons));
     }
     let field_path = text(rule, "fieldPath");
     if field_path.is_empty() {
         return;
     }
     if field_path.trim().is_empty() {
-        errors.push(field_error::invalid(
+        errors.push(field::Error::invalid(
             at("fieldPath"),
             field_path,
             "must be non-empty if specified",
         ));
     }
     if field_path.contains('\n') {
-        errors.push(field_error::invalid(
+        errors.push(field::Error::invalid(
             at("fieldPath"),
             field_path,
             "must not contain line breaks",
         ));
     }
     if !is_field_path(field_path, schema) {
-        errors.push(field_error::invalid(
+        errors.push(field::Error::invalid(
             at("fieldPath"),
             field_path,
             "must be a valid path",

@@ -3,7 +3,7 @@
 use outrigger_apimachinery::status::field;
 use serde_json::Value;
 
-use super::{Object, field_error, flag, list, object, objects_in, text};
+use super::{Object, flag, list, object, objects_in, text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -83,14 +83,14 @@ fn validate_extensions(schema: &Object, level: Level, path: &str, errors: &mut V
     ] {
         if is_int_or_string && is_set {
             let detail = "must be false if x-kubernetes-int-or-string is true";
-            errors.push(field_error::invalid(at(name), true, detail));
+            errors.push(field::Error::invalid(at(name), true, detail));
         }
     }
     if is_embedded && type_ != "object" {
         let detail = "must be object if x-kubernetes-embedded-resource is true";
         errors.push(match type_ {
             "" => field::Error::required(at("type"), detail),
-            type_ => field_error::invalid(at("type"), type_, detail),
+            type_ => field::Error::invalid(at("type"), type_, detail),
         });
     } else if type_.is_empty() && !is_int_or_string && !preserves_unknown_fields {
         let detail = match level {
@@ -109,7 +109,7 @@ fn validate_extensions(schema: &Object, level: Level, path: &str, errors: &mut V
         errors.push(field::Error::forbidden(at("additionalProperties"), detail));
     }
     if level == Level::Root && !type_.is_empty() && type_ != "object" {
-        errors.push(field_error::invalid(
+        errors.push(field::Error::invalid(
             at("type"),
             type_,
             "must be object at the root",
@@ -131,7 +131,7 @@ fn validate_metadata(schema: &Object, level: Level, path: &str, errors: &mut Vec
         let type_ = text(property, "type");
         match name {
             "kind" | "apiVersion" if is_resource && type_ != "string" => {
-                errors.push(field_error::invalid(
+                errors.push(field::Error::invalid(
                     format!("{field}.type"),
                     type_,
                     "must be string",
@@ -139,7 +139,7 @@ fn validate_metadata(schema: &Object, level: Level, path: &str, errors: &mut Vec
             }
             "metadata" => {
                 if is_resource && type_ != "object" {
-                    errors.push(field_error::invalid(
+                    errors.push(field::Error::invalid(
                         format!("{field}.type"),
                         type_,
                         "must be object",
@@ -208,7 +208,7 @@ fn validate_junctors(
         let reason = error.to_string();
         let reason = reason.lines().last().unwrap_or_default();
         let detail = format!("must be a valid regular expression, but isn't: {reason}");
-        errors.push(field_error::invalid(
+        errors.push(field::Error::invalid(
             format!("{path}.pattern"),
             pattern,
             detail,

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use outrigger_apimachinery::status::field;
 use serde_json::{Map, Value};
 
-use crate::schema::field_error;
 use crate::schema::{ListType, SchemaRef};
 
 /// Validates all lists of an object.
@@ -37,7 +36,7 @@ fn validate(path: &str, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<f
                 ListType::Atomic => {}
                 ListType::Set => {
                     for i in second_occurrences(items) {
-                        errors.push(field_error::duplicate(
+                        errors.push(field::Error::duplicate(
                             format!("{path}[{i}]"),
                             items[i].clone(),
                         ));
@@ -64,7 +63,7 @@ fn validate_keys(path: &str, items: &[Value], keys: &[&str], errors: &mut Vec<fi
         .position(|item| !item.is_object() && !item.is_null());
     if let Some(i) = non_object {
         let detail = "must be an object for an array of list-type map";
-        errors.push(field_error::invalid(
+        errors.push(field::Error::invalid(
             format!("{path}[{i}]"),
             items[i].clone(),
             detail,
@@ -79,7 +78,7 @@ fn validate_keys(path: &str, items: &[Value], keys: &[&str], errors: &mut Vec<fi
     };
     let item_keys: Vec<Value> = items.iter().map(key_of).collect();
     for i in second_occurrences(&item_keys) {
-        errors.push(field_error::duplicate(
+        errors.push(field::Error::duplicate(
             format!("{path}[{i}]"),
             item_keys[i].clone(),
         ));

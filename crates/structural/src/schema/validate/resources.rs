@@ -4,7 +4,6 @@ use outrigger_apimachinery::status::field;
 use serde_json::{Map, Value};
 
 use crate::schema::SchemaRef;
-use crate::schema::field_error;
 
 /// Validates all embedded resources, but not the object itself.
 pub fn validate_embedded_resources(value: &Value, schema: SchemaRef<'_>) -> Vec<field::Error> {
@@ -52,7 +51,7 @@ fn validate_type_meta(path: &str, fields: &Map<String, Value>, errors: &mut Vec<
         match fields.get(name) {
             None => errors.push(field::Error::required(field, "")),
             Some(Value::String(text)) if text.is_empty() => {
-                errors.push(field_error::invalid(
+                errors.push(field::Error::invalid(
                     field,
                     text.as_str(),
                     "must not be empty",
@@ -60,10 +59,10 @@ fn validate_type_meta(path: &str, fields: &Map<String, Value>, errors: &mut Vec<
             }
             Some(Value::String(text)) => {
                 if let Some(detail) = type_meta_error(name, text) {
-                    errors.push(field_error::invalid(field, text.as_str(), detail));
+                    errors.push(field::Error::invalid(field, text.as_str(), detail));
                 }
             }
-            Some(other) => errors.push(field_error::invalid(
+            Some(other) => errors.push(field::Error::invalid(
                 field,
                 other.clone(),
                 "must be a string",

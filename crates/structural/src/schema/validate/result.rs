@@ -1,10 +1,9 @@
 //! The result of validating a value, before it becomes field errors.
 
-use outrigger_apimachinery::status::field::{self, ErrorType};
-use outrigger_gostd::json::marshal;
+use outrigger_apimachinery::status::field::{self, BadValue, ErrorType};
 use serde_json::Value;
 
-use crate::schema::field_error;
+use outrigger_gostd::json::marshal;
 
 /// The errors of a value, and the number of validations that it passed.
 #[derive(Debug, Default)]
@@ -141,15 +140,22 @@ impl ValidationError {
             (field, path) => format!("{field}.{path}"),
         };
         match self.detail {
-            None => field_error::new(self.error_type, path, Some(&self.value), self.message),
-            Some(Detail::Empty) => field_error::new(self.error_type, path, Some(&self.value), ""),
+            None => field::Error::new(
+                self.error_type,
+                path,
+                Some(BadValue::from(self.value)),
+                self.message,
+            ),
+            Some(Detail::Empty) => {
+                field::Error::new(self.error_type, path, Some(BadValue::from(self.value)), "")
+            }
             Some(Detail::MaxLength(max)) => field::Error::too_long(path, max),
             Some(Detail::MaxItems(max)) => {
                 field::Error::too_many(path, self.value.as_i64().unwrap_or(-1), max)
             }
             Some(Detail::Supported(supported)) => {
                 let supported: Vec<&str> = supported.iter().map(String::as_str).collect();
-                field_error::not_supported(path, self.value, &supported)
+                field::Error::not_supported(path, self.value, &supported)
             }
         }
     }
