@@ -12,7 +12,8 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
-use crate::schema::{self, Schema, builtin};
+use crate::go_types::{self, StructId, zero_value};
+use crate::schema::{self, Schema, SchemaRef};
 
 mod check;
 mod combine;
@@ -132,8 +133,8 @@ impl FieldManager {
     /// The object that a create starts from.
     fn empty(&self) -> Value {
         let mut object = match self.schema().map(Schema::root) {
-            Some(root) if root.name.is_some() => builtin::empty(root),
-            _ => Value::Object(Map::new()),
+            Some(root) => go_struct(root).map_or_else(|| Value::Object(Map::new()), zero_value),
+            None => Value::Object(Map::new()),
         };
         if let Some(object) = object.as_object_mut() {
             object.insert(
@@ -370,12 +371,17 @@ impl FieldManager {
 
 /// The form in which a merged object goes on: as decoding it would give it.
 fn settle_form(object: &mut Value, schema: &Schema) {
-    if schema.root().name.is_some() {
-        builtin::normalize(object, schema.root());
+    if let Some(id) = go_struct(schema.root()) {
+        go_types::normalize(id, object);
     } else {
-        schema::normalize(object, schema.root());
+        schema::normalize(object);
         schema::apply_defaults(object, schema.root());
     }
+}
+
+/// The Go type of an object of a built-in kind.
+fn go_struct(root: SchemaRef<'_>) -> Option<StructId> {
+    root.name.as_deref().and_then(go_types::of_definition)
 }
 
 /// Fields that belong to nobody.

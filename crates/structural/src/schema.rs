@@ -13,7 +13,6 @@ use serde_json::Value;
 
 pub mod builtin;
 mod custom_resource;
-mod decode;
 mod default;
 mod definition;
 mod field_error;
@@ -28,7 +27,6 @@ pub mod value;
 
 pub use custom_resource::coerce;
 pub use custom_resource::normalize;
-pub use decode::check_types;
 pub use default::apply_defaults;
 pub use definition::check_definition;
 pub use field_error::{FieldError, Reason, aggregate};

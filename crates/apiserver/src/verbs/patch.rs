@@ -104,7 +104,7 @@ fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value,
     let mut object = merged.map_err(apply_failure)?;
     if writing.call.kind.custom.is_none() {
         outrigger_builtin::defaults::complete(&writing.call.kind, &mut object)
-            .map_err(|error| error.into_status(&writing.call.kind))?;
+            .map_err(|error| outrigger_builtin::defaults::wrong_type(&writing.call.kind, &error))?;
     }
     check_repeated(writing)?;
     Ok(object)

@@ -1,12 +1,11 @@
 //! What is lost on the way to the store and back: the stored form does not tell an empty list from none.
 
+use outrigger_structural::go_types::{Form, StructId, Type};
 use serde_json::{Map, Value};
 
-use super::shapes::{Form, Type, shapes};
-
 /// Lists of a structure that have no items, where `old` has none either, become none.
-pub(super) fn forget(id: usize, object: &mut Map<String, Value>, old: &Value) {
-    for field in &shapes().get(id).fields {
+pub(super) fn forget(id: StructId, object: &mut Map<String, Value>, old: &Value) {
+    for field in &id.get().fields {
         if let Some(value) = object.get_mut(field.name) {
             forget_value(&field.type_, value, &old[field.name]);
         }

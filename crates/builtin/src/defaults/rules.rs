@@ -1,6 +1,10 @@
 //! The defaults of each type. A rule sees an object whose empty fields are absent, and the outer object's rule has
 //! already run.
 
+use std::sync::LazyLock;
+
+use outrigger_apimachinery::quantity::Quantity;
+use outrigger_structural::go_types::{self, Defaulter, StructId};
 use serde_json::{Map, Value, json};
 
 mod extensions;
@@ -12,13 +16,39 @@ mod workloads;
 /// Sets the defaults of an object of one type.
 pub(super) type Rule = fn(&mut Map<String, Value>);
 
-/// The rule of a type by its name in the table of shapes.
+/// The rule of a Go type: `core/v1.Pod`.
 pub(super) fn of_type(name: &str) -> Option<Rule> {
     pods::of_type(name)
         .or_else(|| workloads::of_type(name))
         .or_else(|| networking::of_type(name))
         .or_else(|| storage::of_type(name))
         .or_else(|| extensions::of_type(name))
+}
+
+/// The defaulting rules of all built-in types.
+pub(super) struct Rules;
+
+/// The rules by [`StructId::index`].
+static BY_STRUCT: LazyLock<Vec<Option<Rule>>> = LazyLock::new(|| {
+    let structs = go_types::structs().iter();
+    structs.map(|type_| of_type(type_.name)).collect()
+});
+
+impl Defaulter for Rules {
+    fn default_struct(&self, id: StructId, object: &mut Map<String, Value>) {
+        if let Some(Some(rule)) = BY_STRUCT.get(id.index()) {
+            rule(object);
+        }
+    }
+
+    /// Amounts are rounded up to thousandths.
+    fn default_resource_list(&self, list: &mut Map<String, Value>) {
+        for (_, amount) in list {
+            if let Some(Ok(quantity)) = amount.as_str().map(Quantity::parse) {
+                *amount = quantity.to_millis().canonical().into();
+            }
+        }
+    }
 }
 
 /// Sets fields that are absent.

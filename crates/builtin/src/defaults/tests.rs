@@ -177,7 +177,7 @@ fn wrong_types_and_unknown_fields_are_refused_in_the_words_of_the_real_server() 
         let kind = kind_of(&kinds, &case["object"]);
         let status = match complete(kind, &mut case["object"].clone()) {
             Ok(unknown) => unknown_fields(kind, &unknown),
-            Err(error) => error.into_status(kind),
+            Err(error) => wrong_type(kind, &error),
         };
         assert_eq!(status.message, case["message"], "{}", case["object"]);
     }

@@ -1,7 +1,7 @@
 //! The schemas of the built-in kinds, made when first asked for.
 //!
 //! `k8s-openapi` knows the types and their fields. What it does not know stands in tables beside this file: which
-//! lists are merged by what key, and which fields Go writes even if they are empty.
+//! lists are merged by what key, and how fields are patched.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
@@ -13,12 +13,9 @@ use serde_json::{Map, Value, json};
 
 use super::Schema;
 
-mod go_form;
 mod kinds;
 mod list_types;
 mod patch_rules;
-
-pub use go_form::{empty, normalize};
 
 /// The beginning that all definitions share and the tables leave out.
 const PREFIX: &str = "io.k8s.";

@@ -18,6 +18,9 @@ mod functions;
 mod optional;
 mod values;
 
+const NOT_A_QUANTITY: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
 const MAX_MESSAGE: usize = 5120;
 
 /// Checks all rules of a schema. With an old object, failures in parts that did not change do not count, except
@@ -282,7 +285,7 @@ fn evaluation_problem(problem: &ExecutionError, rule: &Compiled) -> String {
     let problem = match problem {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
         ExecutionError::FunctionError { function, .. } if function == "quantity" => {
-            super::decode::NOT_A_QUANTITY.to_owned()
+            NOT_A_QUANTITY.to_owned()
         }
         ExecutionError::FunctionError { function, message } => {
             conversion_problem(function).unwrap_or_else(|| message.clone())

@@ -15,7 +15,6 @@ mod number;
 mod problem;
 mod resources;
 
-pub(super) use formats::is_date_time;
 pub use lists::check_list_uniqueness;
 pub use resources::check_embedded_resources;
 

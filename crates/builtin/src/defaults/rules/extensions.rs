@@ -6,41 +6,41 @@ use super::{Rule, default, part, text};
 
 pub(super) fn of_type(name: &str) -> Option<Rule> {
     let rule: Rule = match name {
-        "core.Namespace" => namespace,
-        "core.NamespaceStatus" => |status| default(status, [("phase", json!("Active"))]),
-        "scheduling.PriorityClass" => |class| {
+        "core/v1.Namespace" => namespace,
+        "core/v1.NamespaceStatus" => |status| default(status, [("phase", json!("Active"))]),
+        "scheduling/v1.PriorityClass" => |class| {
             default(class, [("preemptionPolicy", json!("PreemptLowerPriority"))]);
         },
-        "apiextensions.CustomResourceDefinition" => definition,
-        "admissionregistration.ValidatingWebhook" => webhook,
-        "admissionregistration.MutatingWebhook" => |hook| {
+        "apiextensions/v1.CustomResourceDefinition" => definition,
+        "admissionregistration/v1.ValidatingWebhook" => webhook,
+        "admissionregistration/v1.MutatingWebhook" => |hook| {
             webhook(hook);
             default(hook, [("reinvocationPolicy", json!("Never"))]);
         },
-        "admissionregistration.RuleWithOperations"
-        | "admissionregistration.NamedRuleWithOperations" => |rule| {
+        "admissionregistration/v1.RuleWithOperations"
+        | "admissionregistration/v1.NamedRuleWithOperations" => |rule| {
             default(rule, [("scope", json!("*"))]);
         },
-        "admissionregistration.ServiceReference"
-        | "apiextensions.ServiceReference"
-        | "apiregistration.ServiceReference" => |reference| {
+        "admissionregistration/v1.ServiceReference"
+        | "apiextensions/v1.ServiceReference"
+        | "apiregistration/v1.ServiceReference" => |reference| {
             default(reference, [("port", json!(443))]);
         },
-        "admissionregistration.ValidatingAdmissionPolicySpec"
-        | "admissionregistration.MutatingAdmissionPolicySpec" => |spec| {
+        "admissionregistration/v1.ValidatingAdmissionPolicySpec"
+        | "admissionregistration/v1.MutatingAdmissionPolicySpec" => |spec| {
             default(spec, [("failurePolicy", json!("Fail"))]);
         },
-        "admissionregistration.MatchResources" => matching,
-        "authentication.TokenRequestSpec" => |spec| {
+        "admissionregistration/v1.MatchResources" => matching,
+        "authentication/v1.TokenRequestSpec" => |spec| {
             default(spec, [("expirationSeconds", json!(3600))]);
         },
-        "resource.ExactDeviceRequest" | "resource.DeviceSubRequest" => |request| {
+        "resource/v1.ExactDeviceRequest" | "resource/v1.DeviceSubRequest" => |request| {
             default(request, [("allocationMode", json!("ExactCount"))]);
             if text(request, "allocationMode") == "ExactCount" {
                 default(request, [("count", json!(1))]);
             }
         },
-        "resource.DeviceToleration" => |toleration| {
+        "resource/v1.DeviceToleration" => |toleration| {
             default(toleration, [("operator", json!("Equal"))]);
         },
         _ => return None,

@@ -8,26 +8,26 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 pub(super) fn of_type(name: &str) -> Option<Rule> {
     let rule: Rule = match name {
-        "core.Service" => service,
-        "core.EndpointPort" => |port| default(port, [("protocol", json!("TCP"))]),
-        "discovery.EndpointPort" => |port| {
+        "core/v1.Service" => service,
+        "core/v1.EndpointPort" => |port| default(port, [("protocol", json!("TCP"))]),
+        "discovery/v1.EndpointPort" => |port| {
             default(port, [("name", json!("")), ("protocol", json!("TCP"))]);
         },
-        "networking.NetworkPolicyPort" => |port| default(port, [("protocol", json!("TCP"))]),
-        "networking.NetworkPolicy" => network_policy,
-        "networking.IngressClassParametersReference" => |reference| {
+        "networking/v1.NetworkPolicyPort" => |port| default(port, [("protocol", json!("TCP"))]),
+        "networking/v1.NetworkPolicy" => network_policy,
+        "networking/v1.IngressClassParametersReference" => |reference| {
             default(reference, [("scope", json!("Cluster"))]);
         },
-        "rbac.RoleRef" => |reference| default(reference, [("apiGroup", json!(RBAC))]),
-        "rbac.Subject" => |subject| {
+        "rbac/v1.RoleRef" => |reference| default(reference, [("apiGroup", json!(RBAC))]),
+        "rbac/v1.Subject" => |subject| {
             if matches!(text(subject, "kind"), "User" | "Group") {
                 default(subject, [("apiGroup", json!(RBAC))]);
             }
         },
-        "flowcontrol.FlowSchemaSpec" => |spec| {
+        "flowcontrol/v1.FlowSchemaSpec" => |spec| {
             default(spec, [("matchingPrecedence", json!(1000))]);
         },
-        "flowcontrol.ExemptPriorityLevelConfiguration" => |level| {
+        "flowcontrol/v1.ExemptPriorityLevelConfiguration" => |level| {
             default(
                 level,
                 [
@@ -36,7 +36,7 @@ pub(super) fn of_type(name: &str) -> Option<Rule> {
                 ],
             );
         },
-        "flowcontrol.LimitedPriorityLevelConfiguration" => |level| {
+        "flowcontrol/v1.LimitedPriorityLevelConfiguration" => |level| {
             default(
                 level,
                 [
@@ -45,7 +45,7 @@ pub(super) fn of_type(name: &str) -> Option<Rule> {
                 ],
             );
         },
-        "flowcontrol.QueuingConfiguration" => |queuing| {
+        "flowcontrol/v1.QueuingConfiguration" => |queuing| {
             default(
                 queuing,
                 [

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Rule, default, items, part, text};
 
 pub(super) fn of_type(name: &str) -> Option<Rule> {
-    let rule: Rule = match name.strip_prefix("core.")? {
+    let rule: Rule = match name.strip_prefix("core/v1.")? {
         "Pod" => pod,
         "PodSpec" => pod_spec,
         "Container" | "EphemeralContainer" => container,

@@ -11,7 +11,7 @@ pub(super) fn of_type(name: &str) -> Option<Rule> {
 /// Rules of the older sources of volumes.
 fn of_source(name: &str) -> Option<Rule> {
     let rule: Rule = match name {
-        "core.AzureDiskVolumeSource" => |source| {
+        "core/v1.AzureDiskVolumeSource" => |source| {
             default(
                 source,
                 [
@@ -22,10 +22,10 @@ fn of_source(name: &str) -> Option<Rule> {
                 ],
             );
         },
-        "core.ISCSIVolumeSource" | "core.ISCSIPersistentVolumeSource" => |source| {
+        "core/v1.ISCSIVolumeSource" | "core/v1.ISCSIPersistentVolumeSource" => |source| {
             default(source, [("iscsiInterface", json!("default"))]);
         },
-        "core.RBDVolumeSource" | "core.RBDPersistentVolumeSource" => |source| {
+        "core/v1.RBDVolumeSource" | "core/v1.RBDPersistentVolumeSource" => |source| {
             default(
                 source,
                 [
@@ -35,7 +35,7 @@ fn of_source(name: &str) -> Option<Rule> {
                 ],
             );
         },
-        "core.ScaleIOVolumeSource" | "core.ScaleIOPersistentVolumeSource" => |source| {
+        "core/v1.ScaleIOVolumeSource" | "core/v1.ScaleIOPersistentVolumeSource" => |source| {
             default(
                 source,
                 [
@@ -51,7 +51,7 @@ fn of_source(name: &str) -> Option<Rule> {
 
 fn of_kind(name: &str) -> Option<Rule> {
     let rule: Rule = match name {
-        "core.PersistentVolume" => |volume| {
+        "core/v1.PersistentVolume" => |volume| {
             if let Some(spec) = part(volume, "spec") {
                 default(
                     spec,
@@ -63,19 +63,19 @@ fn of_kind(name: &str) -> Option<Rule> {
             }
             pending(volume);
         },
-        "core.PersistentVolumeClaim" => pending,
-        "core.PersistentVolumeClaimSpec" => |spec| {
+        "core/v1.PersistentVolumeClaim" => pending,
+        "core/v1.PersistentVolumeClaimSpec" => |spec| {
             default(spec, [("volumeMode", json!("Filesystem"))]);
         },
-        "core.Secret" => secret,
-        "core.NodeStatus" => |status| {
+        "core/v1.Secret" => secret,
+        "core/v1.NodeStatus" => |status| {
             if let Some(capacity) = status.get("capacity").cloned() {
                 status.entry("allocatable").or_insert(capacity);
             }
         },
-        "core.NodeSpec" => node_spec,
-        "core.LimitRangeItem" => limit_range_item,
-        "storage.StorageClass" => |class| {
+        "core/v1.NodeSpec" => node_spec,
+        "core/v1.LimitRangeItem" => limit_range_item,
+        "storage/v1.StorageClass" => |class| {
             default(
                 class,
                 [
@@ -84,7 +84,7 @@ fn of_kind(name: &str) -> Option<Rule> {
                 ],
             );
         },
-        "storage.CSIDriverSpec" => |spec| {
+        "storage/v1.CSIDriverSpec" => |spec| {
             default(
                 spec,
                 [

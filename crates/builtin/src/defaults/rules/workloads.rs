@@ -6,22 +6,22 @@ use super::{Rule, default, items, labels_from_template, part, template_labels, t
 
 pub(super) fn of_type(name: &str) -> Option<Rule> {
     let rule: Rule = match name {
-        "apps.Deployment" => deployment,
-        "apps.StatefulSet" => stateful_set,
-        "apps.DaemonSet" => daemon_set,
-        "apps.ReplicaSet" => replica_set,
-        "core.ReplicationController" => replication_controller,
-        "batch.Job" => job,
-        "batch.CronJob" => cron_job,
-        "batch.PodFailurePolicyOnPodConditionsPattern" => |pattern| {
+        "apps/v1.Deployment" => deployment,
+        "apps/v1.StatefulSet" => stateful_set,
+        "apps/v1.DaemonSet" => daemon_set,
+        "apps/v1.ReplicaSet" => replica_set,
+        "core/v1.ReplicationController" => replication_controller,
+        "batch/v1.Job" => job,
+        "batch/v1.CronJob" => cron_job,
+        "batch/v1.PodFailurePolicyOnPodConditionsPattern" => |pattern| {
             default(pattern, [("status", json!("True"))]);
         },
-        "autoscaling1.HorizontalPodAutoscaler" => |autoscaler| {
+        "autoscaling/v1.HorizontalPodAutoscaler" => |autoscaler| {
             if let Some(spec) = part(autoscaler, "spec") {
                 default(spec, [("minReplicas", json!(1))]);
             }
         },
-        "autoscaling2.HorizontalPodAutoscaler" => autoscaler,
+        "autoscaling/v2.HorizontalPodAutoscaler" => autoscaler,
         _ => return None,
     };
     Some(rule)
