@@ -1,7 +1,7 @@
 //! Protobuf request bodies: what a typed Go client sends, as the JSON object that it means.
 //!
 //! A body is four magic bytes and an envelope with the object's type and its message. Messages are known by a
-//! table (`table.txt`, made by `cargo xtask gen protobuf`), and the result is what Go's JSON encoder would write for
+//! table (`table.txt`, made by `cargo xtask gen kubernetes`), and the result is what Go's JSON encoder would write for
 //! the same Go value. Responses are never protobuf; every client takes JSON.
 
 use serde_json::Value;

@@ -166,7 +166,7 @@ fn objects_come_back_as_from_the_real_server() {
         );
         count += 1;
     }
-    assert_eq!(count, 155);
+    assert_eq!(count, 158);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Bodies that Kubernetes' own codec wrote and what it takes them for (`cargo xtask gen protobuf` makes them),
+//! Bodies that Kubernetes' own codec wrote and what it takes them for (`cargo xtask gen kubernetes` makes them),
 //! and bodies that nobody should send.
 
 use base64::Engine as _;
