@@ -1,4 +1,4 @@
-# The front door. The logic is in `cargo xtask`; `cargo xtask --help` lists it all.
+# Entry points. The logic is in `cargo xtask`; `cargo xtask --help` lists all tasks.
 
 .PHONY: run test lint peers e2e bench
 
@@ -6,7 +6,7 @@ run:
 	cargo run --quiet --bin outrigger -- up --plugins examples/plugins
 
 test:
-	cargo test
+	cargo test --workspace --exclude outrigger-e2e
 
 lint:
 	cargo xtask lint

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
 use outrigger_chart::{Chart, File, Profile, RenderOptions, from_archive, from_files, render};
-use outrigger_gotmpl::function::StillHost;
+use outrigger_gotmpl::function::NullHost;
 use outrigger_gotmpl::value::Map;
 
 fn packed(tar: &[u8]) -> Vec<u8> {
@@ -48,7 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
         let mut options = RenderOptions::new(profile, "fuzz", "default");
         options.limits.output_bytes = 1 << 20;
         options.limits.steps = 100_000;
-        if let Err(error) = render(&chart, &Map::default(), &options, &StillHost, &mut |_| {}) {
+        if let Err(error) = render(&chart, &Map::default(), &options, &NullHost, &mut |_| {}) {
             let _ = error.to_string();
         }
     }

@@ -1,32 +1,31 @@
-//! Conditions: what is true of an object, since when, and why.
+//! Conditions of an object, as metav1.Condition.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One fact about an object.
+/// One aspect of the state of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// What the fact is about
+    /// Type of the condition
     #[serde(rename = "type")]
     pub kind: String,
-    /// Whether it holds
-    pub status: Truth,
-    /// One word for machines
+    /// Status of the condition
+    pub status: ConditionStatus,
+    /// Machine-readable reason of the last transition, in CamelCase
     pub reason: String,
-    /// A sentence for people; never has secret values
+    /// Human-readable details; never contains secret values
     #[serde(default)]
     pub message: String,
-    /// When the status changed last
+    /// Last time the status changed
     pub last_transition_time: String,
-    /// The generation of the object that this is about
+    /// Generation of the object that the condition describes
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
-/// Whether a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Truth {
+pub enum ConditionStatus {
     True,
     False,
     Unknown,

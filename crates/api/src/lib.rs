@@ -1,6 +1,6 @@
-//! The kinds that users write, as Rust types and as definitions for the API server.
+//! Our API kinds as Rust types and as custom resource definitions, and conversions from foreign kinds.
 //!
-//! Everything here is pure: no client, no file system, no clock.
+//! Everything is pure: no client, no file system, no clock.
 
 pub mod annotation;
 pub mod compat;

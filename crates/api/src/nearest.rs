@@ -1,15 +1,15 @@
-//! Which known word did somebody mean?
+//! Suggestions for misspelled names.
 
 use strsim::levenshtein;
 
-/// The known word that is nearest to `word`, if one is near enough to be worth naming.
+/// The known word with the smallest edit distance to `word`, if it is similar enough for a suggestion.
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase();
-    let scored = known
+    let candidates = known
         .iter()
         .map(|candidate| (levenshtein(&word, &candidate.to_lowercase()), *candidate));
-    let (score, candidate) = scored.min_by_key(|(score, _)| *score)?;
-    (score <= 1 + word.chars().count() / 3).then_some(candidate)
+    let (distance, candidate) = candidates.min_by_key(|(distance, _)| *distance)?;
+    (distance <= 1 + word.chars().count() / 3).then_some(candidate)
 }
 
 #[cfg(test)]
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_is_understood_and_a_strange_word_is_not() {
+    fn suggests_similar_words_only() {
         let known = ["version", "values", "installNamespace"];
         assert_eq!(nearest("verison", &known), Some("version"));
         assert_eq!(

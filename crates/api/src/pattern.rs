@@ -1,14 +1,13 @@
-//! Regular expressions that schemas hold, in the words that both Go and Rust know.
+//! Regular expressions in schemas, in syntax that both Go and Rust support.
 
-/// A name of one part, as namespaces have it.
+/// An RFC 1123 label, such as the name of a namespace.
 pub(crate) const DNS_LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
-/// A name of several parts, as Helm's releases have it.
+/// An RFC 1123 subdomain, such as the name of a Helm release.
 pub(crate) const DNS_NAME: &str =
     r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 
-/// A span of time as Go writes it, such as `1m30s`.
+/// A Go duration, such as `1m30s`.
 pub(crate) const DURATION: &str = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$";
 
-/// Where a repository may be.
 pub(crate) const REPOSITORY_URL: &str = "^(https?|file|oci)://.+$";

@@ -1,4 +1,4 @@
-//! Plugin: one component of a cluster, switched on and off.
+//! The Plugin kind: one component of a cluster.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use serde_json::{Map, Value};
 use crate::condition::Condition;
 use crate::pattern::{DNS_LABEL, DNS_NAME, DURATION};
 
-mod check;
-mod effective;
+mod defaults;
 pub(crate) mod rules;
+mod validation;
 
-pub use check::{Problem, check};
+pub use validation::{FieldError, validate};
 
-/// The finalizer that keeps a Plugin until what it added is gone.
+/// The finalizer that keeps a Plugin until its release is removed.
 pub const FINALIZER: &str = "outrigger.dev/plugin";
 
-/// One component of a cluster: a chart, plain manifests, or a chart whose objects are applied one by one. It is kept
-/// installed, healthy and free of leftovers; switched off, all that it added goes.
+/// One component of a cluster: a Helm release, or objects that are applied without one. The controller installs it,
+/// monitors its health, corrects drift and removes its objects when it is disabled or deleted.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, CustomResource,
 )]
@@ -28,7 +28,7 @@ pub const FINALIZER: &str = "outrigger.dev/plugin";
     group = "outrigger.dev",
     version = "v1beta1",
     kind = "Plugin",
-    doc = "One component of a cluster, switched on and off.",
+    doc = "Plugin is one component of a cluster, such as a Helm release.",
     plural = "plugins",
     shortname = "plg",
     category = "outrigger",
@@ -44,100 +44,100 @@ pub const FINALIZER: &str = "outrigger.dev/plugin";
 )]
 #[serde(rename_all = "camelCase")]
 pub struct PluginSpec {
-    /// Whether it is installed. Switched off, all that it added is removed and this object stays.
-    #[serde(default = "yes")]
+    /// Whether the plugin is installed. If false, its objects are removed and only the Plugin is kept
+    #[serde(default = "default_enabled")]
     pub enabled: bool,
-    /// How it is made into objects
+    /// How the objects are rendered and applied
     #[serde(default)]
     pub kind: PluginKind,
-    /// Where the chart is: an https:// Helm repository, oci://, file://, the URL of an archive, or the name of a
-    /// Repository. Empty: the repositories in the order of their priorities
+    /// Source of the chart: an https:// Helm repository, oci://, file://, the URL of an archive, or the name of a
+    /// Repository. If empty, all repositories are searched in the order of their priorities
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repo: Option<String>,
-    /// The name of the chart; that of this object if empty
+    /// Name of the chart. Defaults to the name of the plugin
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 250))]
     pub chart: Option<String>,
-    /// An exact version or a range such as ">=1.2, <2"; the newest if empty
+    /// Version or version range of the chart, such as ">=1.2, <2". Defaults to the newest version
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// A folder inside the archive or folder
+    /// Folder inside the source
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The name of the release; that of this object if empty. Cannot be changed
+    /// Name of the release. Defaults to the name of the plugin. Immutable
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 53), regex(pattern = DNS_NAME))]
     pub release_name: Option<String>,
-    /// The namespace of the release; that of this object if empty. Cannot be changed
+    /// Namespace of the release. Defaults to the namespace of the plugin. Immutable
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63), regex(pattern = DNS_LABEL))]
     pub install_namespace: Option<String>,
-    /// Plugins that must be Ready before this one is installed or changed
+    /// Plugins that must be Ready before this one is installed or upgraded
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]
     pub dependencies: Vec<Dependency>,
-    /// Values for the chart
+    /// Values of the chart
     #[serde(default, skip_serializing_if = "Map::is_empty")]
-    #[schemars(schema_with = "anything")]
+    #[schemars(schema_with = "arbitrary_object")]
     pub values: Map<String, Value>,
-    /// More values, merged before `values`, in this order
+    /// Sources of further values, merged in this order; `values` override them
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]
     pub values_from: Vec<ValuesFrom>,
-    /// Files that are put into the chart before it is rendered, in place of its own of the same name
+    /// Files that are added to the chart, or replace its own, before it is rendered
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub file_overrides: Vec<FileOverride>,
-    /// Objects of a plugin of kind `manifests`, besides those of its files
+    /// Inline objects of a plugin of kind `manifests`, in addition to those of its source
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "objects")]
     pub resources: Vec<Value>,
-    /// The cluster to install into, by the Secret with its kubeconfig; empty: where the controller runs
+    /// Cluster to install in. Defaults to the cluster that the controller runs in
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterReference>,
-    /// The registry that all images are taken from, in place of the one they name
+    /// Registry that all images are rewritten to
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_registry: Option<String>,
-    /// The service account, in the namespace of this object, that the work is done as
+    /// Service account in the namespace of the plugin that is impersonated to install it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
-    /// How long installing may take until healthy, such as "5m"
+    /// Timeout for an installation or upgrade to become healthy, such as "5m"
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DURATION))]
     pub timeout: Option<String>,
-    /// How often a failure is tried again; for ever if empty, with growing pauses
+    /// Maximum number of retries after a failure, with exponential backoff. Defaults to unlimited
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
-    /// Whether a failed change goes back to the last good revision
+    /// Whether a failed upgrade is rolled back to the last successful revision
     #[serde(default)]
     pub rollback: bool,
-    /// How many revisions are kept; 10 if empty
+    /// Number of revisions to keep. Defaults to 10
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub history: Option<u32>,
-    /// What to do when somebody else changes or removes what this plugin added
+    /// What to do about drift: objects that others change or delete
     #[serde(default)]
     pub drift: Drift,
-    /// What to do with custom resource definitions in the chart's folder `crds`
+    /// How custom resource definitions in the chart's folder `crds` are installed
     #[serde(default)]
     pub crds: CrdPolicy,
-    /// When objects of a kind count as healthy, besides the rules that are built in
+    /// Health rules for kinds that have no built-in rule
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health: Vec<HealthRule>,
-    /// Whether it must not be switched off or removed
+    /// Whether the plugin must not be disabled or removed
     #[serde(default)]
     pub required: bool,
 }
 
-/// How a plugin is made into objects.
+/// How the objects of a plugin are rendered and applied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PluginKind {
-    /// A chart, installed as a Helm release with hooks and history
+    /// A chart that is installed as a Helm release, with hooks and history
     #[default]
     Helm,
-    /// A chart whose objects are applied without a Helm release; hooks are refused
+    /// A chart whose objects are applied without a Helm release; hooks are rejected
     Template,
-    /// YAML files and inline objects, applied as they are
+    /// YAML files and inline objects
     Manifests,
     /// A kustomization
     Kustomize,
@@ -147,13 +147,13 @@ pub enum PluginKind {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Dependency {
-    /// Its name
+    /// Name of the plugin
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Its namespace; the same if empty
+    /// Namespace of the plugin. Defaults to the namespace of the dependent
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// The versions that will do, such as ">=1.2, <2"; any if empty
+    /// Version range that the installed chart must satisfy, such as ">=1.2, <2". Defaults to any version
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
@@ -163,22 +163,22 @@ pub struct Dependency {
 #[serde(rename_all = "camelCase")]
 pub struct ValuesFrom {
     pub kind: ValuesKind,
-    /// Its name, in the namespace of the plugin
+    /// Name of the ConfigMap or Secret, in the namespace of the plugin
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// The key whose value is a YAML document; every key if empty, in the order of their names
+    /// Key whose value is a YAML document. Defaults to all keys, in alphabetical order
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub key: Option<String>,
-    /// Where the value goes, such as "image.tag". The value is then taken as a text, not as YAML
+    /// Path that is set to the value of the key, such as "image.tag". The value is then a string, not YAML
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub target_path: Option<String>,
-    /// With this, each key is a path such as "prometheus.address" behind this text, and its value is YAML. "global."
-    /// puts key `storageClass` to `global.storageClass`
+    /// If set, every key, prepended with this prefix, is a path, and its value is YAML. With prefix "global." the key
+    /// `storageClass` sets `global.storageClass`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Whether it may be missing
+    /// Whether the ConfigMap, Secret or key may be missing
     #[serde(default)]
     pub optional: bool,
 }
@@ -189,10 +189,10 @@ pub enum ValuesKind {
     Secret,
 }
 
-/// A file of a chart.
+/// A file that is added to a chart, or replaces one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileOverride {
-    /// Its path in the chart
+    /// Path in the chart
     #[schemars(length(min = 1))]
     pub name: String,
     pub content: String,
@@ -202,37 +202,37 @@ pub struct FileOverride {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterReference {
-    /// The name of the Secret, in the namespace of the plugin
+    /// Name of the Secret, in the namespace of the plugin
     #[schemars(length(min = 1, max = 253))]
     pub secret_name: String,
-    /// Its key; `kubeconfig` if empty
+    /// Key of the kubeconfig. Defaults to `kubeconfig`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// What to do when somebody else changes what a plugin added.
+/// What to do about drift: objects that others change or delete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Drift {
-    /// Put it right
+    /// Apply the objects again
     #[default]
     Correct,
-    /// Say so
+    /// Report it in the conditions
     Warn,
-    /// Nothing
+    /// Do not detect it
     Ignore,
 }
 
-/// What to do with custom resource definitions in the chart's folder `crds`.
+/// How custom resource definitions in the chart's folder `crds` are installed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CrdPolicy {
-    /// Create those that are missing, as Helm does
+    /// Create missing ones, as Helm does
     #[default]
     Create,
-    /// Also bring those that are there up to date
+    /// Create missing ones and update existing ones
     Replace,
-    /// Leave them out
+    /// Do not install them
     Skip,
 }
 
@@ -244,33 +244,33 @@ pub struct HealthRule {
     pub api_version: String,
     #[schemars(length(min = 1))]
     pub kind: String,
-    /// A CEL expression over `self`, true when it is healthy
+    /// CEL expression over `self` that is true if the object is healthy
     #[schemars(length(min = 1))]
     pub healthy: String,
 }
 
-/// Where a plugin is in its life.
+/// The lifecycle phase of a plugin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Phase {
-    /// Not looked at yet
+    /// Not reconciled yet
     #[default]
     Pending,
-    /// Waits for a dependency or for something it refers to
+    /// Waiting for a dependency or a referenced object
     Waiting,
     Installing,
     Upgrading,
     /// Installed and healthy
     Ready,
-    /// Installed, but something is not healthy
+    /// Installed, but not healthy
     Degraded,
-    /// Did not work; see the conditions
+    /// Failed; the conditions have the reason
     Failed,
-    /// Switched off, nothing is left of it
+    /// Disabled, and all its objects removed
     Disabled,
     Removing,
 }
 
-/// What the controller found and did.
+/// The observed state of a plugin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginStatus {
@@ -281,46 +281,47 @@ pub struct PluginStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// The version of the chart that is installed
+    /// Version of the installed chart
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_version: Option<String>,
-    /// The namespace and name of the release that is installed
+    /// Namespace of the installed release
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
+    /// Name of the installed release
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_name: Option<String>,
-    /// The cluster that it is installed in, if that is not the one where the controller runs
+    /// Cluster that the plugin is installed in, if it is not the one that the controller runs in
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterReference>,
-    /// The kind that is installed
+    /// Kind that the plugin was installed as
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<PluginKind>,
-    /// The revision of the release
+    /// Revision of the release
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<i64>,
-    /// The digest of all that went into what is installed
+    /// Digest of all inputs of the installed revision
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_digest: Option<String>,
-    /// The digest of the chart's archive
+    /// Digest of the chart archive
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chart_digest: Option<String>,
-    /// Attempts since the last success
+    /// Number of attempts since the last success
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u32,
-    /// What the plugin added
+    /// Objects that the plugin applied
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inventory: Vec<InventoryEntry>,
-    /// The chart's own words on what to do next
+    /// Rendered NOTES.txt of the chart
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
-    /// For plugins that render plugins: how many of them are in which phase
+    /// For plugins that render plugins: the number of rendered plugins by phase
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub children: BTreeMap<String, u32>,
 }
 
-/// One object that a plugin added.
+/// One object that a plugin applied.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -331,15 +332,15 @@ pub struct InventoryEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     pub name: String,
-    /// Whether it stays when the plugin goes
+    /// Whether the object is kept when the plugin is removed
     #[serde(default, skip_serializing_if = "is_false")]
     pub keep: bool,
-    /// The digest of the names of the fields that are the plugin's, as they were when it was applied last
+    /// Digest of the set of fields that the plugin owned after the last apply
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fields: Option<String>,
 }
 
-fn yes() -> bool {
+fn default_enabled() -> bool {
     true
 }
 
@@ -353,7 +354,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-fn anything(_: &mut SchemaGenerator) -> Schema {
+fn arbitrary_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 

@@ -1,4 +1,4 @@
-//! Repository: where charts come from.
+//! The Repository kind: a source of charts.
 
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::condition::Condition;
 use crate::pattern::REPOSITORY_URL;
 
-/// A place with charts. Of two that have the same chart, the one with the lower priority wins.
+/// A source of charts. If several repositories have a chart, the one with the lowest priority value is used.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, CustomResource,
 )]
@@ -15,7 +15,7 @@ use crate::pattern::REPOSITORY_URL;
     group = "outrigger.dev",
     version = "v1beta1",
     kind = "Repository",
-    doc = "A place with charts.",
+    doc = "Repository is a source of charts.",
     plural = "repositories",
     category = "outrigger",
     status = "RepositoryStatus",
@@ -28,16 +28,16 @@ use crate::pattern::REPOSITORY_URL;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct RepositorySpec {
-    /// https:// or http:// of a Helm repository, file:// of a folder with charts, oci://
+    /// URL: https:// or http:// of a Helm repository, file:// of a folder with charts, or oci://
     #[schemars(regex(pattern = REPOSITORY_URL))]
     pub url: String,
-    /// The lower one wins
+    /// Priority among repositories with the same chart; the lowest value is used
     #[serde(default)]
     pub priority: i32,
-    /// A Secret with `username` and `password` or `token`, and for TLS `ca.crt`, `tls.crt`, `tls.key`
+    /// Secret with `username` and `password` or `token`, and for TLS `ca.crt`, `tls.crt`, `tls.key`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretReference>,
-    /// Whether its charts are the platform's own addons
+    /// Whether the charts are addons of the platform
     #[serde(default)]
     pub system: bool,
 }
@@ -51,7 +51,7 @@ pub struct SecretReference {
     pub namespace: String,
 }
 
-/// What the controller found there.
+/// The observed state of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RepositoryStatus {
@@ -60,13 +60,13 @@ pub struct RepositoryStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// How many charts it has
+    /// Number of charts
     #[serde(default)]
     pub chart_count: u32,
-    /// The charts with their newest versions, at most 500
+    /// Charts with their newest versions, at most 500
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charts: Vec<ChartVersions>,
-    /// The digest of the index that this was read from
+    /// Digest of the index that the charts were read from
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index_digest: Option<String>,
 }

@@ -1,6 +1,6 @@
-//! One set of values out of many sources: `valuesFrom` in its order, then `values`, which wins.
+//! Merges the values of a plugin: the sources of `valuesFrom` in their order, overridden by `values`.
 //!
-//! Keys of a source are taken in the order of their names. Errors name sources and keys, never what is in them.
+//! The keys of a source are merged in alphabetical order. Errors name sources and keys, never their contents.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::plugin::{PluginSpec, ValuesFrom, ValuesKind};
 
-/// The data of a ConfigMap or Secret: its keys with their bytes.
+/// The data of a ConfigMap or Secret.
 pub type Data = BTreeMap<String, Vec<u8>>;
 
-/// Why values cannot be put together.
+/// Why values cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("{kind:?} {name} is missing")]
+    #[error("{kind:?} {name} does not exist")]
     Missing { kind: ValuesKind, name: String },
     #[error("{kind:?} {name} has no key {key:?}")]
     MissingKey {
@@ -29,22 +29,22 @@ pub enum Error {
         key: String,
         line: Option<usize>,
     },
-    #[error("key {key:?} of {kind:?} {name} is YAML, but no map")]
+    #[error("key {key:?} of {kind:?} {name} is not a YAML map")]
     NotAMap {
         kind: ValuesKind,
         name: String,
         key: String,
     },
-    #[error("key {key:?} of {kind:?} {name} is not text")]
-    NotText {
+    #[error("key {key:?} of {kind:?} {name} is not valid UTF-8")]
+    NotUtf8 {
         kind: ValuesKind,
         name: String,
         key: String,
     },
-    #[error("{path:?} is no path to a value; write it like \"image.tag\"")]
-    Path { path: String },
-    #[error("{path:?} leads through a value that is no map")]
-    Blocked { path: String },
+    #[error("{path:?} is not a path such as \"image.tag\"")]
+    InvalidPath { path: String },
+    #[error("{path:?} traverses a value that is not a map")]
+    PathConflict { path: String },
 }
 
 struct Line(Option<usize>);
@@ -52,20 +52,20 @@ struct Line(Option<usize>);
 impl std::fmt::Display for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
-            Some(line) => write!(f, ", see line {line}"),
+            Some(line) => write!(f, " (line {line})"),
             None => Ok(()),
         }
     }
 }
 
-/// The values of a plugin. `find` gives the data of a source, none if it is not there.
+/// Merges the values of a plugin. `get` returns the data of a source, or `None` if it does not exist.
 pub fn merge(
     spec: &PluginSpec,
-    mut find: impl FnMut(&ValuesFrom) -> Option<Data>,
+    mut get: impl FnMut(&ValuesFrom) -> Option<Data>,
 ) -> Result<Map<String, Value>, Error> {
     let mut values = Map::new();
     for source in &spec.values_from {
-        match find(source) {
+        match get(source) {
             Some(data) => add_source(&mut values, source, &data)?,
             None if source.optional => {}
             None => {
@@ -109,16 +109,16 @@ fn add_key(
     bytes: &[u8],
 ) -> Result<(), Error> {
     if let Some(path) = &source.target_path {
-        let text = std::str::from_utf8(bytes).map_err(|_| Error::NotText {
+        let text = std::str::from_utf8(bytes).map_err(|_| Error::NotUtf8 {
             kind: source.kind,
             name: source.name.clone(),
             key: key.to_owned(),
         })?;
-        return put(values, path, Value::String(text.to_owned()));
+        return set(values, path, Value::String(text.to_owned()));
     }
-    let value = read(source, key, bytes)?;
+    let value = parse(source, key, bytes)?;
     if let Some(prefix) = &source.prefix {
-        return put(values, &format!("{prefix}{key}"), value);
+        return set(values, &format!("{prefix}{key}"), value);
     }
     match value {
         Value::Object(map) => merge_maps(values, map),
@@ -134,8 +134,8 @@ fn add_key(
     Ok(())
 }
 
-/// Reads YAML. The parser's own words may quote the text, so only the line is told.
-fn read(source: &ValuesFrom, key: &str, bytes: &[u8]) -> Result<Value, Error> {
+/// Parses YAML. The parser's message may quote a secret, so the error has only the line.
+fn parse(source: &ValuesFrom, key: &str, bytes: &[u8]) -> Result<Value, Error> {
     outrigger_goyaml::parse_json(bytes).map_err(|error| Error::NotYaml {
         kind: source.kind,
         name: source.name.clone(),
@@ -147,55 +147,48 @@ fn read(source: &ValuesFrom, key: &str, bytes: &[u8]) -> Result<Value, Error> {
     })
 }
 
-/// Puts a value to a dotted path. A dot after a backslash is part of a name.
-fn put(values: &mut Map<String, Value>, path: &str, value: Value) -> Result<(), Error> {
-    let mut names = split_path(path);
-    let bad = || Error::Path {
+/// Sets the value at a dotted path. A backslash escapes a dot.
+fn set(values: &mut Map<String, Value>, path: &str, value: Value) -> Result<(), Error> {
+    let mut keys = split_path(path);
+    let invalid = || Error::InvalidPath {
         path: path.to_owned(),
     };
-    if names.iter().any(String::is_empty) {
-        return Err(bad());
+    if keys.iter().any(String::is_empty) {
+        return Err(invalid());
     }
-    let last = names.pop().ok_or_else(bad)?;
-    let mut place = values;
-    for name in names {
-        let next = place
-            .entry(name)
-            .or_insert_with(|| Value::Object(Map::new()));
-        place = next.as_object_mut().ok_or_else(|| Error::Blocked {
+    let last = keys.pop().ok_or_else(invalid)?;
+    let mut map = values;
+    for key in keys {
+        let child = map.entry(key).or_insert_with(|| Value::Object(Map::new()));
+        map = child.as_object_mut().ok_or_else(|| Error::PathConflict {
             path: path.to_owned(),
         })?;
     }
-    match (place.get_mut(&last), value) {
-        (Some(Value::Object(old)), Value::Object(new)) => merge_maps(old, new),
-        (_, value) => {
-            place.insert(last, value);
-        }
-    }
+    merge_maps(map, Map::from_iter([(last, value)]));
     Ok(())
 }
 
 fn split_path(path: &str) -> Vec<String> {
-    let mut names = vec![String::new()];
-    let mut letters = path.chars();
-    while let Some(letter) = letters.next() {
-        let name = names.last_mut().expect("there is always a last name");
-        match letter {
-            '\\' => name.extend(letters.next()),
-            '.' => names.push(String::new()),
-            letter => name.push(letter),
+    let mut keys = vec![String::new()];
+    let mut chars = path.chars();
+    while let Some(char) = chars.next() {
+        let key = keys.last_mut().expect("there is always a last key");
+        match char {
+            '\\' => key.extend(chars.next()),
+            '.' => keys.push(String::new()),
+            char => key.push(char),
         }
     }
-    names
+    keys
 }
 
-/// Merges maps; where only one side is a map, the later one wins.
-pub fn merge_maps(into: &mut Map<String, Value>, from: Map<String, Value>) {
-    for (key, value) in from {
-        match (into.get_mut(&key), value) {
+/// Merges `overrides` into `base`. Maps are merged recursively, all other values are replaced.
+pub fn merge_maps(base: &mut Map<String, Value>, overrides: Map<String, Value>) {
+    for (key, value) in overrides {
+        match (base.get_mut(&key), value) {
             (Some(Value::Object(old)), Value::Object(new)) => merge_maps(old, new),
             (_, value) => {
-                into.insert(key, value);
+                base.insert(key, value);
             }
         }
     }
@@ -213,7 +206,7 @@ mod tests {
 
     fn merged(spec: Value, data: &[(&str, &[(&str, &str)])]) -> Result<Value, Error> {
         let spec = read_spec(spec);
-        let find = |source: &ValuesFrom| {
+        let get = |source: &ValuesFrom| {
             let (_, keys) = data.iter().find(|(name, _)| *name == source.name)?;
             let keys = keys.iter();
             Some(
@@ -221,11 +214,11 @@ mod tests {
                     .collect(),
             )
         };
-        merge(&spec, find).map(Value::Object)
+        merge(&spec, get).map(Value::Object)
     }
 
     #[test]
-    fn later_sources_win_and_values_win_over_all() {
+    fn later_sources_override_earlier_ones_and_values_override_all() {
         let spec = json!({
             "valuesFrom": [{"kind": "ConfigMap", "name": "one"}, {"kind": "Secret", "name": "two", "key": "v"}],
             "values": {"c": {"z": 3}},
@@ -242,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_path_takes_text_as_it_is_though_it_looks_like_something_else() {
+    fn a_target_path_sets_a_string_without_parsing_it() {
         let spec = json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k", "targetPath": r"db.pass\.word"}]});
         let data: &[(&str, &str)] = &[("k", "{1,2}: true")];
         assert_eq!(
@@ -252,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_makes_paths_of_keys_and_keeps_types_and_commas() {
+    fn a_prefix_turns_keys_into_paths_of_yaml_values() {
         let spec =
             json!({"valuesFrom": [{"kind": "ConfigMap", "name": "global", "prefix": "global."}]});
         let data: &[(&str, &str)] = &[
@@ -267,22 +260,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_optional_may_be_missing_and_the_rest_is_named() {
+    fn only_optional_sources_and_keys_may_be_missing() {
         let optional =
             json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k", "optional": true}]});
         assert_eq!(merged(optional.clone(), &[]), Ok(json!({})));
         assert_eq!(merged(optional, &[("s", &[])]), Ok(json!({})));
-        let needed = json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k"}]});
+        let mandatory = json!({"valuesFrom": [{"kind": "Secret", "name": "s", "key": "k"}]});
         let message = |result: Result<Value, Error>| result.unwrap_err().to_string();
-        assert_eq!(message(merged(needed.clone(), &[])), "Secret s is missing");
         assert_eq!(
-            message(merged(needed, &[("s", &[])])),
+            message(merged(mandatory.clone(), &[])),
+            "Secret s does not exist"
+        );
+        assert_eq!(
+            message(merged(mandatory, &[("s", &[])])),
             "Secret s has no key \"k\""
         );
     }
 
     #[test]
-    fn an_error_never_tells_what_is_in_a_secret() {
+    fn errors_never_contain_data_of_a_secret() {
         let spec = json!({"valuesFrom": [{"kind": "Secret", "name": "s"}]});
         for text in ["hunter2: [", "hunter2", "a: 1\nhunter2: b: c", "*hunter2"] {
             let data: &[(&str, &str)] = &[("k", text)];

@@ -1,4 +1,4 @@
-//! Names of groups, versions, kinds and resources, as the API writes them.
+//! `GroupResource`, `GroupKind` and `GroupVersion`.
 
 use std::fmt;
 
@@ -60,7 +60,7 @@ impl<'a> GroupVersion<'a> {
         Self { group, version }
     }
 
-    /// Reads an `apiVersion`.
+    /// Parses an `apiVersion`.
     pub fn parse(api_version: &'a str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self { group, version }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_core_group_is_not_written() {
+    fn omits_the_core_group() {
         assert_eq!(GroupResource::new("", "pods").to_string(), "pods");
         assert_eq!(
             GroupKind::new("apps", "Deployment").to_string(),

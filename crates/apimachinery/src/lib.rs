@@ -1,7 +1,7 @@
-//! What every part of the embedded Kubernetes API shares, named after Kubernetes' own apimachinery.
+//! Basic types of the Kubernetes API, after `k8s.io/apimachinery`.
 //!
-//! [`status`] holds API errors and field errors in the API server's words, [`quantity`] resource quantities, [`syntax`]
-//! the syntax of names, labels and keys. Nothing here knows a kind, a store or a request.
+//! [`status`] has `Status` and field errors with the messages of kube-apiserver, [`quantity`] resource quantities,
+//! [`syntax`] the syntax of names, labels and keys. Nothing here depends on a kind, a store or a request.
 
 mod group;
 pub mod quantity;

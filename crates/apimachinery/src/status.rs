@@ -1,11 +1,11 @@
-//! The Kubernetes `Status`: how every failure, and a plain deletion, is told to a client.
+//! `metav1.Status`, the response of a failed request and of a completed deletion.
 //!
-//! The constructors hold the texts that clients and people look for. [`field`] has errors about single fields,
-//! [`authorization`] the sentence of a refused request. Writing it to a connection is somebody else's job.
+//! Each constructor has the message of kube-apiserver, on which clients rely. [`field`] has errors about single fields,
+//! [`authorization`] the message of a forbidden request.
 
 use std::fmt;
 
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::{GroupKind, GroupResource};
 
@@ -14,10 +14,10 @@ pub mod field;
 
 use field::quote;
 
-const MODIFIED: &str =
+const OPTIMISTIC_LOCK_ERROR: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
-/// Why a request failed, in a word for machines.
+/// `metav1.StatusReason`: the machine-readable reason of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     Unauthorized,
@@ -38,7 +38,7 @@ pub enum Reason {
     UnsupportedMediaType,
     InternalError,
     ServiceUnavailable,
-    /// The message is all there is.
+    /// No reason; only the message explains the failure.
     Unknown,
 }
 
@@ -67,7 +67,7 @@ impl Reason {
         }
     }
 
-    /// The HTTP code that goes with it.
+    /// The HTTP status code.
     pub const fn code(self) -> u16 {
         match self {
             Self::BadRequest => 400,
@@ -89,7 +89,7 @@ impl Reason {
     }
 }
 
-/// One of several things that are wrong.
+/// `metav1.StatusCause`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cause {
     pub reason: String,
@@ -97,22 +97,22 @@ pub struct Cause {
     pub field: String,
 }
 
-/// What the failure is about.
+/// `metav1.StatusDetails`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Details {
     pub name: String,
     pub group: String,
-    /// The plural name of a resource; the kind where an object itself is wrong.
+    /// The resource; for an invalid object, its kind.
     pub kind: String,
     pub uid: String,
     pub causes: Vec<Cause>,
     pub retry_after_seconds: u32,
 }
 
-/// An answer that is no object. As an error it displays its message.
+/// `metav1.Status`. Displays its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// Missing if nothing failed.
+    /// `None` for success.
     pub reason: Option<Reason>,
     pub message: String,
     pub details: Option<Box<Details>>,
@@ -127,20 +127,20 @@ impl fmt::Display for Status {
 impl std::error::Error for Status {}
 
 impl Status {
-    /// The HTTP code of the answer.
+    /// The HTTP status code.
     pub fn code(&self) -> u16 {
         self.reason.map_or(200, Reason::code)
     }
 
-    /// The `Retry-After` header, in seconds.
+    /// The value of the `Retry-After` header.
     pub fn retry_after(&self) -> Option<u32> {
         let seconds = self.details.as_ref()?.retry_after_seconds;
         (seconds > 0).then_some(seconds)
     }
 
-    /// The answer to a deletion that is complete.
+    /// The response to a completed deletion.
     pub fn deleted(resource: GroupResource<'_>, name: &str, uid: &str) -> Self {
-        let mut details = about(resource, name);
+        let mut details = details_of(resource, name);
         uid.clone_into(&mut details.uid);
         Self {
             reason: None,
@@ -151,88 +151,98 @@ impl Status {
 
     pub fn not_found(resource: GroupResource<'_>, name: &str) -> Self {
         let message = format!("{resource} {} not found", quote(name));
-        Self::new(Reason::NotFound, message).with(about(resource, name))
+        Self::new(Reason::NotFound, message).with_details(details_of(resource, name))
     }
 
-    /// The answer where no resource is served at all.
+    /// No resource is served at the path.
     pub fn no_such_resource() -> Self {
         let message = "the server could not find the requested resource";
-        Self::new(Reason::NotFound, message).with(Details::default())
+        Self::new(Reason::NotFound, message).with_details(Details::default())
     }
 
     pub fn already_exists(resource: GroupResource<'_>, name: &str) -> Self {
         let message = format!("{resource} {} already exists", quote(name));
-        Self::new(Reason::AlreadyExists, message).with(about(resource, name))
+        Self::new(Reason::AlreadyExists, message).with_details(details_of(resource, name))
     }
 
-    /// The name is still that of an object that is being deleted.
+    /// Create, while an object of this name is terminating.
     pub fn being_deleted(resource: GroupResource<'_>, name: &str) -> Self {
         let mut status = Self::already_exists(resource, name);
         status.message.insert_str(0, "object is being deleted: ");
         status
     }
 
-    /// No free name was found for an object with a generated name.
-    pub fn no_unique_name(resource: GroupResource<'_>, name: &str) -> Self {
+    /// All attempts to generate a unique name from `generateName` failed.
+    pub fn generate_name_conflict(resource: GroupResource<'_>, name: &str) -> Self {
         let message = format!(
             "{resource} {} already exists, the server was not able to generate a unique name for the object",
             quote(name)
         );
         let details = Details {
             retry_after_seconds: 1,
-            ..about(resource, name)
+            ..details_of(resource, name)
         };
-        Self::new(Reason::AlreadyExists, message).with(details)
+        Self::new(Reason::AlreadyExists, message).with_details(details)
     }
 
-    pub fn conflict(resource: GroupResource<'_>, name: &str, why: impl fmt::Display) -> Self {
+    pub fn conflict(resource: GroupResource<'_>, name: &str, reason: impl fmt::Display) -> Self {
         let name_text = quote(name);
-        let message = format!("Operation cannot be fulfilled on {resource} {name_text}: {why}");
-        Self::new(Reason::Conflict, message).with(about(resource, name))
+        let message = format!("Operation cannot be fulfilled on {resource} {name_text}: {reason}");
+        Self::new(Reason::Conflict, message).with_details(details_of(resource, name))
     }
 
-    /// The object is not at the resource version that the client has seen.
+    /// The resource version of the request is stale.
     pub fn modified(resource: GroupResource<'_>, name: &str) -> Self {
-        Self::conflict(resource, name, MODIFIED)
+        Self::conflict(resource, name, OPTIMISTIC_LOCK_ERROR)
     }
 
-    /// A precondition of a deletion does not hold. The real server names the kind here, not the resource.
-    pub fn uid_differs(kind: GroupKind<'_>, name: &str, wanted: &str, found: &str) -> Self {
-        let why = format!(
-            "the UID in the precondition ({wanted}) does not match the UID in record ({found}). The object might have been deleted and then recreated"
+    /// The UID precondition of a deletion failed. kube-apiserver reports the kind here, not the resource.
+    pub fn uid_precondition_failed(
+        kind: GroupKind<'_>,
+        name: &str,
+        expected: &str,
+        actual: &str,
+    ) -> Self {
+        let reason = format!(
+            "the UID in the precondition ({expected}) does not match the UID in record ({actual}). The object might have been deleted and then recreated"
         );
-        Self::conflict(GroupResource::new(kind.group, kind.kind), name, why)
+        Self::conflict(GroupResource::new(kind.group, kind.kind), name, reason)
     }
 
-    /// The other precondition of a deletion.
-    pub fn version_differs(kind: GroupKind<'_>, name: &str, wanted: &str, found: &str) -> Self {
-        let why = format!(
-            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({found}). The object might have been modified"
+    /// The resource version precondition of a deletion failed.
+    pub fn resource_version_precondition_failed(
+        kind: GroupKind<'_>,
+        name: &str,
+        expected: &str,
+        actual: &str,
+    ) -> Self {
+        let reason = format!(
+            "the ResourceVersion in the precondition ({expected}) does not match the ResourceVersion in record ({actual}). The object might have been modified"
         );
-        Self::conflict(GroupResource::new(kind.group, kind.kind), name, why)
+        Self::conflict(GroupResource::new(kind.group, kind.kind), name, reason)
     }
 
-    /// An apply met fields of other managers.
+    /// An apply conflicts with other field managers.
     pub fn apply_conflict(message: impl Into<String>, causes: Vec<Cause>) -> Self {
         let details = Details {
             causes,
             ..Details::default()
         };
-        Self::new(Reason::Conflict, message).with(details)
+        Self::new(Reason::Conflict, message).with_details(details)
     }
 
-    pub fn forbidden(resource: GroupResource<'_>, name: &str, why: impl fmt::Display) -> Self {
+    pub fn forbidden(resource: GroupResource<'_>, name: &str, reason: impl fmt::Display) -> Self {
         let message = match (resource.resource, name) {
-            ("", _) => format!("forbidden: {why}"),
-            (_, "") => format!("{resource} is forbidden: {why}"),
-            _ => format!("{resource} {} is forbidden: {why}", quote(name)),
+            ("", _) => format!("forbidden: {reason}"),
+            (_, "") => format!("{resource} is forbidden: {reason}"),
+            _ => format!("{resource} {} is forbidden: {reason}", quote(name)),
         };
-        Self::new(Reason::Forbidden, message).with(about(resource, name))
+        Self::new(Reason::Forbidden, message).with_details(details_of(resource, name))
     }
 
-    /// Nothing can be created in a namespace that is being deleted.
+    /// Create in a terminating namespace.
     pub fn namespace_terminating(resource: GroupResource<'_>, name: &str, namespace: &str) -> Self {
-        let why = format!(
+        let reason = format!(
             "unable to create new content in namespace {namespace} because it is being terminated"
         );
         let cause = Cause {
@@ -242,40 +252,40 @@ impl Status {
         };
         let details = Details {
             causes: vec![cause],
-            ..about(resource, name)
+            ..details_of(resource, name)
         };
-        Self::forbidden(resource, name, why).with(details)
+        Self::forbidden(resource, name, reason).with_details(details)
     }
 
     pub fn invalid(kind: GroupKind<'_>, name: &str, errors: &[field::Error]) -> Self {
         let mut message = format!("{kind} {} is invalid", quote(name));
-        let text = together(errors);
+        let text = field::to_aggregate(errors);
         if !text.is_empty() {
             message.push_str(": ");
             message.push_str(&text);
         }
         let causes = errors.iter().map(|error| Cause {
-            reason: error.problem.reason().to_owned(),
+            reason: error.type_.reason().to_owned(),
             message: error.body(),
             field: error.field.clone(),
         });
         let details = Details {
             causes: causes.collect(),
-            ..about(GroupResource::new(kind.group, kind.kind), name)
+            ..details_of(GroupResource::new(kind.group, kind.kind), name)
         };
-        Self::new(Reason::Invalid, message).with(details)
+        Self::new(Reason::Invalid, message).with_details(details)
     }
 
-    /// A write that must say which version it replaces does not. The real server names the resource here.
-    pub fn version_required(resource: GroupResource<'_>, name: &str) -> Self {
+    /// An update without a resource version. kube-apiserver reports the resource here, not the kind.
+    pub fn resource_version_required(resource: GroupResource<'_>, name: &str) -> Self {
         let metadata = field::Path::root("metadata");
-        let place = metadata.child("resourceVersion");
-        let error = field::Error::invalid(&place, 0, "must be specified for an update");
+        let path = metadata.child("resourceVersion");
+        let error = field::Error::invalid(&path, 0, "must be specified for an update");
         let kind = GroupKind::new(resource.group, resource.resource);
         Self::invalid(kind, name, &[error])
     }
 
-    /// The server answers with this if it does not know who is asking.
+    /// The request is not authenticated.
     pub fn unauthorized() -> Self {
         Self::new(Reason::Unauthorized, "Unauthorized")
     }
@@ -286,21 +296,21 @@ impl Status {
 
     pub fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
-        Self::new(Reason::MethodNotAllowed, message).with(Details::default())
+        Self::new(Reason::MethodNotAllowed, message).with_details(Details::default())
     }
 
-    /// A verb that the resource has a path for and yet does not do.
-    pub fn verb_not_supported(resource: GroupResource<'_>, verb: &str) -> Self {
+    /// The resource exists but does not support the verb.
+    pub fn method_not_supported(resource: GroupResource<'_>, verb: &str) -> Self {
         let kind = quote(&resource.to_string());
         let message = format!("{verb} is not supported on resources of kind {kind}");
-        Self::new(Reason::MethodNotAllowed, message).with(about(resource, ""))
+        Self::new(Reason::MethodNotAllowed, message).with_details(details_of(resource, ""))
     }
 
-    /// No form of the answer that the client accepts is among those on offer.
-    pub fn not_acceptable(offered: &[&str]) -> Self {
+    /// The server supports none of the media types that the client accepts.
+    pub fn not_acceptable(supported: &[&str]) -> Self {
         let message = format!(
             "only the following media types are accepted: {}",
-            offered.join(", ")
+            supported.join(", ")
         );
         Self::new(Reason::NotAcceptable, message)
     }
@@ -317,14 +327,14 @@ impl Status {
         Self::new(Reason::Expired, message)
     }
 
-    /// A watch asks for events that are no longer kept.
-    pub fn too_old(asked: u64, oldest: u64) -> Self {
-        Self::expired(format!("too old resource version: {asked} ({oldest})"))
+    /// A watch from a resource version whose events are compacted.
+    pub fn too_old_resource_version(requested: u64, oldest: u64) -> Self {
+        Self::expired(format!("too old resource version: {requested} ({oldest})"))
     }
 
-    /// A list asks for a revision that is yet to come.
-    pub fn too_large(asked: u64, current: u64) -> Self {
-        let message = format!("Too large resource version: {asked}, current: {current}");
+    /// A list at a resource version that does not exist yet.
+    pub fn too_large_resource_version(requested: u64, current: u64) -> Self {
+        let message = format!("Too large resource version: {requested}, current: {current}");
         let mut status = Self::timeout(&message, 1);
         if let Some(details) = &mut status.details {
             details.causes.push(Cause {
@@ -341,7 +351,7 @@ impl Status {
             retry_after_seconds,
             ..Details::default()
         };
-        Self::new(Reason::Timeout, format!("Timeout: {message}")).with(details)
+        Self::new(Reason::Timeout, format!("Timeout: {message}")).with_details(details)
     }
 
     pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Self {
@@ -349,10 +359,10 @@ impl Status {
             retry_after_seconds,
             ..Details::default()
         };
-        Self::new(Reason::TooManyRequests, message).with(details)
+        Self::new(Reason::TooManyRequests, message).with_details(details)
     }
 
-    pub fn too_large_body(message: &str) -> Self {
+    pub fn request_entity_too_large(message: &str) -> Self {
         let message = format!("Request entity too large: {message}");
         Self::new(Reason::RequestEntityTooLarge, message)
     }
@@ -367,21 +377,21 @@ impl Status {
             ..Details::default()
         };
         let message = format!("Internal error occurred: {message}");
-        Self::new(Reason::InternalError, message).with(details)
+        Self::new(Reason::InternalError, message).with_details(details)
     }
 
-    pub fn unavailable(message: impl Into<String>) -> Self {
+    pub fn service_unavailable(message: impl Into<String>) -> Self {
         Self::new(Reason::ServiceUnavailable, message)
     }
 
-    /// A failure for which the real server has no reason, only a text.
-    pub fn unexplained(message: impl Into<String>) -> Self {
+    /// A failure for which kube-apiserver gives a message but no reason.
+    pub fn unknown(message: impl Into<String>) -> Self {
         Self::new(Reason::Unknown, message)
     }
 
     /// A patch that cannot be applied.
     pub fn unprocessable(message: impl Into<String>) -> Self {
-        Self::new(Reason::Invalid, message).with(Details::default())
+        Self::new(Reason::Invalid, message).with_details(Details::default())
     }
 
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
@@ -393,34 +403,18 @@ impl Status {
     }
 
     #[must_use]
-    pub fn with(mut self, details: Details) -> Self {
+    pub fn with_details(mut self, details: Details) -> Self {
         self.details = Some(Box::new(details));
         self
     }
 }
 
-fn about(resource: GroupResource<'_>, name: &str) -> Details {
+fn details_of(resource: GroupResource<'_>, name: &str) -> Details {
     Details {
         name: name.to_owned(),
         group: resource.group.to_owned(),
         kind: resource.resource.to_owned(),
         ..Details::default()
-    }
-}
-
-/// All errors as one text: each once, in brackets if there are several.
-pub fn together(errors: &[field::Error]) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    for error in errors {
-        let text = error.to_string();
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    match texts.as_slice() {
-        [] => String::new(),
-        [only] => only.clone(),
-        several => format!("[{}]", several.join(", ")),
     }
 }
 
@@ -430,12 +424,12 @@ impl Serialize for Status {
         map.serialize_entry("kind", "Status")?;
         map.serialize_entry("apiVersion", "v1")?;
         map.serialize_entry("metadata", &serde_json::Map::new())?;
-        let outcome = if self.reason.is_some() {
+        let status = if self.reason.is_some() {
             "Failure"
         } else {
             "Success"
         };
-        map.serialize_entry("status", outcome)?;
+        map.serialize_entry("status", status)?;
         if !self.message.is_empty() {
             map.serialize_entry("message", &self.message)?;
         }
@@ -452,19 +446,26 @@ impl Serialize for Status {
     }
 }
 
+fn serialize_non_empty<M: SerializeMap, const N: usize>(
+    map: &mut M,
+    fields: [(&str, &String); N],
+) -> Result<(), M::Error> {
+    let fields = fields.into_iter();
+    fields
+        .filter(|(_, text)| !text.is_empty())
+        .try_for_each(|(key, text)| map.serialize_entry(key, text))
+}
+
 impl Serialize for Details {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (key, text) in [
+        let fields = [
             ("name", &self.name),
             ("group", &self.group),
             ("kind", &self.kind),
             ("uid", &self.uid),
-        ] {
-            if !text.is_empty() {
-                map.serialize_entry(key, text)?;
-            }
-        }
+        ];
+        serialize_non_empty(&mut map, fields)?;
         if !self.causes.is_empty() {
             map.serialize_entry("causes", &self.causes)?;
         }
@@ -478,15 +479,12 @@ impl Serialize for Details {
 impl Serialize for Cause {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (key, text) in [
+        let fields = [
             ("reason", &self.reason),
             ("message", &self.message),
             ("field", &self.field),
-        ] {
-            if !text.is_empty() {
-                map.serialize_entry(key, text)?;
-            }
-        }
+        ];
+        serialize_non_empty(&mut map, fields)?;
         map.end()
     }
 }

@@ -1,121 +1,125 @@
-//! The syntax of names, keys and values, and what the real server says about a wrong one.
+//! The syntax of names, keys and values, after `k8s.io/apimachinery/pkg/util/validation`.
 //!
-//! Each function returns what is wrong, or nothing. The texts are part of the API: people search for them.
+//! Each function returns the error messages of kube-apiserver, none if the value is valid.
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
-/// A label of the Domain Name System, as most names inside objects must be.
-pub fn dns_label(value: &str) -> Vec<String> {
-    let mut problems = Vec::new();
+/// `IsDNS1123Label`, required of most names inside objects.
+pub fn dns1123_label(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
     if value.len() > 63 {
-        problems.push(too_many_characters(63));
+        messages.push(too_many_characters(63));
     }
     if !is_dns_label(value) {
         if is_dns_subdomain(value) {
-            problems.push("must not contain dots".to_owned());
+            messages.push("must not contain dots".to_owned());
         } else {
-            problems.push(pattern(
+            messages.push(pattern(
                 "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
                 LABEL,
                 &["my-name", "123-abc"],
             ));
         }
     }
-    problems
+    messages
 }
 
-/// Labels with dots between them, as the names of most objects must be.
-pub fn dns_subdomain(value: &str) -> Vec<String> {
+/// `IsDNS1123Subdomain`, required of most object names.
+pub fn dns1123_subdomain(value: &str) -> Vec<String> {
     subdomain(value, too_many_characters(253))
 }
 
 fn subdomain(value: &str, too_long: String) -> Vec<String> {
-    let mut problems = Vec::new();
+    let mut messages = Vec::new();
     if value.len() > 253 {
-        problems.push(too_long);
+        messages.push(too_long);
     }
     if !is_dns_subdomain(value) {
-        problems.push(pattern(
+        messages.push(pattern(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
             SUBDOMAIN,
             &["example.com"],
         ));
     }
-    problems
+    messages
 }
 
-/// As a subdomain, with underscores.
-pub fn dns_subdomain_with_underscore(value: &str) -> Vec<String> {
-    let mut problems = Vec::new();
+/// `IsDNS1123SubdomainWithUnderscore`.
+pub fn dns1123_subdomain_with_underscore(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
     if value.len() > 253 {
-        problems.push(too_many_characters(253));
+        messages.push(too_many_characters(253));
     }
     let is_part = |part: &str| {
         let rest = part.strip_prefix('_').unwrap_or(part);
-        is_framed(rest, is_lower_alphanumeric, |c| {
+        is_bounded(rest, is_lower_alphanumeric, |c| {
             is_lower_alphanumeric(c) || c == '-' || c == '_'
         })
     };
     if !value.split('.').all(is_part) {
-        problems.push(pattern(
+        messages.push(pattern(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character",
             r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*",
             &["example.com"],
         ));
     }
-    problems
+    messages
 }
 
-/// A subdomain behind `*.`.
-pub fn wildcard_dns_subdomain(value: &str) -> Vec<String> {
-    let mut problems = Vec::new();
+/// `IsWildcardDNS1123Subdomain`.
+pub fn wildcard_dns1123_subdomain(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
     if value.len() > 253 {
-        problems.push(too_many_characters(253));
+        messages.push(too_many_characters(253));
     }
     if !value.strip_prefix("*.").is_some_and(is_dns_subdomain) {
-        problems.push(pattern(
+        messages.push(pattern(
             "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
             &format!(r"\*\.{SUBDOMAIN}"),
             &["*.example.com"],
         ));
     }
-    problems
+    messages
 }
 
-/// An older form of a label, which begins with a letter: names of Services and plural names of definitions.
-pub fn dns_1035_label(value: &str) -> Vec<String> {
-    let mut problems = Vec::new();
+/// `IsDNS1035Label`, which starts with a letter: names of Services, plural names of custom resources.
+pub fn dns1035_label(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
     if value.len() > 63 {
-        problems.push(too_many_characters(63));
+        messages.push(too_many_characters(63));
     }
-    let begins_with_letter = value.starts_with(|c: char| c.is_ascii_lowercase());
-    if !begins_with_letter || !is_dns_label(value) {
-        problems.push(pattern(
+    let starts_with_letter = value.starts_with(|c: char| c.is_ascii_lowercase());
+    if !starts_with_letter || !is_dns_label(value) {
+        messages.push(pattern(
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
             "[a-z]([-a-z0-9]*[a-z0-9])?",
             &["my-name", "abc-123"],
         ));
     }
-    problems
+    messages
 }
 
-/// A key of a label: a name, perhaps with a domain and `/` before it.
+/// A label key: a name with an optional DNS subdomain prefix and `/`.
 pub fn label_key(value: &str) -> Vec<String> {
     const RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
     const EXAMPLES: &[&str] = &["MyName", "my.name", "123-abc"];
     let parts: Vec<_> = value.split('/').collect();
-    let mut problems = Vec::new();
+    let mut messages = Vec::new();
     let name = match parts.as_slice() {
         [name] => name,
         ["", name] => {
-            problems.push("prefix part must be non-empty".to_owned());
+            messages.push("prefix part must be non-empty".to_owned());
             name
         }
         [prefix, name] => {
-            let wrong = subdomain(prefix, too_many_bytes(253));
-            problems.extend(wrong.iter().map(|problem| format!("prefix part {problem}")));
+            let invalid = subdomain(prefix, too_many_bytes(253));
+            messages.extend(
+                invalid
+                    .iter()
+                    .map(|message| format!("prefix part {message}")),
+            );
             name
         }
         _ => {
@@ -126,52 +130,52 @@ pub fn label_key(value: &str) -> Vec<String> {
         }
     };
     if name.is_empty() {
-        problems.push("name part must be non-empty".to_owned());
+        messages.push("name part must be non-empty".to_owned());
     } else if name.len() > 63 {
-        problems.push(format!("name part {}", too_many_bytes(63)));
+        messages.push(format!("name part {}", too_many_bytes(63)));
     }
     if !is_qualified(name) {
-        problems.push(format!("name part {}", pattern(RULE, QUALIFIED, EXAMPLES)));
+        messages.push(format!("name part {}", pattern(RULE, QUALIFIED, EXAMPLES)));
     }
-    problems
+    messages
 }
 
-/// A value of a label; may be empty.
+/// A label value. May be empty.
 pub fn label_value(value: &str) -> Vec<String> {
-    let mut problems = Vec::new();
+    let mut messages = Vec::new();
     if value.len() > 63 {
-        problems.push(too_many_bytes(63));
+        messages.push(too_many_bytes(63));
     }
     if !value.is_empty() && !is_qualified(value) {
-        problems.push(pattern(
+        messages.push(pattern(
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
             &format!("({QUALIFIED})?"),
             &["MyValue", "my_value", "12345"],
         ));
     }
-    problems
+    messages
 }
 
-/// A key of a ConfigMap or Secret.
-pub fn config_key(value: &str) -> Vec<String> {
-    let mut problems = Vec::new();
+/// `IsConfigMapKey`, for `ConfigMaps` and Secrets.
+pub fn config_map_key(value: &str) -> Vec<String> {
+    let mut messages = Vec::new();
     if value.len() > 253 {
-        problems.push(too_many_characters(253));
+        messages.push(too_many_characters(253));
     }
     let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if value.is_empty() || !value.chars().all(is_key) {
-        problems.push(pattern(
+        messages.push(pattern(
             "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
             "[-._a-zA-Z0-9]+",
             &["key.name", "KEY_NAME", "key-name"],
         ));
     }
-    problems.extend(parent_folder(value));
-    problems
+    messages.extend(parent_directory(value));
+    messages
 }
 
-/// The name of an environment variable.
-pub fn env_name(value: &str) -> Vec<String> {
+/// `IsRelaxedEnvVarName`.
+pub fn env_var_name(value: &str) -> Vec<String> {
     let is_plain = |c: char| c.is_ascii_graphic() || c == ' ';
     if value.is_empty() {
         return vec!["environment variable name must be non-empty".to_owned()];
@@ -185,42 +189,42 @@ pub fn env_name(value: &str) -> Vec<String> {
     ]
 }
 
-/// The name of a port, as the registry of services has them.
+/// `IsValidPortName`, the syntax of IANA service names.
 pub fn port_name(value: &str) -> Vec<String> {
-    let mut problems = Vec::new();
+    let mut messages = Vec::new();
     if value.len() > 15 {
-        problems.push(too_many_characters(15));
+        messages.push(too_many_characters(15));
     }
     if value.is_empty() || !value.chars().all(|c| is_lower_alphanumeric(c) || c == '-') {
-        problems.push(
+        messages.push(
             "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned(),
         );
     }
     if !value.contains(|c: char| c.is_ascii_lowercase()) {
-        problems.push("must contain at least one letter (a-z)".to_owned());
+        messages.push("must contain at least one letter (a-z)".to_owned());
     }
     if value.contains("--") {
-        problems.push("must not contain consecutive hyphens".to_owned());
+        messages.push("must not contain consecutive hyphens".to_owned());
     }
     if value.starts_with('-') || value.ends_with('-') {
-        problems.push("must not begin or end with a hyphen".to_owned());
+        messages.push("must not begin or end with a hyphen".to_owned());
     }
-    problems
+    messages
 }
 
-/// The number of a port.
+/// `IsValidPortNum`.
 pub fn port_number(value: i64) -> Vec<String> {
     in_range(value, 1, 65535)
 }
 
-pub fn in_range(value: i64, least: i64, most: i64) -> Vec<String> {
-    if (least..=most).contains(&value) {
+pub fn in_range(value: i64, min: i64, max: i64) -> Vec<String> {
+    if (min..=max).contains(&value) {
         return Vec::new();
     }
-    vec![format!("must be between {least} and {most}, inclusive")]
+    vec![format!("must be between {min} and {max}, inclusive")]
 }
 
-/// Part of a path of the API.
+/// `IsValidPathSegmentName`.
 pub fn path_segment(value: &str) -> Vec<String> {
     if matches!(value, "." | "..") {
         return vec![format!("may not be '{value}'")];
@@ -232,7 +236,7 @@ pub fn path_segment(value: &str) -> Vec<String> {
         .collect()
 }
 
-/// `50%`.
+/// `IsValidPercent`.
 pub fn percent(value: &str) -> Vec<String> {
     let digits = value.strip_suffix('%').unwrap_or_default();
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -245,7 +249,7 @@ pub fn percent(value: &str) -> Vec<String> {
     )]
 }
 
-fn parent_folder(value: &str) -> Option<String> {
+fn parent_directory(value: &str) -> Option<String> {
     match value {
         "." | ".." => Some(format!("must not be '{value}'")),
         _ if value.starts_with("..") => Some("must not start with '..'".to_owned()),
@@ -254,7 +258,7 @@ fn parent_folder(value: &str) -> Option<String> {
 }
 
 fn is_dns_label(value: &str) -> bool {
-    is_framed(value, is_lower_alphanumeric, |c| {
+    is_bounded(value, is_lower_alphanumeric, |c| {
         is_lower_alphanumeric(c) || c == '-'
     })
 }
@@ -264,7 +268,7 @@ fn is_dns_subdomain(value: &str) -> bool {
 }
 
 fn is_qualified(value: &str) -> bool {
-    is_framed(
+    is_bounded(
         value,
         |c| c.is_ascii_alphanumeric(),
         |c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'),
@@ -275,17 +279,17 @@ fn is_lower_alphanumeric(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
-/// Whether the ends are of one set of characters and all of another. Nothing is not.
-fn is_framed(value: &str, ends: impl Fn(char) -> bool, all: impl Fn(char) -> bool) -> bool {
+/// Whether the first and the last character match `ends`, and all characters match `all`. False for the empty string.
+fn is_bounded(value: &str, ends: impl Fn(char) -> bool, all: impl Fn(char) -> bool) -> bool {
     value.starts_with(&ends) && value.ends_with(&ends) && value.chars().all(all)
 }
 
-fn too_many_characters(most: usize) -> String {
-    format!("must be no more than {most} characters")
+fn too_many_characters(max: usize) -> String {
+    format!("must be no more than {max} characters")
 }
 
-fn too_many_bytes(most: usize) -> String {
-    format!("must be no more than {most} bytes")
+fn too_many_bytes(max: usize) -> String {
+    format!("must be no more than {max} bytes")
 }
 
 fn pattern(rule: &str, pattern: &str, examples: &[&str]) -> String {

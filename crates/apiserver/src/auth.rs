@@ -1,22 +1,21 @@
-//! Who asks, and may they? Tokens, impersonation, roles and bindings, reviews.
+//! Authentication and authorization: tokens, impersonation, RBAC, reviews.
 //!
-//! [`Auth::authenticate`] says who sent a request, [`Auth::impersonate`] for whom it acts, [`Auth::authorize`] whether
-//! it may. Roles and bindings are read from the store and kept in an index; no request parses an object.
+//! Roles and bindings are kept in an index, so that authorizing a request parses no object.
 
-pub mod aggregate;
-mod bootstrap;
+mod bootstrap_policy;
+pub mod cluster_role_aggregation;
 mod credentials;
 mod escalation;
-mod identity;
 mod impersonate;
 mod index;
-mod issue;
 mod jwt;
 mod policy;
 mod review;
 mod rule;
 mod service_account;
+mod token_request;
 pub mod token_secrets;
+mod user;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLockReadGuard};
@@ -25,10 +24,10 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jiff::Timestamp;
 
-pub use bootstrap::bootstrap_objects;
+pub use bootstrap_policy::bootstrap_objects;
 pub use credentials::{Credentials, ISSUER, SecretError, SigningKey, StaticTokens, Token};
-pub use identity::{
-    ANONYMOUS, AUTHENTICATED, Attributes, Identity, MASTERS, Target, UNAUTHENTICATED,
+pub use user::{
+    ANONYMOUS, AUTHENTICATED, Attributes, MASTERS, Target, UNAUTHENTICATED, UserInfo,
     service_account_name,
 };
 
@@ -37,12 +36,12 @@ use index::{Decision, Index};
 use outrigger_apimachinery::status::Status;
 use outrigger_store::Store;
 use policy::Policy;
-use service_account::{Claims, Shown};
+use service_account::{AuthenticatedToken, Claims, TokenError};
 
-/// Most tokens whose signature is remembered to be ours.
-const REMEMBERED: usize = 4096;
+/// How many verified tokens are cached.
+const MAX_VERIFIED: usize = 4096;
 
-/// Authentication and authorization of one server. Cheap to clone.
+/// The authenticator and authorizer of a server. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Auth {
     shared: Arc<Shared>,
@@ -53,8 +52,8 @@ struct Shared {
     store: Store,
     credentials: Credentials,
     policy: Policy,
-    /// The claims of tokens that we have signed, by digest, so that a token is read and checked once.
-    signed: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
+    /// The claims of tokens with a verified signature, by digest.
+    verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
     clock: fn() -> Timestamp,
 }
 
@@ -63,42 +62,41 @@ impl Auth {
         Self::with_clock(store, credentials, Timestamp::now)
     }
 
-    /// With a clock that a test can set.
     pub fn with_clock(store: Store, credentials: Credentials, clock: fn() -> Timestamp) -> Self {
         Self {
             shared: Arc::new(Shared {
                 policy: Policy::new(store.clone()),
                 store,
                 credentials,
-                signed: Mutex::default(),
+                verified: Mutex::default(),
                 clock,
             }),
         }
     }
 
     /// Who sent a request, by its bearer token. The user that it acts for is found by [`Auth::impersonate`].
-    pub fn authenticate(&self, headers: &HeaderMap) -> Result<Identity, Status> {
+    pub fn authenticate(&self, headers: &HeaderMap) -> Result<UserInfo, Status> {
         match bearer(headers) {
-            Some(token) => match self.identify(token, &[]) {
-                Ok(shown) => Ok(shown.identity),
+            Some(token) => match self.authenticate_token(token, &[]) {
+                Ok(token) => Ok(token.user),
                 Err(_) => Err(Status::unauthorized()),
             },
-            None if self.shared.credentials.anonymous => Ok(Identity::anonymous()),
+            None if self.shared.credentials.anonymous => Ok(UserInfo::anonymous()),
             None => Err(Status::unauthorized()),
         }
     }
 
-    /// Whether `who` may do it; the answer to the client if not.
-    pub fn authorize(&self, who: &Identity, what: &Attributes<'_>) -> Result<(), Status> {
-        if who.is_privileged() || self.index().allows(who, what) {
+    /// The error for the client if the user is not allowed.
+    pub fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Result<(), Status> {
+        if user.is_privileged() || self.index().allows(user, attributes) {
             return Ok(());
         }
-        let decision = self.decide(who, what);
+        let decision = self.decide(user, attributes);
         if decision.allowed {
             return Ok(());
         }
-        Err(Status::not_allowed(
-            &what.described(&who.name),
+        Err(Status::denied(
+            &attributes.for_message(&user.name),
             &decision.reason,
         ))
     }
@@ -115,62 +113,67 @@ impl Auth {
         service_account::legacy_token(key, namespace, (name, uid), secret)
     }
 
-    fn decide(&self, who: &Identity, what: &Attributes<'_>) -> Decision {
-        if who.is_privileged() {
+    fn decide(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
+        if user.is_privileged() {
             return Decision {
                 allowed: true,
                 reason: String::new(),
             };
         }
-        self.index().decide(who, what)
+        self.index().decide(user, attributes)
     }
 
-    /// The user of a token that is for one of the audiences; those of this server if there are none.
-    fn identify(&self, token: &str, audiences: &[String]) -> Result<Shown, String> {
-        const INVALID: &str = "invalid bearer token";
+    /// Authenticates a token for one of the audiences; for those of this server if there are none.
+    fn authenticate_token(
+        &self,
+        token: &str,
+        audiences: &[String],
+    ) -> Result<AuthenticatedToken, TokenError> {
         let own = [ISSUER.to_owned()];
         let wanted = if audiences.is_empty() {
             &own
         } else {
             audiences
         };
-        if let Some(identity) = self.shared.credentials.user(token) {
+        if let Some(user) = self.shared.credentials.user(token) {
             if !wanted.contains(&own[0]) {
-                return Err(INVALID.to_owned());
+                return Err(TokenError::invalid());
             }
-            return Ok(Shown {
-                identity,
+            return Ok(AuthenticatedToken {
+                user,
                 audiences: own.to_vec(),
             });
         }
-        let claims = self.signed_claims(token).ok_or(INVALID)?;
+        let claims = self
+            .verified_claims(token)
+            .ok_or_else(TokenError::invalid)?;
         let now = self.now().as_second();
         claims
-            .and_then(|claims| claims.hold(&self.shared.store, token, wanted, now))
-            .map_err(|error| format!("[{INVALID}, {error}]"))
+            .and_then(|claims| claims.validate(&self.shared.store, token, wanted, now))
+            .map_err(|error| TokenError::aggregate(&error))
     }
 
-    /// What a token claims, if we have signed it. None if it is none of ours.
-    fn signed_claims(&self, token: &str) -> Option<Result<Arc<Claims>, String>> {
+    /// The claims of a service account token; none if another issuer has issued it.
+    fn verified_claims(&self, token: &str) -> Option<Result<Arc<Claims>, TokenError>> {
         let digest = digest(token);
-        let signed = || {
+        let verified = || {
             self.shared
-                .signed
+                .verified
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
         };
-        if let Some(claims) = signed().get(&digest) {
+        if let Some(claims) = verified().get(&digest) {
             return Some(Ok(Arc::clone(claims)));
         }
         let claims = Arc::new(Claims::read(token)?);
         if let Err(error) = jwt::verify(&self.shared.credentials.key, token) {
-            return Some(Err(error.to_string()));
+            return Some(Err(TokenError::new(error.to_string())));
         }
-        let mut signed = signed();
-        if signed.len() >= REMEMBERED {
-            signed.clear();
+        let mut verified = verified();
+        if verified.len() >= MAX_VERIFIED {
+            verified.clear();
         }
-        signed.insert(digest, Arc::clone(&claims));
+        verified.insert(digest, Arc::clone(&claims));
         Some(Ok(claims))
     }
 
@@ -191,7 +194,7 @@ impl Auth {
     }
 }
 
-/// The token of the `Authorization` header. Any other scheme counts as none.
+/// The bearer token of the `Authorization` header.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let text = headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
     let (scheme, token) = text.split_once(' ')?;

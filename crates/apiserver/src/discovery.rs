@@ -1,9 +1,9 @@
-//! Discovery: which groups, versions and resources there are, as documents for clients.
+//! Discovery documents.
 //!
-//! [`legacy`] documents are asked for one by one; the [`aggregated`] one has everything below `/api` or `/apis`.
-//! All are made from a snapshot of the [`Kinds`](outrigger_builtin::kinds::Kinds) and serialize in the order of the real
-//! server's fields, so that equal kinds make equal bytes and equal `ETag`s. The document of version `v2beta1` is not
-//! made: the real server refuses it since 1.35.
+//! [`legacy`] has one document for each group and version, [`aggregated`] one for everything below `/api` or `/apis`.
+//! Documents are built from a snapshot of the [`Kinds`](outrigger_builtin::kinds::Kinds) in the field order of the real
+//! server, so that equal kinds give equal bytes and `ETag`s. Version `v2beta1` is not supported, like in the real server
+//! since 1.35.
 
 pub mod aggregated;
 pub mod legacy;

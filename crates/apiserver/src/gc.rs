@@ -1,8 +1,7 @@
-//! Garbage collection by owner references: what nobody owns any more is deleted.
+//! The garbage collector: deletes dependents whose owners are gone.
 //!
-//! Three steps, apart from each other: what is known of owners and dependents ([`graph`], [`observe`]), what to do
-//! with one object ([`decide`]), and doing it through the API ([`act`]). Driven by events of the store; after a restart
-//! everything is looked at once.
+//! Watch events update the [`graph`] of owners and dependents and enqueue objects. For each, [`observe`] reads owners and
+//! dependents, [`decide`] chooses the actions, and [`act`] executes them through the API. A start enqueues all objects.
 
 mod act;
 mod decide;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 
 use act::Outcome;
 use graph::Graph;
-use observe::{Observer, Seen};
+use observe::{Observation, Observer};
 use outrigger_builtin::kinds::Kinds;
 use outrigger_store::watch::{Event, WatchEnd, Watcher};
 use outrigger_store::{Key, Scope, Store};
@@ -22,40 +21,39 @@ use queue::Queue;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::local::Local;
+use crate::loopback::Client;
 
-/// Most objects that are acted on at a time. Many, so that their writes share a commit.
-const AT_ONCE: usize = 64;
+/// How many objects are processed concurrently. Many, so that their writes share a commit.
+const MAX_CONCURRENT: usize = 64;
 
-/// The kinds that are served now.
+/// Returns the kinds that are served now.
 pub type ServedKinds = Arc<dyn Fn() -> Arc<Kinds> + Send + Sync>;
 
-/// Collects garbage until `closed` says so or the store closes.
+/// Runs until `closed` becomes true or the store closes.
 pub async fn run(
-    local: Local,
+    client: Client,
     store: Store,
     kinds: ServedKinds,
     mut closed: watch::Receiver<bool>,
 ) {
     loop {
-        let Ok((mut collector, mut watcher)) = Collector::start(&local, &store, &kinds) else {
-            // The history moved on between two calls.
+        let Ok((mut collector, mut watcher)) = Collector::start(&client, &store, &kinds) else {
+            // The snapshot was compacted before the watch began.
             tokio::task::yield_now().await;
             continue;
         };
         tokio::select! {
             end = collector.run(&mut watcher) => match end {
                 WatchEnd::Closed => return,
-                WatchEnd::Overflow => tracing::info!("garbage collection begins anew: events were missed"),
+                WatchEnd::Overflow => tracing::info!("the garbage collector fell behind and starts again"),
             },
             _ = closed.wait_for(|closed| *closed) => return,
         }
     }
 }
 
-/// The collector from one look at everything on.
 struct Collector {
-    local: Local,
+    client: Client,
     observer: Observer,
     graph: Graph,
     queue: Queue,
@@ -64,7 +62,7 @@ struct Collector {
 
 impl Collector {
     fn start(
-        local: &Local,
+        client: &Client,
         store: &Store,
         kinds: &ServedKinds,
     ) -> Result<(Self, Watcher), outrigger_store::watch::Expired> {
@@ -73,13 +71,13 @@ impl Collector {
         let mut graph = Graph::default();
         let mut queue = Queue::default();
         for object in snapshot.list(&Scope::everything()) {
-            graph.put(object);
-            if graph::concerns(object) {
+            graph.insert(object);
+            if graph::is_relevant(object) {
                 queue.push(object.key().clone());
             }
         }
         let collector = Self {
-            local: local.clone(),
+            client: client.clone(),
             observer: Observer::new(store.clone(), Arc::clone(kinds)),
             graph,
             queue,
@@ -90,30 +88,30 @@ impl Collector {
 
     async fn run(&mut self, watcher: &mut Watcher) -> WatchEnd {
         loop {
-            if let Err(end) = self.catch_up(watcher) {
+            if let Err(end) = self.apply_pending(watcher) {
                 return end;
             }
-            self.begin();
+            self.process_queue();
             tokio::select! {
                 event = watcher.next() => match event {
-                    Ok(event) => self.note(&event),
+                    Ok(event) => self.handle_event(&event),
                     Err(end) => return end,
                 },
-                Some(done) = self.tasks.join_next() => self.finish(done),
+                Some(result) = self.tasks.join_next() => self.finish(result),
                 () = self.queue.wait() => {}
             }
         }
     }
 
-    /// Decisions are made on all that is known.
-    fn catch_up(&mut self, watcher: &mut Watcher) -> Result<(), WatchEnd> {
+    /// Applies all pending events, so that decisions use the latest state.
+    fn apply_pending(&mut self, watcher: &mut Watcher) -> Result<(), WatchEnd> {
         while let Some(event) = watcher.ready()? {
-            self.note(&event);
+            self.handle_event(&event);
         }
         Ok(())
     }
 
-    fn note(&mut self, event: &Event) {
+    fn handle_event(&mut self, event: &Event) {
         let resource = event.key().resource();
         if resource.plural() == "customresourcedefinitions" {
             self.queue.push_unresolved();
@@ -129,29 +127,29 @@ impl Collector {
         }
     }
 
-    /// Starts as much as may run at a time.
-    fn begin(&mut self) {
-        while self.tasks.len() < AT_ONCE {
+    /// Processes queued objects up to the concurrency limit.
+    fn process_queue(&mut self) {
+        while self.tasks.len() < MAX_CONCURRENT {
             let Some(key) = self.queue.pop() else {
                 return;
             };
-            match self.observer.look(&key, &self.graph) {
-                Seen::Nothing => self.queue.settle(&key),
-                Seen::Unresolved => self.queue.set_unresolved(key),
-                Seen::Facts(facts) => {
-                    let decision = decide::decide(&facts);
-                    for key in decision.look_at {
+            match self.observer.observe(&key, &self.graph) {
+                Observation::Skip => self.queue.done(&key),
+                Observation::Unresolved => self.queue.set_unresolved(key),
+                Observation::Object(observed) => {
+                    let decision = decide::decide(&observed);
+                    for key in decision.requeue {
                         self.queue.push(key);
                     }
                     if decision.actions.is_empty() {
-                        self.queue.settle(&key);
+                        self.queue.done(&key);
                         continue;
                     }
-                    self.queue.set_busy(key.clone());
-                    let local = self.local.clone();
+                    self.queue.start(key.clone());
+                    let client = self.client.clone();
                     let observer = self.observer.clone();
                     self.tasks.spawn(async move {
-                        let outcome = act::act(&local, &observer, &key, decision.actions).await;
+                        let outcome = act::act(&client, &observer, &key, decision.actions).await;
                         (key, outcome)
                     });
                 }
@@ -159,12 +157,12 @@ impl Collector {
         }
     }
 
-    fn finish(&mut self, done: Result<(Key, Outcome), tokio::task::JoinError>) {
-        match done {
-            Ok((key, Outcome::Done)) => self.queue.settle(&key),
-            Ok((key, Outcome::Again)) => self.queue.retry(key),
-            // It panicked or was cancelled; whatever it was about is looked at again after the next event.
-            Err(error) => tracing::warn!(%error, "a task of garbage collection ended"),
+    fn finish(&mut self, result: Result<(Key, Outcome), tokio::task::JoinError>) {
+        match result {
+            Ok((key, Outcome::Done)) => self.queue.done(&key),
+            Ok((key, Outcome::Retry)) => self.queue.retry(key),
+            // The next event of the object enqueues it again.
+            Err(error) => tracing::warn!(%error, "a garbage collection task panicked"),
         }
     }
 }

@@ -1,15 +1,15 @@
-//! The embedded Kubernetes API server: one process, one file, real clients can't tell.
+//! The embedded Kubernetes API server: one process, one file.
 //!
-//! [`server`] puts the parts together: a request is read ([`request`] and [`negotiate`]), authenticated and authorized
+//! [`server`] connects the parts: a request is parsed ([`request`] and [`negotiation`]), authenticated and authorized
 //! ([`auth`]), handled by its verb ([`verbs`]), and stored.
 
 pub mod auth;
-mod boot;
+mod bootstrap;
+mod controllers;
 pub mod discovery;
 pub mod gc;
-mod lifecycle;
-pub mod local;
-mod negotiate;
+pub mod loopback;
+mod negotiation;
 pub mod openapi;
 mod request;
 pub mod server;

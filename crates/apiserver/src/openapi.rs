@@ -1,9 +1,8 @@
-//! OpenAPI version 3: an index of documents, and one document for each version of a group.
+//! OpenAPI v3: an index, and one document for each group version.
 //!
-//! Clients read from it which fields a kind has, that a path takes `fieldValidation`, and which patches it
-//! understands. Left out of the real server's documents are the deprecated paths below `/watch/`, those that connect
-//! to Pods and nodes, and descriptions of parameters. The schemas of built-in kinds come from the caller, those of
-//! custom resources from their definitions.
+//! Clients use the schemas, the `fieldValidation` parameter and the supported patch types. Compared with the real server,
+//! the deprecated `/watch/` paths, connect subresources and descriptions of parameters are omitted. The caller provides
+//! the schemas of built-in kinds; those of custom resources come from their definitions.
 
 use outrigger_apimachinery::GroupVersion;
 use outrigger_builtin::kinds::{Kinds, Version};
@@ -14,14 +13,14 @@ mod operation;
 mod paths;
 mod schemas;
 
-/// Where schemas are in a document.
+/// The reference prefix of schemas.
 const REFERENCE: &str = "#/components/schemas/";
 
-/// Gives the definitions of a built-in kind, by `apiVersion` and `kind`: its own and all that it refers to, under the
-/// names of upstream, with references into `#/components/schemas/`.
+/// Returns the definitions of a built-in kind by `apiVersion` and `kind`: its own and all that it references, with the
+/// names of upstream.
 pub type Definitions<'a> = dyn Fn(&str, &str) -> Option<Map<String, Value>> + 'a;
 
-/// `/openapi/v3`: where the document of each version of a group is.
+/// `/openapi/v3`: the paths of the documents.
 pub fn index(kinds: &Kinds) -> Value {
     let mut paths = Map::new();
     for group in &kinds.groups {
@@ -43,13 +42,13 @@ pub fn document_path(group: &str, version: &str) -> String {
     }
 }
 
-/// What changes when a document does. Also its `ETag`.
+/// The hash of a document, which is also its `ETag`.
 pub fn hash(group: &str, version: &Version) -> String {
     let mut digest = sha2::Sha512::new();
     digest.update(env!("CARGO_PKG_VERSION"));
     digest.update(group);
     for kind in &version.kinds {
-        // What a definition can change: names, scope, endpoints and schema.
+        // A definition can change names, scope, subresources and schema.
         let names = [&kind.version, &kind.kind, &kind.list_kind, &kind.plural];
         for name in names {
             digest.update(name);
@@ -70,7 +69,7 @@ pub fn hash(group: &str, version: &Version) -> String {
     digest.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// `/openapi/v3/{path}`: the document of a version of a group.
+/// `/openapi/v3/{path}`: the document of a group version.
 pub fn document(
     kinds: &Kinds,
     group_version: GroupVersion<'_>,

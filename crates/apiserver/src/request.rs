@@ -1,19 +1,18 @@
-//! What a request asks for, read from its method, path and query alone.
+//! Requests: request info, query parameters and options, parsed from method, path and query.
 //!
-//! Pure: nothing here knows the store or who asks. A path is read as the real server reads it for authorization,
-//! so that a request is refused before anything else is told about it.
+//! Pure. The request info is that of the real server, so that authorization decides before anything else is revealed.
 
 mod list_options;
 mod options;
-mod path;
 mod query;
+mod request_info;
 
 pub(crate) use list_options::{ListOptions, Match};
 pub(crate) use options::{
     DeleteOptions, FieldValidation, Propagation, WriteOptions, manager_or_agent, parse_revision,
 };
-pub(crate) use path::{Endpoint, Place};
 pub(crate) use query::Query;
+pub(crate) use request_info::{Endpoint, RequestInfo};
 
 #[cfg(test)]
 mod tests;

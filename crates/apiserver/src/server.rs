@@ -1,15 +1,15 @@
-//! The server: everything put together, with two ways in.
+//! The API server.
 //!
-//! [`Server::service`] is the way for code in the same process, a [`tower_service::Service`] without a socket.
-//! [`Server::serve`] is the way over HTTPS. Both go through the same steps: who asks, may they, what do they ask for.
+//! [`Server::service`] serves callers in the same process, [`Server::serve`] serves HTTPS. Both use the same handler
+//! chain: authentication, authorization, routing, then the verb.
 
 mod body;
-mod documents;
+mod lookup;
 mod metrics;
+mod non_resource;
+mod schemas;
 mod service;
-mod shapes;
 mod state;
-mod surroundings;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,30 +19,28 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use body::Body;
+pub(crate) use lookup::Lookup;
+pub(crate) use schemas::{ResourceSchema, SchemaCache};
 pub use service::Service;
-pub(crate) use shapes::{Shape, Shapes};
 pub(crate) use state::{State, time_text};
-pub(crate) use surroundings::Lookup;
 
-use crate::auth::{StaticTokens, aggregate, token_secrets};
-use crate::boot;
+use crate::auth::{StaticTokens, cluster_role_aggregation, token_secrets};
+use crate::bootstrap;
 use crate::gc;
-use crate::local::Local;
+use crate::loopback::Client;
 use outrigger_store::{self as store, Store};
 
-/// How a server is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where objects are kept.
     pub store: store::Options,
-    /// Who is known by a token beside the administrator.
+    /// Users with static tokens, in addition to the administrator.
     pub tokens: StaticTokens,
-    /// Tells the time of day.
+    /// The wall clock.
     pub now: fn() -> Timestamp,
 }
 
 impl Options {
-    /// A server that forgets everything when it ends.
+    /// A server that persists nothing.
     pub fn in_memory() -> Self {
         Self {
             store: store::Options::in_memory(),
@@ -51,7 +49,7 @@ impl Options {
         }
     }
 
-    /// A server that keeps everything in a folder, which is made if it is not there.
+    /// A server with its data in a folder, which is created if needed.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self {
             store: store::Options::in_folder(folder),
@@ -61,15 +59,15 @@ impl Options {
     }
 }
 
-/// Why a server does not open.
+/// Why a server cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(transparent)]
     Store(#[from] store::OpenError),
     #[error(transparent)]
     Credentials(#[from] crate::transport::CredentialsError),
-    #[error("failed to write the objects that every cluster has")]
-    Boot(#[source] outrigger_apimachinery::status::Status),
+    #[error("failed to create the bootstrap objects")]
+    Bootstrap(#[source] outrigger_apimachinery::status::Status),
 }
 
 /// Simulated nodes. While a simulation is attached, the server stores webhook configurations that it cannot call, with
@@ -79,7 +77,7 @@ pub trait Simulation: std::fmt::Debug + Send + Sync {
     fn pod_log(&self, pod: &serde_json::Value, container: &str) -> Option<String>;
 }
 
-/// An open server. It goes on until [`Server::close`].
+/// An open server. It runs until [`Server::close`].
 #[derive(Debug)]
 pub struct Server {
     pub(crate) state: Arc<State>,
@@ -88,7 +86,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the store, and writes what every cluster has. Must be called inside a Tokio runtime.
+    /// Opens the store and creates the bootstrap objects. Must be called inside a Tokio runtime.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let folder = options.store.folder.clone();
         let store = Store::open(options.store)?;
@@ -97,35 +95,35 @@ impl Server {
         auth.tokens = options.tokens;
         let (closing, closed) = watch::channel(false);
         let state = Arc::new(State::new(store, auth, credentials, options.now, closed));
-        boot::load(&state);
-        boot::create_objects(&state)
+        bootstrap::load(&state);
+        bootstrap::create_objects(&state)
             .await
-            .map_err(OpenError::Boot)?;
+            .map_err(OpenError::Bootstrap)?;
         state.start();
         let server = Self {
             state,
             closing,
             tasks: Mutex::new(Vec::new()),
         };
-        server.spawn(crate::lifecycle::run(Arc::clone(&server.state)));
+        server.spawn(crate::controllers::run(Arc::clone(&server.state)));
         Ok(server)
     }
 
-    /// The way in for this process; requests are those of the server itself.
+    /// The service for callers in this process; requests have the identity of the server itself.
     pub fn service(&self) -> Service {
         Service::internal(Arc::clone(&self.state))
     }
 
-    /// Starts what works on objects beside requests.
+    /// Starts the controllers.
     pub fn run_controllers(&self) {
-        let local = Local::new(self.service(), "generic-garbage-collector");
+        let client = Client::new(self.service(), "generic-garbage-collector");
         let store = self.state.store.clone();
-        let aggregation = local.named("clusterrole-aggregation-controller");
+        let aggregation = client.with_manager("clusterrole-aggregation-controller");
         self.spawn(until(
             self.state.closed.clone(),
-            aggregate::run(aggregation, store),
+            cluster_role_aggregation::run(aggregation, store),
         ));
-        let tokens = local.named("tokens-controller");
+        let tokens = client.with_manager("tokens-controller");
         let certificates = self.state.credentials.root_certificate().to_owned();
         self.spawn(until(
             self.state.closed.clone(),
@@ -134,7 +132,7 @@ impl Server {
         let state = Arc::clone(&self.state);
         let kinds = Arc::new(move || state.registry.snapshot());
         let closed = self.state.closed.clone();
-        self.spawn(gc::run(local, self.state.store.clone(), kinds, closed));
+        self.spawn(gc::run(client, self.state.store.clone(), kinds, closed));
     }
 
     /// Declares that workloads are simulated. Not for a server whose pods run somewhere.
@@ -158,7 +156,7 @@ impl Server {
         tasks.push(tokio::spawn(task));
     }
 
-    /// Ends watches and connections, finishes writes and releases the folder.
+    /// Ends watches and connections, commits queued writes and unlocks the folder.
     pub async fn close(self) {
         self.closing.send_replace(true);
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
@@ -178,5 +176,5 @@ async fn until(mut closed: watch::Receiver<bool>, task: impl Future<Output = ()>
     }
 }
 
-/// Set once, when a server begins to listen.
+/// Set once, when the server listens.
 pub(crate) type Address = OnceLock<String>;

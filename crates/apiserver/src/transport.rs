@@ -1,4 +1,4 @@
-//! The way in over HTTPS: certificates, tokens, connections, and the kubeconfig that leads here.
+//! HTTPS: certificates, credentials, connections, and the kubeconfig for clients.
 
 mod certificates;
 mod credentials;

@@ -1,62 +1,62 @@
-//! What can be done with objects: one file for each verb, one generic path for all kinds.
+//! The handlers of the API verbs, generic over all kinds.
 
 mod binding;
-mod call;
-mod callbacks;
-mod collection;
 mod connect;
 mod create;
 mod decode;
 mod delete;
+mod delete_collection;
 mod eviction;
-mod find;
+mod extensions;
 mod get;
+mod go_format;
 mod list;
 mod names;
 mod page;
 mod patch;
-mod present;
+mod request_context;
+mod response;
+mod route;
 mod scale;
-mod shown;
 mod token;
 mod update;
 mod watch;
 mod write;
 
-pub(crate) use call::Call;
-pub(crate) use delete::{Deleted, delete_object};
-pub(crate) use find::{Found, find};
-pub(crate) use names::{random_suffix, random_uid};
+pub(crate) use delete::{DeleteOutcome, delete_object};
+pub(crate) use names::{RandomError, random_suffix, random_uid};
+pub(crate) use request_context::RequestContext;
+pub(crate) use route::route;
 pub(crate) use write::{store_failure, write_value};
 
 use outrigger_apimachinery::status::Status;
 
-use crate::negotiate::Answer;
+use crate::negotiation::ApiResponse;
 
-/// Does what a request asks for.
-pub(crate) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
-    if let Some(deprecation) = call.kind.deprecation.clone() {
-        call.warn(deprecation);
+/// Handles a request for a resource.
+pub(crate) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Status> {
+    if let Some(deprecation) = ctx.kind.deprecation.clone() {
+        ctx.warn(deprecation);
     }
-    let subresource = call.place.subresource.to_string();
-    match (subresource.as_str(), call.verb) {
-        ("" | "status" | "approval" | "ephemeralcontainers" | "resize", "get") => get::run(call),
-        ("", "list") => list::run(call),
-        ("", "watch") => watch::run(call),
-        ("", "create") => create::run(call).await,
-        ("", "delete") => delete::run(call).await,
-        ("", "deletecollection") => collection::run(call).await,
-        ("scale", _) => scale::run(call).await,
-        ("token", _) => token::run(call),
-        ("eviction", _) => eviction::run(call).await,
-        ("binding", _) => binding::run(call).await,
-        ("log", _) => connect::log(call),
+    let subresource = ctx.info.subresource.to_string();
+    match (subresource.as_str(), ctx.verb) {
+        ("" | "status" | "approval" | "ephemeralcontainers" | "resize", "get") => get::run(ctx),
+        ("", "list") => list::run(ctx),
+        ("", "watch") => watch::run(ctx),
+        ("", "create") => create::run(ctx).await,
+        ("", "delete") => delete::run(ctx).await,
+        ("", "deletecollection") => delete_collection::run(ctx).await,
+        ("scale", _) => scale::run(ctx).await,
+        ("token", _) => token::run(ctx),
+        ("eviction", _) => eviction::run(ctx).await,
+        ("binding", _) => binding::run(ctx).await,
+        ("log", _) => connect::log(ctx),
         ("" | "status" | "finalize" | "approval" | "ephemeralcontainers", "update") => {
-            update::run(call).await
+            update::run(ctx).await
         }
         ("" | "status" | "finalize" | "approval" | "ephemeralcontainers", "patch") => {
-            patch::run(call).await
+            patch::run(ctx).await
         }
-        _ => Err(connect::refused(call)),
+        _ => Err(connect::not_supported(ctx)),
     }
 }

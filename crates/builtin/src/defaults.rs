@@ -1,7 +1,7 @@
-//! What the real server makes of an object of a built-in kind before anything else looks at it.
+//! Decoding and defaulting of built-in kinds.
 //!
-//! [`complete`] reads the object as the typed decoder does and fills in the defaults. It leaves custom resources
-//! alone: their schema says what is to be done. Doing it twice changes nothing.
+//! [`complete`] normalizes an object as the typed decoder does, and sets the defaults. It is idempotent, and does not apply
+//! to custom resources, whose schemas define both.
 
 use outrigger_apimachinery::GroupVersion;
 use outrigger_apimachinery::status::Status;
@@ -14,9 +14,10 @@ mod forget;
 mod rules;
 
 pub use go_types::DecodeError;
+pub(crate) use rules::Rule;
 
-/// Brings an object of a built-in kind into the form in which the real server keeps it: unknown and empty fields
-/// are dropped, numbers and times canonical, defaults set, and fields that cannot be left out present.
+/// Normalizes and defaults an object of a built-in kind: drops unknown and empty fields, canonicalizes quantities and
+/// times, sets defaults, and adds fields without `omitempty`.
 ///
 /// Returns the paths of the unknown fields.
 ///
@@ -33,15 +34,15 @@ pub fn complete(kind: &Kind, object: &mut Value) -> Result<Vec<String>, DecodeEr
     Ok(unknown)
 }
 
-/// Sets the defaults and the fields that cannot be left out again, after the server has changed an object itself.
+/// Sets the defaults and the fields without `omitempty` again, after the server has changed an object.
 pub fn fill_again(kind: &Kind, object: &mut serde_json::Map<String, Value>) {
     if let Some(id) = go_struct(kind) {
         go_types::add_zero_values(id, object, &rules::Rules);
     }
 }
 
-/// Brings lists with nothing in them into the form in which they come back from the store: they are none. A list that
-/// `old` has items in is left alone, so that both can be compared.
+/// Turns empty lists into null, as a round trip through the protobuf of the store does. Lists that are not empty in `old`
+/// are kept, so that both can be compared.
 pub fn forget_empty_lists(kind: &Kind, object: &mut Value, old: &Value) {
     if let Some(id) = go_struct(kind)
         && let Some(object) = object.as_object_mut()
@@ -58,12 +59,12 @@ fn go_struct(kind: &Kind) -> Option<StructId> {
     go_types::of_kind(GroupVersion::new(&kind.group, &kind.version), &kind.kind)
 }
 
-/// The answer to a request whose body has a value of the wrong type.
+/// The response to a request body with a value of the wrong type.
 pub fn wrong_type(kind: &Kind, error: &DecodeError) -> Status {
     cannot_be_handled(kind, &error.to_string())
 }
 
-/// The answer to a request with `fieldValidation=Strict` whose body has fields that nobody knows.
+/// The response to a request with `fieldValidation=Strict` and unknown fields.
 pub fn unknown_fields(kind: &Kind, unknown: &[String]) -> Status {
     let unknown: Vec<_> = unknown
         .iter()

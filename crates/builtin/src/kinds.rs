@@ -1,8 +1,8 @@
-//! What kinds there are, as data: no request handler knows a kind by name.
+//! The served kinds, as data.
 //!
-//! [`Registry`] holds the built-in kinds and those that custom resource definitions add; readers take a cheap
-//! snapshot, [`Kinds`]. A [`Kind`] is one served version and says all that the generic request path must know.
-//! Some kinds are served in a version that is not the stored one; [`convert`] turns one into the other.
+//! [`Registry`] holds the built-in kinds and those of `CustomResourceDefinitions`; readers take a cheap snapshot,
+//! [`Kinds`]. A [`Kind`] is one served version of a kind, with all that the generic request path needs. [`convert`]
+//! converts between served and stored versions.
 
 mod acceptance;
 mod builtin;

@@ -1,13 +1,34 @@
-//! The kinds that Kubernetes has built in, as data and pure functions.
+//! The built-in kinds of Kubernetes, as data and pure functions.
 //!
-//! [`kinds`] lists them together with those that custom resource definitions add, [`defaults`] completes objects,
-//! [`prepare`] holds what a kind's strategy does before a write, [`validation`] checks the result, [`table`] prints
-//! it, [`selector`] selects by labels and fields, and [`protobuf`] decodes request bodies.
+//! Each kind has a module in the module of its group, such as `apps::daemon_set`, with its defaults, validation and table
+//! cells. [`defaults`], [`validation`] and [`table`] dispatch to them, [`prepare`] has what a strategy does before a
+//! write, [`strategy`] its other hooks, [`kinds`] is the registry of built-in kinds and custom resources, [`selector`] has label and field selectors,
+//! and [`protobuf`] decodes request bodies.
 
+mod admissionregistration;
+mod apiextensions;
+mod apiregistration;
+mod apps;
+mod autoscaling;
+mod batch;
+mod certificates;
+mod coordination;
+mod core;
+pub mod cron;
 pub mod defaults;
+mod discovery;
+mod fields;
 pub mod kinds;
+mod networking;
+mod policy;
 pub mod prepare;
 pub mod protobuf;
+mod rbac;
+#[cfg(test)]
+mod recorded;
+mod scheduling;
 pub mod selector;
+mod storage;
+pub mod strategy;
 pub mod table;
 pub mod validation;

@@ -1,31 +1,34 @@
-//! What the server itself sets when an object is written: system fields, generation, status, and what some kinds
-//! derive from the rest.
+//! `PrepareForCreate` and `PrepareForUpdate` of the strategies: system fields, generation, status, and fields that some
+//! kinds derive from others.
 //!
-//! The order of a write is: [`defaults::complete`](crate::defaults::complete), [`admission`], then [`create`] or
-//! [`update`] here, then [`validation`](crate::validation), then for Services [`service::allocate`]. All functions
-//! work on the form that is served; none of them fails.
+//! A write calls [`defaults::complete`](crate::defaults::complete), [`admission`], then [`create`] or [`update`] here,
+//! then [`validation`](crate::validation), and for Services [`service::allocate`]. All functions take objects of the served
+//! version.
 
 use serde_json::{Map, Value, json};
 
+use crate::apps::daemon_set;
+use crate::batch::job;
+use crate::certificates::certificate_signing_request;
+use crate::core::{namespace, persistent_volume, persistent_volume_claim, pod, service_account};
 use crate::defaults;
+use crate::fields::{object_mut, set_or_remove};
 use crate::kinds::Kind;
 
 pub mod admission;
-mod job;
-mod pod;
-pub mod service;
-mod volume;
 
-/// What a creation takes from outside.
+pub use crate::core::service::allocation as service;
+
+/// The inputs of a create other than the object.
 #[derive(Debug, Clone, Copy)]
 pub struct Creation<'a> {
-    /// The time, as objects have it.
+    /// The RFC 3339 timestamp of the request.
     pub now: &'a str,
     pub uid: &'a str,
     pub user: User<'a>,
 }
 
-/// Who makes a request.
+/// The user of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct User<'a> {
     pub name: &'a str,
@@ -33,26 +36,26 @@ pub struct User<'a> {
     pub groups: &'a [String],
 }
 
-/// Prepares an object that is to be created. Its name is known already.
+/// Prepares an object for create. Its name must be set.
 pub fn create(kind: &Kind, object: &mut Value, creation: &Creation<'_>) {
     let Some(object) = object.as_object_mut() else {
         return;
     };
     system_fields(kind, object, creation);
-    let is_kept = matches!(
+    let keeps_status = matches!(
         kind.kind.as_str(),
         "Node" | "CustomResourceDefinition" | "ServiceCIDR"
     );
-    if kind.has_status() && !is_kept {
-        // A built-in kind always has a status; a custom resource has one when it has something to tell.
+    if kind.has_status() && !keeps_status {
+        // Built-in kinds get an empty status by defaulting, custom resources none.
         object.remove("status");
     }
-    derive(kind, object, creation);
+    set_derived_fields(kind, object, creation);
     defaults::fill_again(kind, object);
 }
 
 fn system_fields(kind: &Kind, object: &mut Map<String, Value>, creation: &Creation<'_>) {
-    let Some(metadata) = part(object, "metadata") else {
+    let Some(metadata) = object_mut(object, "metadata") else {
         return;
     };
     for key in [
@@ -70,45 +73,45 @@ fn system_fields(kind: &Kind, object: &mut Map<String, Value>, creation: &Creati
     }
 }
 
-/// Fields that follow from others when an object is created.
-fn derive(kind: &Kind, object: &mut Map<String, Value>, creation: &Creation<'_>) {
+/// Sets the fields that a kind derives from others on create.
+fn set_derived_fields(kind: &Kind, object: &mut Map<String, Value>, creation: &Creation<'_>) {
     match (kind.group.as_str(), kind.kind.as_str()) {
-        ("", "Pod") => pod::create(object, creation.now),
+        ("", "Pod") => pod::status::initialize(object, creation.now),
         ("batch", "Job") => job::generate_selector(object),
-        ("", "Namespace") => add_namespace_finalizer(object),
-        ("apps", "DaemonSet") => set_template_generation(object, 1),
+        ("", "Namespace") => namespace::add_finalizer(object),
+        ("apps", "DaemonSet") => daemon_set::set_template_generation(object, 1),
         ("", "PersistentVolume") => {
             let status = json!({"phase": "Pending", "lastPhaseTransitionTime": creation.now});
             object.insert("status".to_owned(), status);
         }
-        ("", "PersistentVolumeClaim") => volume::match_data_sources(object),
-        ("", "ServiceAccount") => clean_secret_references(object),
+        ("", "PersistentVolumeClaim") => persistent_volume_claim::sync_data_sources(object),
+        ("", "ServiceAccount") => service_account::strip_secret_references(object),
         ("certificates.k8s.io", "CertificateSigningRequest") => {
-            set_requester(object, &creation.user);
+            certificate_signing_request::set_requester(object, &creation.user);
         }
         _ => {}
     }
 }
 
-/// Prepares an object that replaces another through the main endpoint.
+/// Prepares an object for update through the main resource.
 pub fn update(kind: &Kind, new: &mut Value, old: &Value) {
     let Some(object) = new.as_object_mut() else {
         return;
     };
     keep_system_fields(object, old);
     if kind.has_status() {
-        keep(object, old, "status");
+        copy_field(object, old, "status");
     }
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Namespace") => {
-            if let Some(spec) = part(object, "spec") {
-                keep(spec, &old["spec"], "finalizers");
+            if let Some(spec) = object_mut(object, "spec") {
+                copy_field(spec, &old["spec"], "finalizers");
             }
         }
-        ("certificates.k8s.io", "CertificateSigningRequest") => keep(object, old, "spec"),
-        ("", "Service") => service::drop_fields_of_old_type(object, old),
-        ("", "PersistentVolumeClaim") => volume::match_data_sources(object),
-        ("", "ServiceAccount") => clean_secret_references(object),
+        ("certificates.k8s.io", "CertificateSigningRequest") => copy_field(object, old, "spec"),
+        ("", "Service") => service::drop_type_dependent_fields(object, old),
+        ("", "PersistentVolumeClaim") => persistent_volume_claim::sync_data_sources(object),
+        ("", "ServiceAccount") => service_account::strip_secret_references(object),
         _ => {}
     }
     if kind.writes.generation {
@@ -117,13 +120,13 @@ pub fn update(kind: &Kind, new: &mut Value, old: &Value) {
     defaults::fill_again(kind, object);
 }
 
-/// Prepares an object that is written through its status endpoint.
+/// Prepares an object for update through the status subresource.
 pub fn update_status(kind: &Kind, new: &mut Value, old: &Value, now: &str) {
     let Some(object) = new.as_object_mut() else {
         return;
     };
     keep_system_fields(object, old);
-    // A custom resource keeps all but its status; of a built-in kind labels and annotations can be changed too.
+    // Of custom resources only the status can be changed, of built-in kinds also labels and annotations.
     if kind.custom.is_some() {
         let status = object.remove("status");
         let managed = object
@@ -133,9 +136,9 @@ pub fn update_status(kind: &Kind, new: &mut Value, old: &Value, now: &str) {
         if let Value::Object(old) = old {
             object.clone_from(old);
         }
-        set(object, "status", status);
-        if let Some(metadata) = part(object, "metadata") {
-            set(metadata, "managedFields", managed);
+        set_or_remove(object, "status", status);
+        if let Some(metadata) = object_mut(object, "metadata") {
+            set_or_remove(metadata, "managedFields", managed);
         }
         return;
     }
@@ -150,10 +153,10 @@ pub fn update_status(kind: &Kind, new: &mut Value, old: &Value, now: &str) {
     }
     keep_metadata_for_status(kind, object, old);
     if (kind.group.as_str(), kind.kind.as_str()) == ("", "PersistentVolume") {
-        volume::note_phase_transition(object, old, now);
+        persistent_volume::set_phase_transition_time(object, old, now);
     }
     if (kind.group.as_str(), kind.kind.as_str()) == ("", "Pod") {
-        pod::keep_quality_of_service(object, old);
+        pod::status::keep_qos_class(object, old);
     }
     defaults::fill_again(kind, object);
 }
@@ -171,16 +174,16 @@ fn keep_metadata_for_status(kind: &Kind, object: &mut Map<String, Value>, old: &
         ],
         _ => &["generation"],
     };
-    if let Some(metadata) = part(object, "metadata") {
+    if let Some(metadata) = object_mut(object, "metadata") {
         for key in kept {
-            keep(metadata, &old["metadata"], key);
+            copy_field(metadata, &old["metadata"], key);
         }
     }
 }
 
-/// What no client can change.
+/// Fields that clients cannot change.
 fn keep_system_fields(object: &mut Map<String, Value>, old: &Value) {
-    if let Some(metadata) = part(object, "metadata") {
+    if let Some(metadata) = object_mut(object, "metadata") {
         for key in [
             "uid",
             "creationTimestamp",
@@ -190,134 +193,69 @@ fn keep_system_fields(object: &mut Map<String, Value>, old: &Value) {
             "generateName",
         ] {
             let is_sent = metadata.contains_key(key);
-            // A name that was generated may be left out; what differs from the old is refused later.
+            // These may be omitted; validation rejects changed values.
             let is_checked = matches!(key, "uid" | "generateName");
-            // Nobody but the server begins a deletion; that too is refused later.
-            let is_begun = key.starts_with("deletion") && !old["metadata"][key].is_null();
-            let is_checked = is_checked || (key.starts_with("deletion") && !is_begun);
+            // Only the server starts a deletion; validation rejects changed values.
+            let is_terminating = key.starts_with("deletion") && !old["metadata"][key].is_null();
+            let is_checked = is_checked || (key.starts_with("deletion") && !is_terminating);
             if !(is_checked && is_sent) {
-                keep(metadata, &old["metadata"], key);
+                copy_field(metadata, &old["metadata"], key);
             }
         }
         metadata.remove("selfLink");
     }
 }
 
-/// The generation counts changes of what is desired, and for a few kinds of some metadata.
+/// Increments the generation if the spec changes, and for some kinds also if some metadata changes.
 fn set_generation(kind: &Kind, object: &mut Map<String, Value>, old: &Value) {
     let is_daemon_set = (kind.group.as_str(), kind.kind.as_str()) == ("apps", "DaemonSet");
     if is_daemon_set {
         let changed = object["spec"]["template"] != old["spec"]["template"];
-        let before = template_generation(old);
-        set_template_generation(object, if changed { before + 1 } else { before });
+        let before = daemon_set::template_generation(old);
+        daemon_set::set_template_generation(object, if changed { before + 1 } else { before });
     }
-    let same_metadata = |key: &str| {
+    let is_unchanged = |key: &str| {
         let new = object.get("metadata").and_then(|all| all.get(key));
         new == old["metadata"].get(key)
     };
     let changed = match (kind.group.as_str(), kind.kind.as_str()) {
-        // Only ever the first.
+        // Never incremented.
         ("scheduling.k8s.io", "PriorityClass") => false,
-        ("apps", "Deployment") => differs(kind, object, old) || !same_metadata("annotations"),
-        ("discovery.k8s.io", "EndpointSlice") => {
-            differs(kind, object, old) || !same_metadata("labels") || !same_metadata("annotations")
+        ("apps", "Deployment") => {
+            is_spec_changed(kind, object, old) || !is_unchanged("annotations")
         }
-        _ => differs(kind, object, old),
+        ("discovery.k8s.io", "EndpointSlice") => {
+            is_spec_changed(kind, object, old)
+                || !is_unchanged("labels")
+                || !is_unchanged("annotations")
+        }
+        _ => is_spec_changed(kind, object, old),
     };
     let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
-    if let Some(metadata) = part(object, "metadata") {
+    if let Some(metadata) = object_mut(object, "metadata") {
         let generation = if changed { generation + 1 } else { generation };
         metadata.insert("generation".to_owned(), generation.into());
     }
 }
 
-/// Whether anything but metadata and, where it has its own endpoint, status differs.
-fn differs(kind: &Kind, object: &Map<String, Value>, old: &Value) -> bool {
+/// Whether anything differs except metadata, and except the status if it has a subresource.
+fn is_spec_changed(kind: &Kind, object: &Map<String, Value>, old: &Value) -> bool {
     let Value::Object(old) = old else {
         return true;
     };
-    let is_desired = |key: &&String| match key.as_str() {
+    let is_spec = |key: &&String| match key.as_str() {
         "apiVersion" | "kind" | "metadata" => false,
         "status" => !kind.has_status(),
         _ => true,
     };
-    let old_keys = old.keys().filter(is_desired);
-    let new_keys = object.keys().filter(is_desired);
+    let old_keys = old.keys().filter(is_spec);
+    let new_keys = object.keys().filter(is_spec);
     old_keys
         .chain(new_keys)
         .any(|key| object.get(key) != old.get(key))
 }
 
-const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
-
-fn template_generation(set: &Value) -> i64 {
-    let annotation = &set["metadata"]["annotations"][TEMPLATE_GENERATION];
-    let generation = annotation.as_str().and_then(|text| text.parse().ok());
-    generation.unwrap_or(1)
-}
-
-fn set_template_generation(set: &mut Map<String, Value>, generation: i64) {
-    let annotations = part(set, "metadata").and_then(|metadata| part(metadata, "annotations"));
-    if let Some(annotations) = annotations {
-        let text = generation.to_string();
-        annotations.insert(TEMPLATE_GENERATION.to_owned(), text.into());
-    }
-}
-
-fn add_namespace_finalizer(namespace: &mut Map<String, Value>) {
-    let Some(spec) = part(namespace, "spec") else {
-        return;
-    };
-    let finalizers = spec.entry("finalizers").or_insert_with(|| json!([]));
-    if let Some(finalizers) = finalizers.as_array_mut()
-        && !finalizers.iter().any(|finalizer| finalizer == "kubernetes")
-    {
-        finalizers.push("kubernetes".into());
-    }
-}
-
-/// A service account names Secrets of its own namespace: only the names count.
-fn clean_secret_references(account: &mut Map<String, Value>) {
-    let references = account.get_mut("secrets").and_then(Value::as_array_mut);
-    for reference in references.into_iter().flatten() {
-        if let Value::Object(reference) = reference {
-            reference.retain(|key, _| key == "name");
-        }
-    }
-}
-
-fn set_requester(request: &mut Map<String, Value>, user: &User<'_>) {
-    if let Some(spec) = part(request, "spec") {
-        for key in ["username", "uid", "groups", "extra"] {
-            spec.remove(key);
-        }
-        for (key, text) in [("username", user.name), ("uid", user.uid)] {
-            if !text.is_empty() {
-                spec.insert(key.to_owned(), text.into());
-            }
-        }
-        if !user.groups.is_empty() {
-            spec.insert("groups".to_owned(), json!(user.groups));
-        }
-    }
-}
-
-/// The object in a field, made if absent. Nothing if the field holds something else.
-fn part<'a>(object: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
-    object
-        .entry(key)
-        .or_insert_with(|| json!({}))
-        .as_object_mut()
-}
-
-fn set(object: &mut Map<String, Value>, key: &str, value: Option<Value>) {
-    match value {
-        Some(value) => object.insert(key.to_owned(), value),
-        None => object.remove(key),
-    };
-}
-
-/// Takes over what the old object has in a field, also if that is nothing.
-fn keep(object: &mut Map<String, Value>, old: &Value, key: &str) {
-    set(object, key, old.get(key).cloned());
+/// Copies a field of the old object, or removes it if the old object does not have it.
+fn copy_field(object: &mut Map<String, Value>, old: &Value, key: &str) {
+    set_or_remove(object, key, old.get(key).cloned());
 }

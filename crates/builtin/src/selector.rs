@@ -1,8 +1,7 @@
-//! Selectors: which objects a list, a watch or a deletion is about.
+//! Label and field selectors.
 //!
-//! [`LabelSelector`] reads the grammar of `labelSelector` and the `selector` of objects; [`FieldSelector`] reads
-//! `fieldSelector` against what a kind lets clients select by. Errors have the real server's texts and are all
-//! answered with 400.
+//! [`LabelSelector`] parses the query syntax and the selectors of objects; [`FieldSelector`] parses the query syntax with
+//! the field labels of a kind. Errors have the messages of kube-apiserver and become 400 responses.
 
 mod field;
 mod label;
@@ -13,7 +12,7 @@ pub use label::{LabelSelector, Operator, Requirement};
 
 use outrigger_apimachinery::status::Status;
 
-/// A selector that cannot be used. Displays as the real server's message.
+/// An invalid selector, with the message of kube-apiserver.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);

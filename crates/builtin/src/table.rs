@@ -1,29 +1,30 @@
-//! Tables: what `kubectl get` prints. The server makes the columns and the cells, the client lays them out.
+//! `metav1.Table`, which `kubectl get` prints.
 //!
-//! [`table`] is the whole answer, [`row`] one row of it for a watch. Built-in kinds have the real server's columns,
-//! custom resources those of their definition, all others name and time of creation.
+//! [`table`] is the response to a get or list, [`row`] a single row for a watch. Built-in kinds have the columns of
+//! kube-apiserver, custom resources those of their `CustomResourceDefinition`.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
 
+use crate::apps::daemon_set;
+use crate::core::pod;
 use crate::kinds::{Kind, convert};
 
-mod cells;
+pub(crate) mod cells;
 mod cluster;
 mod columns;
 mod custom;
 mod json_path;
-mod moment;
+pub(crate) mod moment;
 mod networking;
-mod pod;
 mod storage;
 mod workload;
 
 pub use columns::Column;
 pub use moment::Now;
 
-/// What a row carries of its object.
+/// `includeObject`: what a row includes of its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Include {
     None,
@@ -33,7 +34,7 @@ pub enum Include {
 }
 
 impl Include {
-    /// Reads the parameter `includeObject`.
+    /// Parses the query parameter `includeObject`.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "None" => Some(Self::None),
@@ -44,12 +45,12 @@ impl Include {
     }
 }
 
-/// A table. Serializes in the order of the real server's fields.
+/// `metav1.Table`. Serializes its fields in the order of kube-apiserver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// `resourceVersion`, and `continue` and `remainingItemCount` of a part of a list.
+    /// `ListMeta`: `resourceVersion`, and for a chunk of a list `continue` and `remainingItemCount`.
     pub metadata: Map<String, Value>,
-    /// Left out of all events of a watch but the first.
+    /// `None` in all events of a watch but the first.
     pub columns: Option<Vec<Column>>,
     pub rows: Vec<Row>,
 }
@@ -86,8 +87,7 @@ impl Serialize for Row {
     }
 }
 
-/// The table of some objects in their stored form. The metadata is that of the list, or the resource version of the
-/// one object.
+/// The table of stored objects. `metadata` is that of the list, or the resource version of the single object.
 pub fn table<'a>(
     kind: &Kind,
     metadata: Map<String, Value>,
@@ -97,7 +97,7 @@ pub fn table<'a>(
 ) -> Table {
     let mut objects: Vec<_> = objects.into_iter().collect();
     if kind.kind == "FlowSchema" {
-        // The order in which they are tried.
+        // The order in which they are matched.
         objects.sort_by_key(|object| object["spec"]["matchingPrecedence"].as_i64());
     }
     let rows = objects.into_iter();
@@ -108,7 +108,7 @@ pub fn table<'a>(
     }
 }
 
-/// An object without all but its metadata, as some clients ask for it.
+/// `PartialObjectMetadata` of an object.
 pub fn partial_metadata(kind: &Kind, object: &Value) -> Value {
     let metadata = if kind.is_converted() {
         let mut served = object.clone();
@@ -119,7 +119,7 @@ pub fn partial_metadata(kind: &Kind, object: &Value) -> Value {
     };
     let mut metadata = metadata;
     if kind.kind == "DaemonSet" && kind.group == "apps" {
-        hide_template_generation(&mut metadata);
+        daemon_set::hide_template_generation(&mut metadata);
     }
     json!({
         "kind": "PartialObjectMetadata",
@@ -128,34 +128,19 @@ pub fn partial_metadata(kind: &Kind, object: &Value) -> Value {
     })
 }
 
-/// The real server keeps it in a field that metadata does not have.
-fn hide_template_generation(metadata: &mut Value) {
-    let annotations = metadata
-        .get_mut("annotations")
-        .and_then(Value::as_object_mut);
-    if let Some(annotations) = annotations {
-        annotations.remove("deprecated.daemonset.template.generation");
-        if annotations.is_empty()
-            && let Some(metadata) = metadata.as_object_mut()
-        {
-            metadata.remove("annotations");
-        }
-    }
-}
-
-/// The row of one object in its stored form.
+/// The row of a stored object.
 pub fn row(kind: &Kind, object: &Value, include: Include, now: Now) -> Row {
     Row {
         cells: match &kind.custom {
             Some(custom) => custom::cells(custom, object, now),
             None => cells::of(kind, object, now),
         },
-        conditions: pod::row_conditions(kind, object),
+        conditions: pod::table::row_conditions(kind, object),
         object: included(kind, object, include),
     }
 }
 
-/// What the row carries, in the form in which the kind is served.
+/// The object in a row, converted to the served version.
 fn included(kind: &Kind, object: &Value, include: Include) -> Value {
     match include {
         Include::None => Value::Null,

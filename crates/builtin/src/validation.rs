@@ -1,50 +1,49 @@
-//! Whether an object of a built-in kind is right, and what is said if not.
+//! Validation of objects of the built-in kinds. The rules of each kind are in the module of the kind, such as
+//! `apps::deployment`.
 //!
-//! Checked is what people get wrong and clients rely on: names, labels, references, required fields, ranges,
-//! duplicates, and what cannot be changed. Field paths, texts and order are those of the real server. Rare features
-//! (devices, Windows, deprecated volume types) are not looked into: they pass here and may be refused there.
+//! It covers what users get wrong and clients rely on: names, labels, references, required fields, ranges, duplicates and
+//! immutable fields. Field paths, messages and their order are those of kube-apiserver. Rare features (devices, Windows,
+//! deprecated volume types) are not validated.
 //!
-//! The real server repeats some errors among the causes, because several of its checks look at the same field; here
-//! each is told once.
+//! kube-apiserver repeats some errors among the causes, because several of its validations cover the same field; here each
+//! is reported once.
 //!
-//! Objects have gone through [`defaults::complete`](crate::defaults::complete), so that empty fields are absent.
+//! Objects must have been defaulted by [`defaults::complete`](crate::defaults::complete), so that empty fields are absent.
 
 use outrigger_apimachinery::status::field::Error;
 use serde_json::Value;
 
+use crate::admissionregistration::webhook_configuration;
+use crate::apiextensions::custom_resource_definition;
+use crate::apiregistration::api_service;
+use crate::apps::{daemon_set, deployment, pod_controller, replica_set, stateful_set, status};
+use crate::autoscaling::horizontal_pod_autoscaler;
+use crate::batch::{cron_job, job};
+use crate::coordination::lease;
+use crate::core::{
+    config_map, endpoints, event, limit_range, node, persistent_volume, persistent_volume_claim,
+    pod, pod_template, replication_controller, resource_quota, secret, service,
+};
+use crate::discovery::endpoint_slice;
 use crate::kinds::Kind;
+use crate::networking::{ingress, ingress_class, network_policy};
+use crate::policy::pod_disruption_budget;
+use crate::rbac::{role, role_binding};
+use crate::scheduling::priority_class;
+use crate::storage::storage_class;
 
-mod access;
-mod admission;
-mod autoscaling;
-mod config;
-mod cron;
-mod definition;
-mod endpoints;
-mod event;
-mod field_checks;
-mod ingress;
-mod job;
-mod job_status;
-mod limits;
-mod metadata;
-mod network_policy;
-mod pod;
-mod selector;
-mod service;
-mod small_kinds;
-mod status;
-mod volume_claim;
-mod workload;
+pub(crate) mod field_checks;
+pub(crate) mod label_selector;
+pub(crate) mod metadata;
 
-/// What is wrong with an object that is to be created.
+/// Validates an object that is created.
 pub fn create(kind: &Kind, object: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     metadata::create(kind, object, &mut errors);
-    spec(kind, object, &mut errors);
-    match name_of(kind) {
-        ("", "Pod") => pod::create_only(object, &mut errors),
-        ("events.k8s.io", "Event") => event::create(object, &mut errors),
+    validate_spec(kind, object, &mut errors);
+    match group_and_kind(kind) {
+        ("", "Pod") => pod::validate_create(object, &mut errors),
+        ("events.k8s.io", "Event") => event::validate_create_events_v1(object, &mut errors),
         _ => {}
     }
     if errors.is_empty() {
@@ -53,103 +52,111 @@ pub fn create(kind: &Kind, object: &Value) -> Vec<Error> {
     errors
 }
 
-/// What is wrong with an object that is to replace another.
+/// Validates an update through the main resource.
 pub fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     metadata::update(new, old, &mut errors);
-    spec(kind, new, &mut errors);
-    immutable(kind, new, old, &mut errors);
+    validate_spec(kind, new, &mut errors);
+    validate_changes(kind, new, old, &mut errors);
     errors
 }
 
-/// What is wrong with an object that is written through its status endpoint.
+/// Validates an update through the status subresource.
 pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     metadata::update(new, old, &mut errors);
-    match name_of(kind) {
-        ("batch", "Job") => job_status::check(new, old, &mut errors),
-        _ => status::check(kind, new, &mut errors),
+    match group_and_kind(kind) {
+        ("batch", "Job") => job::status::validate(new, old, &mut errors),
+        _ => status::validate(kind, new, &mut errors),
     }
     errors
 }
 
-fn name_of(kind: &Kind) -> (&str, &str) {
+fn group_and_kind(kind: &Kind) -> (&str, &str) {
     (&kind.group, &kind.kind)
 }
 
-type Check = fn(&Value, &mut Vec<Error>);
+type Validate = fn(&Value, &mut Vec<Error>);
 
-/// The check of all but the metadata.
-fn spec(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
-    let check: Check = match name_of(kind) {
-        ("", "Pod") => pod::check,
-        ("", "ConfigMap") => config::config_map,
-        ("", "Secret") => config::secret,
-        ("", "Service") => service::check,
-        ("", "Endpoints") => endpoints::endpoints,
-        ("", "PersistentVolumeClaim") => volume_claim::claim,
-        ("", "PersistentVolume") => volume_claim::volume,
-        ("", "ReplicationController") => workload::replication_controller,
-        ("", "PodTemplate") => workload::pod_template,
-        ("", "LimitRange") => limits::limit_range,
-        ("", "ResourceQuota") => limits::resource_quota,
-        ("", "Event") => event::core,
-        ("", "Node") => small_kinds::node,
-        ("apps", "Deployment") => workload::deployment,
-        ("apps", "ReplicaSet") => workload::replica_set,
-        ("apps", "StatefulSet") => workload::stateful_set,
-        ("apps", "DaemonSet") => workload::daemon_set,
-        ("batch", "Job") => job::job,
-        ("batch", "CronJob") => job::cron_job,
-        ("networking.k8s.io", "Ingress") => ingress::check,
-        ("networking.k8s.io", "IngressClass") => small_kinds::ingress_class,
-        ("networking.k8s.io", "NetworkPolicy") => network_policy::check,
-        ("discovery.k8s.io", "EndpointSlice") => endpoints::slice,
-        ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::check,
-        ("policy", "PodDisruptionBudget") => small_kinds::disruption_budget,
-        ("rbac.authorization.k8s.io", "Role") => access::role,
-        ("rbac.authorization.k8s.io", "ClusterRole") => access::cluster_role,
-        ("rbac.authorization.k8s.io", "RoleBinding") => access::role_binding,
-        ("rbac.authorization.k8s.io", "ClusterRoleBinding") => access::cluster_role_binding,
-        ("storage.k8s.io", "StorageClass") => small_kinds::storage_class,
-        ("events.k8s.io", "Event") => event::current,
-        ("coordination.k8s.io", "Lease") => small_kinds::lease,
-        ("scheduling.k8s.io", "PriorityClass") => small_kinds::priority_class,
-        ("apiregistration.k8s.io", "APIService") => small_kinds::api_service,
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::check,
+/// Validates everything but the metadata.
+fn validate_spec(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
+    let validate: Validate = match group_and_kind(kind) {
+        ("", "Pod") => pod::validate,
+        ("", "ConfigMap") => config_map::validate,
+        ("", "Secret") => secret::validate,
+        ("", "Service") => service::validate,
+        ("", "Endpoints") => endpoints::validate,
+        ("", "PersistentVolumeClaim") => persistent_volume_claim::validate,
+        ("", "PersistentVolume") => persistent_volume::validate,
+        ("", "ReplicationController") => replication_controller::validate,
+        ("", "PodTemplate") => pod_template::validate,
+        ("", "LimitRange") => limit_range::validate,
+        ("", "ResourceQuota") => resource_quota::validate,
+        ("", "Event") => event::validate,
+        ("", "Node") => node::validate,
+        ("apps", "Deployment") => deployment::validate,
+        ("apps", "ReplicaSet") => replica_set::validate,
+        ("apps", "StatefulSet") => stateful_set::validate,
+        ("apps", "DaemonSet") => daemon_set::validate,
+        ("batch", "Job") => job::validate,
+        ("batch", "CronJob") => cron_job::validate,
+        ("networking.k8s.io", "Ingress") => ingress::validate,
+        ("networking.k8s.io", "IngressClass") => ingress_class::validate,
+        ("networking.k8s.io", "NetworkPolicy") => network_policy::validate,
+        ("discovery.k8s.io", "EndpointSlice") => endpoint_slice::validate,
+        ("autoscaling", "HorizontalPodAutoscaler") => horizontal_pod_autoscaler::validate,
+        ("policy", "PodDisruptionBudget") => pod_disruption_budget::validate,
+        ("rbac.authorization.k8s.io", "Role") => role::validate_role,
+        ("rbac.authorization.k8s.io", "ClusterRole") => role::validate_cluster_role,
+        ("rbac.authorization.k8s.io", "RoleBinding") => role_binding::validate_role_binding,
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding") => {
+            role_binding::validate_cluster_role_binding
+        }
+        ("storage.k8s.io", "StorageClass") => storage_class::validate,
+        ("events.k8s.io", "Event") => event::validate_events_v1,
+        ("coordination.k8s.io", "Lease") => lease::validate,
+        ("scheduling.k8s.io", "PriorityClass") => priority_class::validate,
+        ("apiregistration.k8s.io", "APIService") => api_service::validate,
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            custom_resource_definition::validate
+        }
         (
             "admissionregistration.k8s.io",
             "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
-        ) => admission::check,
+        ) => webhook_configuration::validate,
         _ => return,
     };
-    check(object, errors);
+    validate(object, errors);
 }
 
-/// The check of what cannot be changed.
-fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<Error>) {
-    let check: fn(&Value, &Value, &mut Vec<Error>) = match name_of(kind) {
-        ("", "Pod") => pod::update,
-        ("", "ConfigMap") => config::config_map_update,
-        ("", "Secret") => config::secret_update,
-        ("", "Service") => service::update,
-        ("", "PersistentVolumeClaim") => volume_claim::claim_update,
-        ("", "PersistentVolume") => volume_claim::volume_update,
-        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => workload::selector_update,
-        ("apps", "StatefulSet") => workload::stateful_set_update,
-        ("batch", "Job") => job::update,
-        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
-            access::binding_update
+/// Validates changes: immutable fields and the like.
+fn validate_changes(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<Error>) {
+    let validate: fn(&Value, &Value, &mut Vec<Error>) = match group_and_kind(kind) {
+        ("", "Pod") => pod::validate_update,
+        ("", "ConfigMap") => config_map::validate_update,
+        ("", "Secret") => secret::validate_update,
+        ("", "Service") => service::validate_update,
+        ("", "PersistentVolumeClaim") => persistent_volume_claim::validate_update,
+        ("", "PersistentVolume") => persistent_volume::validate_update,
+        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => {
+            pod_controller::validate_selector_update
         }
-        ("events.k8s.io", "Event") => event::update,
-        ("storage.k8s.io", "StorageClass") => small_kinds::storage_class_update,
-        ("scheduling.k8s.io", "PriorityClass") => small_kinds::priority_class_update,
-        ("networking.k8s.io", "IngressClass") => small_kinds::ingress_class_update,
-        ("discovery.k8s.io", "EndpointSlice") => endpoints::slice_update,
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::update,
+        ("apps", "StatefulSet") => stateful_set::validate_update,
+        ("batch", "Job") => job::validate_update,
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
+            role_binding::validate_update
+        }
+        ("events.k8s.io", "Event") => event::validate_update_events_v1,
+        ("storage.k8s.io", "StorageClass") => storage_class::validate_update,
+        ("scheduling.k8s.io", "PriorityClass") => priority_class::validate_update,
+        ("networking.k8s.io", "IngressClass") => ingress_class::validate_update,
+        ("discovery.k8s.io", "EndpointSlice") => endpoint_slice::validate_update,
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            custom_resource_definition::validate_update
+        }
         _ => return,
     };
-    check(new, old, errors);
+    validate(new, old, errors);
 }
 
 #[cfg(test)]

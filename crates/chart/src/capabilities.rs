@@ -1,4 +1,4 @@
-//! `.Capabilities`: the Kubernetes version, the API versions and the Helm version that templates see.
+//! `.Capabilities`: the Kubernetes version, the API versions and the Helm version.
 
 mod api_versions;
 mod object;
@@ -8,7 +8,6 @@ use crate::version;
 
 pub(crate) use object::CapabilitiesObject;
 
-/// What a chart may rely on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     pub kube_version: KubeVersion,
@@ -17,15 +16,15 @@ pub struct Capabilities {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KubeVersion {
-    /// With `v`; Helm 4 keeps a vendor's suffix.
+    /// With the prefix `v`; Helm 4 keeps the suffix of a vendor.
     pub version: String,
-    /// What version ranges are checked against.
+    /// The version that version ranges are checked against.
     pub normalized: String,
     pub major: String,
     pub minor: String,
 }
 
-/// A `--kube-version` that cannot be read.
+/// A `--kube-version` that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid kube version '{text}': {reason}")]
 pub struct InvalidKubeVersion {
@@ -34,14 +33,10 @@ pub struct InvalidKubeVersion {
 }
 
 impl Capabilities {
-    /// What Helm assumes without a cluster.
+    /// The capabilities that Helm assumes without a cluster.
     pub fn offline(profile: Profile) -> Self {
         let minor = profile.rules().kube_minor;
         let version = format!("v1.{minor}.0");
-        let api_versions = match profile {
-            Profile::Helm3 => api_versions::HELM3,
-            Profile::Helm4 => api_versions::HELM4,
-        };
         Self {
             kube_version: KubeVersion {
                 normalized: version.clone(),
@@ -49,13 +44,13 @@ impl Capabilities {
                 major: "1".to_owned(),
                 minor: minor.to_string(),
             },
-            api_versions: api_versions.iter().map(|&v| v.to_owned()).collect(),
+            api_versions: api_versions::of(profile).map(ToOwned::to_owned).collect(),
         }
     }
 }
 
 impl KubeVersion {
-    /// Reads what the user gave as `--kube-version`, or what a server calls its git version.
+    /// Parses a `--kube-version`, or the git version of a server.
     pub fn parse(text: &str, profile: Profile) -> Result<Self, InvalidKubeVersion> {
         let parsed = if profile.rules().kube_version_keeps_suffix {
             parse_generic(text)
@@ -77,9 +72,9 @@ impl KubeVersion {
     }
 }
 
-/// Kubernetes' generic versions: at least two numbers, and anything after them.
+/// apimachinery's `ParseGeneric`: at least two numbers, and any suffix.
 fn parse_generic(text: &str) -> Result<KubeVersion, String> {
-    let quoted = outrigger_gotmpl::go::quote(text);
+    let quoted = outrigger_gostd::strconv::quote(text);
     let trimmed = text.trim_start();
     let digits = trimmed.strip_prefix('v').unwrap_or(trimmed);
     let mut parts: Vec<&str> = Vec::new();
@@ -102,7 +97,7 @@ fn parse_generic(text: &str) -> Result<KubeVersion, String> {
         return Err(format!("illegal version string {quoted}"));
     }
     if parts[0].starts_with('0') && parts[0] != "0" {
-        let part = outrigger_gotmpl::go::quote(parts[0]);
+        let part = outrigger_gostd::strconv::quote(parts[0]);
         return Err(format!(
             "illegal zero-prefixed version component {part} in {quoted}"
         ));
@@ -110,7 +105,7 @@ fn parse_generic(text: &str) -> Result<KubeVersion, String> {
     let mut numbers = Vec::new();
     for part in parts {
         let number: u64 = part.parse().map_err(|_| {
-            let part = outrigger_gotmpl::go::quote(part);
+            let part = outrigger_gostd::strconv::quote(part);
             format!("illegal non-numeric version component {part} in {quoted}: strconv.ParseUint: parsing {part}: value out of range")
         })?;
         numbers.push(number.to_string());

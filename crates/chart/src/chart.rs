@@ -1,28 +1,28 @@
-//! A loaded chart: its metadata, defaults, templates, files and subcharts. Plain data that may cross threads.
+//! A loaded chart: its metadata, default values, templates, files and subcharts. `Send` and `Sync`.
 
 use outrigger_gotmpl::Data;
 
 use crate::metadata::{Lock, Metadata};
-use crate::plain::Plain;
+use crate::yaml_value::YamlValue;
 
-/// One chart with everything below it.
+/// A chart with its subcharts.
 #[derive(Debug, Clone, Default)]
 pub struct Chart {
     pub metadata: Metadata,
     pub lock: Option<Lock>,
-    /// The parsed `values.yaml`; `None` if there is none, or (Helm 3) if it is empty.
-    pub values: Option<Plain>,
-    /// `values.yaml` as it stands, with its comments.
+    /// The parsed `values.yaml`; `None` if it is missing, or (Helm 3) if it is empty.
+    pub values: Option<YamlValue>,
+    /// The text of `values.yaml`, with its comments.
     pub values_text: Option<Data>,
-    /// `values.schema.json` as it stands.
+    /// The text of `values.schema.json`.
     pub schema: Option<Data>,
     pub templates: Vec<File>,
-    /// Everything else, including `crds/`.
+    /// All other files, including those of `crds/`.
     pub files: Vec<File>,
     pub subcharts: Vec<Self>,
 }
 
-/// A file of a chart; its name is relative to the chart, with `/`.
+/// A file of a chart. Its name is the path relative to the chart, separated by `/`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct File {
     pub name: String,
@@ -42,7 +42,7 @@ impl Chart {
         &self.metadata.name
     }
 
-    /// The files of `crds/`, this chart's before its subcharts'.
+    /// The files of `crds/`, those of the chart before those of its subcharts.
     pub fn crds(&self) -> Vec<Crd> {
         let mut crds = Vec::new();
         self.collect_crds(self.name(), &mut crds);
@@ -61,10 +61,10 @@ impl Chart {
     }
 }
 
-/// The files below `crds/` that hold manifests.
+/// The files below `crds/` with the extension of a manifest.
 pub(crate) fn crd_files(files: &[File]) -> impl Iterator<Item = &File> {
     files.iter().filter(|file| {
-        let extension = crate::go_path::extension(&file.name);
+        let extension = outrigger_gostd::path::ext(&file.name);
         file.name.starts_with("crds/")
             && [".yaml", ".yml", ".json"]
                 .iter()

@@ -1,41 +1,43 @@
-//! Puts values together down the tree: the user's over the parent's section over the chart's own defaults.
+//! Coalesces the values of a chart tree: the user's values override the section of the parent chart, which overrides the
+//! default values of the subchart.
 //!
-//! Null in a higher layer deletes the key below. Helm 3 keeps nulls of a chart's defaults, Helm 4 drops them.
+//! Null deletes a key of the overridden values. Helm 3 keeps nulls of default values, Helm 4 drops them.
 
 use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 
-use crate::load::Sink;
+use crate::chart_tree::{ChartTree, NodeId};
+use crate::load::WarnFn;
 use crate::profile::Profile;
-use crate::tree::{NodeId, Tree};
-use outrigger_gotmpl::go;
+use outrigger_gostd::strconv;
+use outrigger_gotmpl::fmt::display_text;
 
 const GLOBAL: &[u8] = b"global";
 
-/// A subchart's section is not a map.
+/// The section of a subchart is not a map.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("type mismatch on {name}: {shown}")]
+#[error("type mismatch on {name}: {value}")]
 pub struct Error {
     name: String,
-    shown: String,
+    value: String,
 }
 
-/// What becomes of a null that a higher layer sets.
+/// What happens to nulls of the overriding values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nulls {
-    /// It deletes the key and goes.
-    Settle,
-    /// It stays, because a lower chart has still to see it. Helm calls this merging.
+    /// A null deletes the key, and is removed itself. Helm calls this coalescing.
+    Remove,
+    /// A null is kept for the subcharts. Helm calls this merging.
     Keep,
 }
 
-/// The values of a chart and everything below it; `values` itself is not changed.
+/// Coalesces the values of a chart and its subcharts. Does not change `values`.
 pub(crate) fn coalesce(
-    tree: &Tree<'_>,
+    tree: &ChartTree<'_>,
     node: NodeId,
     values: &Map,
     nulls: Nulls,
     profile: Profile,
-    warn: Sink<'_>,
+    warn: WarnFn<'_>,
 ) -> Result<Map, Error> {
     let tables = Tables { profile, warn };
     let copy = copy_map(values);
@@ -43,14 +45,14 @@ pub(crate) fn coalesce(
     Ok(copy)
 }
 
-/// Adds to `target` what `source` has and `target` has not. Both may be changed.
-pub(crate) fn tables(target: &Map, source: &Map, nulls: Nulls, profile: Profile, warn: Sink<'_>) {
+/// Adds the entries of `source` that `target` does not have. May change both.
+pub(crate) fn tables(target: &Map, source: &Map, nulls: Nulls, profile: Profile, warn: WarnFn<'_>) {
     let mut tables = Tables { profile, warn };
     tables.coalesce(target, source, "", nulls);
 }
 
 struct Coalescer<'t, 'c, 'w> {
-    tree: &'t Tree<'c>,
+    tree: &'t ChartTree<'c>,
     tables: Tables<'w>,
 }
 
@@ -77,7 +79,7 @@ impl Coalescer<'_, '_, '_> {
                 Some(other) => {
                     return Err(Error {
                         name: name.to_owned(),
-                        shown: not_a_bool(&other),
+                        value: not_a_bool(&other),
                     });
                 }
             };
@@ -87,12 +89,12 @@ impl Coalescer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Fills in the chart's own `values.yaml`.
+    /// Adds the default values of the chart.
     fn defaults(&mut self, node: NodeId, values: &Map, path: &str, nulls: Nulls) {
         let strips = self.tables.profile.rules().strips_null_defaults;
         for (key, default) in self.tree.node(node).values.entries() {
             match values.get(key.as_bytes()) {
-                Some(Value::Nil) if nulls == Nulls::Settle => {
+                Some(Value::Nil) if nulls == Nulls::Remove => {
                     values.remove(key.as_bytes());
                 }
                 Some(Value::Map(target)) => {
@@ -105,14 +107,14 @@ impl Coalescer<'_, '_, '_> {
                         }
                         continue;
                     };
-                    // A subchart's section keeps its nulls until the subchart's own defaults are filled in.
+                    // The section of a subchart keeps its nulls until the default values of the subchart are added.
                     let nulls = if self.tree.has_child_named(node, key.as_bytes()) {
                         Nulls::Keep
                     } else {
                         nulls
                     };
                     let source = copy_map(source);
-                    if nulls == Nulls::Settle && strips {
+                    if nulls == Nulls::Remove && strips {
                         remove_nulls(&source);
                     }
                     self.tables
@@ -120,13 +122,13 @@ impl Coalescer<'_, '_, '_> {
                 }
                 Some(_) => {}
                 None => {
-                    if strips && nulls == Nulls::Settle && default.is_nil() {
+                    if strips && nulls == Nulls::Remove && default.is_nil() {
                         continue;
                     }
                     let default = default.deep_copy();
                     if let Value::Map(map) = &default
                         && strips
-                        && nulls == Nulls::Settle
+                        && nulls == Nulls::Remove
                     {
                         remove_nulls(map);
                     }
@@ -136,7 +138,7 @@ impl Coalescer<'_, '_, '_> {
         }
     }
 
-    /// Copies `global` of the parent into a subchart's section; the parent wins key by key.
+    /// Merges `global` of the parent into the section of a subchart. Keys of the parent take precedence.
     fn globals(&mut self, target: &Map, source: &Map, prefix: &str) {
         let Some(target_globals) = self.global_table(target, "destination") else {
             return;
@@ -158,7 +160,7 @@ impl Coalescer<'_, '_, '_> {
                     target_globals.set(key, Value::Map(table));
                 }
                 (Value::Map(_), Some(_)) => {
-                    let key = go::quote(&key.to_text());
+                    let key = strconv::quote(&key.to_text());
                     (self.tables.warn)(format!(
                         "Conflict: cannot merge map onto non-map for {key}. Skipping."
                     ));
@@ -189,32 +191,32 @@ impl Coalescer<'_, '_, '_> {
 
 struct Tables<'w> {
     profile: Profile,
-    warn: Sink<'w>,
+    warn: WarnFn<'w>,
 }
 
 impl Tables<'_> {
     fn coalesce(&mut self, target: &Map, source: &Map, prefix: &str, nulls: Nulls) {
-        let deleted = self.settle_nulls(target, source, nulls);
-        for (key, below) in source.entries() {
-            match (target.get(key.as_bytes()), below) {
+        let deleted = self.apply_nulls(target, source, nulls);
+        for (key, value) in source.entries() {
+            match (target.get(key.as_bytes()), value) {
                 (None, _) if deleted.contains(&key) => {}
-                (None, below) => target.set(key, below),
-                (Some(Value::Map(inner)), Value::Map(below)) => {
+                (None, value) => target.set(key, value),
+                (Some(Value::Map(target)), Value::Map(source)) => {
                     let path = join(prefix, &key.to_text());
-                    self.coalesce(&inner, &below, &path, nulls);
+                    self.coalesce(&target, &source, &path, nulls);
                 }
-                (Some(_), below @ Value::Map(_)) => {
+                (Some(_), value @ Value::Map(_)) => {
                     let path = join(prefix, &key.to_text());
-                    let shown = go::display(&below);
+                    let value = display_text(&value);
                     (self.warn)(format!(
-                        "warning: cannot overwrite table with non table for {path} ({shown})"
+                        "warning: cannot overwrite table with non table for {path} ({value})"
                     ));
                 }
-                (Some(Value::Map(_)), below) if !below.is_nil() => {
+                (Some(Value::Map(_)), value) if !value.is_nil() => {
                     let path = join(prefix, &key.to_text());
-                    let shown = go::display(&below);
+                    let value = display_text(&value);
                     (self.warn)(format!(
-                        "warning: destination for {path} is a table. Ignoring non-table value ({shown})"
+                        "warning: destination for {path} is a table. Ignoring non-table value ({value})"
                     ));
                 }
                 _ => {}
@@ -222,24 +224,22 @@ impl Tables<'_> {
         }
     }
 
-    /// Deletes the nulls of the target whose work is done: in Helm 3 wherever the source has the key, in Helm 4
-    /// wherever the source has a value, which the null blots out for good. Gives the deleted keys.
-    fn settle_nulls(&self, target: &Map, source: &Map, nulls: Nulls) -> Vec<Str> {
+    /// Removes nulls of the target that override something: in Helm 3 if the source has the key, in Helm 4 if the source
+    /// has a value for it, which then becomes null too. Returns the deleted keys.
+    fn apply_nulls(&self, target: &Map, source: &Map, nulls: Nulls) -> Vec<Str> {
         let keys: Vec<Str> = target.with_entries(|entries| {
             let nulls = entries.iter().filter(|(_, value)| value.is_nil());
             nulls.map(|(key, _)| key.clone()).collect()
         });
-        let blots_out = self.profile.rules().strips_null_defaults;
+        let nullifies = self.profile.rules().strips_null_defaults;
         let mut deleted = Vec::new();
         for key in keys {
-            let below = source.get(key.as_bytes());
-            let is_done = below
-                .as_ref()
-                .is_some_and(|below| !blots_out || !below.is_nil());
-            if blots_out {
+            let overridden = source.get(key.as_bytes());
+            let overrides = overridden.is_some_and(|value| !nullifies || !value.is_nil());
+            if nullifies {
                 source.set(key.clone(), Value::Nil);
             }
-            if is_done && nulls == Nulls::Settle {
+            if overrides && nulls == Nulls::Remove {
                 target.remove(key.as_bytes());
                 deleted.push(key);
             }
@@ -275,7 +275,7 @@ fn join(prefix: &str, name: &str) -> String {
     }
 }
 
-/// `%t`, which says what it got if that is not a boolean.
+/// Go's `%t` of a value that is not a boolean.
 fn not_a_bool(value: &Value) -> String {
     let text = outrigger_gotmpl::fmt::sprintf(b"%t", std::slice::from_ref(value));
     String::from_utf8_lossy(&text).into_owned()

@@ -1,7 +1,7 @@
-//! What a template sees as its dot: one map per chart of the tree, linked as in Helm.
+//! The root contexts of templates: one map per chart of the tree, linked as in Helm.
 //!
-//! A subchart's `.Values` *is* its parent's section, not a copy of it, and every template of a chart gets the same
-//! map, so what one template sets another one sees.
+//! `.Values` of a subchart *is* the section of its parent, not a copy, and all templates of a chart share one map, so
+//! that changes by one template are visible to others.
 
 mod metadata;
 
@@ -12,11 +12,11 @@ use outrigger_gotmpl::Data;
 use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 
 use crate::capabilities::{Capabilities, CapabilitiesObject};
+use crate::chart_tree::{ChartTree, NodeId};
 use crate::dependencies::table;
 use crate::files::FilesObject;
-use crate::go_path;
 use crate::profile::Profile;
-use crate::tree::{NodeId, Tree};
+use outrigger_gostd::path;
 
 /// The release that is being rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) struct Renderable {
 
 /// All templates of the tree by their full names.
 pub(crate) fn templates(
-    tree: &Tree<'_>,
+    tree: &ChartTree<'_>,
     values: &Map,
     release: &Release,
     capabilities: &Capabilities,
@@ -52,12 +52,12 @@ pub(crate) fn templates(
         capabilities: Value::Object(Rc::new(CapabilitiesObject::new(capabilities, profile))),
         templates: BTreeMap::new(),
     };
-    builder.chart(Tree::ROOT, values);
+    builder.chart(ChartTree::ROOT, values);
     builder.templates
 }
 
 struct Builder<'t, 'c> {
-    tree: &'t Tree<'c>,
+    tree: &'t ChartTree<'c>,
     profile: Profile,
     values_type: MapType,
     release: Value,
@@ -87,10 +87,10 @@ impl Builder<'_, '_> {
         }
         for &child in &node.children {
             let name = self.tree.name(child);
-            // By path, as Helm looks it up: a dot in a chart's name leads elsewhere.
+            // By path, as in Helm: a dot in the name of a chart is a path separator.
             let section = table(&context, &format!("Values.{name}")).unwrap_or_default();
-            let below = self.chart(child, &section);
-            subcharts.set(Str::from(name), Value::Map(below));
+            let subchart = self.chart(child, &section);
+            subcharts.set(Str::from(name), Value::Map(subchart));
         }
         self.add_templates(id, &context);
         context
@@ -99,10 +99,10 @@ impl Builder<'_, '_> {
     fn add_templates(&mut self, id: NodeId, context: &Map) {
         let node = self.tree.node(id);
         let path = self.tree.full_path(id);
-        let base_path = go_path::join(&path, "templates");
+        let base_path = path::join(&path, "templates");
         let is_library = node.chart.metadata.is_library();
         for file in &node.chart.templates {
-            if is_library && !go_path::base(&file.name).starts_with('_') {
+            if is_library && !path::base(&file.name).starts_with('_') {
                 continue;
             }
             let renderable = Renderable {
@@ -111,13 +111,13 @@ impl Builder<'_, '_> {
                 base_path: base_path.clone(),
             };
             self.templates
-                .insert(go_path::join(&path, &file.name), renderable);
+                .insert(path::join(&path, &file.name), renderable);
         }
     }
 }
 
 impl Renderable {
-    /// The dot for this very template.
+    /// The dot of this template.
     pub(crate) fn dot(&self, name: &str, profile: Profile) -> Value {
         let values_type = MapType::Named(profile.rules().values_type);
         let template = Map::from_entries(

@@ -1,25 +1,25 @@
-//! Typed fields out of a YAML document, with the errors of Go's JSON decoder.
+//! Decodes YAML documents into typed fields, with the errors of Go's JSON decoder.
 //!
-//! Go keeps the first type error and decodes on; so does [`Decoder`]. Keys match fields without regard to case.
-//! A field of type string takes numbers and booleans as their text, as the YAML layer of Helm converts them.
+//! As in Go, [`Decoder`] keeps the first type error and continues. Keys match fields case-insensitively. Numbers and
+//! booleans are converted for string fields, as sigs.k8s.io/yaml does.
 
-use crate::plain::Plain;
 use crate::profile::Profile;
+use crate::yaml_value::YamlValue;
 
-/// The first type error of a document, in Go's words.
+/// The first type error of a document, with Go's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go {place} of type {wanted}"
+    "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go {target} of type {go_type}"
 )]
 pub struct TypeError {
     found: &'static str,
-    place: String,
-    wanted: String,
+    target: String,
+    go_type: String,
 }
 
-/// Where the decoder is: the innermost struct and the fields that lead there.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
+    /// The enclosing structs and fields of the current node.
     structs: Vec<&'static str>,
     fields: Vec<&'static str>,
     error: Option<TypeError>,
@@ -30,17 +30,17 @@ impl Decoder {
         self.error.map_or(Ok(value), Err)
     }
 
-    /// Runs `field` on each entry of a struct named `name` whose Go type is `go_type`; null leaves it untouched.
+    /// Calls `field` for each entry of a struct named `name` with the Go type `go_type`. Null has no entries.
     pub(crate) fn object(
         &mut self,
-        node: &Plain,
+        node: &YamlValue,
         name: &'static str,
         go_type: &str,
-        mut field: impl FnMut(&mut Self, &str, &Plain),
+        mut field: impl FnMut(&mut Self, &str, &YamlValue),
     ) {
         match node {
-            Plain::Null => {}
-            Plain::Map(entries) => {
+            YamlValue::Null => {}
+            YamlValue::Map(entries) => {
                 self.structs.push(name);
                 for (key, value) in entries {
                     field(self, key, value);
@@ -51,7 +51,7 @@ impl Decoder {
         }
     }
 
-    pub(crate) fn string(&mut self, field: &'static str, node: &Plain, target: &mut String) {
+    pub(crate) fn string(&mut self, field: &'static str, node: &YamlValue, target: &mut String) {
         self.within(field, |decoder| {
             if let Some(text) = decoder.text(node) {
                 *target = text;
@@ -59,15 +59,20 @@ impl Decoder {
         });
     }
 
-    pub(crate) fn bool(&mut self, field: &'static str, node: &Plain, target: &mut bool) {
+    pub(crate) fn bool(&mut self, field: &'static str, node: &YamlValue, target: &mut bool) {
         self.within(field, |decoder| match node {
-            Plain::Null => {}
-            Plain::Bool(value) => *target = *value,
+            YamlValue::Null => {}
+            YamlValue::Bool(value) => *target = *value,
             other => decoder.mismatch(other, "bool"),
         });
     }
 
-    pub(crate) fn strings(&mut self, field: &'static str, node: &Plain, target: &mut Vec<String>) {
+    pub(crate) fn strings(
+        &mut self,
+        field: &'static str,
+        node: &YamlValue,
+        target: &mut Vec<String>,
+    ) {
         self.list(field, node, "[]string", target, |decoder, item| {
             decoder.text(item).unwrap_or_default()
         });
@@ -76,14 +81,14 @@ impl Decoder {
     pub(crate) fn list<T>(
         &mut self,
         field: &'static str,
-        node: &Plain,
+        node: &YamlValue,
         go_type: &str,
         target: &mut Vec<T>,
-        mut item: impl FnMut(&mut Self, &Plain) -> T,
+        mut item: impl FnMut(&mut Self, &YamlValue) -> T,
     ) {
         self.within(field, |decoder| match node {
-            Plain::Null => target.clear(),
-            Plain::List(items) => {
+            YamlValue::Null => target.clear(),
+            YamlValue::List(items) => {
                 *target = items.iter().map(|node| item(decoder, node)).collect();
             }
             other => decoder.mismatch(other, go_type),
@@ -93,17 +98,17 @@ impl Decoder {
     pub(crate) fn string_map(
         &mut self,
         field: &'static str,
-        node: &Plain,
+        node: &YamlValue,
         target: &mut Vec<(String, String)>,
     ) {
         self.within(field, |decoder| match node {
-            Plain::Null => target.clear(),
-            Plain::Map(entries) => {
+            YamlValue::Null => target.clear(),
+            YamlValue::Map(entries) => {
                 for (key, value) in entries {
                     let text = decoder.text(value).unwrap_or_default();
                     match target.binary_search_by(|(k, _)| k.cmp(key)) {
-                        Ok(at) => target[at].1 = text,
-                        Err(at) => target.insert(at, (key.clone(), text)),
+                        Ok(index) => target[index].1 = text,
+                        Err(index) => target.insert(index, (key.clone(), text)),
                     }
                 }
             }
@@ -111,15 +116,15 @@ impl Decoder {
         });
     }
 
-    /// The text of a scalar; none for null and for what is not a scalar.
-    fn text(&mut self, node: &Plain) -> Option<String> {
+    /// The text of a scalar; `None` for null and for lists and maps, which are type errors.
+    fn text(&mut self, node: &YamlValue) -> Option<String> {
         match node {
-            Plain::Null => None,
-            Plain::Str(text) => Some(text.clone()),
-            Plain::Bool(value) => Some(value.to_string()),
-            Plain::Int(n) => Some(n.to_string()),
-            Plain::Uint(n) => Some(n.to_string()),
-            Plain::Float(x) => Some(outrigger_goyaml::format_as_text(*x)),
+            YamlValue::Null => None,
+            YamlValue::Str(text) => Some(text.clone()),
+            YamlValue::Bool(value) => Some(value.to_string()),
+            YamlValue::Int(n) => Some(n.to_string()),
+            YamlValue::Uint(n) => Some(n.to_string()),
+            YamlValue::Float(x) => Some(outrigger_gostd::strconv::format_float32(*x)),
             other => {
                 self.mismatch(other, "string");
                 None
@@ -133,11 +138,11 @@ impl Decoder {
         self.fields.pop();
     }
 
-    fn mismatch(&mut self, found: &Plain, wanted: &str) {
+    fn mismatch(&mut self, found: &YamlValue, go_type: &str) {
         if self.error.is_some() {
             return;
         }
-        let place = match self.structs.last() {
+        let target = match self.structs.last() {
             Some(name) if !self.fields.is_empty() => {
                 format!("struct field {name}.{}", self.fields.join("."))
             }
@@ -145,23 +150,23 @@ impl Decoder {
         };
         self.error = Some(TypeError {
             found: found.json_name(),
-            place,
-            wanted: wanted.to_owned(),
+            target,
+            go_type: go_type.to_owned(),
         });
     }
 }
 
-/// A document that must be a map at the top, as Helm reads values.
-pub(crate) fn require_map(node: &Plain) -> Result<(), TypeError> {
+/// Requires a map, with the error of a document that Helm decodes into `map[string]interface{}`.
+pub(crate) fn require_map(node: &YamlValue) -> Result<(), TypeError> {
     require(node, "map[string]interface {}")
 }
 
-/// The same where Helm decodes into a type of its own.
-pub(crate) fn require_values(node: &Plain, profile: Profile) -> Result<(), TypeError> {
+/// Requires a map, with the error of a document that Helm decodes into `Values`.
+pub(crate) fn require_values(node: &YamlValue, profile: Profile) -> Result<(), TypeError> {
     require(node, profile.rules().values_type)
 }
 
-fn require(node: &Plain, go_type: &str) -> Result<(), TypeError> {
+fn require(node: &YamlValue, go_type: &str) -> Result<(), TypeError> {
     let mut decoder = Decoder::default();
     decoder.object(node, "", go_type, |_, _, _| {});
     decoder.finish(())

@@ -1,17 +1,17 @@
-//! Which subcharts take part, under which names, and what they hand up: version ranges, aliases, tags, conditions
-//! and `import-values`, in Helm's order.
+//! Processes dependencies: version ranges, aliases, tags, conditions and `import-values`, in Helm's order.
 
 use outrigger_gotmpl::value::{Map, Str, Value};
 
 use crate::chart::Chart;
+use crate::chart_tree::{ChartTree, NodeId, RequirementId};
 use crate::coalesce::{self, Error as CoalesceError, Nulls};
-use crate::load::Sink;
+use crate::load::WarnFn;
 use crate::metadata::Dependency;
-use crate::plain::Plain;
 use crate::profile::Profile;
-use crate::tree::{NodeId, RequirementId, Tree};
 use crate::version;
-use outrigger_gotmpl::go;
+use crate::yaml_value::YamlValue;
+use outrigger_gostd::strconv;
+use outrigger_gotmpl::fmt::display_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -20,17 +20,17 @@ pub enum Error {
         prefix: &'static str,
         source: CoalesceError,
     },
-    #[error("import-values of dependency {0:?} needs a child and a parent that are text")]
+    #[error("child and parent in import-values of dependency {0:?} must be strings")]
     ImportPath(String),
 }
 
-/// Declared dependencies that `charts/` does not hold.
+/// Declared dependencies that are missing in `charts/`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("found in Chart.yaml, but missing in charts/ directory: {}", .0.join(", "))]
 pub struct Missing(pub Vec<String>);
 
-/// Fails if a declared dependency is not there under its own name.
-pub fn check_present(chart: &Chart) -> Result<(), Missing> {
+/// Checks that all declared dependencies are in `charts/`.
+pub fn check_dependencies(chart: &Chart) -> Result<(), Missing> {
     let is_missing = |dependency: &&Dependency| {
         let mut names = chart.subcharts.iter().map(Chart::name);
         !names.any(|name| name == dependency.name)
@@ -49,30 +49,30 @@ pub fn check_present(chart: &Chart) -> Result<(), Missing> {
     }
 }
 
-/// Settles the tree for the given user values.
+/// Processes the dependencies of the tree for the user's values.
 pub(crate) fn process(
-    tree: &mut Tree<'_>,
+    tree: &mut ChartTree<'_>,
     values: &Map,
     profile: Profile,
-    warn: Sink<'_>,
+    warn: WarnFn<'_>,
 ) -> Result<(), Error> {
     let mut processor = Processor {
         tree,
         profile,
         warn,
     };
-    processor.enable(Tree::ROOT, values, "")?;
-    processor.import_below(Tree::ROOT)
+    processor.enable(ChartTree::ROOT, values, "")?;
+    processor.import_below(ChartTree::ROOT)
 }
 
 struct Processor<'t, 'c, 'w> {
-    tree: &'t mut Tree<'c>,
+    tree: &'t mut ChartTree<'c>,
     profile: Profile,
-    warn: Sink<'w>,
+    warn: WarnFn<'w>,
 }
 
 impl Processor<'_, '_, '_> {
-    /// Keeps the subcharts that the values switch on, and renames them.
+    /// Removes subcharts that are disabled by tags or conditions, and applies aliases.
     fn enable(&mut self, node: NodeId, values: &Map, path: &str) -> Result<(), Error> {
         let Some(requirements) = self.tree.requirements_of(node).map(<[_]>::to_vec) else {
             return Ok(());
@@ -81,7 +81,7 @@ impl Processor<'_, '_, '_> {
         for &requirement in &requirements {
             self.tree.requirement_mut(requirement).enabled = true;
         }
-        let values = self.coalesce(node, values, Nulls::Settle)?;
+        let values = self.coalesce(node, values, Nulls::Remove)?;
         self.apply_tags(&requirements, &values);
         self.apply_conditions(&requirements, &values, path);
         let disabled: Vec<String> = requirements
@@ -92,19 +92,19 @@ impl Processor<'_, '_, '_> {
             .collect();
         let mut children = self.tree.node(node).children.clone();
         children.retain(|&child| !disabled.iter().any(|name| name == self.tree.name(child)));
-        let mut kept = requirements;
-        kept.retain(|&id| !disabled.contains(&self.tree.requirement(id).name));
+        let mut enabled = requirements;
+        enabled.retain(|&id| !disabled.contains(&self.tree.requirement(id).name));
         for &child in &children {
-            let below = format!("{path}{}.", self.tree.name(child));
-            self.enable(child, &values, &below)?;
+            let path = format!("{path}{}.", self.tree.name(child));
+            self.enable(child, &values, &path)?;
         }
         self.tree
-            .set_requirements(node, (!kept.is_empty()).then_some(kept));
+            .set_requirements(node, (!enabled.is_empty()).then_some(enabled));
         self.tree.set_children(node, children);
         Ok(())
     }
 
-    /// Undeclared charts stay; each declared one is taken from the charts that satisfy it, under its alias.
+    /// Replaces each declared subchart by a copy for its dependency entry, under its alias. Undeclared subcharts are kept.
     fn resolve_aliases(&mut self, node: NodeId, requirements: &[RequirementId]) {
         let existing = self.tree.node(node).children.clone();
         let mut children: Vec<NodeId> = existing
@@ -117,9 +117,9 @@ impl Processor<'_, '_, '_> {
             })
             .collect();
         for &id in requirements {
-            let found = existing.iter().copied().find(|&c| self.satisfies(c, id));
-            if let Some(found) = found {
-                children.push(self.copy_for(found, id));
+            let child = existing.iter().copied().find(|&c| self.satisfies(c, id));
+            if let Some(child) = child {
+                children.push(self.copy_for(child, id));
             }
             let requirement = self.tree.requirement_mut(id);
             if !requirement.dependency.alias.is_empty() {
@@ -139,10 +139,10 @@ impl Processor<'_, '_, '_> {
             )
     }
 
-    /// A copy of the chart for one dependency entry. Helm 3 copies only the chart itself.
+    /// Copies the subchart for one dependency entry. Helm 3 makes a shallow copy.
     fn copy_for(&mut self, child: NodeId, requirement: RequirementId) -> NodeId {
         let copy = self.tree.duplicate(child);
-        self.tree.detach(copy);
+        self.tree.copy_metadata(copy);
         if self.profile.rules().aliases_are_deep {
             let requirements = self.tree.requirements_of(copy).map(<[_]>::to_vec);
             let requirements = requirements.map(|ids| {
@@ -187,7 +187,7 @@ impl Processor<'_, '_, '_> {
         }
     }
 
-    /// The first condition path that holds a boolean decides.
+    /// The first condition path with a boolean value decides.
     fn apply_conditions(&mut self, requirements: &[RequirementId], values: &Map, path: &str) {
         for &id in requirements {
             let requirement = self.tree.requirement_mut(id);
@@ -217,7 +217,7 @@ impl Processor<'_, '_, '_> {
         self.import_into(node)
     }
 
-    /// Adds what the subcharts export to the chart's own defaults.
+    /// Adds the exported values of the subcharts to the default values of the chart.
     fn import_into(&mut self, node: NodeId) -> Result<(), Error> {
         let Some(requirements) = self.tree.requirements_of(node).map(<[_]>::to_vec) else {
             return Ok(());
@@ -226,7 +226,7 @@ impl Processor<'_, '_, '_> {
         let imported = Map::default();
         for id in requirements {
             let mut imports = Vec::new();
-            // An entry that aliases share is imported once: Helm leaves it in a form that it does not read again.
+            // An entry that aliases share is imported once: Helm replaces it by a form that it ignores.
             let entries = match &self.tree.requirement(id).imports {
                 Some(_) => Vec::new(),
                 None => self.tree.requirement(id).dependency.import_values.clone(),
@@ -252,46 +252,47 @@ impl Processor<'_, '_, '_> {
         Ok(())
     }
 
-    fn import(&mut self, values: &Map, into: &Map, id: RequirementId, child: &str, parent: &str) {
+    fn import(&mut self, values: &Map, target: &Map, id: RequirementId, child: &str, parent: &str) {
         let name = &self.tree.requirement(id).name;
-        let Some(found) = table(values, &format!("{name}.{child}")) else {
+        let Some(source) = table(values, &format!("{name}.{child}")) else {
             let key = child.rsplit('.').next().unwrap_or(child);
-            let key = go::quote(key);
+            let key = strconv::quote(key);
             (self.warn)(format!(
                 "Warning: ImportValues missing table from chart {name}: {key} is not a table"
             ));
             return;
         };
-        // What is imported stays the subchart's own map, so a later import may change it there; an empty one is new.
-        let mut found = if found.is_empty() {
+        // As in Helm, the imported map is shared with the subchart, so that a later import may change it there, unless
+        // it is empty.
+        let mut source = if source.is_empty() {
             Map::default()
         } else {
-            found
+            source
         };
         if parent != "." {
             for key in parent.rsplit('.') {
                 let outer = Map::default();
-                outer.set(Str::from(key), Value::Map(found));
-                found = outer;
+                outer.set(Str::from(key), Value::Map(source));
+                source = outer;
             }
         }
-        coalesce::tables(into, &found, Nulls::Keep, self.profile, &mut *self.warn);
+        coalesce::tables(target, &source, Nulls::Keep, self.profile, &mut *self.warn);
     }
 
-    /// The child's path and the parent's, or nothing for an entry that Helm ignores.
+    /// The paths of child and parent, or `None` for an entry that Helm ignores.
     fn import_paths(
         &self,
-        entry: &Plain,
+        entry: &YamlValue,
         id: RequirementId,
     ) -> Result<Option<(String, String)>, Error> {
         match entry {
-            Plain::Str(name) => Ok(Some((format!("exports.{name}"), ".".to_owned()))),
-            Plain::Map(_) => {
+            YamlValue::Str(name) => Ok(Some((format!("exports.{name}"), ".".to_owned()))),
+            YamlValue::Map(_) => {
                 let part = |key| match entry.get(key) {
-                    Some(Plain::Str(path)) => Ok(path.clone()),
-                    other if self.profile.rules().import_paths_are_printed => {
-                        let value = other.map(Plain::to_value).unwrap_or_default();
-                        Ok(go::display(&value))
+                    Some(YamlValue::Str(path)) => Ok(path.clone()),
+                    other if self.profile.rules().import_paths_are_formatted => {
+                        let value = other.map(YamlValue::to_value).unwrap_or_default();
+                        Ok(display_text(&value))
                     }
                     _ => Err(Error::ImportPath(self.tree.requirement(id).name.clone())),
                 };
@@ -317,7 +318,7 @@ impl Processor<'_, '_, '_> {
     }
 }
 
-/// The map at a path with dots.
+/// The map at a dotted path.
 pub(crate) fn table(values: &Map, path: &str) -> Option<Map> {
     let mut table = values.clone();
     for key in path.split('.') {
@@ -329,7 +330,7 @@ pub(crate) fn table(values: &Map, path: &str) -> Option<Map> {
     Some(table)
 }
 
-/// What stands at a path with dots, unless it is a map.
+/// The value at a dotted path, unless it is a map.
 fn path_value(values: &Map, path: &str) -> Option<Value> {
     let (table, key) = match path.rsplit_once('.') {
         Some((parents, key)) => (table(values, parents)?, key),

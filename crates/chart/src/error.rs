@@ -1,4 +1,4 @@
-//! Why a chart cannot be rendered. The text is Helm's own, as it stands after `Error: `.
+//! Why a chart cannot be rendered. The messages are Helm's, without the prefix `Error: `.
 
 use outrigger_gotmpl::{ExecError, ParseError};
 
@@ -21,7 +21,7 @@ pub enum Error {
         prefix: &'static str,
         source: dependencies::Missing,
     },
-    #[error("{prefix}release name {}: {reason}", outrigger_gotmpl::go::quote(.name))]
+    #[error("{prefix}release name {}: {reason}", outrigger_gostd::strconv::quote(.name))]
     ReleaseName {
         prefix: &'static str,
         name: String,
@@ -44,7 +44,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The text of `helm template`, which adds a hint to what went wrong while rendering.
+    /// The message of `helm template`, which adds a hint to errors of rendering.
     pub fn template_text(&self) -> String {
         match self {
             Self::KubeVersion { .. } | Self::Template(_) | Self::Manifest(_) => {
@@ -55,15 +55,15 @@ impl Error {
     }
 }
 
-/// A template that does not parse or does not run.
+/// An error of parsing or executing a template.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
     #[error("{}", .0.helm_text())]
     Parse(ParseError),
-    /// A `--name-template`, in Go's own words.
+    /// A `--name-template` that does not parse, with Go's message.
     #[error("{0}")]
     Name(ParseError),
-    /// In the words of the Helm that is imitated.
+    /// The message of the Helm version that the profile selects.
     #[error("{0}")]
     Exec(String),
 }

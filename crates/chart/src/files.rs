@@ -1,18 +1,19 @@
-//! `.Files`: the chart's other files, with `Get`, `GetBytes`, `Glob`, `Lines`, `AsConfig` and `AsSecrets`.
+//! `.Files`: the non-template files of a chart, with `Get`, `GetBytes`, `Glob`, `Lines`, `AsConfig` and `AsSecrets`.
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use outrigger_gostd::base64;
 use outrigger_gotmpl::Data;
+use outrigger_gotmpl::fmt::display_text;
 use outrigger_gotmpl::function::{CallError, Signature, Ty};
-use outrigger_gotmpl::go;
 use outrigger_gotmpl::value::{Contents, Element, Kind, List, Map, MapType, Object, Str, Value};
 
 use crate::chart::File;
 use crate::glob::Glob;
-use crate::go_path;
 use crate::yaml;
+use outrigger_gostd::path;
 
 /// Go's `engine.files`, a map from name to bytes.
 #[derive(Debug)]
@@ -42,12 +43,12 @@ impl FilesObject {
         Self { files }
     }
 
-    /// YAML of base name and text, made by `encode`.
+    /// The YAML of a map from base names to encoded contents.
     fn as_yaml(&self, encode: impl Fn(&[u8]) -> Value) -> Value {
         let entries = self
             .files
             .iter()
-            .map(|(name, data)| (Str::from(go_path::base(name)), encode(data)))
+            .map(|(name, data)| (Str::from(path::base(name)), encode(data)))
             .collect();
         let map = Map::from_entries(MapType::Strings, entries);
         Value::str(yaml::to_yaml(&Value::Map(map)))
@@ -79,8 +80,8 @@ impl Object for FilesObject {
     fn field(&self, name: &str) -> Option<Value> {
         match name {
             "AsConfig" => Some(self.as_yaml(|data| Value::str(data))),
-            "AsSecrets" => Some(self.as_yaml(|data| Value::str(go::base64(data)))),
-            // A file whose name happens to be an identifier.
+            "AsSecrets" => Some(self.as_yaml(|data| Value::str(base64::encode(data)))),
+            // A file whose name is an identifier.
             name => self.files.get(name).map(|data| bytes(data)),
         }
     }
@@ -121,14 +122,14 @@ impl Object for FilesObject {
         let entries = self
             .files
             .iter()
-            .map(|(name, data)| (Str::from(name.as_str()), Value::str(go::base64(data))))
+            .map(|(name, data)| (Str::from(name.as_str()), Value::str(base64::encode(data))))
             .collect();
         Value::Map(Map::from_entries(MapType::Strings, entries))
     }
 
     fn display(&self) -> String {
         match self.contents() {
-            Contents::Map(map) => go::display(&Value::Map(map)),
+            Contents::Map(map) => display_text(&Value::Map(map)),
             Contents::None | Contents::List(_) => String::new(),
         }
     }
@@ -138,7 +139,7 @@ impl Object for FilesObject {
     }
 }
 
-/// The signature of methods that take one string.
+/// The signature of methods with one string parameter.
 pub(crate) fn one_string(name: &str, methods: &[&str]) -> Option<Signature> {
     methods.contains(&name).then_some(Signature {
         params: &[Ty::String],

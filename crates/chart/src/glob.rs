@@ -1,5 +1,5 @@
-//! The patterns of `.Files.Glob`: `*` and `?` stop at `/`, `**` does not, `[a-z]` and `[!abc]` are sets, `{a,b}`
-//! are alternatives, a backslash escapes.
+//! The patterns of `.Files.Glob`, as github.com/gobwas/glob: `*` and `?` do not match `/`, `**` does, `[a-z]` and
+//! `[!abc]` are sets, `{a,b}` are alternatives, a backslash escapes.
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -26,9 +26,9 @@ enum Part {
     Either(Vec<Vec<Self>>),
 }
 
-/// Alternatives may nest this deep.
+/// The maximum nesting of alternatives.
 const MAX_DEPTH: usize = 32;
-/// Steps that one match may take, against patterns built to backtrack for ever.
+/// The maximum number of steps of one match, against patterns with exponential backtracking.
 const MAX_STEPS: usize = 1_000_000;
 
 impl Glob {
@@ -108,7 +108,7 @@ impl Parser<'_> {
                     self.at += 1;
                     return Some(Part::Either(alternatives));
                 }
-                // Left open: the alternatives end with the pattern.
+                // Without a closing brace, the alternatives end with the pattern.
                 _ => return Some(Part::Either(alternatives)),
             }
         }
@@ -155,10 +155,10 @@ impl Parser<'_> {
     }
 }
 
-/// A pattern against a whole name.
+/// Matches a pattern against a whole name.
 fn match_whole(parts: &[Part], name: &[char], steps: &mut usize) -> bool {
     match parts {
-        // Helm's matcher looks at both ends apart, so they may overlap: `d/**/a` matches `d/a`.
+        // Helm's matcher checks prefix and suffix separately, so they may overlap: `d/**/a` matches `d/a`.
         [Part::Text(start), Part::Super, Part::Text(end)] => {
             name.starts_with(start) && name.ends_with(end)
         }
@@ -185,11 +185,11 @@ fn match_parts(parts: &[&Part], name: &[char], steps: &mut usize) -> bool {
             .strip_prefix(text.as_slice())
             .is_some_and(|name| match_parts(rest, name, steps)),
         Part::Any | Part::Super => {
-            let reach = match first {
+            let max = match first {
                 Part::Any => name.iter().position(|&c| c == '/').unwrap_or(name.len()),
                 _ => name.len(),
             };
-            (0..=reach).any(|skip| match_parts(rest, &name[skip..], steps))
+            (0..=max).any(|skip| match_parts(rest, &name[skip..], steps))
         }
         Part::Either(alternatives) => alternatives.iter().any(|alternative| {
             let parts: Vec<&Part> = alternative.iter().chain(rest.iter().copied()).collect();
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn patterns_match_as_in_helm() {
-        // What `.Files.Glob` of both Helms finds; a malformed pattern finds everything.
+        // The results of `.Files.Glob` in both Helm versions.
         let cases = [
             ("*.txt", "a.txt", true),
             ("*.txt", "d/a.txt", false),

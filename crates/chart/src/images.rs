@@ -1,16 +1,16 @@
-//! Every image that a chart would run, found by structure in its rendered objects.
+//! Finds the images of objects by structure.
 //!
-//! Containers of pods in any kind are certain, and so are image volumes. Custom resources name images in fields of
-//! their own; those count when they look like an image reference. Operators get images as arguments or environment
-//! of their container; those count when they are full references.
+//! Containers and image volumes of pods, in objects of any kind, are always images. In custom resources, fields named
+//! `image` or `...Image` are images if they have the syntax of an image reference. Arguments and environment variables
+//! of containers are images if they are full references.
 
 use std::collections::BTreeSet;
 
-use crate::plain::Plain;
-use crate::render::Rendered;
-use crate::yaml;
+use serde_json::{Map, Value};
 
-/// One use of one image.
+use crate::render::Rendered;
+
+/// One reference to an image.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageUse {
     pub image: String,
@@ -19,7 +19,7 @@ pub struct ImageUse {
     /// The field, such as `spec.template.spec.containers[0].image`.
     pub field: String,
     pub origin: Origin,
-    /// The template that the object came from.
+    /// The template of the object.
     pub source: String,
 }
 
@@ -28,11 +28,11 @@ pub struct ImageUse {
 pub enum Origin {
     /// A container of a pod.
     Container,
-    /// An image mounted as a volume.
+    /// An image volume.
     Volume,
     /// A field of a custom resource.
     Field,
-    /// An argument or a variable of a container.
+    /// An argument or an environment variable of a container.
     Argument,
 }
 
@@ -47,38 +47,93 @@ impl Origin {
     }
 }
 
-/// Objects nest at most this deep.
-const MAX_DEPTH: usize = 128;
+/// The value of a field with an image, which a visitor may change.
+#[derive(Debug)]
+pub enum ImageValue<'a> {
+    /// An image reference.
+    Reference(&'a mut String),
+    /// A flag with an image reference, such as `--image=quay.io/a/b:1`, and the index of the reference.
+    Flag(&'a mut String, usize),
+    /// Separate fields of a custom resource: `registry`, `repository`, `tag` and `digest`.
+    Parts(ImageParts<'a>),
+}
 
-/// All images, each use once, ordered by image.
+/// The separate fields of an image.
+#[derive(Debug)]
+pub struct ImageParts<'a> {
+    fields: &'a mut Map<String, Value>,
+    /// The key of the repository.
+    repository_key: &'static str,
+}
+
+/// Finds all images of a rendered chart, sorted by image.
 pub fn find(rendered: &Rendered) -> Vec<ImageUse> {
     let mut uses = BTreeSet::new();
     for manifest in &rendered.manifests {
-        scan(&manifest.content, &manifest.path, &mut uses);
+        find_in_manifest(&manifest.content, &manifest.path, &mut uses);
     }
     for hook in &rendered.hooks {
-        scan(&hook.manifest, &hook.path, &mut uses);
+        find_in_manifest(&hook.manifest, &hook.path, &mut uses);
     }
     uses.into_iter().collect()
 }
 
-fn scan(content: &str, source: &str, uses: &mut BTreeSet<ImageUse>) {
-    let Ok(object) = yaml::read(content.as_bytes()) else {
+fn find_in_manifest(content: &str, source: &str, uses: &mut BTreeSet<ImageUse>) {
+    let Ok(mut object) = outrigger_goyaml::parse_json(content.as_bytes()) else {
         return;
     };
-    object_images(&object, source, uses, 0);
+    visit(&mut object, &mut |location, value| {
+        let image = ImageUse {
+            image: value.image(),
+            kind: location.kind.to_owned(),
+            name: location.name.to_owned(),
+            field: location.field.to_owned(),
+            origin: location.origin,
+            source: source.to_owned(),
+        };
+        // A container of a custom resource is also a field named `image`.
+        let is_container = image.origin == Origin::Field
+            && uses.contains(&ImageUse {
+                origin: Origin::Container,
+                ..image.clone()
+            });
+        if !is_container {
+            uses.insert(image);
+        }
+    });
 }
 
-fn object_images(object: &Plain, source: &str, uses: &mut BTreeSet<ImageUse>, depth: usize) {
-    let text = |node: Option<&Plain>| node.and_then(Plain::as_str).unwrap_or_default().to_owned();
-    let kind = text(object.get("kind"));
-    // The parts of a list are objects of their own.
-    if let Some(items) = object.get("items").and_then(Plain::as_list)
-        && kind.ends_with("List")
+/// The field that an image was found in.
+#[derive(Debug, Clone, Copy)]
+pub struct Location<'a> {
+    pub kind: &'a str,
+    pub name: &'a str,
+    pub field: &'a str,
+    pub origin: Origin,
+}
+
+/// The maximum nesting of objects.
+const MAX_DEPTH: usize = 128;
+
+/// Visits the images of an object, or of the objects of a list. Containers of custom resources are visited twice: as
+/// containers and as fields.
+pub fn visit(object: &mut Value, visitor: &mut dyn FnMut(Location<'_>, ImageValue<'_>)) {
+    visit_object(object, visitor, 0);
+}
+
+fn visit_object(
+    object: &mut Value,
+    visitor: &mut dyn FnMut(Location<'_>, ImageValue<'_>),
+    depth: usize,
+) {
+    let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let kind = string(&object["kind"]);
+    if kind.ends_with("List")
         && depth < MAX_DEPTH
+        && let Some(Value::Array(items)) = object.get_mut("items")
     {
         for item in items {
-            object_images(item, source, uses, depth + 1);
+            visit_object(item, visitor, depth + 1);
         }
         return;
     }
@@ -88,54 +143,48 @@ fn object_images(object: &Plain, source: &str, uses: &mut BTreeSet<ImageUse>, de
     ) {
         return;
     }
-    let mut finder = Finder {
-        is_custom: is_custom(&text(object.get("apiVersion"))),
+    let mut walker = Walker {
+        is_custom: is_custom(&string(&object["apiVersion"])),
+        name: string(&object["metadata"]["name"]),
         kind,
-        name: text(
-            object
-                .get("metadata")
-                .and_then(|metadata| metadata.get("name")),
-        ),
-        source,
-        uses,
+        visitor,
     };
-    finder.walk(object, "", 0);
+    walker.walk(object, "", 0);
 }
 
-/// Whether the group is not one of Kubernetes' own.
+/// Whether the API group is that of a custom resource.
 fn is_custom(api_version: &str) -> bool {
     api_version
         .split_once('/')
         .is_some_and(|(group, _)| group.contains('.') && !group.ends_with(".k8s.io"))
 }
 
-struct Finder<'a> {
+struct Walker<'a> {
     kind: String,
     name: String,
     is_custom: bool,
-    source: &'a str,
-    uses: &'a mut BTreeSet<ImageUse>,
+    visitor: &'a mut dyn FnMut(Location<'_>, ImageValue<'_>),
 }
 
-impl Finder<'_> {
-    fn walk(&mut self, node: &Plain, path: &str, depth: usize) {
+impl Walker<'_> {
+    fn walk(&mut self, node: &mut Value, path: &str, depth: usize) {
         if depth > MAX_DEPTH {
             return;
         }
         match node {
-            Plain::List(items) => {
-                for (at, item) in items.iter().enumerate() {
-                    self.walk(item, &format!("{path}[{at}]"), depth + 1);
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.walk(item, &format!("{path}[{index}]"), depth + 1);
                 }
             }
-            Plain::Map(entries) => {
-                for (key, value) in entries {
+            Value::Object(fields) => {
+                for (key, value) in fields.iter_mut() {
                     let path = if path.is_empty() {
                         key.clone()
                     } else {
                         format!("{path}.{key}")
                     };
-                    self.entry(key, value, &path);
+                    self.field(key, value, &path);
                     self.walk(value, &path, depth + 1);
                 }
             }
@@ -143,126 +192,162 @@ impl Finder<'_> {
         }
     }
 
-    fn entry(&mut self, key: &str, value: &Plain, path: &str) {
-        match (key, value) {
-            ("containers" | "initContainers" | "ephemeralContainers", Plain::List(items)) => {
-                for (at, item) in items.iter().enumerate() {
-                    self.container(item, &format!("{path}[{at}]"));
+    fn field(&mut self, key: &str, value: &mut Value, path: &str) {
+        match value {
+            Value::Array(items)
+                if ["containers", "initContainers", "ephemeralContainers"].contains(&key) =>
+            {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.container(item, &format!("{path}[{index}]"));
                 }
             }
-            ("volumes", Plain::List(items)) => {
-                for (at, item) in items.iter().enumerate() {
-                    let reference = item.get("image").and_then(|image| image.get("reference"));
-                    if let Some(image) = reference.and_then(Plain::as_str) {
-                        let field = format!("{path}[{at}].image.reference");
-                        self.push(image, field, Origin::Volume);
+            Value::Array(items) if key == "volumes" => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    if let Some(Value::String(image)) = item.pointer_mut("/image/reference") {
+                        let field = format!("{path}[{index}].image.reference");
+                        self.visit(&field, Origin::Volume, ImageValue::Reference(image));
                     }
                 }
             }
-            (_, Plain::Str(image))
-                if self.is_custom && is_image_key(key) && is_reference(image) =>
-            {
-                self.push(image, path.to_owned(), Origin::Field);
+            Value::String(image) if self.is_custom && is_image_key(key) && is_reference(image) => {
+                self.visit(path, Origin::Field, ImageValue::Reference(image));
             }
-            (_, Plain::Map(_)) if self.is_custom && is_image_key(key) => {
-                if let Some(image) = assemble(value) {
-                    self.push(&image, path.to_owned(), Origin::Field);
+            Value::Object(fields) if self.is_custom && is_image_key(key) => {
+                if let Some(parts) = ImageParts::new(fields) {
+                    self.visit(path, Origin::Field, ImageValue::Parts(parts));
                 }
             }
             _ => {}
         }
     }
 
-    fn container(&mut self, container: &Plain, path: &str) {
-        if let Some(image) = container.get("image").and_then(Plain::as_str)
+    fn container(&mut self, container: &mut Value, path: &str) {
+        if let Some(Value::String(image)) = container.get_mut("image")
             && !image.is_empty()
         {
-            self.push(image, format!("{path}.image"), Origin::Container);
+            let field = format!("{path}.image");
+            self.visit(&field, Origin::Container, ImageValue::Reference(image));
         }
         for list in ["args", "command"] {
-            let items = container
-                .get(list)
-                .and_then(Plain::as_list)
-                .unwrap_or_default();
-            for (at, item) in items.iter().enumerate() {
-                let Some(text) = item.as_str() else { continue };
-                let value = text.split_once('=').map_or(text, |(_, value)| value);
-                if is_full_reference(value) {
-                    self.push(value, format!("{path}.{list}[{at}]"), Origin::Argument);
+            let items = container.get_mut(list).and_then(Value::as_array_mut);
+            for (index, item) in items.into_iter().flatten().enumerate() {
+                let Value::String(text) = item else { continue };
+                let start = text.find('=').map_or(0, |equals| equals + 1);
+                if is_full_reference(&text[start..]) {
+                    let field = format!("{path}.{list}[{index}]");
+                    self.visit(&field, Origin::Argument, ImageValue::Flag(text, start));
                 }
             }
         }
-        let variables = container
-            .get("env")
-            .and_then(Plain::as_list)
-            .unwrap_or_default();
-        for (at, variable) in variables.iter().enumerate() {
-            let value = variable.get("value").and_then(Plain::as_str);
-            if let Some(value) = value.filter(|value| is_full_reference(value)) {
-                self.push(value, format!("{path}.env[{at}].value"), Origin::Argument);
+        let variables = container.get_mut("env").and_then(Value::as_array_mut);
+        for (index, variable) in variables.into_iter().flatten().enumerate() {
+            if let Some(Value::String(value)) = variable.get_mut("value")
+                && is_full_reference(value)
+            {
+                let field = format!("{path}.env[{index}].value");
+                self.visit(&field, Origin::Argument, ImageValue::Reference(value));
             }
         }
     }
 
-    fn push(&mut self, image: &str, field: String, origin: Origin) {
-        // A container of a custom resource is also a field called image: the certain finding stays.
-        let is_known = origin == Origin::Field
-            && self.uses.iter().any(|known| {
-                known.field == field && known.name == self.name && known.kind == self.kind
-            });
-        if is_known {
-            return;
-        }
-        self.uses.insert(ImageUse {
-            image: image.to_owned(),
-            kind: self.kind.clone(),
-            name: self.name.clone(),
+    fn visit(&mut self, field: &str, origin: Origin, value: ImageValue<'_>) {
+        let location = Location {
+            kind: &self.kind,
+            name: &self.name,
             field,
             origin,
-            source: self.source.to_owned(),
-        });
+        };
+        (self.visitor)(location, value);
     }
+}
+
+impl ImageValue<'_> {
+    /// The image reference.
+    pub fn image(&self) -> String {
+        match self {
+            Self::Reference(image) => (*image).clone(),
+            Self::Flag(text, start) => text[*start..].to_owned(),
+            Self::Parts(parts) => parts.image(),
+        }
+    }
+}
+
+impl<'a> ImageParts<'a> {
+    /// `None` if the fields are not those of an image.
+    fn new(fields: &'a mut Map<String, Value>) -> Option<Self> {
+        let keys = ["repository", "name", "image"];
+        let is_scalar =
+            |key: &&str| matches!(fields.get(*key), Some(Value::String(_) | Value::Number(_)));
+        let repository_key = keys.into_iter().find(is_scalar)?;
+        let parts = Self {
+            fields,
+            repository_key,
+        };
+        is_reference(&parts.image()).then_some(parts)
+    }
+
+    pub fn registry(&self) -> Option<String> {
+        part(self.fields, &["registry"])
+    }
+
+    pub fn repository(&self) -> String {
+        part(self.fields, &[self.repository_key]).unwrap_or_default()
+    }
+
+    /// Sets the repository, and the registry if there is one.
+    pub fn set(&mut self, registry: Option<&str>, repository: &str) {
+        if let Some(registry) = registry {
+            let registry = Value::from(registry);
+            self.fields.insert("registry".to_owned(), registry);
+        }
+        let repository = Value::from(repository);
+        self.fields
+            .insert(self.repository_key.to_owned(), repository);
+    }
+
+    fn image(&self) -> String {
+        let repository = self.repository();
+        let mut image = match self.registry() {
+            Some(registry) => format!("{}/{repository}", registry.trim_end_matches('/')),
+            None => repository,
+        };
+        if let Some(tag) = part(self.fields, &["tag", "version"]) {
+            image = format!("{image}:{tag}");
+        }
+        if let Some(digest) = part(self.fields, &["digest", "sha"]) {
+            let digest = digest.strip_prefix("sha256:").unwrap_or(&digest);
+            image = format!("{image}@sha256:{digest}");
+        }
+        image
+    }
+}
+
+/// The first of these fields that is a string or a number, unless it is empty.
+fn part(fields: &Map<String, Value>, keys: &[&str]) -> Option<String> {
+    let text = keys.iter().find_map(|key| match fields.get(*key)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) if number.is_f64() => number
+            .as_f64()
+            .map(|number| outrigger_gostd::strconv::format_float(number, b'g', None)),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    });
+    text.filter(|text| !text.is_empty())
 }
 
 /// Whether a field of a custom resource may be an image: `image`, `baseImage`, `sidecarImage`, ...
-pub fn is_image_key(key: &str) -> bool {
+fn is_image_key(key: &str) -> bool {
     key == "image" || key.ends_with("Image")
 }
 
-/// One reference out of `registry`, `repository`, `tag` and `digest`.
-fn assemble(parts: &Plain) -> Option<String> {
-    let part = |names: &[&str]| {
-        let found = names.iter().find_map(|name| match parts.get(name) {
-            Some(Plain::Str(text)) => Some(text.clone()),
-            Some(Plain::Int(number)) => Some(number.to_string()),
-            Some(Plain::Float(number)) => Some(outrigger_goyaml::format_general(*number)),
-            _ => None,
-        });
-        found.filter(|text| !text.is_empty())
-    };
-    let repository = part(&["repository", "name", "image"])?;
-    let mut image = match part(&["registry"]) {
-        Some(registry) => format!("{}/{repository}", registry.trim_end_matches('/')),
-        None => repository,
-    };
-    if let Some(tag) = part(&["tag", "version"]) {
-        image = format!("{image}:{tag}");
-    }
-    if let Some(digest) = part(&["digest", "sha"]) {
-        let digest = digest.strip_prefix("sha256:").unwrap_or(&digest);
-        image = format!("{image}@sha256:{digest}");
-    }
-    is_reference(&image).then_some(image)
-}
-
-/// Whether a container runtime accepts the text as an image reference.
-pub fn is_reference(text: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "./-_:@+".contains(c);
+/// Whether the text has the syntax of an image reference.
+fn is_reference(text: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "./-_:@+".contains(c);
     let (name, digest) = text.split_once('@').unwrap_or((text, "sha256:0"));
     let last = name.rsplit('/').next().unwrap_or(name);
     let repository = last.split(':').next().unwrap_or(last);
     !text.contains("://")
-        && text.chars().all(is_plain)
+        && text.chars().all(is_allowed)
         && digest.contains(':')
         && repository.starts_with(|c: char| c.is_ascii_alphanumeric())
         && !repository.contains(|c: char| c.is_ascii_uppercase())
@@ -270,7 +355,7 @@ pub fn is_reference(text: &str) -> bool {
 }
 
 /// Whether the text is an image reference with a registry host and a tag or digest.
-pub fn is_full_reference(text: &str) -> bool {
+fn is_full_reference(text: &str) -> bool {
     let Some((host, rest)) = text.split_once('/') else {
         return false;
     };

@@ -1,22 +1,23 @@
 //! Helm charts: load, dependencies, values, schema, render, package. Bytes in, text out.
 //!
-//! Everything is pure except [`load_path`] and [`open_path`], which read a folder or an archive. A [`Profile`] says which Helm
-//! the result must be identical to. Errors print Helm's own text, as it stands after `Error: `.
+//! Everything is pure except [`load_path`] and [`load_path_lazily`], which read a folder or an archive. A [`Profile`]
+//! selects the Helm version whose results are reproduced. The messages of errors are Helm's, without the prefix
+//! `Error: `.
 
-mod address;
 pub mod capabilities;
 pub mod chart;
-pub mod charts_folder;
+mod chart_tree;
 mod coalesce;
 mod context;
 mod decode;
 pub mod dependencies;
+pub mod dependency_list;
+mod dns_name;
 pub mod error;
 mod files;
 mod glob;
 mod go_io;
-mod go_json;
-mod go_path;
+mod govalidator;
 pub mod images;
 pub mod lint;
 pub mod load;
@@ -25,29 +26,27 @@ pub mod manifest;
 pub mod metadata;
 mod metadata_yaml;
 pub mod package;
-mod parse_ahead;
-mod path_match;
-pub mod plain;
+mod preparse;
 pub mod print;
+pub mod processed_chart;
 pub mod profile;
 pub mod render;
 pub mod resolve;
 pub mod schema;
-pub mod settled;
 pub mod show;
-mod tree;
 pub mod values;
 mod version;
 mod yaml;
+pub mod yaml_value;
 
 pub use capabilities::{Capabilities, KubeVersion};
 pub use chart::{Chart, Crd, File};
 pub use context::Release;
 pub use error::Error;
-pub use load::{from_archive, from_files, load_path, open_path};
+pub use load::{from_archive, from_files, load_path, load_path_lazily};
 pub use manifest::{Manifest, hook::Hook};
 pub use metadata::{Dependency, Lock, Metadata};
-pub use parse_ahead::{parse_ahead, template_bytes};
+pub use preparse::{preparse, template_bytes};
 pub use print::{PrintOptions, print_template, release_manifest};
 pub use profile::Profile;
 pub use render::{RenderOptions, Rendered, render, render_cached};

@@ -1,4 +1,4 @@
-//! `helm lint`: its rules, its text and its verdict.
+//! `helm lint`: its rules and its output.
 
 mod chart_file;
 mod deprecated_apis;
@@ -18,7 +18,6 @@ use crate::load;
 use crate::profile::Profile;
 use crate::{coalesce, schema, yaml};
 
-/// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     Info,
@@ -26,7 +25,6 @@ pub enum Severity {
     Error,
 }
 
-/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     pub severity: Severity,
@@ -41,16 +39,16 @@ pub struct LintOptions {
     pub namespace: String,
     pub kube_version: Option<KubeVersion>,
     pub skip_schema: bool,
-    /// Warnings fail too.
+    /// Warnings are failures.
     pub strict: bool,
-    /// Print neither notes nor charts without findings.
+    /// Print only warnings and errors.
     pub quiet: bool,
 }
 
-/// What is on disk where the chart should be; see [`load::lint_source`].
+/// The files of a chart on disk, which may be invalid. See [`load::lint_source`].
 #[derive(Debug)]
 pub struct Source {
-    /// The path that messages name.
+    /// The path in messages.
     pub path: String,
     pub chart_yaml: Entry,
     pub values_yaml: Entry,
@@ -60,7 +58,7 @@ pub struct Source {
     pub chart: Result<Chart, load::Error>,
 }
 
-/// What a name stands for.
+/// A path inside the chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     Missing,
@@ -68,17 +66,16 @@ pub enum Entry {
     File(Vec<u8>),
 }
 
-/// The findings of one chart.
+/// The result of linting one chart.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     pub path: String,
     pub messages: Vec<Message>,
-    /// Why the chart could not be linted at all.
+    /// Why the chart cannot be linted.
     pub failure: Option<String>,
     strict: bool,
 }
 
-/// Lints one chart.
 pub fn lint(source: &Source, values: &Map, options: &LintOptions, host: &dyn Host) -> Report {
     let mut report = Report {
         path: source.path.clone(),
@@ -111,7 +108,7 @@ pub fn lint(source: &Source, values: &Map, options: &LintOptions, host: &dyn Hos
     report
 }
 
-/// Collects findings in order.
+/// Collects messages in order.
 #[derive(Debug, Default)]
 struct Linter(Vec<Message>);
 
@@ -158,19 +155,19 @@ fn check_values(linter: &mut Linter, source: &Source, values: &Map, options: &Li
     coalesce::tables(
         &merged,
         &coalesce::copy_map(values),
-        Nulls::Settle,
+        Nulls::Remove,
         options.profile,
         &mut quiet,
     );
     coalesce::tables(
         &merged,
         &defaults,
-        Nulls::Settle,
+        Nulls::Remove,
         options.profile,
         &mut quiet,
     );
-    if let Err(message) = schema::single(&merged, schema, options.profile) {
-        linter.push(Severity::Error, FILE, message);
+    if let Err(error) = schema::validate_one(&merged, schema, options.profile) {
+        linter.push(Severity::Error, FILE, error.to_string());
     }
 }
 
@@ -188,9 +185,9 @@ fn check_templates(
     host: &dyn Host,
 ) {
     const FOLDER: &str = "templates/";
-    let is_four = options.profile == Profile::Helm4;
+    let is_helm4 = options.profile == Profile::Helm4;
     match source.templates {
-        Entry::Missing if is_four => {
+        Entry::Missing if is_helm4 => {
             return linter.push(
                 Severity::Warning,
                 FOLDER,
@@ -198,7 +195,7 @@ fn check_templates(
             );
         }
         Entry::File(_) => {
-            let severity = if is_four {
+            let severity = if is_helm4 {
                 Severity::Error
             } else {
                 Severity::Warning
@@ -231,11 +228,11 @@ fn check_dependencies(linter: &mut Linter, source: &Source) {
         .map(|d| d.name.as_str())
         .collect();
     let present: Vec<&str> = chart.subcharts.iter().map(Chart::name).collect();
-    let without = |names: &[&str], known: &[&str]| -> Vec<String> {
-        let missing = names.iter().filter(|name| !known.contains(name));
+    let difference = |names: &[&str], others: &[&str]| -> Vec<String> {
+        let missing = names.iter().filter(|name| !others.contains(name));
         missing.map(|&name| name.to_owned()).collect()
     };
-    let undeclared = without(&present, &declared);
+    let undeclared = difference(&present, &declared);
     if !undeclared.is_empty() {
         let text = format!(
             "chart metadata is missing these dependencies: {}",
@@ -243,11 +240,11 @@ fn check_dependencies(linter: &mut Linter, source: &Source) {
         );
         linter.push(Severity::Error, &source.path, text);
     }
-    let absent = without(&declared, &present);
-    if !absent.is_empty() {
+    let missing = difference(&declared, &present);
+    if !missing.is_empty() {
         let text = format!(
             "chart directory is missing these dependencies: {}",
-            absent.join(",")
+            missing.join(",")
         );
         linter.push(Severity::Warning, &source.path, text);
     }
@@ -271,8 +268,8 @@ fn check_crds(linter: &mut Linter, source: &Source) {
             let object = match object {
                 Ok(Some(object)) => object,
                 Ok(None) => continue,
-                Err(message) => {
-                    let text = format!("unable to parse YAML: {message}");
+                Err(error) => {
+                    let text = format!("unable to parse YAML: {error}");
                     return linter.push(Severity::Error, &crd.name, text);
                 }
             };
@@ -300,7 +297,7 @@ impl Severity {
 
 impl Report {
     pub fn is_failed(&self) -> bool {
-        let tolerated = if self.strict {
+        let threshold = if self.strict {
             Severity::Warning
         } else {
             Severity::Error
@@ -309,7 +306,7 @@ impl Report {
             || self
                 .messages
                 .iter()
-                .any(|message| message.severity >= tolerated)
+                .any(|message| message.severity >= threshold)
     }
 
     fn has_warnings(&self) -> bool {
@@ -318,13 +315,21 @@ impl Report {
     }
 }
 
-/// What `helm lint` prints for its charts, and its last line: on stdout if all is well, else as the error.
-pub fn print(reports: &[Report], quiet: bool) -> (String, Result<String, String>) {
+/// Charts failed the lint.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{linted} chart(s) linted, {failed} chart(s) failed")]
+pub struct Failed {
+    linted: usize,
+    failed: usize,
+}
+
+/// The output of `helm lint`, and its last line: printed to stdout on success, otherwise the error.
+pub fn print(reports: &[Report], quiet: bool) -> (String, Result<String, Failed>) {
     let mut out = String::new();
     let mut failed = 0;
-    let mut noted = 0;
+    let mut with_warnings = 0;
     for report in reports {
-        noted += usize::from(report.has_warnings());
+        with_warnings += usize::from(report.has_warnings());
         failed += usize::from(report.is_failed());
         if quiet && !report.has_warnings() {
             continue;
@@ -345,14 +350,14 @@ pub fn print(reports: &[Report], quiet: bool) -> (String, Result<String, String>
         }
         out.push('\n');
     }
-    let summary = format!(
-        "{} chart(s) linted, {failed} chart(s) failed",
-        reports.len()
-    );
+    let summary = Failed {
+        linted: reports.len(),
+        failed,
+    };
     if failed > 0 {
         return (out, Err(summary));
     }
-    let summary = if quiet && noted == 0 {
+    let summary = if quiet && with_warnings == 0 {
         String::new()
     } else {
         format!("{summary}\n")

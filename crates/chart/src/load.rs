@@ -1,4 +1,4 @@
-//! Charts from files in memory, from archives and from folders, with Helm's checks and Helm's errors.
+//! Loads charts from files in memory, archives and folders, with Helm's checks and errors.
 
 pub mod archive;
 mod content_type;
@@ -10,14 +10,15 @@ use std::collections::BTreeMap;
 use crate::chart::{Chart, File};
 use crate::decode::TypeError;
 use crate::metadata::{API_V1, API_V2, Invalid, Lock, Metadata};
-use crate::plain::Plain;
 use crate::profile::Profile;
+use crate::values;
 use crate::yaml::{self, ReadError};
-use crate::{go_path, values};
+use crate::yaml_value::YamlValue;
+use outrigger_gostd::path;
 
-pub use folder::{charts_folder, lint_source, load_path, open_path};
+pub use folder::{charts_entries, lint_source, load_path, load_path_lazily};
 
-/// Charts may nest this deep; Helm has no limit, but an archive can be built to exhaust any stack.
+/// The maximum nesting of charts. Helm has no limit, but a crafted archive could overflow the stack.
 const MAX_DEPTH: usize = 64;
 
 const VALUES: &str = "values.yaml";
@@ -55,7 +56,7 @@ pub enum Error {
         parent: String,
         source: Box<Self>,
     },
-    #[error("charts are nested more than {MAX_DEPTH} deep")]
+    #[error("charts are nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
     #[error(transparent)]
     Archive(#[from] archive::Error),
@@ -63,11 +64,10 @@ pub enum Error {
     Folder(#[from] folder::Error),
 }
 
-/// Where warnings go while a chart is loaded and its values are put together.
-pub type Sink<'a> = &'a mut dyn FnMut(String);
+/// Receives warnings while a chart is loaded and its values are coalesced.
+pub type WarnFn<'a> = &'a mut dyn FnMut(String);
 
-/// Makes a chart of its files.
-pub fn from_files(files: Vec<File>, profile: Profile, warn: Sink<'_>) -> Result<Chart, Error> {
+pub fn from_files(files: Vec<File>, profile: Profile, warn: WarnFn<'_>) -> Result<Chart, Error> {
     let mut loader = Loader {
         profile,
         warn,
@@ -76,25 +76,25 @@ pub fn from_files(files: Vec<File>, profile: Profile, warn: Sink<'_>) -> Result<
     loader.chart(files, 0)
 }
 
-/// Makes a chart of the bytes of a `.tgz`.
-pub fn from_archive(bytes: &[u8], profile: Profile, warn: Sink<'_>) -> Result<Chart, Error> {
+/// Loads the chart in a `.tgz`.
+pub fn from_archive(bytes: &[u8], profile: Profile, warn: WarnFn<'_>) -> Result<Chart, Error> {
     let files = archive::read(bytes, profile)?;
     if profile.rules().detects_api_version {
-        detect(&files, profile)?;
+        detect(&files)?;
     }
     from_files(files, profile, warn)
 }
 
-/// Refuses an unknown `apiVersion` before anything else is looked at.
-fn detect(files: &[File], profile: Profile) -> Result<(), Error> {
+/// Rejects an unknown `apiVersion` before other errors are reported.
+fn detect(files: &[File]) -> Result<(), Error> {
     let file = files
         .iter()
         .find(|file| file.name == "Chart.yaml")
         .ok_or(archive::Error::NoChart)?;
-    detect_api_version(&file.data, profile)
+    detect_api_version(&file.data)
 }
 
-fn detect_api_version(chart_yaml: &[u8], profile: Profile) -> Result<(), Error> {
+fn detect_api_version(chart_yaml: &[u8]) -> Result<(), Error> {
     let node = read(chart_yaml, "Chart.yaml")?;
     let mut decoder = crate::decode::Decoder::default();
     let mut api_version = String::new();
@@ -112,21 +112,20 @@ fn detect_api_version(chart_yaml: &[u8], profile: Profile) -> Result<(), Error> 
         file: "Chart.yaml",
         source,
     })?;
-    let _ = profile;
     match api_version.as_str() {
         "" | API_V1 | API_V2 => Ok(()),
         _ => Err(Error::UnsupportedApiVersion),
     }
 }
 
-fn read(data: &[u8], file: &'static str) -> Result<Plain, Error> {
+fn read(data: &[u8], file: &'static str) -> Result<YamlValue, Error> {
     yaml::read(data).map_err(|source| Error::Yaml { file, source })
 }
 
 struct Loader<'a> {
     profile: Profile,
-    warn: Sink<'a>,
-    /// What archives inside the chart may still expand to.
+    warn: WarnFn<'a>,
+    /// The remaining size limit of archives inside the chart.
     budget: archive::Budget,
 }
 
@@ -150,7 +149,7 @@ impl Loader<'_> {
                 file.name.as_str(),
                 "requirements.yaml" | "requirements.lock"
             );
-            self.place(&mut chart, &mut nested, file)?;
+            self.add(&mut chart, &mut nested, file)?;
         }
         if !has_metadata {
             return Err(Error::NoMetadata);
@@ -166,8 +165,8 @@ impl Loader<'_> {
         Ok(chart)
     }
 
-    /// Puts one file where it belongs.
-    fn place(
+    /// Adds a file to the chart, or to the files of a subchart.
+    fn add(
         &mut self,
         chart: &mut Chart,
         nested: &mut BTreeMap<String, Vec<File>>,
@@ -200,7 +199,7 @@ impl Loader<'_> {
                 }
             }
             name if name.starts_with("templates/") => chart.templates.push(file),
-            name if name.starts_with("charts/") && go_path::extension(name) != ".prov" => {
+            name if name.starts_with("charts/") && path::ext(name) != ".prov" => {
                 let name = name["charts/".len()..].to_owned();
                 let chart_name = name.split('/').next().unwrap_or_default().to_owned();
                 let data = file.data;
@@ -238,7 +237,7 @@ impl Loader<'_> {
         mut files: Vec<File>,
         depth: usize,
     ) -> Result<Chart, Error> {
-        let loaded = if go_path::extension(name) == ".tgz" {
+        let loaded = if path::ext(name) == ".tgz" {
             let found = &files[0].name;
             if found != name {
                 return Err(Error::SubchartName {

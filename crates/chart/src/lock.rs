@@ -1,11 +1,14 @@
-//! The digest that ties `Chart.lock` to the dependencies it was made for.
+//! The digest in `Chart.lock`, which detects changed dependencies.
 
 use std::fmt::Write;
 
-use crate::go_json;
-use crate::metadata::Dependency;
+use outrigger_gostd::json;
+use sha2::{Digest as _, Sha256};
 
-/// `sha256:` over the JSON of the declared and of the locked dependencies.
+use crate::metadata::Dependency;
+use crate::yaml_value::YamlValue;
+
+/// The digest of the JSON of the declared and the locked dependencies.
 pub fn digest(declared: &[Dependency], locked: &[Dependency]) -> String {
     let mut json = String::from("[");
     push_list(&mut json, declared);
@@ -15,7 +18,7 @@ pub fn digest(declared: &[Dependency], locked: &[Dependency]) -> String {
     sha256(&json)
 }
 
-/// The digest that Helm 2 wrote into `requirements.lock`.
+/// The digest of Helm 2 in `requirements.lock`.
 pub fn digest_v2(declared: &[Dependency]) -> String {
     let mut json = String::from("{\"dependencies\":");
     push_list(&mut json, declared);
@@ -24,13 +27,15 @@ pub fn digest_v2(declared: &[Dependency]) -> String {
 }
 
 fn sha256(text: &str) -> String {
-    format!("sha256:{}", outrigger_gotmpl::go::sha256(text.as_bytes()))
+    let digest = Sha256::digest(text);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
 }
 
 fn push_list(json: &mut String, dependencies: &[Dependency]) {
     json.push('[');
-    for (at, dependency) in dependencies.iter().enumerate() {
-        if at > 0 {
+    for (index, dependency) in dependencies.iter().enumerate() {
+        if index > 0 {
             json.push(',');
         }
         push(json, dependency);
@@ -38,13 +43,13 @@ fn push_list(json: &mut String, dependencies: &[Dependency]) {
     json.push(']');
 }
 
-/// In the order of Go's struct, empty fields left out except two.
+/// Fields in the order of Go's struct. Empty fields are omitted, except name and repository.
 fn push(json: &mut String, dependency: &Dependency) {
     let mut field = |name: &str, value: String| {
         json.push(if json.ends_with(['[', ',']) { '{' } else { ',' });
         let _ = write!(json, "\"{name}\":{value}");
     };
-    let text = |text: &str| go_json::string(text);
+    let text = |text: &str| json::marshal_string(text);
     field("name", text(&dependency.name));
     if !dependency.version.is_empty() {
         field("version", text(&dependency.version));
@@ -64,7 +69,7 @@ fn push(json: &mut String, dependency: &Dependency) {
         let values: Vec<String> = dependency
             .import_values
             .iter()
-            .map(go_json::plain)
+            .map(YamlValue::to_json)
             .collect();
         field("import-values", format!("[{}]", values.join(",")));
     }

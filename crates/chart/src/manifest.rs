@@ -1,4 +1,4 @@
-//! Rendered files become documents, hooks and an order of installation.
+//! Splits rendered files into manifests and hooks, and sorts them in the order of installation.
 
 pub mod hook;
 pub mod kind_order;
@@ -12,10 +12,10 @@ use kind_order::KindOrder;
 use crate::profile::Profile;
 use crate::yaml::{self, Head, ReadError};
 
-/// One object that is not a hook.
+/// An object that is not a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
-    /// The template it came from, such as `app/templates/service.yaml`.
+    /// The path of its template, such as `app/templates/service.yaml`.
     pub path: String,
     pub content: String,
     pub api_version: String,
@@ -30,7 +30,7 @@ pub struct Error {
     pub source: ReadError,
 }
 
-/// Splits rendered files and sorts what is in them by kind, hooks apart.
+/// Splits rendered files into hooks and manifests, each sorted by kind.
 pub fn sort(
     files: &BTreeMap<String, Vec<u8>>,
     profile: Profile,
@@ -38,7 +38,7 @@ pub fn sort(
     let mut hooks = Vec::new();
     let mut manifests = Vec::new();
     for (path, content) in files {
-        if crate::go_path::base(path).starts_with('_') {
+        if outrigger_gostd::path::base(path).starts_with('_') {
             continue;
         }
         let failed = |source| Error {

@@ -1,17 +1,17 @@
-//! `Chart.yaml` and `Chart.lock`, typed, with the checks that Helm makes when it loads a chart.
+//! Typed `Chart.yaml` and `Chart.lock`, with Helm's validation.
 
-use outrigger_gotmpl::go;
+use outrigger_gostd::unicode;
 
 use crate::decode::{Decoder, TypeError};
-use crate::plain::Plain;
 use crate::profile::Profile;
+use crate::yaml_value::YamlValue;
 
 /// `apiVersion` of charts whose dependencies are in `requirements.yaml`.
 pub const API_V1: &str = "v1";
 /// `apiVersion` of charts whose dependencies are in `Chart.yaml`.
 pub const API_V2: &str = "v2";
 
-/// The contents of `Chart.yaml`. Empty text stands for an absent field, as in Helm.
+/// The contents of `Chart.yaml`. As in Helm, an empty string is an unset field.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metadata {
     pub name: String,
@@ -30,10 +30,10 @@ pub struct Metadata {
     /// In byte order of the keys.
     pub annotations: Vec<(String, String)>,
     pub kube_version: String,
-    /// `None` if the field is absent: Helm then leaves the subcharts alone.
+    /// `None` if the field is unset: Helm then does not process the subcharts.
     pub dependencies: Option<Vec<Dependency>>,
     pub chart_type: String,
-    /// A list that holds a null node, which validation refuses.
+    /// A list with a null node, which validation rejects.
     pub(crate) null_node_in: Option<&'static str>,
 }
 
@@ -44,7 +44,7 @@ pub struct Maintainer {
     pub url: String,
 }
 
-/// A declared dependency, or a locked one.
+/// A dependency in `Chart.yaml` or `Chart.lock`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Dependency {
     pub name: String,
@@ -53,20 +53,20 @@ pub struct Dependency {
     pub condition: String,
     pub tags: Vec<String>,
     pub enabled: bool,
-    pub import_values: Vec<Plain>,
+    pub import_values: Vec<YamlValue>,
     pub alias: String,
 }
 
 /// The contents of `Chart.lock`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lock {
-    /// RFC 3339, as it stood in the file.
+    /// The time in RFC 3339, as in the file.
     pub generated: String,
     pub digest: String,
     pub dependencies: Vec<Dependency>,
 }
 
-/// Why a `Chart.yaml` that could be read is refused.
+/// Why a `Chart.yaml` is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
     #[error("validation: chart.metadata.{0} is required")]
@@ -86,8 +86,8 @@ pub enum Invalid {
 }
 
 impl Metadata {
-    /// Adds the fields of a parsed `Chart.yaml` or `requirements.yaml` to what is already known.
-    pub(crate) fn update(&mut self, node: &Plain, profile: Profile) -> Result<(), TypeError> {
+    /// Sets the fields of a parsed `Chart.yaml` or `requirements.yaml`.
+    pub(crate) fn update(&mut self, node: &YamlValue, profile: Profile) -> Result<(), TypeError> {
         let package = profile.rules().chart_package;
         let mut decoder = Decoder::default();
         decoder.object(
@@ -99,7 +99,7 @@ impl Metadata {
         decoder.finish(())
     }
 
-    fn field(&mut self, decoder: &mut Decoder, key: &str, node: &Plain, package: &str) {
+    fn field(&mut self, decoder: &mut Decoder, key: &str, node: &YamlValue, package: &str) {
         match key.to_ascii_lowercase().as_str() {
             "name" => decoder.string("name", node, &mut self.name),
             "home" => decoder.string("home", node, &mut self.home),
@@ -138,14 +138,14 @@ impl Metadata {
                     |decoder, item| Dependency::decode(decoder, item, package),
                 );
                 let items = self.without_nulls("dependencies", items);
-                self.dependencies = (*node != Plain::Null).then_some(items);
+                self.dependencies = (*node != YamlValue::Null).then_some(items);
             }
             "type" => decoder.string("type", node, &mut self.chart_type),
             _ => {}
         }
     }
 
-    /// Cleans the texts and refuses what Helm refuses.
+    /// Sanitizes and validates the fields as Helm does.
     pub(crate) fn validate(&mut self, profile: Profile) -> Result<(), Invalid> {
         for text in [
             &mut self.name,
@@ -189,10 +189,10 @@ impl Metadata {
         if self.name.is_empty() {
             return Err(Invalid::Missing("name"));
         }
-        if profile.rules().refuses_dot_names && (self.name == "." || self.name == "..") {
+        if profile.rules().rejects_dot_names && (self.name == "." || self.name == "..") {
             return Err(Invalid::NameNotAllowed(self.name.clone()));
         }
-        if self.name != crate::go_path::base(&self.name) {
+        if self.name != outrigger_gostd::path::base(&self.name) {
             return Err(Invalid::Malformed("name", self.name.clone()));
         }
         if self.version.is_empty() {
@@ -207,7 +207,6 @@ impl Metadata {
         }
     }
 
-    /// The declared dependencies, if any.
     pub fn declared(&self) -> &[Dependency] {
         self.dependencies.as_deref().unwrap_or_default()
     }
@@ -219,8 +218,8 @@ impl Metadata {
         items.into_iter().flatten().collect()
     }
 
-    /// The first key that no field goes by, in the order in which Go looks at them.
-    pub(crate) fn unknown_field(node: &Plain) -> Option<String> {
+    /// The first unknown field, in the order of Go's decoder.
+    pub(crate) fn unknown_field(node: &YamlValue) -> Option<String> {
         const FIELDS: &[&str] = &[
             "name",
             "home",
@@ -240,7 +239,7 @@ impl Metadata {
             "dependencies",
             "type",
         ];
-        let Plain::Map(entries) = node else {
+        let YamlValue::Map(entries) = node else {
             return None;
         };
         entries.iter().find_map(|(key, value)| {
@@ -262,7 +261,7 @@ impl Metadata {
                 _ => return None,
             };
             value.as_list()?.iter().find_map(|item| match item {
-                Plain::Map(entries) => {
+                YamlValue::Map(entries) => {
                     let unknown = entries.iter().find(|(key, _)| !is_field(key, fields));
                     unknown.map(|(key, _)| key.clone())
                 }
@@ -277,8 +276,8 @@ impl Metadata {
 }
 
 impl Maintainer {
-    fn decode(decoder: &mut Decoder, node: &Plain, package: &str) -> Option<Self> {
-        if *node == Plain::Null {
+    fn decode(decoder: &mut Decoder, node: &YamlValue, package: &str) -> Option<Self> {
+        if *node == YamlValue::Null {
             return None;
         }
         let mut maintainer = Self::default();
@@ -299,8 +298,8 @@ impl Maintainer {
 }
 
 impl Dependency {
-    fn decode(decoder: &mut Decoder, node: &Plain, package: &str) -> Option<Self> {
-        if *node == Plain::Null {
+    fn decode(decoder: &mut Decoder, node: &YamlValue, package: &str) -> Option<Self> {
+        if *node == YamlValue::Null {
             return None;
         }
         let mut dependency = Self::default();
@@ -311,7 +310,7 @@ impl Dependency {
         Some(dependency)
     }
 
-    fn field(&mut self, decoder: &mut Decoder, key: &str, node: &Plain) {
+    fn field(&mut self, decoder: &mut Decoder, key: &str, node: &YamlValue) {
         match key.to_ascii_lowercase().as_str() {
             "name" => decoder.string("name", node, &mut self.name),
             "version" => decoder.string("version", node, &mut self.version),
@@ -344,7 +343,7 @@ impl Dependency {
         Ok(())
     }
 
-    /// The alias, or the name where there is none.
+    /// The alias, or the name without an alias.
     pub fn effective_name(&self) -> &str {
         if self.alias.is_empty() {
             &self.name
@@ -355,7 +354,7 @@ impl Dependency {
 }
 
 impl Lock {
-    pub(crate) fn decode(node: &Plain, profile: Profile) -> Result<Self, TypeError> {
+    pub(crate) fn decode(node: &YamlValue, profile: Profile) -> Result<Self, TypeError> {
         let package = profile.rules().chart_package;
         let mut lock = Self::default();
         let mut decoder = Decoder::default();
@@ -386,7 +385,7 @@ fn is_field(key: &str, fields: &[&str]) -> bool {
     fields.iter().any(|field| field.eq_ignore_ascii_case(key))
 }
 
-/// Turns every white space into a blank and drops what does not print.
+/// Replaces white space by blanks and removes characters that are not printable.
 fn sanitize(text: &mut String) {
     if text.bytes().all(|b| (b' '..=b'~').contains(&b)) {
         return;
@@ -394,8 +393,8 @@ fn sanitize(text: &mut String) {
     *text = text
         .chars()
         .filter_map(|c| match c {
-            c if go::is_space(c) => Some(' '),
-            c if go::is_printable(c) => Some(c),
+            c if unicode::is_space(c) => Some(' '),
+            c if unicode::is_print(c) => Some(c),
             _ => None,
         })
         .collect();

@@ -1,7 +1,7 @@
-//! A chart as a `.tgz` that is the same bytes each time it is made from the same chart.
+//! Packages a chart into a reproducible `.tgz`.
 //!
-//! Entries come in Helm's order: `Chart.yaml` (written anew), `Chart.lock`, values, schema, templates, other files,
-//! then the subcharts. Every entry has the same time, so nothing of the machine shows.
+//! Entries are in Helm's order: `Chart.yaml` (encoded again), `Chart.lock`, values, schema, templates, other files, then
+//! the subcharts. All entries have the same modification time.
 
 use std::io::Write;
 
@@ -13,16 +13,16 @@ use crate::metadata::{API_V1, API_V2};
 use crate::profile::Profile;
 use crate::{dependencies, metadata_yaml, yaml};
 
-/// 1980-01-01, the earliest time that every archive format can hold.
+/// 1980-01-01, the earliest time that all archive formats support.
 const DEFAULT_TIME: u64 = 315_532_800;
 
 #[derive(Debug, Clone, Default)]
 pub struct PackageOptions {
     /// Replaces the version of `Chart.yaml`.
     pub version: Option<String>,
-    /// Replaces the application's version.
+    /// Replaces the app version of `Chart.yaml`.
     pub app_version: Option<String>,
-    /// Seconds since 1970 for every entry, such as the time of the commit.
+    /// The modification time of all entries as Unix time, such as the time of the commit.
     pub modified: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ pub enum Error {
     Write(#[from] std::io::Error),
 }
 
-/// Packs a chart and everything below it.
+/// Packages a chart with its subcharts.
 pub fn package(
     chart: &Chart,
     options: &PackageOptions,
@@ -62,7 +62,7 @@ pub fn package(
     if let Some(app_version) = &options.app_version {
         chart.metadata.app_version.clone_from(app_version);
     }
-    dependencies::check_present(&chart)?;
+    dependencies::check_dependencies(&chart)?;
     let gzip = GzBuilder::new()
         .extra(profile.rules().gzip_extra)
         .comment("Helm")

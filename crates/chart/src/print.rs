@@ -1,14 +1,13 @@
-//! What `helm template` prints, byte for byte.
+//! The output of `helm template`, byte for byte.
 
 use std::borrow::Cow;
 
 use crate::chart::Crd;
 use crate::manifest::{hook::Hook, split};
-use crate::path_match;
 use crate::profile::Profile;
 use crate::render::Rendered;
+use outrigger_gostd::path;
 
-/// What to leave out and what to pick.
 #[derive(Debug, Clone, Default)]
 pub struct PrintOptions {
     /// `--include-crds`
@@ -21,18 +20,18 @@ pub struct PrintOptions {
     pub show_only: Vec<String>,
 }
 
-/// A `--show-only` that names nothing.
+/// A `--show-only` that matches no template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("could not find template {0} in chart")]
 pub struct NotFound(pub String);
 
-/// The whole output of `helm template`.
+/// The output of `helm template`.
 pub fn print_template(
     rendered: &Rendered,
     options: &PrintOptions,
     profile: Profile,
 ) -> Result<Vec<u8>, NotFound> {
-    // It begins with `---`, so only its end has to be trimmed.
+    // Helm trims the manifest. It starts with `---`, so only the end is trimmed here.
     let mut out = release_manifest(rendered, options.include_crds);
     out.truncate(out.trim_end().len());
     out.push('\n');
@@ -45,10 +44,10 @@ pub fn print_template(
     if options.show_only.is_empty() {
         return Ok(out.into_bytes());
     }
-    pick(&out, &options.show_only, profile)
+    select(&out, &options.show_only, profile)
 }
 
-/// The manifest that Helm stores with a release: every object with its source, hooks apart.
+/// The manifest in the release record: all objects with their source, without hooks.
 pub fn release_manifest(rendered: &Rendered, include_crds: bool) -> String {
     let mut out = String::with_capacity(rendered.size_hint());
     if include_crds {
@@ -62,23 +61,23 @@ pub fn release_manifest(rendered: &Rendered, include_crds: bool) -> String {
     out
 }
 
-/// What `--output-dir` leaves below the folder: one entry per file, in the order in which Helm writes them.
+/// The files that `--output-dir` writes, in Helm's order.
 pub fn files(rendered: &Rendered, options: &PrintOptions) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     for (path, content) in writes(rendered, options) {
-        let at = files.iter().position(|(known, _)| *known == path);
-        let at = at.unwrap_or_else(|| {
+        let index = files.iter().position(|(other, _)| *other == path);
+        let index = index.unwrap_or_else(|| {
             files.push((path.to_owned(), Vec::new()));
             files.len() - 1
         });
         let mut text = String::new();
         push(&mut text, path, &content);
-        files[at].1.extend_from_slice(text.as_bytes());
+        files[index].1.extend_from_slice(text.as_bytes());
     }
     files
 }
 
-/// The paths for which Helm prints `wrote FOLDER/PATH`: one for each object, not for each file.
+/// The paths for which Helm prints `wrote DIR/PATH`: one per object, not per file.
 pub fn written_paths(rendered: &Rendered, options: &PrintOptions) -> Vec<String> {
     let writes = writes(rendered, options);
     writes
@@ -111,31 +110,31 @@ fn push(out: &mut String, path: &str, content: &str) {
     out.push('\n');
 }
 
-/// The documents whose source matches one of the patterns, pattern by pattern.
-fn pick(text: &str, patterns: &[String], profile: Profile) -> Result<Vec<u8>, NotFound> {
+/// The documents whose source matches a pattern, in the order of the patterns.
+fn select(text: &str, patterns: &[String], profile: Profile) -> Result<Vec<u8>, NotFound> {
     let documents: Vec<(&str, &str)> = split::documents(text, profile)
         .into_iter()
         .filter_map(|document| Some((source_path(document)?, document)))
         .collect();
     let mut out = Vec::new();
     for pattern in patterns {
-        let mut found = false;
+        let mut has_match = false;
         for (path, document) in &documents {
-            if path_match::matches(pattern, path) == Ok(true) {
-                found = true;
+            if path::matches(pattern, path) == Ok(true) {
+                has_match = true;
                 out.extend_from_slice(b"---\n");
                 out.extend_from_slice(document.as_bytes());
                 out.push(b'\n');
             }
         }
-        if !found {
+        if !has_match {
             return Err(NotFound(pattern.clone()));
         }
     }
     Ok(out)
 }
 
-/// The path after the chart's name in the first `# Source:` line that has one.
+/// The path after the name of the chart in the first `# Source:` line.
 fn source_path(document: &str) -> Option<&str> {
     document.split("# Source: ").skip(1).find_map(|rest| {
         let (chart, path) = rest.split_once('/')?;

@@ -1,8 +1,8 @@
-//! Which Helm a chart believes to run under: every difference between Helm 3.17 and Helm 4.2 that shows, by name.
+//! The Helm version to be compatible with, and all observable differences between Helm 3.17 and Helm 4.2.
 
 use outrigger_gotmpl::function::Dialect;
 
-/// The Helm that a result must be identical to.
+/// The Helm version whose results are reproduced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// Helm 3.17.3, built with Go 1.23.
@@ -21,22 +21,19 @@ impl Profile {
     }
 
     pub fn dialect(self) -> Dialect {
-        let is_four = self == Self::Helm4;
+        let is_helm4 = self == Self::Helm4;
         Dialect {
-            range_over_int: is_four,
-            must_to_functions: is_four,
+            range_over_int: is_helm4,
+            must_to_functions: is_helm4,
         }
     }
 }
 
-/// How one Helm behaves.
+/// The behavior of one Helm version.
 #[derive(Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "a table of differences: each one is a yes or a no"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "a table of differences")]
 pub struct Rules {
-    // Types as templates and error texts name them.
+    // Type names in templates and errors.
     /// Go type of `.Values` and `.Template`.
     pub values_type: &'static str,
     /// Go package of the chart types.
@@ -47,29 +44,29 @@ pub struct Rules {
     pub chart_is_map: bool,
 
     // Loading.
-    /// The folder's `Chart.yaml` is looked at first, and an unknown `apiVersion` is refused.
+    /// `Chart.yaml` is read first, and an unknown `apiVersion` is rejected.
     pub detects_api_version: bool,
-    /// Charts named `.` or `..` are refused.
-    pub refuses_dot_names: bool,
-    /// Values files may hold several documents, which are merged; otherwise only the first counts.
+    /// Charts named `.` or `..` are rejected.
+    pub rejects_dot_names: bool,
+    /// Values files may contain several documents, which are merged; otherwise only the first is used.
     pub multi_document_values: bool,
-    /// What the total limit of an archive is called in its error.
+    /// The name of the total size limit of an archive in its error.
     pub total_limit_name: &'static str,
 
     // Values.
-    /// `--set-json '{...}'` takes a whole object.
-    pub set_json_takes_objects: bool,
-    /// Null in a chart's own defaults is dropped, and null deletes only what was not null below it.
+    /// `--set-json '{...}'` accepts an object.
+    pub set_json_accepts_objects: bool,
+    /// Nulls in default values are dropped, and a null only deletes values that are not null.
     pub strips_null_defaults: bool,
-    /// Copies made for aliases share neither dependencies nor subcharts.
+    /// Copies for aliases are deep: they share neither dependencies nor subcharts.
     pub aliases_are_deep: bool,
-    /// Import paths that are not text are printed and used instead of being refused.
-    pub import_paths_are_printed: bool,
-    /// Goes before a refused release name.
+    /// Import paths that are not strings are formatted and used; otherwise they are rejected.
+    pub import_paths_are_formatted: bool,
+    /// The prefix of the error about an invalid release name.
     pub release_name_prefix: &'static str,
-    /// Goes before a failure to process dependencies.
+    /// The prefix of errors of dependency processing.
     pub dependency_error_prefix: &'static str,
-    /// Goes before the list of missing dependencies.
+    /// The prefix of the error about missing dependencies.
     pub missing_dependencies_prefix: &'static str,
 
     // Rendering.
@@ -77,26 +74,26 @@ pub struct Rules {
     pub helm_version: &'static str,
     pub helm_git_commit: &'static str,
     pub go_version: &'static str,
-    /// The Kubernetes client that `HelmVersion` names; Helm 3 names none.
+    /// `HelmVersion.KubeClientVersion`, which Helm 3 does not have.
     pub kube_client_version: Option<&'static str>,
-    /// `KubeVersion.Version` keeps what the vendor appended; comparisons use the plain version.
+    /// `KubeVersion.Version` keeps the suffix of the vendor; comparisons use the version without it.
     pub kube_version_keeps_suffix: bool,
 
     // Manifests.
-    /// Documents begin only at `---` at the start of a line and keep their last blank lines.
+    /// Documents start only at `---` at the start of a line and keep trailing blank lines.
     pub splits_at_line_start_only: bool,
     /// Webhook configurations are installed last and removed first.
     pub orders_webhooks: bool,
-    /// Hooks know `helm.sh/hook-output-log-policy`.
+    /// Hooks support `helm.sh/hook-output-log-policy`.
     pub hook_log_policies: bool,
 
     // Package and show.
-    /// Ends the error about a lock that does not fit.
+    /// The suffix of the error about an outdated lock.
     pub out_of_sync_hint: &'static str,
     pub gzip_extra: &'static [u8],
-    /// How lint names an annotation that has no effect.
+    /// The word "annotation" in the lint error about annotations without effect.
     pub list_annotation_word: &'static str,
-    /// `show crds` puts `---` before each file that has none; otherwise only `show all` does, once.
+    /// `show crds` prints `---` before each file without it; otherwise only `show all` does, once.
     pub separates_shown_crds: bool,
     pub invalid_schema_text: &'static str,
 }
@@ -107,13 +104,13 @@ const HELM3: Rules = Rules {
     capabilities_package: "chartutil",
     chart_is_map: false,
     detects_api_version: false,
-    refuses_dot_names: false,
+    rejects_dot_names: false,
     multi_document_values: false,
     total_limit_name: "maximum file size",
-    set_json_takes_objects: false,
+    set_json_accepts_objects: false,
     strips_null_defaults: false,
     aliases_are_deep: false,
-    import_paths_are_printed: false,
+    import_paths_are_formatted: false,
     release_name_prefix: "",
     dependency_error_prefix: "",
     missing_dependencies_prefix: "An error occurred while checking for chart dependencies. You may need to run `helm dependency build` to fetch missing dependencies: ",
@@ -139,13 +136,13 @@ const HELM4: Rules = Rules {
     capabilities_package: "common",
     chart_is_map: true,
     detects_api_version: true,
-    refuses_dot_names: true,
+    rejects_dot_names: true,
     multi_document_values: true,
     total_limit_name: "maximum size",
-    set_json_takes_objects: true,
+    set_json_accepts_objects: true,
     strips_null_defaults: true,
     aliases_are_deep: true,
-    import_paths_are_printed: true,
+    import_paths_are_formatted: true,
     release_name_prefix: "release name check failed: ",
     dependency_error_prefix: "chart dependencies processing failed: ",
     missing_dependencies_prefix: "an error occurred while checking for chart dependencies. You may need to run 'helm dependency build' to fetch missing dependencies: ",

@@ -1,4 +1,4 @@
-//! From a chart and values to manifests: the whole way of `helm template`.
+//! Renders a chart with values to manifests, as `helm template` does.
 
 pub mod release_name;
 
@@ -11,27 +11,27 @@ use outrigger_gotmpl::{Engine, Limits, ParseCache};
 
 use crate::capabilities::Capabilities;
 use crate::chart::{Chart, Crd, crd_files};
+use crate::chart_tree::{ChartTree, NodeId};
 use crate::coalesce::Nulls;
 use crate::context::{self, Release, Renderable};
 use crate::dependencies;
 use crate::error::{Error, TemplateError};
-use crate::load::Sink;
+use crate::load::WarnFn;
 use crate::manifest::{self, Manifest, hook::Hook};
 use crate::profile::Profile;
-use crate::tree::{NodeId, Tree};
-use crate::{coalesce, go_path, schema, version};
+use crate::{coalesce, schema, version};
+use outrigger_gostd::path;
 
 const NOTES: &str = "NOTES.txt";
 
-/// How to render.
 #[derive(Debug, Clone)]
 pub struct RenderOptions {
     pub profile: Profile,
     pub release: Release,
     pub capabilities: Capabilities,
-    /// Do not check values against `values.schema.json`.
+    /// Do not validate values against `values.schema.json`.
     pub skip_schema: bool,
-    /// Collect the notes of subcharts too.
+    /// Include the notes of subcharts.
     pub sub_notes: bool,
     /// `fail` and `required` do not fail, as in `helm lint`.
     pub lint: bool,
@@ -39,7 +39,7 @@ pub struct RenderOptions {
 }
 
 impl RenderOptions {
-    /// What `helm template NAME CHART --namespace NAMESPACE` uses.
+    /// The options of `helm template NAME CHART --namespace NAMESPACE`.
     pub fn new(profile: Profile, name: impl Into<String>, namespace: impl Into<String>) -> Self {
         Self {
             profile,
@@ -59,12 +59,11 @@ impl RenderOptions {
     }
 }
 
-/// Everything that a chart yields.
 #[derive(Debug, Clone, Default)]
 pub struct Rendered {
-    /// In order of installation.
+    /// In the order of installation.
     pub manifests: Vec<Manifest>,
-    /// In the order of kinds.
+    /// Sorted by kind.
     pub hooks: Vec<Hook>,
     /// The files of `crds/`, not rendered.
     pub crds: Vec<Crd>,
@@ -87,7 +86,7 @@ pub fn render(
     values: &Map,
     options: &RenderOptions,
     host: &dyn Host,
-    warn: Sink<'_>,
+    warn: WarnFn<'_>,
 ) -> Result<Rendered, Error> {
     render_cached(
         chart,
@@ -99,27 +98,27 @@ pub fn render(
     )
 }
 
-/// The same for those who render often: templates whose text was parsed before are not parsed again.
+/// As [`render`], with a cache of parsed templates.
 pub fn render_cached(
     chart: &Chart,
     values: &Map,
     options: &RenderOptions,
     host: &dyn Host,
-    warn: Sink<'_>,
+    warn: WarnFn<'_>,
     cache: &mut ParseCache,
 ) -> Result<Rendered, Error> {
     let profile = options.profile;
     check_installable(chart, profile, warn)?;
     release_name::check(&options.release.name, profile)?;
-    let mut tree = Tree::new(chart);
+    let mut tree = ChartTree::new(chart);
     dependencies::process(&mut tree, values, profile, &mut *warn)?;
-    let values = coalesce::coalesce(&tree, Tree::ROOT, values, Nulls::Settle, profile, warn)?;
+    let values = coalesce::coalesce(&tree, ChartTree::ROOT, values, Nulls::Remove, profile, warn)?;
     if !options.skip_schema {
         schema::validate(&tree, &values, profile)?;
     }
     check_kube_version(chart, &options.capabilities, profile)?;
     let mut files = render_files(&tree, &values, options, host, cache)?;
-    let notes = take_notes(&mut files, tree_name(&tree), options.sub_notes);
+    let notes = take_notes(&mut files, tree.name(ChartTree::ROOT), options.sub_notes);
     let (hooks, manifests) = manifest::sort(&files, profile)?;
     Ok(Rendered {
         manifests,
@@ -129,7 +128,7 @@ pub fn render_cached(
     })
 }
 
-/// Refuses libraries and charts whose dependencies are not there.
+/// Rejects library charts and charts with missing dependencies.
 fn check_installable(
     chart: &Chart,
     profile: Profile,
@@ -142,7 +141,7 @@ fn check_installable(
     if chart.metadata.deprecated {
         warn("this chart is deprecated".to_owned());
     }
-    dependencies::check_present(chart).map_err(|source| Error::Missing {
+    dependencies::check_dependencies(chart).map_err(|source| Error::Missing {
         prefix: profile.rules().missing_dependencies_prefix,
         source,
     })
@@ -164,9 +163,9 @@ fn check_kube_version(
     })
 }
 
-/// Runs every template that is not a partial; the result by full name.
+/// Executes all templates that are not partials. Returns the output by template name.
 pub(crate) fn render_files(
-    tree: &Tree<'_>,
+    tree: &ChartTree<'_>,
     values: &Map,
     options: &RenderOptions,
     host: &dyn Host,
@@ -191,7 +190,7 @@ pub(crate) fn render_files(
     }
     let mut rendered = BTreeMap::new();
     for (name, template) in order {
-        if go_path::base(name).starts_with('_') {
+        if path::base(name).starts_with('_') {
             continue;
         }
         let mut out = Vec::new();
@@ -203,7 +202,7 @@ pub(crate) fn render_files(
     Ok(rendered)
 }
 
-/// Deepest path first, then reverse byte order. Templates may change shared maps, so the order shows.
+/// Deepest path first, then reverse byte order. The order matters, since templates may change shared maps.
 fn execution_order(templates: &BTreeMap<String, Renderable>) -> Vec<(&str, &Renderable)> {
     let mut order: Vec<(&str, &Renderable)> = templates
         .iter()
@@ -216,7 +215,7 @@ fn execution_order(templates: &BTreeMap<String, Renderable>) -> Vec<(&str, &Rend
     order
 }
 
-/// Takes the notes out of the rendered files and keeps those that are shown.
+/// Removes all notes from the rendered files, and returns those to print.
 fn take_notes(
     files: &mut BTreeMap<String, Vec<u8>>,
     root: &str,
@@ -244,13 +243,9 @@ fn take_notes(
     notes
 }
 
-fn tree_name<'t>(tree: &'t Tree<'_>) -> &'t str {
-    tree.name(Tree::ROOT)
-}
-
-/// The files of `crds/` of every chart that takes part.
-fn crds(tree: &Tree<'_>) -> Vec<Crd> {
-    fn collect(tree: &Tree<'_>, id: NodeId, crds: &mut Vec<Crd>) {
+/// The files of `crds/` of all enabled charts.
+fn crds(tree: &ChartTree<'_>) -> Vec<Crd> {
+    fn collect(tree: &ChartTree<'_>, id: NodeId, crds: &mut Vec<Crd>) {
         let node = tree.node(id);
         let path = tree.full_path(id);
         crds.extend(crd_files(&node.chart.files).map(|file| Crd {
@@ -263,6 +258,6 @@ fn crds(tree: &Tree<'_>) -> Vec<Crd> {
         }
     }
     let mut crds = Vec::new();
-    collect(tree, Tree::ROOT, &mut crds);
+    collect(tree, ChartTree::ROOT, &mut crds);
     crds
 }

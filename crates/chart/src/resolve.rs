@@ -1,5 +1,5 @@
-//! `helm dependency update` and `build`, as far as no network is needed: which versions are locked, which archives
-//! go into `charts/`, and what has still to be fetched from a repository.
+//! `helm dependency update` and `build` without network access: locked versions, archives for `charts/`, and the
+//! dependencies that the caller must fetch from a repository.
 
 use std::fmt::Write;
 
@@ -10,16 +10,16 @@ use crate::package::{self, Package, PackageOptions};
 use crate::profile::Profile;
 use crate::{load, metadata_yaml, version, yaml};
 
-/// What an update would do.
+/// The resolved dependencies.
 #[derive(Debug)]
 pub struct Resolution {
-    /// One entry per declared dependency, in order. Those in `remote` still have the declared range as version.
+    /// One entry per declared dependency. Those in `remote` still have the declared range as version.
     pub locked: Vec<Dependency>,
     /// Archives of `file://` dependencies, for `charts/`.
     pub archives: Vec<Package>,
-    /// What a repository or registry has to supply.
+    /// Dependencies in a repository or registry.
     pub remote: Vec<Dependency>,
-    /// What Helm prints on the way.
+    /// The output of Helm.
     pub text: String,
 }
 
@@ -32,12 +32,12 @@ pub enum Error {
     #[error(transparent)]
     Load(#[from] load::Error),
     #[error("unable to load chart '{path}': {source}")]
-    InPlace { path: String, source: load::Error },
-    #[error("dependency {name} at version {found} does not satisfy the constraint {wanted}")]
-    InPlaceVersion {
+    LoadUnpacked { path: String, source: load::Error },
+    #[error("dependency {name} at version {found} does not satisfy the constraint {range}")]
+    UnpackedVersion {
         name: String,
         found: String,
-        wanted: String,
+        range: String,
     },
     #[error("can't get a valid version for {} subchart(s): {}. Make sure a matching chart version exists in the repo, or change the version constraint in Chart.yaml", .0.len(), .0.join(", "))]
     NoVersion(Vec<String>),
@@ -53,10 +53,10 @@ pub enum Error {
     Package(#[from] package::Error),
 }
 
-/// Loads the chart in a folder that a dependency names, relative to the chart; `None` if there is no such folder.
+/// Loads the chart in a folder, relative to the chart; `None` if the folder does not exist.
 pub type LoadLocal<'a> = &'a mut dyn FnMut(&str) -> Result<Option<Chart>, load::Error>;
 
-/// Works out every declared dependency.
+/// Resolves all declared dependencies.
 pub fn update(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Resolution, Error> {
     let mut resolution = Resolution {
         locked: Vec::new(),
@@ -81,7 +81,7 @@ pub fn update(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Re
         };
         if let Some(local) = local(dependency, load)? {
             if !version::satisfies(&dependency.version, &local.metadata.version, profile) {
-                missing.push(unmet(dependency));
+                missing.push(describe(dependency));
                 continue;
             }
             locked.version.clone_from(&local.metadata.version);
@@ -97,12 +97,12 @@ pub fn update(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Re
     if !missing.is_empty() {
         return Err(Error::NoVersion(missing));
     }
-    resolution.text = narrate(&resolution.locked);
-    check_in_place(chart, declared, profile, load)?;
+    resolution.text = output(&resolution.locked);
+    check_unpacked(chart, declared, profile, load)?;
     Ok(resolution)
 }
 
-/// Checks that the lock fits what is declared, then supplies exactly what is locked.
+/// Checks that the lock is up to date, then resolves the locked versions.
 pub fn build(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Resolution, Error> {
     let Some(lock) = &chart.lock else {
         return update(chart, profile, load);
@@ -113,13 +113,13 @@ pub fn build(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Res
     update(&locked, profile, load)
 }
 
-/// Fails if the lock was made for other dependencies.
+/// Fails if the lock is out of sync with the declared dependencies.
 pub fn check_lock(chart: &Chart, lock: &Lock, profile: Profile) -> Result<(), Error> {
     let declared = chart.metadata.declared();
     let is_v1 = chart.metadata.api_version == API_V1;
-    let fits = lock::digest(declared, &lock.dependencies) == lock.digest
+    let is_in_sync = lock::digest(declared, &lock.dependencies) == lock.digest
         || (is_v1 && lock::digest_v2(declared) == lock.digest);
-    if fits {
+    if is_in_sync {
         return Ok(());
     }
     let (lock, file) = if is_v1 {
@@ -131,7 +131,7 @@ pub fn check_lock(chart: &Chart, lock: &Lock, profile: Profile) -> Result<(), Er
     Err(Error::OutOfSync { lock, file, hint })
 }
 
-/// The lock for what was resolved; `generated` is the time now, in RFC 3339.
+/// The lock of the resolved dependencies. `generated` is the current time in RFC 3339.
 pub fn lock(chart: &Chart, locked: &[Dependency], generated: String) -> Lock {
     Lock {
         generated,
@@ -140,7 +140,7 @@ pub fn lock(chart: &Chart, locked: &[Dependency], generated: String) -> Lock {
     }
 }
 
-/// The file that the lock belongs in, and its text.
+/// The name and contents of the lock file.
 pub fn lock_file(chart: &Chart, lock: &Lock) -> (&'static str, Vec<u8>) {
     let mut text = yaml::to_yaml(&metadata_yaml::of_lock(lock));
     text.push(b'\n');
@@ -165,8 +165,8 @@ fn local(dependency: &Dependency, load: LoadLocal<'_>) -> Result<Option<Chart>, 
     }
 }
 
-/// Dependencies without a repository must already be unpacked in `charts/`.
-fn check_in_place(
+/// Checks dependencies without a repository, which must be unpacked in `charts/`.
+fn check_unpacked(
     chart: &Chart,
     declared: &[Dependency],
     profile: Profile,
@@ -174,31 +174,31 @@ fn check_in_place(
 ) -> Result<(), Error> {
     for dependency in declared.iter().filter(|d| d.repository.is_empty()) {
         let path = format!("charts/{}", dependency.name);
-        let known = chart
+        let subchart = chart
             .subcharts
             .iter()
-            .find(|sub| sub.name() == dependency.name);
-        let found = match known {
+            .find(|subchart| subchart.name() == dependency.name);
+        let found = match subchart {
             Some(chart) => chart.metadata.version.clone(),
             None => match load(&path) {
                 Ok(Some(chart)) => chart.metadata.version,
                 Ok(None) => return Err(Error::NoFolder(path)),
-                Err(source) => return Err(Error::InPlace { path, source }),
+                Err(source) => return Err(Error::LoadUnpacked { path, source }),
             },
         };
         if !version::satisfies(&dependency.version, &found, profile) {
-            return Err(Error::InPlaceVersion {
+            return Err(Error::UnpackedVersion {
                 name: dependency.name.clone(),
                 found,
-                wanted: dependency.version.clone(),
+                range: dependency.version.clone(),
             });
         }
     }
     Ok(())
 }
 
-fn unmet(dependency: &Dependency) -> String {
-    let quote = outrigger_gotmpl::go::quote;
+fn describe(dependency: &Dependency) -> String {
+    let quote = outrigger_gostd::strconv::quote;
     format!(
         "{} (repository {}, version {})",
         quote(&dependency.name),
@@ -207,7 +207,7 @@ fn unmet(dependency: &Dependency) -> String {
     )
 }
 
-fn narrate(locked: &[Dependency]) -> String {
+fn output(locked: &[Dependency]) -> String {
     let mut text = format!("Saving {} charts\n", locked.len());
     for dependency in locked {
         if dependency.repository.is_empty() {

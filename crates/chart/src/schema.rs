@@ -1,27 +1,32 @@
-//! Values against `values.schema.json`, chart by chart, with the messages of each Helm.
+//! Validates values against `values.schema.json` of each chart, with the messages of each Helm version.
 
 mod draft7;
+mod fast_path;
 mod formats;
 mod messages;
-mod quick;
 
 use std::fmt::Write;
 
 use outrigger_gotmpl::value::{Map, Value};
 use serde_json::Value as Json;
 
+use crate::chart_tree::{ChartTree, NodeId};
 use crate::profile::Profile;
-use crate::tree::{NodeId, Tree};
 
-/// Every schema that the values break.
+/// The errors of all charts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("values don't meet the specifications of the schema(s) in the following chart(s):\n{0}")]
 pub struct Error(String);
 
-/// Checks the values of the whole tree.
-pub(crate) fn validate(tree: &Tree<'_>, values: &Map, profile: Profile) -> Result<(), Error> {
+/// The errors of one schema, or why it is invalid, with Helm's message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct SchemaError(String);
+
+/// Validates the values of all charts of the tree.
+pub(crate) fn validate(tree: &ChartTree<'_>, values: &Map, profile: Profile) -> Result<(), Error> {
     let mut report = String::new();
-    chart(tree, Tree::ROOT, values, profile, &mut report);
+    validate_chart(tree, ChartTree::ROOT, values, profile, &mut report);
     if report.is_empty() {
         Ok(())
     } else {
@@ -29,17 +34,23 @@ pub(crate) fn validate(tree: &Tree<'_>, values: &Map, profile: Profile) -> Resul
     }
 }
 
-fn chart(tree: &Tree<'_>, id: NodeId, values: &Map, profile: Profile, report: &mut String) {
+fn validate_chart(
+    tree: &ChartTree<'_>,
+    id: NodeId,
+    values: &Map,
+    profile: Profile,
+    report: &mut String,
+) {
     let node = tree.node(id);
     if let Some(schema) = &node.chart.schema
-        && let Err(message) = single(values, schema, profile)
+        && let Err(error) = validate_one(values, schema, profile)
     {
-        let _ = write!(report, "{}:\n{message}", tree.name(id));
+        let _ = write!(report, "{}:\n{error}", tree.name(id));
     }
     for &child in &node.children {
         let name = tree.name(child);
         match values.get(name.as_bytes()) {
-            Some(Value::Map(section)) => chart(tree, child, &section, profile, report),
+            Some(Value::Map(section)) => validate_chart(tree, child, &section, profile, report),
             None | Some(Value::Nil) => {}
             Some(other) => {
                 let _ = writeln!(
@@ -52,21 +63,25 @@ fn chart(tree: &Tree<'_>, id: NodeId, values: &Map, profile: Profile, report: &m
     }
 }
 
-/// Checks one map against one schema; the error is the message.
-pub(crate) fn single(values: &Map, schema: &[u8], profile: Profile) -> Result<(), String> {
+/// Validates values against one schema.
+pub(crate) fn validate_one(
+    values: &Map,
+    schema: &[u8],
+    profile: Profile,
+) -> Result<(), SchemaError> {
     let instance = json_of(&Value::Map(values.clone()));
     let schema: Json = serde_json::from_slice(schema).map_err(|error| go_json_error(&error))?;
-    if quick::accepts(&schema, &instance) {
+    if fast_path::accepts(&schema, &instance) {
         return Ok(());
     }
     match profile {
         Profile::Helm3 => draft7::validate(&schema, &instance),
-        Profile::Helm4 => newest(schema, &instance),
+        Profile::Helm4 => validate_all_drafts(schema, &instance).map_err(SchemaError),
     }
 }
 
-/// Helm 4: every draft up to the newest.
-fn newest(schema: Json, instance: &Json) -> Result<(), String> {
+/// Helm 4 supports all drafts.
+fn validate_all_drafts(schema: Json, instance: &Json) -> Result<(), String> {
     const URL: &str = "file:///values.schema.json";
     let mut compiler = boon::Compiler::new();
     compiler.use_loader(Box::new(NoNetwork));
@@ -82,7 +97,7 @@ fn newest(schema: Json, instance: &Json) -> Result<(), String> {
         .map_err(|error| messages::validation(&error))
 }
 
-/// References to other places are not followed, except `urn:`, which accepts everything as in Helm.
+/// Remote references are not loaded. As in Helm, `urn:` references accept all values.
 struct NoNetwork;
 
 impl boon::UrlLoader for NoNetwork {
@@ -94,16 +109,16 @@ impl boon::UrlLoader for NoNetwork {
     }
 }
 
-/// Go's words for a schema that is not JSON.
-fn go_json_error(error: &serde_json::Error) -> String {
-    if error.is_eof() {
+/// Go's message for a schema that is not JSON.
+fn go_json_error(error: &serde_json::Error) -> SchemaError {
+    SchemaError(if error.is_eof() {
         "unexpected EOF".to_owned()
     } else {
         error.to_string()
-    }
+    })
 }
 
-/// The JSON tree of a template value; integral floats become integers, as they are printed without a point.
+/// Converts a template value to JSON. Integral floats become integers, as Go encodes them without a decimal point.
 pub(crate) fn json_of(value: &Value) -> Json {
     match value {
         Value::Bool(b) => Json::Bool(*b),
@@ -130,7 +145,7 @@ fn from_float(x: f64) -> Json {
         clippy::cast_possible_truncation,
         clippy::float_cmp,
         clippy::cast_precision_loss,
-        reason = "only taken when the integer says exactly the same"
+        reason = "the integer is exactly the same number"
     )]
     if x.abs() < 9_007_199_254_740_992.0 && (x as i64) as f64 == x {
         return Json::from(x as i64);

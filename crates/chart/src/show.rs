@@ -1,4 +1,4 @@
-//! What `helm show` prints of a chart.
+//! The output of `helm show`.
 
 use std::fmt::Write;
 
@@ -6,7 +6,6 @@ use crate::chart::{Chart, File};
 use crate::profile::Profile;
 use crate::{metadata_yaml, yaml};
 
-/// Which part to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     All,
@@ -21,7 +20,7 @@ const READMES: [&str; 3] = ["readme.md", "readme.txt", "readme"];
 /// The output of `helm show PART`.
 pub fn show(chart: &Chart, part: Part, profile: Profile) -> String {
     let mut out = String::new();
-    let shows = |wanted| part == wanted || part == Part::All;
+    let shows = |other| part == other || part == Part::All;
     if shows(Part::Chart) {
         let metadata = metadata_yaml::of_metadata(&chart.metadata, true);
         let _ = writeln!(
@@ -50,13 +49,10 @@ pub fn show(chart: &Chart, part: Part, profile: Profile) -> String {
 }
 
 fn show_crds(out: &mut String, chart: &Chart, part: Part, profile: Profile) {
-    for (at, crd) in chart.crds().iter().enumerate() {
-        let wants_separator = if profile.rules().separates_shown_crds {
-            true
-        } else {
-            part == Part::All && at == 0
-        };
-        if wants_separator && !crd.data.starts_with(b"---") {
+    for (index, crd) in chart.crds().iter().enumerate() {
+        let has_separator =
+            profile.rules().separates_shown_crds || (part == Part::All && index == 0);
+        if has_separator && !crd.data.starts_with(b"---") {
             out.push_str("---\n");
         }
         let _ = writeln!(out, "{}", String::from_utf8_lossy(&crd.data));

@@ -1,4 +1,4 @@
-//! What the user sets: values files and the `--set` family, merged in Helm's order.
+//! Values files and `--set` flags, merged in Helm's order.
 
 mod set;
 #[cfg(test)]
@@ -8,13 +8,13 @@ use outrigger_gotmpl::json;
 use outrigger_gotmpl::value::{Map, MapType, Value};
 
 use crate::decode::{self, TypeError};
-use crate::plain::Plain;
 use crate::profile::Profile;
 use crate::yaml::{self, ReadError};
+use crate::yaml_value::YamlValue;
 
 pub use set::SetError;
 
-/// The user's values as they were given, files already read.
+/// The contents of values files, and `--set` flags.
 #[derive(Debug, Clone, Default)]
 pub struct ValuesOptions {
     /// `-f`: name and contents, in order.
@@ -31,7 +31,7 @@ pub struct ValuesOptions {
     pub literal: Vec<String>,
 }
 
-/// Why the user's values cannot be used.
+/// Why values files or `--set` flags are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("failed to parse {name}: {source}")]
@@ -47,7 +47,7 @@ pub enum Error {
     },
 }
 
-/// Why a values file cannot be read.
+/// Why a values file is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     #[error("{context}{source}")]
@@ -64,11 +64,16 @@ pub enum FileError {
     Separator(String),
 }
 
-/// Reads the file that a `--set-file` names; the error is its text.
-pub type ReadFile<'a> = &'a mut dyn FnMut(&str) -> Result<Vec<u8>, String>;
+/// Why a file cannot be read, with Go's message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ReadFileError(pub String);
+
+/// Reads the file of a `--set-file`.
+pub type ReadFile<'a> = &'a mut dyn FnMut(&str) -> Result<Vec<u8>, ReadFileError>;
 
 impl ValuesOptions {
-    /// One map of everything the user set.
+    /// Merges all files and flags.
     pub fn merge(&self, profile: Profile, read_file: ReadFile<'_>) -> Result<Map, Error> {
         let mut base = Map::default();
         for (name, data) in &self.files {
@@ -100,7 +105,7 @@ impl ValuesOptions {
 
 fn set_json(base: &Map, text: &str, profile: Profile) -> Result<Map, Error> {
     let trimmed = text.trim();
-    if profile.rules().set_json_takes_objects && trimmed.starts_with('{') {
+    if profile.rules().set_json_accepts_objects && trimmed.starts_with('{') {
         return match json::decode(trimmed.as_bytes()) {
             Ok(Value::Map(values)) => Ok(merge_maps(base, &values)),
             _ => Err(Error::JsonObject(text.to_owned())),
@@ -110,13 +115,13 @@ fn set_json(base: &Map, text: &str, profile: Profile) -> Result<Map, Error> {
     Ok(base.clone())
 }
 
-/// A chart's `values.yaml`. `None` is Go's nil map, which `show values` leaves out.
-pub(crate) fn read_defaults(data: &[u8], profile: Profile) -> Result<Option<Plain>, FileError> {
+/// Parses a `values.yaml`. `None` is Go's nil map, which `show values` does not print.
+pub(crate) fn read_defaults(data: &[u8], profile: Profile) -> Result<Option<YamlValue>, FileError> {
     if profile.rules().multi_document_values {
         return read_documents(data).map(Some);
     }
     let node = read_document(data, "")?;
-    Ok((node != Plain::Null).then_some(node))
+    Ok((node != YamlValue::Null).then_some(node))
 }
 
 fn read_file_values(data: &[u8], profile: Profile) -> Result<Map, FileError> {
@@ -125,50 +130,50 @@ fn read_file_values(data: &[u8], profile: Profile) -> Result<Map, FileError> {
 }
 
 /// All documents of a file, merged left to right.
-fn read_documents(data: &[u8]) -> Result<Plain, FileError> {
-    let mut merged = Plain::Map(Vec::new());
+fn read_documents(data: &[u8]) -> Result<YamlValue, FileError> {
+    let mut merged = YamlValue::Map(Vec::new());
     for document in outrigger_goyaml::documents(data) {
         let document = document.map_err(|error| FileError::Separator(error.rest))?;
         let node = read_document(&document, "cannot unmarshal yaml document: ")?;
-        merged = merge_plain(merged, node);
+        merged = merge_values(merged, node);
     }
     Ok(merged)
 }
 
-fn read_document(data: &[u8], context: &'static str) -> Result<Plain, FileError> {
+fn read_document(data: &[u8], context: &'static str) -> Result<YamlValue, FileError> {
     let node = yaml::read(data).map_err(|source| FileError::Yaml { context, source })?;
     decode::require_map(&node).map_err(|source| FileError::Type { context, source })?;
     Ok(node)
 }
 
-fn merge_plain(earlier: Plain, later: Plain) -> Plain {
+fn merge_values(earlier: YamlValue, later: YamlValue) -> YamlValue {
     match (earlier, later) {
-        (Plain::Map(mut entries), Plain::Map(later)) => {
+        (YamlValue::Map(mut entries), YamlValue::Map(later)) => {
             for (key, value) in later {
                 match entries.binary_search_by(|(k, _)| k.cmp(&key)) {
-                    Ok(at) => {
-                        let old = std::mem::take(&mut entries[at].1);
-                        entries[at].1 = match (&old, &value) {
-                            (Plain::Map(_), Plain::Map(_)) => merge_plain(old, value),
+                    Ok(index) => {
+                        let old = std::mem::take(&mut entries[index].1);
+                        entries[index].1 = match (&old, &value) {
+                            (YamlValue::Map(_), YamlValue::Map(_)) => merge_values(old, value),
                             _ => value,
                         };
                     }
-                    Err(at) => entries.insert(at, (key, value)),
+                    Err(index) => entries.insert(index, (key, value)),
                 }
             }
-            Plain::Map(entries)
+            YamlValue::Map(entries)
         }
         (earlier, _) => earlier,
     }
 }
 
-/// A new map with the entries of both; where both have a map the maps are merged, else the second wins.
-pub(crate) fn merge_maps(first: &Map, second: &Map) -> Map {
-    let merged = Map::from_entries(MapType::Any, first.entries());
-    for (key, value) in second.entries() {
-        let value = match (value, first.get(key.as_bytes())) {
-            (Value::Map(later), Some(Value::Map(earlier))) => {
-                Value::Map(merge_maps(&earlier, &later))
+/// Merges two maps recursively. All values but maps of `overrides` replace those of `base`.
+pub(crate) fn merge_maps(base: &Map, overrides: &Map) -> Map {
+    let merged = Map::from_entries(MapType::Any, base.entries());
+    for (key, value) in overrides.entries() {
+        let value = match (value, base.get(key.as_bytes())) {
+            (Value::Map(overrides), Some(Value::Map(base))) => {
+                Value::Map(merge_maps(&base, &overrides))
             }
             (value, _) => value,
         };

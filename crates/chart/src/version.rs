@@ -1,6 +1,6 @@
 //! Chart versions and version ranges, by the edition of the rules that each Helm carries.
 
-use outrigger_gotmpl::semver::{Constraint, Edition, Version};
+use outrigger_gostd::semver::{Constraint, Edition, Version};
 
 use crate::profile::Profile;
 
@@ -53,5 +53,7 @@ pub(crate) fn is_range(text: &str, profile: Profile) -> bool {
 
 /// Helm's words for what is wrong with a range.
 pub(crate) fn check_range(text: &str, profile: Profile) -> Result<(), String> {
-    Constraint::parse_in(text, edition(profile)).map(|_| ())
+    Constraint::parse_in(text, edition(profile))
+        .map(drop)
+        .map_err(|error| error.to_string())
 }

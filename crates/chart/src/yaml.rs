@@ -1,24 +1,24 @@
-//! The ways in which charts use YAML: documents as plain data, the head of a manifest, and text from values.
+//! YAML in charts: parses documents and the head of manifests, and encodes values.
 
 use outrigger_gotmpl::value::Value;
 use outrigger_goyaml as goyaml;
 
-use crate::plain::{Plain, PlainBuilder};
 use crate::profile::Profile;
+use crate::yaml_value::{YamlValue, YamlValueBuilder};
 
 pub(crate) use goyaml::Head;
 
-/// What is wrong with a document, in the words of Helm's YAML reader.
+/// Why a document does not parse, with the message of sigs.k8s.io/yaml.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.full_text())]
 pub struct ReadError(goyaml::Error);
 
-/// The first document.
-pub(crate) fn read(bytes: &[u8]) -> Result<Plain, ReadError> {
-    goyaml::parse(bytes, &mut PlainBuilder).map_err(ReadError)
+/// Parses the first document.
+pub(crate) fn read(bytes: &[u8]) -> Result<YamlValue, ReadError> {
+    goyaml::parse(bytes, &mut YamlValueBuilder).map_err(ReadError)
 }
 
-/// What Helm sorts a manifest by.
+/// Parses the fields by which Helm sorts a manifest.
 pub(crate) fn head(bytes: &[u8], profile: Profile) -> Result<Head, ReadError> {
     let go_type = match profile {
         Profile::Helm3 => "releaseutil.SimpleHead",
@@ -27,7 +27,7 @@ pub(crate) fn head(bytes: &[u8], profile: Profile) -> Result<Head, ReadError> {
     goyaml::head(bytes, go_type).map_err(ReadError)
 }
 
-/// A rendered file as text. Bytes that are not UTF-8 are an error of the YAML in it.
+/// Converts a rendered file to text. Invalid UTF-8 is reported as an error of the YAML, if it has one.
 pub(crate) fn text(bytes: &[u8]) -> Result<std::borrow::Cow<'_, str>, ReadError> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Ok(text.into());
@@ -36,7 +36,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<std::borrow::Cow<'_, str>, ReadError>
     Ok(String::from_utf8_lossy(bytes))
 }
 
-/// `toYaml`: without the last line break.
+/// `toYaml`: without the final newline.
 pub(crate) fn to_yaml(value: &Value) -> Vec<u8> {
-    outrigger_gotmpl::go::yaml(value)
+    outrigger_gotmpl::to_yaml(value)
 }

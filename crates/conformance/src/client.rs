@@ -1,11 +1,12 @@
-//! A cheap HTTP/2 client over TLS: it adds nothing to a request and hides nothing of an answer.
+//! A minimal HTTP/2 client over TLS. It adds nothing to a request and returns responses unchanged, which the conformance
+//! cases need, and it is cheap, which the benchmark needs. Tests of plugins use `kube`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{Request, Response, request};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2;
@@ -18,69 +19,64 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use crate::endpoint::Endpoint;
+mod endpoint;
+mod watch_stream;
 
-/// The longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(70);
+pub(crate) use endpoint::Endpoint;
+pub(crate) use watch_stream::WatchStream;
+
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
 
 type Sender = http2::SendRequest<Full<Bytes>>;
 
-/// One connection to one server; clones share it. A real server ends it after a wrong token: the next request
-/// then makes a new one.
+/// A client of one server. Clones share one connection, which is reopened if the server closes it: kube-apiserver does
+/// so after a request with an invalid token.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     sender: Arc<Mutex<Sender>>,
     endpoint: Arc<Endpoint>,
 }
 
-/// A whole answer.
-#[derive(Debug, Clone)]
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
 impl Client {
     pub(crate) async fn connect(endpoint: &Endpoint) -> anyhow::Result<Self> {
         Ok(Self {
-            sender: Arc::new(Mutex::new(connection(endpoint).await?)),
+            sender: Arc::new(Mutex::new(open_connection(endpoint).await?)),
             endpoint: Arc::new(endpoint.clone()),
         })
     }
 
-    /// A request of the administrator.
-    pub(crate) fn request(&self, method: &str, path: &str) -> http::request::Builder {
+    /// A request with the administrator's token.
+    pub(crate) fn request(&self, method: &str, path: &str) -> request::Builder {
         self.anonymous(method, path)
             .header("authorization", format!("Bearer {}", self.endpoint.token))
     }
 
-    /// A request of nobody.
-    pub(crate) fn anonymous(&self, method: &str, path: &str) -> http::request::Builder {
+    /// A request without credentials.
+    pub(crate) fn anonymous(&self, method: &str, path: &str) -> request::Builder {
         Request::builder()
             .method(method)
             .uri(format!("https://{}{path}", self.endpoint.authority))
     }
 
-    /// Sends it and reads the whole answer.
-    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Answer> {
-        let shown = format!("{} {}", request.method(), request.uri().path());
-        let answer = timeout(PATIENCE, async {
+    /// Sends a request and reads the whole response.
+    pub(crate) async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> anyhow::Result<Response<Bytes>> {
+        let title = format!("{} {}", request.method(), request.uri().path());
+        let response = timeout(RESPONSE_TIMEOUT, async {
             let (parts, body) = self.stream(request).await?.into_parts();
             let body = body.collect().await?.to_bytes();
-            Ok::<_, anyhow::Error>(Answer {
-                status: parts.status,
-                headers: parts.headers,
-                body,
-            })
+            anyhow::Ok(Response::from_parts(parts, body))
         });
-        answer
+        response
             .await
-            .with_context(|| format!("{shown}: no answer in {PATIENCE:?}"))?
-            .with_context(|| format!("{shown} failed"))
+            .with_context(|| format!("{title}: no response in {RESPONSE_TIMEOUT:?}"))?
+            .with_context(|| format!("{title} failed"))
     }
 
-    /// Sends it and leaves the body to be read. A request that a dying connection has not taken goes to a new one.
+    /// Sends a request and returns once the response headers are there. A request that was not sent because the
+    /// connection is closing is sent on a new one.
     pub(crate) async fn stream(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -103,28 +99,66 @@ impl Client {
     async fn sender(&self) -> anyhow::Result<Sender> {
         let mut sender = self.sender.lock().await;
         if sender.is_closed() {
-            *sender = connection(&self.endpoint).await?;
+            *sender = open_connection(&self.endpoint).await?;
         }
         Ok(sender.clone())
     }
 
-    /// GET as the administrator.
-    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Answer> {
+    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Response<Bytes>> {
         self.send(self.request("GET", path).body(Full::default())?)
             .await
     }
 
-    /// POST a JSON body as the administrator.
-    pub(crate) async fn post(&self, path: &str, body: impl Into<Bytes>) -> anyhow::Result<Answer> {
+    pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<Response<Bytes>> {
+        self.send(self.request("DELETE", path).body(Full::default())?)
+            .await
+    }
+
+    /// Sends a POST request with a JSON body.
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> anyhow::Result<Response<Bytes>> {
+        self.send_json("POST", path, body).await
+    }
+
+    /// Sends a PUT request with a JSON body.
+    pub(crate) async fn put(
+        &self,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> anyhow::Result<Response<Bytes>> {
+        self.send_json("PUT", path, body).await
+    }
+
+    async fn send_json(
+        &self,
+        method: &str,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> anyhow::Result<Response<Bytes>> {
         let request = self
-            .request("POST", path)
+            .request(method, path)
             .header("content-type", "application/json")
             .body(Full::new(body.into()))?;
         self.send(request).await
     }
+
+    /// Opens a watch; `path` includes `watch=1`.
+    pub(crate) async fn watch(&self, path: &str) -> anyhow::Result<WatchStream> {
+        let request = self.request("GET", path).body(Full::default())?;
+        let response = self.stream(request).await?;
+        anyhow::ensure!(
+            response.status() == 200,
+            "WATCH returned {}",
+            response.status()
+        );
+        Ok(WatchStream::new(response.into_body()))
+    }
 }
 
-async fn connection(endpoint: &Endpoint) -> anyhow::Result<Sender> {
+async fn open_connection(endpoint: &Endpoint) -> anyhow::Result<Sender> {
     let stream = TcpStream::connect(&endpoint.authority).await?;
     stream.set_nodelay(true)?;
     let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -136,13 +170,13 @@ async fn connection(endpoint: &Endpoint) -> anyhow::Result<Sender> {
     let stream = TlsConnector::from(Arc::new(config))
         .connect(name, stream)
         .await
-        .with_context(|| format!("no TLS with {}", endpoint.authority))?;
+        .with_context(|| format!("TLS handshake with {} failed", endpoint.authority))?;
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .initial_stream_window_size(4 << 20)
         .initial_connection_window_size(16 << 20)
         .handshake(TokioIo::new(stream))
         .await?;
-    // It ends when the last sender is dropped or the server goes away; requests then say so.
+    // The task ends when the last sender is dropped or the server closes the connection; requests then fail.
     tokio::spawn(connection);
     Ok(sender)
 }

@@ -1,57 +1,130 @@
-//! The proof that the embedded Kubernetes API behaves like a real one. `cargo xtask conformance` starts it.
+//! Conformance tests, benchmarks, crash tests and fault injection: runs the `outrigger` binary next to the programs it
+//! must behave like. `cargo xtask` builds this driver and passes its arguments through.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
-mod api;
+mod apiserver;
 mod bench;
-mod case;
+mod chart;
 mod client;
-mod clients;
-mod compare;
 mod crash;
-mod differences;
-mod embedded;
-mod endpoint;
-mod events;
 mod faults;
-mod mask;
-mod order;
-mod place;
-mod report;
-mod run;
+mod plugins;
+mod process;
+mod procfs;
 
 #[derive(Debug, clap::Parser)]
-#[command(name = "conformance")]
-enum Proof {
-    /// API cases on both servers, their answers compared
-    Api(api::Args),
-    /// Start, memory, reads, writes and watches of both servers
-    Bench(bench::Args),
-    /// Kill the embedded server under load and look for what it lost
-    Crash(crash::Args),
-    /// kubectl and both Helm majors on both servers
-    Clients(clients::Args),
-    /// Put the embedded server into trouble
-    Faults(faults::Args),
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    /// The outrigger binary
+    #[arg(long, hide = true, default_value = "target/release/outrigger")]
+    binary: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Compare Outrigger with a real Kubernetes API server and with Helm
+    #[command(subcommand)]
+    Conformance(Conformance),
+    /// Compare `chart template` with both Helm majors on random charts
+    Differential(chart::differential::Args),
+    /// Benchmark Outrigger against its peers
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Kill a process at random times and check that nothing is lost
+    #[command(subcommand)]
+    Crash(Crash),
+    /// Inject faults and check that the process recovers
+    #[command(subcommand)]
+    Faults(Faults),
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Conformance {
+    /// Run API cases on a real and on the embedded API server and compare the responses
+    Api(apiserver::cases::Args),
+    /// Run scripts of kubectl and both Helm majors on both API servers and compare the output
+    Clients(apiserver::clients::Args),
+    /// Install and uninstall chart archives with Helm 4 and as plugins on a real API server and compare the objects
+    Plugins(plugins::compare::Args),
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Bench {
+    /// `chart template` against `helm template` of both majors: time and memory
+    Chart(chart::bench::Args),
+    /// `apiserver` against kube-apiserver and etcd: startup, memory, reads, writes, watches
+    Apiserver(apiserver::bench::Args),
+    /// Plugins against `helm install` of both majors: time, memory, dependency chains, idle plugins
+    Plugins(plugins::bench::Args),
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Crash {
+    /// The embedded API server, under load
+    Apiserver(crash::Args),
+    /// The plugin controller, while plugins are created, changed and deleted
+    Plugins(crash::Args),
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Faults {
+    /// The embedded API server: slow watchers, invalid requests, a full disk
+    Apiserver(faults::Args),
+    /// The plugin controller: the API server is down or hangs during installations
+    Plugins(plugins::faults::Args),
 }
 
 #[tokio::main]
-#[expect(clippy::print_stderr, reason = "what goes wrong is told on stderr")]
+#[expect(clippy::print_stderr, reason = "errors go to stderr")]
 async fn main() -> ExitCode {
-    let result = match Proof::parse() {
-        Proof::Api(args) => Box::pin(api::run(&args)).await,
-        Proof::Bench(args) => Box::pin(bench::run(&args)).await,
-        Proof::Crash(args) => Box::pin(crash::run(&args)).await,
-        Proof::Clients(args) => Box::pin(clients::run(&args)).await,
-        Proof::Faults(args) => Box::pin(faults::run(&args)).await,
-    };
-    match result {
+    let cli = Cli::parse();
+    match Box::pin(run(&cli.binary, cli.command)).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("Error: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Conformance(Conformance::Api(args)) => apiserver::cases::run(binary, &args).await,
+        Command::Conformance(Conformance::Clients(args)) => {
+            apiserver::clients::run(binary, &args).await
+        }
+        Command::Conformance(Conformance::Plugins(args)) => {
+            plugins::compare::run(binary, &args).await
+        }
+        Command::Differential(args) => chart::differential::run(binary, &args),
+        Command::Bench(Bench::Chart(args)) => chart::bench::run(binary, &args),
+        Command::Bench(Bench::Apiserver(args)) => apiserver::bench::run(binary, &args).await,
+        Command::Bench(Bench::Plugins(args)) => plugins::bench::run(binary, &args).await,
+        Command::Crash(Crash::Apiserver(args)) => {
+            crash::run::<apiserver::crash::Test>(binary, &args).await
+        }
+        Command::Crash(Crash::Plugins(args)) => {
+            crash::run::<plugins::crash::Test>(binary, &args).await
+        }
+        Command::Faults(Faults::Apiserver(args)) => apiserver::faults::run(binary, &args).await,
+        Command::Faults(Faults::Plugins(args)) => plugins::faults::run(binary, &args).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
     }
 }

@@ -1,7 +1,7 @@
 //! The condition types of a plugin, and how a condition is set.
 
 use jiff::Timestamp;
-use outrigger_api::condition::{Condition, Truth};
+use outrigger_api::condition::{Condition, ConditionStatus};
 
 pub(crate) const READY: &str = "Ready";
 pub(crate) const DEPENDENCIES_READY: &str = "DependenciesReady";
@@ -35,7 +35,7 @@ impl Cause {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConditionUpdate {
     pub(crate) kind: &'static str,
-    pub(crate) status: Truth,
+    pub(crate) status: ConditionStatus,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
 }
@@ -48,7 +48,7 @@ impl ConditionUpdate {
     ) -> Self {
         Self {
             kind,
-            status: Truth::True,
+            status: ConditionStatus::True,
             reason,
             message: message.into(),
         }
@@ -60,7 +60,7 @@ impl ConditionUpdate {
         message: impl Into<String>,
     ) -> Self {
         Self {
-            status: Truth::False,
+            status: ConditionStatus::False,
             ..Self::mark_true(kind, reason, message)
         }
     }
@@ -71,7 +71,7 @@ impl ConditionUpdate {
         message: impl Into<String>,
     ) -> Self {
         Self {
-            status: Truth::Unknown,
+            status: ConditionStatus::Unknown,
             ..Self::mark_true(kind, reason, message)
         }
     }
@@ -108,7 +108,7 @@ pub(crate) fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Co
 }
 
 pub(crate) fn is_true(conditions: &[Condition], kind: &str) -> bool {
-    find(conditions, kind).is_some_and(|condition| condition.status == Truth::True)
+    find(conditions, kind).is_some_and(|condition| condition.status == ConditionStatus::True)
 }
 
 pub(crate) fn format_time(time: Timestamp) -> String {

@@ -77,7 +77,7 @@ fn removal(observed: &Observed) -> Decision {
             Decision::Disabled
         };
     }
-    if plugin.is_marked(FORCE) {
+    if plugin.is_annotated(FORCE) {
         return Decision::Uninstall { force: true };
     }
     if plugin.spec.required {
@@ -111,7 +111,7 @@ fn blocked_by_dependents(observed: &Observed) -> Option<Decision> {
     let remaining = keys(remaining);
     if !remaining.is_empty() {
         let names = names(&remaining, observed);
-        return if observed.plugin.is_marked(CASCADE) {
+        return if observed.plugin.is_annotated(CASCADE) {
             let message = format!("removing dependents first: {names}");
             block("Cascading", message, remaining)
         } else {
@@ -143,7 +143,7 @@ fn names(keys: &[Key], observed: &Observed) -> String {
 /// Why the spec is rejected, if it is.
 fn rejection(observed: &Observed) -> Option<Cause> {
     let plugin = &observed.plugin;
-    let problems = plugin::check(plugin);
+    let problems = plugin::validate(plugin);
     if !problems.is_empty() {
         let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
         return Some(Cause::new("InvalidSpec", texts.join("; ")));

@@ -15,7 +15,7 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
-use outrigger_api::compat::Foreign;
+use outrigger_api::compat::ForeignKind;
 use outrigger_api::plugin::Plugin;
 use serde_json::{Value, json};
 
@@ -45,14 +45,14 @@ enum Error {
 
 /// Mirrors all kinds. Never returns.
 pub(crate) async fn run(client: Client, now: fn() -> Timestamp) {
-    let mirrors = Foreign::ALL
+    let mirrors = ForeignKind::ALL
         .iter()
         .map(|kind| run_while_defined(client.clone(), *kind, now));
     futures::future::join_all(mirrors).await;
 }
 
 /// Runs the mirror of a kind while its CRD exists.
-async fn run_while_defined(client: Client, kind: Foreign, now: fn() -> Timestamp) {
+async fn run_while_defined(client: Client, kind: ForeignKind, now: fn() -> Timestamp) {
     let resource = kind.resource();
     let name = format!("{}.{}", resource.plural, resource.group);
     let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(client.clone());
@@ -92,7 +92,7 @@ async fn run_while_defined(client: Client, kind: Foreign, now: fn() -> Timestamp
 
 struct Mirror {
     client: Client,
-    kind: Foreign,
+    kind: ForeignKind,
     resource: ApiResource,
     now: fn() -> Timestamp,
     objects: HashMap<Key, DynamicObject>,
@@ -100,7 +100,7 @@ struct Mirror {
 }
 
 impl Mirror {
-    fn new(client: Client, kind: Foreign, now: fn() -> Timestamp) -> Self {
+    fn new(client: Client, kind: ForeignKind, now: fn() -> Timestamp) -> Self {
         Self {
             client,
             kind,
@@ -203,7 +203,7 @@ impl Mirror {
             Ok(plugin) => plugin,
             Err(error) => {
                 let now = format_time((self.now)());
-                let status = self.kind.refusal(&value, &error, &now);
+                let status = self.kind.rejected_status(&value, &error, &now);
                 return self.write_status(key, object, status).await;
             }
         };

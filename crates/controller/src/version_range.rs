@@ -4,14 +4,14 @@
 //! release it precedes (`1.3.0-rc.1` satisfies `>=1.3`), unless the range itself names a pre-release: then it is
 //! compared exactly.
 
-use outrigger_gotmpl::semver::{Constraint, Edition, Version};
+use outrigger_gostd::semver::{Constraint, ConstraintError, Edition, Version};
 
 /// A range that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{range}\" is not a version range: {reason}")]
 pub(crate) struct InvalidRange {
     range: String,
-    reason: String,
+    reason: ConstraintError,
 }
 
 /// Whether `version` is in `range`. False if `version` does not parse.

@@ -1,1 +1,1 @@
-//! Tests that need real peers; run them with `make e2e`.
+//! Tests that need peers; `make e2e` runs them.

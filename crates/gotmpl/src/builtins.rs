@@ -1,4 +1,4 @@
-//! The functions that Go's text/template itself has.
+//! The built-in functions of text/template.
 
 mod compare;
 mod escape;
@@ -6,10 +6,8 @@ mod index;
 
 use crate::exec::length_of;
 use crate::fmt;
-use crate::function::{Call, CallError, Function, Ty};
+use crate::function::{Call, CallError, CallResult, Function, Ty};
 use crate::value::Value;
-
-type Result = std::result::Result<Value, CallError>;
 
 const fn function(
     name: &'static str,
@@ -53,31 +51,31 @@ pub(crate) static TABLE: &[Function] = &[
     function("ne", TWO, false, Ty::Bool, compare::ne),
 ];
 
-fn by_executor(_: &mut Call<'_>, _: &[Value]) -> Result {
-    Err(CallError::returned("only the executor can run this"))
+fn by_executor(_: &mut Call<'_>, _: &[Value]) -> CallResult {
+    Err(CallError::returned("implemented by the executor"))
 }
 
-fn len(_: &mut Call<'_>, args: &[Value]) -> Result {
-    length_of(args.first().unwrap_or(&Value::Nil)).map_err(CallError::Returned)
+fn len(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+    length_of(args.first().unwrap_or(&Value::Nil))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-fn not(_: &mut Call<'_>, args: &[Value]) -> Result {
+fn not(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::Bool(!args.first().is_some_and(Value::is_true)))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-fn print(_: &mut Call<'_>, args: &[Value]) -> Result {
+fn print(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::str(fmt::sprint(args)))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-fn println(_: &mut Call<'_>, args: &[Value]) -> Result {
+fn println(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::str(fmt::sprintln(args)))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-fn printf(_: &mut Call<'_>, args: &[Value]) -> Result {
+fn printf(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let text = match args {
         [Value::Str(format), rest @ ..] => fmt::sprintf(format.as_bytes(), rest),
         _ => Vec::new(),

@@ -1,4 +1,4 @@
-//! The bytes of a file: shared, at hand or read when they are first looked at.
+//! The bytes of a file: shared, and loaded on first use.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,18 +6,17 @@ use std::sync::{Arc, LazyLock};
 
 type Read = Box<dyn FnOnce() -> Vec<u8> + Send>;
 
-/// Shared bytes. Who loads many files of which few are looked at may leave them for later.
+/// Shared bytes, perhaps loaded lazily: a chart may have many files of which templates use few.
 #[derive(Clone)]
 pub struct Data(Arc<LazyLock<Vec<u8>, Read>>);
 
 impl Data {
-    /// Bytes that `read` gives, which is asked once and only if it is needed.
-    pub fn later(read: impl FnOnce() -> Vec<u8> + Send + 'static) -> Self {
+    /// Bytes that `read` returns. It is called at most once, on first use.
+    pub fn lazy(read: impl FnOnce() -> Vec<u8> + Send + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(read))))
     }
 
-    /// Whether both share the same bytes, not only equal ones.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
@@ -36,7 +35,7 @@ impl From<&str> for Data {
 
 impl From<Vec<u8>> for Data {
     fn from(bytes: Vec<u8>) -> Self {
-        let data = Self::later(move || bytes);
+        let data = Self::lazy(move || bytes);
         LazyLock::force(&data.0);
         data
     }
@@ -77,10 +76,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_read_once_and_only_if_looked_at() {
+    fn reads_lazy_bytes_once_and_on_first_use() {
         let reads = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&reads);
-        let data = Data::later(move || {
+        let data = Data::lazy(move || {
             count.fetch_add(1, Ordering::Relaxed);
             b"text".to_vec()
         });

@@ -1,4 +1,4 @@
-//! A set of templates that include each other, and the way to run one.
+//! A set of associated templates, and their execution.
 
 mod file;
 mod limits;
@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::error::ExecError;
-use crate::exec::{Run, Scratch};
+use crate::exec::{Scratch, State};
 use crate::function::{Dialect, Host};
 use crate::ir::{Parsed, index};
 use crate::parse::{ParseError, parse};
@@ -18,14 +18,14 @@ use crate::value::{Str, Value};
 pub(crate) use file::File;
 pub use limits::Limits;
 
-/// The name under which `tpl` parses its text.
+/// The name of the template that `tpl` parses, as in Helm.
 pub(crate) const TPL_NAME: &str = "gotpl";
 
-/// Bytes of `tpl` texts whose parse is kept.
+/// The limit on cached `tpl` texts.
 const TPL_CACHE_BYTES: usize = 32 << 20;
 
-/// A set of templates. It is made for one run of a chart and belongs to one thread; the parsed files in it can be
-/// shared with others.
+/// A set of associated templates, as text/template calls them. It renders one chart on one thread; other engines can
+/// share its parsed files.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) dialect: Dialect,
@@ -75,15 +75,15 @@ impl Engine {
         self
     }
 
-    /// Whether `required` and `fail` let the run go on and `lookup` finds nothing, as with `helm lint`.
+    /// Lint mode, as in `helm lint`: `required` and `fail` do not fail, and `lookup` finds nothing.
     #[must_use]
     pub fn lint(mut self, lint: bool) -> Self {
         self.lint = lint;
         self
     }
 
-    /// Adds a file and what it defines. A later definition replaces an earlier one of that name, unless its body
-    /// is empty.
+    /// Adds a file and the templates that it defines. A definition replaces an earlier one of the same name, unless its
+    /// body is empty.
     pub fn add(&mut self, parsed: Arc<Parsed>) {
         let file = index(self.files.len());
         for (i, template) in parsed.tree.templates.iter().enumerate() {
@@ -109,7 +109,7 @@ impl Engine {
         self.by_name.contains_key(name.as_bytes())
     }
 
-    /// Runs the template of that name and appends what it prints, as Go would print it.
+    /// `Template.ExecuteTemplate`: appends the output to `out`.
     pub fn execute(
         &self,
         name: &str,
@@ -118,15 +118,15 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<(), ExecError> {
         let scratch = self.scratch.take();
-        let mut run = Run::new(self, host, std::mem::take(out), scratch);
-        let result = run.execute(name.as_bytes(), data);
+        let mut state = State::new(self, host, std::mem::take(out), scratch);
+        let result = state.execute(name.as_bytes(), data);
         let scratch;
-        (*out, scratch) = run.finish();
+        (*out, scratch) = state.finish();
         self.scratch.replace(scratch);
         result
     }
 
-    /// Like [`Self::execute`], but without the `<no value>` that Go prints for missing values: so does Helm.
+    /// [`Self::execute`] without the `<no value>` that Go prints for missing values, as Helm does.
     pub fn render(
         &self,
         name: &str,
@@ -153,7 +153,7 @@ impl Engine {
         Some((self.files.get(found.file as usize)?, found.template))
     }
 
-    /// The parse of a text for `tpl`, kept for the next time.
+    /// The parsed text of a `tpl` call, from the cache if possible.
     pub(crate) fn tpl_file(&self, text: &Str) -> Result<Rc<File>, ParseError> {
         let mut cache = self.tpl_cache.borrow_mut();
         if let Some(file) = cache.files.get(text) {

@@ -1,43 +1,43 @@
-//! Errors of a run, with Go's text and with what Helm 3 and Helm 4 make of it.
+//! Execution errors, with the messages of Go, Helm 3 and Helm 4.
 
 use std::fmt;
 
-/// Why a template could not be executed.
+/// `template.ExecError`.
 ///
-/// Its text is what Go's text/template says: `template: FILE:LINE:COLUMN: executing "NAME" at <NODE>: MESSAGE`,
-/// nested where a template was included by another.
+/// Its `Display` is Go's message: `template: FILE:LINE:COLUMN: executing "NAME" at <NODE>: MESSAGE`, nested if a template
+/// is included by another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecError(Box<Chain>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Chain {
-    /// What stands before the message; the outermost comes last. Each is a Go error that wraps the next.
+    /// The prefixes of the message, the outermost last. Each is a Go error that wraps the next one.
     wraps: Vec<String>,
     message: String,
-    /// Whether the message is an error of its own that the innermost wrap wraps, or part of that wrap.
+    /// Whether the message is a Go error of its own, or part of the innermost prefix.
     message_is_error: bool,
-    is_breakdown: bool,
+    is_panic: bool,
 }
 
-/// Helm marks the messages of `required` and `fail` so that it can find them again.
+/// Helm's markers around the messages of `required` and `fail`.
 const WARN_START: &str = "HELM_ERR_START";
 const WARN_END: &str = "HELM_ERR_END";
 
 impl ExecError {
-    /// An error that no template position belongs to.
+    /// An error without a location.
     pub(crate) fn plain(message: impl Into<String>) -> Self {
         Self(Box::new(Chain {
             wraps: Vec::new(),
             message: message.into(),
             message_is_error: true,
-            is_breakdown: false,
+            is_panic: false,
         }))
     }
 
-    /// What Helm says when Go's own code breaks down. Nothing is ever put before it.
-    pub(crate) fn breakdown(message: &str) -> Self {
+    /// Helm's error for a Go panic, which is never wrapped.
+    pub(crate) fn panicked(message: &str) -> Self {
         let mut error = Self::plain(format!("rendering template failed: {message}"));
-        error.0.is_breakdown = true;
+        error.0.is_panic = true;
         error
     }
 
@@ -46,31 +46,31 @@ impl ExecError {
         Self::plain(format!("{WARN_START}{message}{WARN_END}"))
     }
 
-    /// A message about a node. `place` is all that stands before it.
-    pub(crate) fn at(place: String, message: impl Into<String>) -> Self {
+    /// An error at a node; `prefix` contains its location.
+    pub(crate) fn at(prefix: String, message: impl Into<String>) -> Self {
         Self(Box::new(Chain {
-            wraps: vec![place],
+            wraps: vec![prefix],
             message: message.into(),
             message_is_error: false,
-            is_breakdown: false,
+            is_panic: false,
         }))
     }
 
-    /// Puts `prefix` before the error, as Go's `%w` does.
+    /// Wraps the error, as Go's `%w` does.
     pub(crate) fn wrap(mut self, prefix: String) -> Self {
-        if !self.0.is_breakdown {
+        if !self.0.is_panic {
             self.0.wraps.push(prefix);
         }
         self
     }
 
-    /// The text that Helm 3 prints after `Error: `.
+    /// The message that Helm 3 prints after `Error: `.
     pub fn helm3_text(&self) -> String {
         let text = self.to_string();
         warning_text(&text).unwrap_or(text)
     }
 
-    /// The text that Helm 4 prints after `Error: `: one paragraph for each template on the way.
+    /// The message that Helm 4 prints after `Error: `: a trace with one paragraph for each template.
     pub fn helm4_text(&self) -> String {
         let text = self.to_string();
         if let Some(warning) = warning_text(&text) {
@@ -92,7 +92,7 @@ impl ExecError {
         trace.trim().to_owned()
     }
 
-    /// Where in the text each wrapped error begins, outermost first.
+    /// The offset of each wrapped error in the message, outermost first.
     fn starts(&self) -> Vec<usize> {
         let mut start = 0;
         let mut starts = Vec::with_capacity(self.0.wraps.len() + 1);
@@ -118,7 +118,7 @@ impl fmt::Display for ExecError {
 
 impl std::error::Error for ExecError {}
 
-/// `execution error at (FILE:LINE:COLUMN): MESSAGE`, if the text carries the message of `required` or `fail`.
+/// `execution error at (FILE:LINE:COLUMN): MESSAGE`, if `required` or `fail` caused the error.
 fn warning_text(text: &str) -> Option<String> {
     let mut parts = text.splitn(3, ": ");
     let (location, rest) = (parts.nth(1)?, parts.next()?);
@@ -128,11 +128,11 @@ fn warning_text(text: &str) -> Option<String> {
     Some(format!("execution error at ({location}): {message}"))
 }
 
-/// One step of Helm 4's trace.
+/// One entry of Helm 4's trace.
 #[derive(Debug, PartialEq, Eq)]
 struct Step<'t> {
     location: &'t str,
-    /// Name of the executed template and the node.
+    /// The name of the executed template, and the node.
     executing: Option<(&'t str, &'t str)>,
     message: &'t str,
 }

@@ -1,46 +1,47 @@
-//! Runs a template: walks its statements, evaluates its pipelines, prints.
+//! The executor: walks the statements of a template, evaluates its pipelines, and prints.
 
 mod argument;
 mod call;
 mod evaluate;
 mod field;
 mod render;
-mod text_chain;
+mod text_pipeline;
 mod values_type;
 mod walk;
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use outrigger_gostd::strconv::quote_bytes;
+
 use crate::engine::{Engine, File, Limits};
 use crate::error::ExecError;
 use crate::function::Host;
 use crate::ir::{Node, Template, Tree, print};
-use crate::quote::quoted;
 use crate::stack_guard::StackGuard;
+use crate::traversal::MAX_TEXT;
 use crate::value::{Str, Value};
-use crate::walk::MAX_TEXT;
 
 pub(crate) use call::length_of;
 
 type Result<T> = std::result::Result<T, ExecError>;
 
-/// How often the host is asked whether to go on.
-const STEPS_BETWEEN_QUESTIONS: u64 = 4096;
+/// The interval, in steps, at which limits and the host's interrupt are checked.
+const STEPS_BETWEEN_CHECKS: u64 = 4096;
 
-/// Values from this size on count against [`Limits::total_bytes`].
+/// Values of at least this size count towards [`Limits::total_bytes`].
 const LARGE_VALUE: usize = 64 * 1024;
 
-/// A value as Go's reflection sees it in a template.
+/// `reflect.Value`
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Got {
+pub(crate) struct ReflectValue {
     pub value: Value,
-    /// It came out of a variable of type `interface {}`: a map entry, a list item, a function result. Only errors and
-    /// nil values tell the difference: a nil from a map is an error to look into, a nil without type is not.
+    /// Its static type is `interface {}`: a map entry, a list item or a function result. This matters for errors and for
+    /// nil: a field of a nil interface is an error, a field of an untyped nil is not.
     pub is_interface: bool,
 }
 
-impl Got {
+impl ReflectValue {
     pub(crate) fn concrete(value: Value) -> Self {
         Self {
             value,
@@ -55,7 +56,7 @@ impl Got {
         }
     }
 
-    /// The type that an error names.
+    /// The static type, for errors.
     fn type_name(&self) -> String {
         if self.is_interface {
             "interface {}".into()
@@ -65,48 +66,48 @@ impl Got {
     }
 }
 
-/// Memory that the next run on the same engine can use again.
+/// Buffers that the next execution on the same engine reuses.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     arguments: Vec<Value>,
-    slots: Vec<Got>,
+    slots: Vec<ReflectValue>,
     open_includes: Vec<u32>,
     text: Vec<u8>,
 }
 
-/// One execution of a template with everything it calls.
+/// `state` of text/template: one execution of a template and of all templates that it invokes.
 #[derive(Debug)]
-pub(crate) struct Run<'e> {
+pub(crate) struct State<'e> {
     engine: &'e Engine,
     host: &'e dyn Host,
-    /// The text printed so far. What `include` prints stands at its end until it becomes a value or stays.
+    /// The output so far. The output of `include` is at its end until it becomes a value, or stays there.
     out: Vec<u8>,
-    /// Arguments of the calls being prepared, innermost last.
+    /// The arguments of pending calls, innermost last.
     arguments: Vec<Value>,
-    /// Variables of the running templates, innermost last.
-    slots: Vec<Got>,
-    /// How often each template of the engine is open through `include`.
+    /// The variables of the invoked templates, innermost last.
+    slots: Vec<ReflectValue>,
+    /// The current recursion of `include` for each template of the engine.
     open_includes: Vec<u32>,
-    /// The same for templates that a `tpl` text defines.
+    /// The same for templates that `tpl` texts define.
     open_local_includes: HashMap<Str, u32>,
-    /// The texts of the `tpl` calls being run, innermost last. They may define templates.
+    /// The texts of the current `tpl` calls, innermost last. They may define templates.
     tpl_files: Vec<Rc<File>>,
     template_depth: u32,
     steps: u64,
     large_bytes: usize,
     guard: StackGuard,
-    /// For text filters.
+    /// A buffer for text filters.
     text: Vec<u8>,
 }
 
-/// A template being run.
+/// An invocation of a template.
 #[derive(Debug)]
 pub(crate) struct Frame<'f> {
     file: &'f File,
     template: &'f Template,
-    /// Where its variables begin.
+    /// The index of its first variable.
     slots: usize,
-    /// The node that an error is about.
+    /// The current node, for errors.
     at: Option<Node>,
 }
 
@@ -115,36 +116,36 @@ impl<'f> Frame<'f> {
         &self.file.parsed.tree
     }
 
-    /// An error about the current node.
+    /// An error at the current node.
     #[cold]
     fn error(&self, message: impl Into<String>) -> ExecError {
-        ExecError::at(self.place(), message)
+        ExecError::at(self.error_prefix(), message)
     }
 
-    /// `error calling NAME: ...`, about the whole call.
+    /// `error calling NAME: ...` at the node of the call.
     #[cold]
     fn call_failed(&mut self, name: &str, node: Node, error: ExecError) -> ExecError {
         self.at = Some(node);
-        let place = self.place();
-        error.wrap(format!("{place}error calling {name}: "))
+        let prefix = self.error_prefix();
+        error.wrap(format!("{prefix}error calling {name}: "))
     }
 
-    /// All that Go puts before the message of an error in a template.
-    fn place(&self) -> String {
+    /// The location that Go puts before the message of an error.
+    fn error_prefix(&self) -> String {
         let parsed = &self.file.parsed;
         let name = parsed.name_of(self.template);
         let Some(node) = self.at else {
             let name = String::from_utf8_lossy(name);
             return format!("template: {name}: ");
         };
-        let (file, name) = (parsed.name(), quoted(name));
+        let (file, name) = (parsed.name(), quote_bytes(name));
         let location = self.tree().line_and_column(node);
         let node = print::print(self.tree(), node);
         format!("template: {file}:{location}: executing {name} at <{node}>: ")
     }
 }
 
-impl<'e> Run<'e> {
+impl<'e> State<'e> {
     pub(crate) fn new(
         engine: &'e Engine,
         host: &'e dyn Host,
@@ -190,7 +191,7 @@ impl<'e> Run<'e> {
     #[inline]
     fn step(&mut self, frame: &Frame<'_>) -> Result<()> {
         self.steps += 1;
-        if self.steps.is_multiple_of(STEPS_BETWEEN_QUESTIONS) {
+        if self.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) {
             self.check_limits(frame)?;
         }
         Ok(())
@@ -216,7 +217,7 @@ impl<'e> Run<'e> {
         Ok(())
     }
 
-    /// Refuses to go deeper when the stack is used up.
+    /// Fails if the stack is exhausted.
     #[inline]
     fn check_depth(&self, frame: &Frame<'_>) -> Result<()> {
         if self.guard.is_exhausted() {
@@ -226,7 +227,7 @@ impl<'e> Run<'e> {
         Ok(())
     }
 
-    /// Refuses values that grow without end.
+    /// Fails if a value, or the total of all large values, is too large.
     #[inline]
     fn check_size(&mut self, frame: &Frame<'_>, value: &Value) -> Result<()> {
         let size = match value {

@@ -1,19 +1,14 @@
-//! Go's `fmt` over template values: what `print`, `printf`, `toString`, `quote` and plain output show.
+//! `fmt` for template values: `print`, `printf`, `toString` and the output of actions.
 //!
-//! A mistake in a format string never fails; it leaves a marker in the text, such as `%!d(string=x)`.
+//! A wrong verb is not an error; it prints a marker such as `%!d(string=x)`.
 
 mod directive;
-pub(crate) mod float;
-mod layout;
 mod printer;
-pub(crate) mod quote;
-pub(crate) mod unicode;
+
+use outrigger_gostd::strconv;
 
 use crate::value::{Kind, Value};
 use printer::Printer;
-
-/// No single formatted text grows beyond this many bytes by padding.
-const MAX_PADDED: usize = 64 << 20;
 
 /// `fmt.Sprintf`.
 pub fn sprintf(format: &[u8], args: &[Value]) -> Vec<u8> {
@@ -50,44 +45,26 @@ pub fn sprintln(args: &[Value]) -> Vec<u8> {
     out
 }
 
-/// Appends what `%v` prints.
+/// Appends the `%v` form.
 pub fn write_display(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Str(text) => out.extend_from_slice(text.as_bytes()),
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
-        Value::Int(n) | Value::Int64(n) => write_integer(out, *n),
-        Value::Float(x) => float::write(out, *x, b'g', None),
+        Value::Int(n) | Value::Int64(n) => strconv::append_int(out, *n),
+        Value::Float(x) => strconv::append_float(out, *x, b'g', None),
         other => Printer::new(out).print(other, 'v'),
     }
 }
 
-/// What `%v` prints.
+/// The `%v` form.
 pub fn display(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     write_display(&mut out, value);
     out
 }
 
-/// What `%v` prints, as text; bytes that are not UTF-8 become U+FFFD.
-pub(crate) fn display_text(value: &Value) -> String {
+/// The `%v` form as text; bytes that are not UTF-8 become U+FFFD.
+pub fn display_text(value: &Value) -> String {
     String::from_utf8_lossy(&display(value)).into_owned()
-}
-
-fn write_integer(out: &mut Vec<u8>, n: i64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    let mut rest = n.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if n < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&digits[at..]);
 }

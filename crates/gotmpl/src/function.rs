@@ -1,13 +1,13 @@
-//! How a function is declared: its Go signature, which the executor checks before the call, and its body.
+//! Template functions: a Go signature and a body.
 //!
-//! A body is a plain function over values whose types were already checked against the signature, so it never
-//! checks arity or types again. What a body needs from outside (time, randomness, a cluster) is in [`Host`].
+//! The executor checks arguments against the signature before the call, so bodies check neither their number nor their
+//! types. Bodies reach the outside (clock, randomness, a cluster) through [`Host`].
 
-mod still_host;
+mod null_host;
 
 use crate::value::Value;
 
-pub use still_host::StillHost;
+pub use null_host::NullHost;
 
 /// A Go parameter or result type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum Ty {
     List,
     /// `[]string`
     Strings,
-    /// `reflect.Value`: the builtins that look at the raw argument.
+    /// `reflect.Value`, which some built-in functions take.
     Reflect,
     /// Any other Go type, by the name that `%T` prints, such as `time.Time`.
     Named(&'static str),
@@ -68,17 +68,20 @@ pub struct Function {
     pub body: Body,
 }
 
-/// What runs when a function is called: `args` agree with the signature.
-pub type Body = fn(&mut Call<'_>, &[Value]) -> Result<Value, CallError>;
+/// The result of a function or method.
+pub type CallResult = Result<Value, CallError>;
 
-/// What a body may use besides its arguments.
+/// The implementation of a function. The arguments match its signature.
+pub type Body = fn(&mut Call<'_>, &[Value]) -> CallResult;
+
+/// The environment of a call.
 #[derive(Debug)]
 pub struct Call<'a> {
     pub host: &'a dyn Host,
     pub dialect: &'a Dialect,
 }
 
-/// Which Go and which Helm a template believes to run under.
+/// The releases of Go and Helm whose behaviour applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dialect {
     /// `range 5` works (Go 1.24 and later).
@@ -100,17 +103,17 @@ impl Dialect {
     };
 }
 
-/// The world outside a template.
+/// What templates can reach outside: clock, randomness, cluster and DNS.
 pub trait Host: std::fmt::Debug {
-    /// Now, in nanoseconds since 1970 UTC.
+    /// The current time in nanoseconds since 1970 UTC.
     fn now(&self) -> i128;
-    /// The time zone that `date` and `toDate` use, by its IANA name; Go takes it from `TZ`.
+    /// The IANA name of the local time zone, which Go takes from `TZ`.
     #[expect(clippy::unnecessary_literal_bound, reason = "a host may own the name")]
     fn local_zone(&self) -> &str {
         "UTC"
     }
     fn fill_random(&self, bytes: &mut [u8]);
-    /// `lookup APIVERSION KIND NAMESPACE NAME`; without a cluster the answer is an empty map.
+    /// `lookup APIVERSION KIND NAMESPACE NAME`; an empty map without a cluster.
     fn lookup(
         &self,
         api_version: &str,
@@ -120,21 +123,21 @@ pub trait Host: std::fmt::Debug {
     ) -> Result<Value, CallError>;
     /// `getHostByName`; empty unless the user allowed DNS.
     fn host_by_name(&self, name: &str) -> String;
-    /// A private RSA key of so many bits, PKCS#1 DER. A host may have made it ahead of time.
+    /// An RSA private key as PKCS#1 DER. A host may generate keys in advance.
     fn rsa_key(&self, bits: usize) -> Result<Vec<u8>, CallError>;
-    /// Whether the run has taken too long or is no longer wanted. Asked every few thousand steps.
+    /// Whether to stop the execution. Called every few thousand steps.
     fn interrupted(&self) -> bool {
         false
     }
 }
 
-/// Why a call failed. The executor adds the function's name and the place.
+/// Why a call failed. The executor adds the name of the function and the location.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The function returned a Go error: `error calling NAME: MESSAGE`.
     #[error("{0}")]
     Returned(String),
-    /// `fail` and `required`: the message stands alone as `execution error at (FILE:L:C): MESSAGE`.
+    /// `fail` and `required`: Helm reports `execution error at (FILE:LINE:COLUMN): MESSAGE`.
     #[error("{0}")]
     Failed(String),
     #[error("no such method")]

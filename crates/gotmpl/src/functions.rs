@@ -1,12 +1,10 @@
-//! The functions of Sprig and Helm, each with its Go signature, in one table.
+//! The functions of Sprig, and Helm's functions for JSON and TOML.
 //!
-//! Go's own builtins and the functions that need the template engine (`include`, `tpl`, `required`, `fail`,
-//! `lookup` and those for YAML) are not here.
+//! The functions of text/template are in `builtins`, those of Helm that need the engine in `rendering` and `yaml`.
 
 #![expect(clippy::unnecessary_wraps, reason = "all bodies have the type `Body`")]
 
 mod args;
-pub(crate) mod base64;
 mod crypto;
 mod dates;
 mod defaults;
@@ -31,20 +29,18 @@ pub(crate) mod tests;
 
 use std::sync::LazyLock;
 
-use crate::function::{Body, Call, CallError, Function, Ty};
-use crate::semver::Edition;
+use outrigger_gostd::semver::Edition;
+
+use crate::function::{Body, Call, CallError, CallResult, Function, Ty};
 use crate::value::Value;
 
 pub use crypto::rsa_key;
 pub use reflection::deep_equal;
 
-/// What a body returns.
-type Outcome = Result<Value, CallError>;
-
-/// No function makes a text longer than this, however large its arguments.
+/// The maximum length of a string that a function returns.
 pub const MAX_TEXT: usize = 64 << 20;
 
-/// No function makes a list longer than this.
+/// The maximum length of a list that a function returns.
 pub const MAX_ITEMS: usize = MAX_TEXT / size_of::<Value>();
 
 static TABLE: LazyLock<Vec<Function>> = LazyLock::new(|| {
@@ -69,7 +65,7 @@ static TABLE: LazyLock<Vec<Function>> = LazyLock::new(|| {
     .concat()
 });
 
-/// Every function of this module. `mustToToml` is for Helm 4 only.
+/// All functions of this module. `mustToToml` exists in Helm 4 only.
 pub fn table() -> &'static [Function] {
     &TABLE
 }
@@ -85,7 +81,7 @@ const fn fixed(name: &'static str, params: &'static [Ty], result: Ty, body: Body
     }
 }
 
-/// A function whose last parameter may come any number of times.
+/// A variadic function.
 const fn variadic(name: &'static str, params: &'static [Ty], result: Ty, body: Body) -> Function {
     Function {
         name,
@@ -96,12 +92,12 @@ const fn variadic(name: &'static str, params: &'static [Ty], result: Ty, body: B
     }
 }
 
-/// The error of a function whose result would be too large.
+/// The error for a result that exceeds a limit.
 fn too_large() -> CallError {
     CallError::returned(format!("result is larger than {} MiB", MAX_TEXT >> 20))
 }
 
-/// The semver library of the Helm that the dialect stands for.
+/// The release of the semver library that the dialect's Helm uses.
 fn edition(call: &Call<'_>) -> Edition {
     if call.dialect.must_to_functions {
         Edition::V3_5

@@ -1,7 +1,7 @@
-//! A parsed template file: flat arrays of nodes that point to each other and into the source by number.
+//! The parse tree of a template file: flat arrays of nodes that refer to each other and to the source by index.
 //!
-//! It knows nothing of a run, so one parse can serve many runs on many threads. Positions are kept so that an
-//! error can name the place and reprint the node as Go does.
+//! It is independent of execution, so that many executions on many threads can share it. Nodes have positions, so that
+//! errors can contain the location and the node as Go prints them.
 
 pub(crate) mod print;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::data::Data;
 use crate::registry::FunctionId;
 
-/// A piece of an array, or of the source.
+/// A range of an array, or of the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span {
     pub start: u32,
@@ -46,7 +46,7 @@ impl Span {
     }
 }
 
-/// A position in one of the arrays. The parser refuses sources of 4 GiB, so nothing is cut.
+/// An index into one of the arrays. The parser rejects sources of 4 GiB and more, so that indexes fit.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "no array is longer than the source, which is shorter than 4 GiB"
@@ -62,18 +62,18 @@ pub struct Parsed {
     pub(crate) tree: Arc<Tree>,
 }
 
-/// The contents of a file, which several files of different names can share.
+/// The parse tree, which files with different names can share.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) source: Data,
-    /// What the file defines, and the file itself.
+    /// The templates that the file defines, and the file itself.
     pub(crate) templates: Box<[Template]>,
     pub(crate) statements: Box<[Statement]>,
     pub(crate) pipes: Box<[Pipe]>,
     pub(crate) commands: Box<[Command]>,
     pub(crate) operands: Box<[Operand]>,
     pub(crate) variables: Box<[Variable]>,
-    /// Names of fields and of used variables, each occurrence on its own.
+    /// The names of fields and variables, one for each occurrence.
     pub(crate) names: Box<[Span]>,
     pub(crate) numbers: Box<[Number]>,
     pub(crate) literals: Box<[Literal]>,
@@ -81,12 +81,12 @@ pub(crate) struct Tree {
 
 #[derive(Debug)]
 pub(crate) struct Template {
-    /// Under which it is defined; the file itself has the name of the [`Parsed`].
+    /// The defined name; `None` for the file itself, whose name is in [`Parsed`].
     pub name: Option<Box<[u8]>>,
     pub body: Span,
-    /// How many variables live at once, `$` included.
+    /// The maximum number of variables in scope, including `$`.
     pub slots: u32,
-    /// Nothing but white space: it does not replace an earlier template of that name.
+    /// It contains only white space, so it does not replace an earlier template of the same name.
     pub is_empty: bool,
 }
 
@@ -128,8 +128,8 @@ pub(crate) struct Pipe {
     /// Declared or assigned variables.
     pub variables: Span,
     pub assigns: bool,
-    /// The first command writes text and all others change text only, so no string is made in between.
-    pub is_text_chain: bool,
+    /// The first command writes text and the others transform it, so that no intermediate strings are needed.
+    pub is_text_pipeline: bool,
 }
 
 /// A variable that a pipeline declares or assigns.
@@ -139,7 +139,7 @@ pub(crate) struct Variable {
     pub slot: Slot,
 }
 
-/// Where a variable lives in its template's frame; `None` if no declaration is reached before.
+/// The index of a variable in the frame of its template; `None` if no declaration precedes the use.
 pub(crate) type Slot = Option<u16>;
 
 #[derive(Debug, Clone, Copy)]
@@ -164,7 +164,7 @@ pub(crate) enum OperandKind {
     Field {
         names: Span,
     },
-    /// The first of the names is the variable's own, with its `$`.
+    /// The first name is that of the variable, with its `$`.
     Variable {
         slot: Slot,
         names: Span,
@@ -177,7 +177,7 @@ pub(crate) enum OperandKind {
     Pipe(u32),
 }
 
-/// A number constant, with the Go types that can hold it.
+/// A number constant, with its value in each Go type that can represent it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number {
     pub text: Span,
@@ -195,7 +195,7 @@ pub(crate) struct Literal {
 
 #[derive(Debug)]
 pub(crate) enum LiteralText {
-    /// As it stands in the source.
+    /// A range of the source.
     Source(Span),
     /// With escapes resolved.
     Own(Box<[u8]>),
@@ -223,7 +223,7 @@ impl Parsed {
         &self.name
     }
 
-    /// What the same text would have become under another name. `None` if the text itself defines that name.
+    /// The same file with another name. `None` if the file defines a template of that name.
     pub fn renamed(&self, name: &str) -> Option<Self> {
         let defines = |other: &str| {
             let other = Some(other.as_bytes());
@@ -245,7 +245,7 @@ impl Parsed {
 }
 
 impl Tree {
-    /// The template that the file itself is, unless the file also defines a template of its own name.
+    /// The template of the file itself, unless the file defines a template of its own name.
     pub(crate) fn main(&self) -> Option<u32> {
         let is_main = |template: &Template| template.name.is_none();
         self.templates.iter().position(is_main).map(index)
@@ -275,7 +275,7 @@ impl Tree {
         pos.unwrap_or_default()
     }
 
-    /// `LINE:COLUMN`, the column counted in bytes from 0.
+    /// `LINE:COLUMN`; columns count bytes and start at 0.
     pub(crate) fn line_and_column(&self, node: Node) -> String {
         let pos = self.position(node) as usize;
         let before = self

@@ -1,8 +1,8 @@
-//! JSON exactly as Go's `encoding/json` writes and reads it, with Go's error texts.
+//! `json.Marshal` and `json.Unmarshal` of template values, with Go's error messages.
 
 mod decode;
 mod encode;
 
-pub use decode::decode;
+pub use decode::{DecodeError, decode};
 pub(crate) use decode::{decode_list, decode_map};
-pub use encode::{encode, encode_pretty};
+pub use encode::{EncodeError, encode, encode_pretty};

@@ -1,7 +1,6 @@
-//! Go text/template with Go's value model, Sprig and Helm's function table.
+//! Go's text/template, with Go's value model and the functions of Sprig and Helm.
 //!
-//! Pure: no file system, no clock, no network. Whatever a template needs from outside comes through
-//! [`function::Host`].
+//! Pure: no file system, no clock, no network. Templates reach the outside only through [`function::Host`].
 
 mod builtins;
 mod data;
@@ -11,17 +10,14 @@ mod exec;
 pub mod fmt;
 pub mod function;
 pub mod functions;
-pub mod go;
 mod ir;
 pub mod json;
 mod parse;
-mod quote;
 mod registry;
 mod rendering;
-pub mod semver;
 mod stack_guard;
+mod traversal;
 pub mod value;
-mod walk;
 mod yaml;
 
 pub use data::Data;
@@ -29,3 +25,4 @@ pub use engine::{Engine, Limits};
 pub use error::ExecError;
 pub use ir::Parsed;
 pub use parse::{ParseCache, ParseError, parse};
+pub use yaml::to_yaml;

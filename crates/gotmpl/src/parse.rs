@@ -1,4 +1,4 @@
-//! Text to [`Parsed`]: Go's template grammar with Go's error messages.
+//! The parser: Go's template grammar, with Go's error messages.
 
 mod cache;
 mod constant;
@@ -15,7 +15,7 @@ use crate::ir::Parsed;
 
 pub use cache::ParseCache;
 
-/// Parses one template file. What it calls must exist in the dialect; what it includes need not exist yet.
+/// Parses one template file. Functions must exist in the dialect; templates that it includes need not exist yet.
 pub fn parse(
     name: &str,
     source: impl Into<Data>,
@@ -27,7 +27,7 @@ pub fn parse(
         .map_err(|failure| *failure.0)
 }
 
-/// Why a text is not a template. Its text is Go's: `template: NAME:LINE: MESSAGE`.
+/// Why a template does not parse, with Go's message: `template: NAME:LINE: MESSAGE`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("template: {name}:{line}: {message}")]
 pub struct ParseError {
@@ -37,7 +37,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// What Helm makes of it: `parse error at (NAME:LINE): LAST PART OF THE MESSAGE`.
+    /// The message of Helm: `parse error at (NAME:LINE): LAST PART OF THE MESSAGE`.
     pub fn helm_text(&self) -> String {
         let text = self.to_string();
         let location = text.split(": ").nth(1).unwrap_or_default();
@@ -46,7 +46,7 @@ impl ParseError {
     }
 }
 
-/// A parse error on its way out, kept small because every step may return it.
+/// A boxed [`ParseError`], so that results stay small.
 #[derive(Debug)]
 struct Failure(Box<ParseError>);
 

@@ -1,4 +1,4 @@
-//! All functions that a template can name, each with a number that the parser writes into the template.
+//! The registry of all template functions. The parser stores their ids in the parse tree.
 
 use std::sync::LazyLock;
 
@@ -6,16 +6,16 @@ use crate::function::{Dialect, Function};
 use crate::ir::{Number, Operand, OperandKind};
 use crate::{builtins, functions, rendering, yaml};
 
-/// The number of a function.
+/// The id of a function in the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FunctionId(u16);
 
-/// How a function is run.
+/// How a function is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// By its body.
+    /// The body of the function.
     Body,
-    // By the executor, which knows more than a body:
+    // Special cases of the executor:
     And,
     Or,
     Len,
@@ -28,7 +28,7 @@ pub(crate) enum Operation {
     ToYaml,
 }
 
-/// A function from text to text whose argument is a constant. It can work in the output buffer.
+/// A function that transforms text and whose other argument is a constant, so that it can run on the output buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextFilter {
     Indent,
@@ -49,19 +49,19 @@ struct Entry {
 
 struct Registry {
     entries: Vec<Entry>,
-    /// Numbers by the hash of the name, with free places between; `None` ends a search.
+    /// Ids by the hash of the name, with linear probing; `None` ends a search.
     by_hash: Vec<Option<u16>>,
 }
 
-/// Several times the number of functions, so that searches are short. A power of two.
-const PLACES: usize = 2048;
+/// A power of two, and several times the number of functions, so that probing is short.
+const SLOTS: usize = 2048;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     let mut registry = Registry {
         entries: Vec::new(),
-        by_hash: vec![None; PLACES],
+        by_hash: vec![None; SLOTS],
     };
-    // A later function hides an earlier one of the same name: Sprig's `slice` hides Go's.
+    // Later functions override earlier ones of the same name: Sprig's `slice` overrides Go's.
     let tables = [
         builtins::TABLE,
         functions::table(),
@@ -80,9 +80,9 @@ impl Registry {
         let Ok(id) = u16::try_from(id) else {
             return;
         };
-        assert!(self.entries.len() < PLACES / 2, "the table is large enough");
-        let place = self.place(function.name.as_bytes());
-        self.by_hash[place] = Some(id);
+        assert!(self.entries.len() < SLOTS / 2, "the table is large enough");
+        let slot = self.slot(function.name.as_bytes());
+        self.by_hash[slot] = Some(id);
         self.entries.push(Entry {
             function,
             operation: operation(function.name),
@@ -92,15 +92,15 @@ impl Registry {
 }
 
 impl Registry {
-    /// Where the name is, or would be.
-    fn place(&self, name: &[u8]) -> usize {
-        let mut place = hash(name) % PLACES;
-        while let Some(id) = self.by_hash[place]
+    /// The slot of a name, which is empty if the name is not registered.
+    fn slot(&self, name: &[u8]) -> usize {
+        let mut slot = hash(name) % SLOTS;
+        while let Some(id) = self.by_hash[slot]
             && self.entries[usize::from(id)].function.name.as_bytes() != name
         {
-            place = (place + 1) % PLACES;
+            slot = (slot + 1) % SLOTS;
         }
-        place
+        slot
     }
 }
 
@@ -141,7 +141,7 @@ fn text_filter(name: &str) -> Option<TextFilter> {
     })
 }
 
-/// What only Helm 4 has.
+/// The functions that only Helm 4 has.
 const MUST_TO_FUNCTIONS: [&[u8]; 2] = [b"mustToYaml", b"mustToToml"];
 
 impl FunctionId {
@@ -149,8 +149,8 @@ impl FunctionId {
         if !dialect.must_to_functions && MUST_TO_FUNCTIONS.contains(&name) {
             return None;
         }
-        let place = REGISTRY.place(name);
-        REGISTRY.by_hash[place].map(Self)
+        let slot = REGISTRY.slot(name);
+        REGISTRY.by_hash[slot].map(Self)
     }
 
     fn entry(self) -> &'static Entry {
@@ -171,7 +171,7 @@ impl FunctionId {
         self.entry().filter
     }
 
-    /// Whether its result can be written straight to the output.
+    /// Whether its result can be written directly to the output.
     pub(crate) fn writes_text(self) -> bool {
         matches!(
             self.operation(),
@@ -207,5 +207,5 @@ impl FunctionId {
     }
 }
 
-/// Larger indentations are left to the function itself.
+/// The function itself handles larger indentations.
 const MAX_INDENT: i64 = 200;

@@ -1,6 +1,6 @@
 //! Helm's own functions around rendering: `include`, `tpl`, `required`, `fail`, `lookup`.
 //!
-//! `include` and `tpl` are run by the executor; their bodies here are never called.
+//! The executor implements `include` and `tpl`; their bodies here are never called.
 
 use memchr::memmem;
 
@@ -47,9 +47,7 @@ pub(crate) static TABLE: &[Function] = &[
 ];
 
 fn by_executor(_: &mut Call<'_>, _: &[Value]) -> Result<Value, CallError> {
-    Err(CallError::returned(
-        "only the executor can render templates",
-    ))
+    Err(CallError::returned("implemented by the executor"))
 }
 
 fn required(_: &mut Call<'_>, args: &[Value]) -> Result<Value, CallError> {
@@ -86,7 +84,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// What `required`, `fail` and `lookup` return while linting, when nothing must stop the run.
+/// The results of `required`, `fail` and `lookup` in lint mode, in which they do not fail.
 pub(crate) fn lint_result(operation: Operation, args: &[Value]) -> Value {
     match (operation, args) {
         (Operation::Lookup, _) => Value::map(Vec::new()),
@@ -95,7 +93,7 @@ pub(crate) fn lint_result(operation: Operation, args: &[Value]) -> Value {
     }
 }
 
-/// Takes out each `<no value>` from `start` on.
+/// Removes each `<no value>` from `start` on.
 pub(crate) fn remove_no_value(out: &mut Vec<u8>, start: usize) {
     const NO_VALUE: &[u8] = b"<no value>";
     let Some(first) = memmem::find(&out[start..], NO_VALUE) else {

@@ -1,6 +1,6 @@
-//! Tells how much of the thread's stack a recursion has taken, so that it can stop with an error in time.
+//! Measures the stack that a recursion uses, so that it fails with an error before the stack overflows.
 
-/// Measures from the place where it was made.
+/// Measures from the stack position at which it was created.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StackGuard {
     base: usize,
@@ -8,7 +8,7 @@ pub(crate) struct StackGuard {
 }
 
 impl StackGuard {
-    /// Allows `bytes` of stack from here on.
+    /// Allows `bytes` of stack from here.
     #[inline(never)]
     pub(crate) fn new(bytes: usize) -> Self {
         Self {
@@ -23,7 +23,7 @@ impl StackGuard {
     }
 }
 
-/// Roughly where the stack ends now: the address of something on it.
+/// The approximate top of the stack: the address of a local variable.
 #[inline(never)]
 fn here() -> usize {
     let marker = 0_u8;

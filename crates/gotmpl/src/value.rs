@@ -1,7 +1,6 @@
-//! Go's values as a template sees them: the kinds that `typeOf`, `kindOf`, `eq` and `printf` can tell apart.
+//! Go values, with the types that `typeOf`, `kindOf`, `eq` and `printf` distinguish.
 //!
-//! Values are single-threaded and cheap to clone. Maps are shared and mutable, as in Go: a `set` through one
-//! alias is seen through every other. Lists and strings never change.
+//! Values are single-threaded and cheap to clone. Maps are shared and mutable, as in Go. Lists and strings are immutable.
 
 pub(crate) mod growth;
 mod list;
@@ -19,31 +18,31 @@ pub use list::{Element, List};
 pub use map::{Map, MapType};
 pub use text::Str;
 
-/// One Go value.
+/// A Go value.
 #[derive(Clone, Default)]
 pub enum Value {
-    /// The nil interface, and the invalid value that a missing map key yields.
+    /// The nil interface, and the zero `reflect.Value` of a missing map key.
     #[default]
     Nil,
     Bool(bool),
-    /// Go `int`: literals in templates, `len`, `int`.
+    /// `int`: constants in templates, `len`, `int`.
     Int(i64),
-    /// Go `int64`: `--set`, `add`, `int64`.
+    /// `int64`: `--set`, `add`, `int64`.
     Int64(i64),
-    /// Go `uint8`: a byte of a string, by `index`.
+    /// `uint8`: a byte of a string, from `index`.
     Uint8(u8),
-    /// Go `uint64`: the parts of a semantic version.
+    /// `uint64`: the segments of a semantic version.
     Uint64(u64),
-    /// Go `float64`: every number that came from YAML or JSON.
+    /// `float64`: all numbers from YAML and JSON.
     Float(f64),
     Str(Str),
     List(List),
     Map(Map),
-    /// A struct, a pointer or a named type with methods.
+    /// A struct, a pointer, or a named type with methods.
     Object(Rc<dyn Object>),
 }
 
-/// Go's `reflect.Kind`, as far as values here have it.
+/// `reflect.Kind`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Invalid,
@@ -80,7 +79,7 @@ impl Kind {
     }
 }
 
-/// What `range`, `len` and `index` find inside an [`Object`].
+/// The collection that an [`Object`] is, for `range`, `len` and `index`.
 #[derive(Debug)]
 pub enum Contents {
     /// Not a collection.
@@ -91,20 +90,20 @@ pub enum Contents {
 
 /// A value with named fields or methods: `.Chart`, `.Capabilities`, `.Files`, a semver version, a certificate.
 pub trait Object: Any {
-    /// Go's `%T`, such as `*chartutil.Capabilities`.
+    /// The `%T` form, such as `*chartutil.Capabilities`.
     fn type_name(&self) -> &str;
 
     fn kind(&self) -> Kind;
 
-    /// A field, or a method that takes no arguments and is called by naming it.
+    /// A field, or the result of a method without parameters.
     fn field(&self, name: &str) -> Option<Value>;
 
-    /// Whether `name` is a method that takes arguments (or may take none).
+    /// Whether `name` is a method with parameters.
     fn has_method(&self, _name: &str) -> bool {
         false
     }
 
-    /// The parameters of a method, if they are to be checked before [`Self::call_method`].
+    /// The parameters of a method, if the executor must check the arguments.
     fn signature(&self, _name: &str) -> Option<Signature> {
         None
     }
@@ -117,28 +116,28 @@ pub trait Object: Any {
         Contents::None
     }
 
-    /// The value under a named basic type, such as the nanoseconds of a `time.Duration`.
+    /// The value of a named basic type, such as the nanoseconds of a `time.Duration`.
     fn scalar(&self) -> Option<Value> {
         None
     }
 
-    /// The fields of the Go struct, unexported ones too, which verbs such as `%d` print one by one.
+    /// The fields of the Go struct, including unexported ones, for verbs such as `%d`.
     fn struct_fields(&self) -> Option<Vec<Value>> {
         None
     }
 
-    /// The plain value that Go's JSON encoder would write for it.
+    /// The value that `json.Marshal` encodes for it.
     fn to_plain(&self) -> Value;
 
-    /// What `%v` prints.
+    /// The `%v` form.
     fn display(&self) -> String;
 
-    /// What `{{ . }}` prints where that is not what `%v` prints: a `String` method that only the pointer has.
+    /// The output of `{{ . }}` if it differs from `%v`: the `String` method of the pointer.
     fn printed(&self) -> Option<String> {
         None
     }
 
-    /// Whether `reflect.DeepEqual` finds the same value in another object of the same type.
+    /// `reflect.DeepEqual` with an object of the same type.
     fn deep_equals(&self, other: &dyn Object) -> bool {
         self.display() == other.display()
     }
@@ -155,7 +154,7 @@ impl Value {
         Self::List(List::new(Element::Any, items))
     }
 
-    /// A list to which the items were appended one by one, as decoders do.
+    /// A list to which the items were appended one by one, as by decoders.
     pub fn grown_list(items: Vec<Self>) -> Self {
         Self::List(List::grown(Element::Any, items))
     }
@@ -189,7 +188,7 @@ impl Value {
         }
     }
 
-    /// Go's `%T`.
+    /// The `%T` form.
     pub fn type_name(&self) -> String {
         match self {
             Self::Nil => "<nil>".into(),
@@ -206,7 +205,7 @@ impl Value {
         }
     }
 
-    /// Go template truth: false, 0, "", nil and empty collections are false; a struct is always true.
+    /// `template.IsTrue`: false, 0, "", nil and empty collections are false; structs are true.
     pub fn is_true(&self) -> bool {
         match self {
             Self::Nil => false,
@@ -226,15 +225,15 @@ impl Value {
         }
     }
 
-    /// Whether it may hold other values.
+    /// Whether it may contain other values.
     pub(crate) fn is_container(&self) -> bool {
         matches!(self, Self::List(_) | Self::Map(_) | Self::Object(_))
     }
 
-    /// A copy that shares no map with the original, down to [`DEEPEST_COPY`] levels.
+    /// A copy that shares no maps with the original, down to [`MAX_COPY_DEPTH`] levels.
     #[must_use]
     pub fn deep_copy(&self) -> Self {
-        self.copy_levels(DEEPEST_COPY)
+        self.copy_levels(MAX_COPY_DEPTH)
     }
 
     fn copy_levels(&self, levels: u32) -> Self {
@@ -255,15 +254,15 @@ impl Value {
             Self::List(list) => {
                 let copy = |item: &Self| item.copy_levels(below);
                 let items = list.items().iter().map(copy).collect();
-                Self::List(List::with_room(list.element(), items, list.capacity()))
+                Self::List(List::with_capacity(list.element(), items, list.capacity()))
             }
             other => other.clone(),
         }
     }
 }
 
-/// A map may hold itself; a copy must end.
-const DEEPEST_COPY: u32 = 200;
+/// Maps may contain themselves, so the depth of copies is limited.
+const MAX_COPY_DEPTH: u32 = 200;
 
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -293,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_a_map_that_holds_itself_ends() {
+    fn copying_a_map_that_contains_itself_terminates() {
         let map = Map::default();
         map.set("self".into(), Value::Map(map.clone()));
         let copy = Value::Map(map.clone()).deep_copy();

@@ -1,12 +1,12 @@
-//! Values to YAML and back: `toYaml`, `toYamlPretty`, `mustToYaml`, `fromYaml`, `fromYamlArray`.
+//! Helm's functions for YAML: `toYaml`, `toYamlPretty`, `mustToYaml`, `fromYaml` and `fromYamlArray`.
 
-mod read;
-mod write;
+mod marshal;
+mod unmarshal;
 
-use crate::function::{Call, CallError, Function, Ty};
+use crate::function::{Call, CallError, CallResult, Function, Ty};
 use crate::value::{Element, List, Value};
 
-pub(crate) use write::{append_indented, append_yaml, marshal};
+pub(crate) use marshal::{append_indented, append_yaml, marshal};
 
 pub(crate) static TABLE: &[Function] = &[
     Function {
@@ -14,7 +14,7 @@ pub(crate) static TABLE: &[Function] = &[
         params: &[Ty::Any],
         variadic: false,
         result: Ty::String,
-        body: to_yaml,
+        body: |_, args| Ok(Value::str(to_yaml(first(args)))),
     },
     Function {
         name: "mustToYaml",
@@ -46,18 +46,15 @@ pub(crate) static TABLE: &[Function] = &[
     },
 ];
 
-type Result = std::result::Result<Value, CallError>;
-
-/// A value that has no YAML form gives an empty text.
-#[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-fn to_yaml(_: &mut Call<'_>, args: &[Value]) -> Result {
+/// `toYaml`: without the trailing newline, and empty for a value that cannot be marshaled.
+pub fn to_yaml(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
-    append_yaml(&mut out, first(args));
-    Ok(Value::str(out))
+    append_yaml(&mut out, value);
+    out
 }
 
-fn must_to_yaml(_: &mut Call<'_>, args: &[Value]) -> Result {
-    let mut text = marshal(first(args)).map_err(CallError::Returned)?;
+fn must_to_yaml(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+    let mut text = marshal(first(args)).map_err(|error| CallError::returned(error.to_string()))?;
     if text.ends_with(b"\n") {
         text.pop();
     }
@@ -65,27 +62,27 @@ fn must_to_yaml(_: &mut Call<'_>, args: &[Value]) -> Result {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-fn to_yaml_pretty(_: &mut Call<'_>, args: &[Value]) -> Result {
+fn to_yaml_pretty(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut out = Vec::new();
-    write::append_pretty(&mut out, first(args));
+    marshal::append_pretty(&mut out, first(args));
     Ok(Value::str(out))
 }
 
-/// What cannot be read becomes the entry `Error`.
+/// Returns an error in the entry `Error`.
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-fn from_yaml(_: &mut Call<'_>, args: &[Value]) -> Result {
-    Ok(match read::map(bytes(args)) {
+fn from_yaml(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+    Ok(match unmarshal::map(bytes(args)) {
         Ok(map) => Value::Map(map),
-        Err(error) => Value::map(vec![("Error".into(), Value::str(error))]),
+        Err(error) => Value::map(vec![("Error".into(), Value::str(error.full_text()))]),
     })
 }
 
-/// What cannot be read becomes the only item.
+/// Returns an error as the only item.
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-fn from_yaml_array(_: &mut Call<'_>, args: &[Value]) -> Result {
-    Ok(Value::List(match read::list(bytes(args)) {
+fn from_yaml_array(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+    Ok(Value::List(match unmarshal::list(bytes(args)) {
         Ok(list) => list,
-        Err(error) => List::new(Element::Any, vec![Value::str(error)]),
+        Err(error) => List::new(Element::Any, vec![Value::str(error.full_text())]),
     }))
 }
 

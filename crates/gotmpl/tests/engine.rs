@@ -1,10 +1,10 @@
-//! A set of files: which definition counts, what is appended, what is missing.
+//! Engines with several files: precedence of definitions, output, missing templates.
 
 use outrigger_gotmpl::function::Dialect;
 use outrigger_gotmpl::value::Value;
 use outrigger_gotmpl::{Engine, Limits, parse};
 
-use outrigger_gotmpl::function::StillHost;
+use outrigger_gotmpl::function::NullHost;
 
 /// Adds the files in order and renders the last one.
 fn render(files: &[(&str, &str)]) -> Result<String, String> {
@@ -15,13 +15,13 @@ fn render(files: &[(&str, &str)]) -> Result<String, String> {
     }
     let (name, _) = files.last().ok_or("no file")?;
     let mut out = Vec::new();
-    let result = engine.render(name, &Value::map(Vec::new()), &StillHost, &mut out);
+    let result = engine.render(name, &Value::map(Vec::new()), &NullHost, &mut out);
     result.map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
 #[test]
-fn the_later_definition_counts_unless_it_is_empty() {
+fn a_later_definition_replaces_an_earlier_one_unless_it_is_empty() {
     let earlier = ("b", r#"{{ define "x" }}earlier{{ end }}"#);
     for (text, expected) in [
         (
@@ -39,7 +39,7 @@ fn the_later_definition_counts_unless_it_is_empty() {
 }
 
 #[test]
-fn a_file_may_be_defined_by_another() {
+fn a_file_can_define_another_file() {
     let other = ("b", r#"{{ define "a" }}taken{{ end }}"#);
     assert_eq!(render(&[other, ("a", "own")]).as_deref(), Ok("own"));
     assert_eq!(render(&[other, ("a", " ")]).as_deref(), Ok("taken"));
@@ -50,7 +50,7 @@ fn a_file_may_be_defined_by_another() {
 #[test]
 fn an_unknown_file_is_an_error() {
     let engine = Engine::new(Dialect::HELM_4, Limits::default());
-    let error = engine.execute("a", &Value::Nil, &StillHost, &mut Vec::new());
+    let error = engine.execute("a", &Value::Nil, &NullHost, &mut Vec::new());
     let error = error.expect_err("there is no file").helm4_text();
     assert_eq!(
         error,
@@ -59,14 +59,14 @@ fn an_unknown_file_is_an_error() {
 }
 
 #[test]
-fn text_is_appended_and_only_render_takes_out_missing_values() {
+fn appends_output_and_only_render_removes_no_value() {
     let mut engine = Engine::new(Dialect::HELM_4, Limits::default());
     let parsed = parse("a", "{{ .x }}.", &Dialect::HELM_4).expect("it parses");
     engine.add(parsed);
     let mut out = b"<no value>".to_vec();
     let data = Value::map(Vec::new());
-    let raw = engine.execute("a", &data, &StillHost, &mut out);
-    let helm = engine.render("a", &data, &StillHost, &mut out);
+    let raw = engine.execute("a", &data, &NullHost, &mut out);
+    let helm = engine.render("a", &data, &NullHost, &mut out);
     assert_eq!((raw, helm), (Ok(()), Ok(())));
     assert_eq!(out, b"<no value><no value>..");
 }

@@ -1,10 +1,10 @@
-//! Templates that would never end, or eat all memory, end in a clear error.
+//! Templates that would run forever or exhaust memory fail with an error.
 
 use outrigger_gotmpl::function::{CallError, Dialect, Host};
 use outrigger_gotmpl::value::Value;
 use outrigger_gotmpl::{Engine, Limits, parse};
 
-use outrigger_gotmpl::function::StillHost;
+use outrigger_gotmpl::function::NullHost;
 
 fn small() -> Limits {
     Limits {
@@ -16,14 +16,14 @@ fn small() -> Limits {
     }
 }
 
-/// Runs on a thread with that much stack, most of which the template may take.
+/// Executes a template on a thread with the given stack, most of which it may use.
 fn run_with_stack(template: &'static str, limits: &Limits, stack: usize) -> Result<String, String> {
     let limits = Limits {
         stack_bytes: stack / 2,
         ..limits.clone()
     };
     let thread = std::thread::Builder::new().stack_size(stack);
-    let run = thread.spawn(move || run(template, limits, &StillHost));
+    let run = thread.spawn(move || run(template, limits, &NullHost));
     let joined = run.map_err(|error| error.to_string())?.join();
     joined.unwrap_or_else(|_| Err("panic".into()))
 }
@@ -47,7 +47,7 @@ fn check_error(template: &'static str, expected: &str) {
 }
 
 #[test]
-fn endless_recursion_ends() {
+fn rejects_endless_recursion() {
     let depth_error = |template| {
         let error = run_with_stack(template, &small(), 2 << 20).expect_err(template);
         let message = "exceeded maximum template depth (";
@@ -65,7 +65,7 @@ fn endless_recursion_ends() {
 }
 
 #[test]
-fn a_template_may_include_itself_a_thousand_times() {
+fn accepts_a_thousand_nested_includes() {
     let template = r#"{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}"#;
     let error = run_with_stack(template, &small(), 256 << 20).expect_err("it never ends");
     let message = "rendering template has a nested reference name: a: unable to execute template";
@@ -74,7 +74,7 @@ fn a_template_may_include_itself_a_thousand_times() {
 }
 
 #[test]
-fn endless_loops_end() {
+fn rejects_endless_loops() {
     check_error(
         "{{ range 1000000000 }}{{ end }}",
         "exceeded maximum of 1000000 steps",
@@ -86,7 +86,7 @@ fn endless_loops_end() {
 }
 
 #[test]
-fn endless_output_ends() {
+fn rejects_endless_output() {
     check_error(
         "{{ range 1000000000 }}0123456789{{ print . }}{{ end }}",
         "exceeded maximum output of 1048576 bytes",
@@ -98,7 +98,7 @@ fn endless_output_ends() {
 }
 
 #[test]
-fn values_that_double_end() {
+fn rejects_values_that_keep_doubling() {
     check_error(
         r#"{{ $x := "0123456789" }}{{ range 100 }}{{ $x = print $x $x }}{{ end }}"#,
         "exceeded maximum size of values",
@@ -114,7 +114,7 @@ fn values_that_double_end() {
 }
 
 #[test]
-fn values_that_hold_themselves_print_nothing_or_end() {
+fn handles_values_that_contain_themselves() {
     for template in [
         r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ toYaml $d }}"#,
         r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ toYamlPretty $d | len }}"#,
@@ -127,13 +127,13 @@ fn values_that_hold_themselves_print_nothing_or_end() {
         r#"{{ $d := dict }}{{ range 100000 }}{{ $d = dict "d" $d }}{{ end }}{{ toYaml $d | len }}"#,
         r"{{ $d := dict }}{{ range 100000 }}{{ $d = list $d }}{{ end }}{{ print $d | len }}",
     ] {
-        // Any answer will do, as long as there is one. Functions go a thousand levels deep into values.
+        // Any result is fine as long as it terminates. Functions traverse values a thousand levels deep.
         let _ = run_with_stack(template, &small(), 16 << 20);
     }
 }
 
 #[test]
-fn a_parse_that_nests_too_deep_ends() {
+fn rejects_templates_that_are_nested_too_deeply() {
     let deep = |open: &str, close: &str, count: usize| {
         format!("{}{}", open.repeat(count), close.repeat(count))
     };
@@ -151,7 +151,7 @@ fn a_parse_that_nests_too_deep_ends() {
     }
 }
 
-/// Says stop when asked for the third time.
+/// Interrupts at the third check.
 #[derive(Debug)]
 struct Impatient(std::cell::Cell<u32>);
 
@@ -181,7 +181,7 @@ impl Host for Impatient {
 }
 
 #[test]
-fn the_host_can_stop_a_run() {
+fn the_host_can_interrupt_an_execution() {
     let host = Impatient(std::cell::Cell::new(0));
     let error = run("{{ range 1000000000 }}{{ end }}", Limits::default(), &host);
     assert!(error.expect_err("it is stopped").ends_with("interrupted"));

@@ -1,4 +1,4 @@
-//! Whatever the text: parsing does not panic, and running ends.
+//! For any text, parsing does not panic and execution terminates.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use outrigger_gotmpl::function::Dialect;
 use outrigger_gotmpl::value::Value;
 use outrigger_gotmpl::{Engine, Limits, json, parse};
 
-use outrigger_gotmpl::function::StillHost;
+use outrigger_gotmpl::function::NullHost;
 
 fn limits() -> Limits {
     Limits {
@@ -19,7 +19,7 @@ fn limits() -> Limits {
     }
 }
 
-/// Parses and, if that works, runs a text under both dialects.
+/// Parses a text and, if that succeeds, executes it in both dialects.
 fn run(text: &[u8]) {
     let values =
         json::decode(include_bytes!("templates/values.json")).expect("the values are JSON");
@@ -35,13 +35,13 @@ fn run(text: &[u8]) {
         engine.add(parsed);
         let data = Value::map(vec![("Values".into(), values.clone())]);
         let mut out = Vec::new();
-        if let Err(error) = engine.render("t", &data, &StillHost, &mut out) {
+        if let Err(error) = engine.render("t", &data, &NullHost, &mut out) {
             let _ = (error.helm3_text(), error.helm4_text());
         }
     }
 }
 
-/// Pieces that templates are made of, so that random sequences of them often parse.
+/// Fragments of templates, so that random sequences of them often parse.
 const PIECES: &[&str] = &[
     "{{",
     "}}",
@@ -120,7 +120,7 @@ const PIECES: &[&str] = &[
     "\\",
 ];
 
-/// Whole statements, so that runs get far.
+/// Complete statements, so that executions get far.
 const STATEMENTS: &[&str] = &[
     "{{ $x := .Values.list }}",
     "{{ $x = dict \"a\" 1 }}",

@@ -1,13 +1,13 @@
-//! Small templates with what Helm 3.17.3 and Helm 4.2.4 made of them: text or exact error.
+//! Small templates, compared with the recorded output or error of Helm 3.17.3 and Helm 4.2.4.
 //!
-//! The files in `templates/` were written by both of Helm's own engines. Each case is a template, then its output
-//! or error, once if both agree. The template is the file `templates/t.yaml` of a chart named `c`.
+//! The files in `templates/` were recorded from the engines of both Helms. Each case is a template and its output or
+//! error, once if both agree. The template is the file `templates/t.yaml` of a chart named `c`.
 
 use outrigger_gotmpl::function::Dialect;
 use outrigger_gotmpl::value::{Map, MapType, Value};
 use outrigger_gotmpl::{Engine, Limits, json, parse};
 
-use outrigger_gotmpl::function::StillHost;
+use outrigger_gotmpl::function::NullHost;
 
 const NAME: &str = "c/templates/t.yaml";
 
@@ -24,7 +24,7 @@ struct Case<'t> {
     expected: [(bool, &'t str); 2],
 }
 
-/// Cuts a file at its `####` lines.
+/// Splits a file at its `####` lines.
 fn cases(file: &str) -> Vec<Case<'_>> {
     let mut cases: Vec<Case<'_>> = Vec::new();
     for section in file.split("#### ").skip(1) {
@@ -56,7 +56,7 @@ fn named(value: Value, name: &'static str) -> Value {
     }
 }
 
-/// The context that a chart's template gets, as far as the cases look at it.
+/// The parts of a chart's template context that the cases use.
 fn context(values_type: &'static str) -> Value {
     let values =
         json::decode(include_bytes!("templates/values.json")).expect("the values are JSON");
@@ -90,7 +90,7 @@ fn run(template: &str, mode: Mode, is_helm4: bool) -> Result<String, String> {
     engine.add(parsed);
     let mut out = Vec::new();
     engine
-        .render(NAME, &context(values_type), &StillHost, &mut out)
+        .render(NAME, &context(values_type), &NullHost, &mut out)
         .map_err(|error| {
             if is_helm4 {
                 error.helm4_text()

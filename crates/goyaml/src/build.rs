@@ -1,14 +1,14 @@
-//! Values straight from events, with two stacks instead of recursion.
+//! Builds values on the fast path, with two stacks instead of recursion.
 
 use std::borrow::Cow;
 
 use crate::Builder;
-use crate::quick::Sink;
+use crate::fast_path::Sink;
 use crate::resolve::Resolved;
 
-/// A sink that makes a [`Builder`]'s values.
+/// A sink that builds values with a [`Builder`].
 #[derive(Debug)]
-pub(crate) struct Build<'a, 'b, B: Builder> {
+pub(crate) struct BuilderSink<'a, 'b, B: Builder> {
     builder: &'b mut B,
     /// Items of open lists, and the finished document.
     items: Vec<B::Value>,
@@ -19,13 +19,13 @@ pub(crate) struct Build<'a, 'b, B: Builder> {
 
 #[derive(Debug)]
 enum Open<'a> {
-    /// Where its items start.
+    /// The index of its first item.
     List(usize),
-    /// Where its entries start, and the key whose value comes next.
+    /// The index of its first entry, and the key of the next value.
     Map(usize, Option<Cow<'a, str>>),
 }
 
-impl<'b, B: Builder> Build<'_, 'b, B> {
+impl<'b, B: Builder> BuilderSink<'_, 'b, B> {
     pub(crate) fn new(builder: &'b mut B) -> Self {
         Self {
             builder,
@@ -52,8 +52,8 @@ impl<'b, B: Builder> Build<'_, 'b, B> {
     }
 }
 
-impl<'a, B: Builder> Sink<'a> for Build<'a, '_, B> {
-    const TAKES_SCALARS: bool = true;
+impl<'a, B: Builder> Sink<'a> for BuilderSink<'a, '_, B> {
+    const USES_SCALARS: bool = true;
 
     fn key(&mut self, key: Cow<'a, str>) {
         if let Some(Open::Map(_, slot)) = self.open.last_mut() {
@@ -62,7 +62,7 @@ impl<'a, B: Builder> Sink<'a> for Build<'a, '_, B> {
     }
 
     fn scalar(&mut self, text: Cow<'a, str>, resolved: Resolved) {
-        let value = make_scalar(self.builder, text, resolved);
+        let value = build_scalar(self.builder, text, resolved);
         self.put(value);
     }
 
@@ -95,7 +95,7 @@ impl<'a, B: Builder> Sink<'a> for Build<'a, '_, B> {
     }
 }
 
-pub(crate) fn make_scalar<B: Builder>(
+pub(crate) fn build_scalar<B: Builder>(
     builder: &mut B,
     text: Cow<'_, str>,
     resolved: Resolved,
@@ -110,21 +110,21 @@ pub(crate) fn make_scalar<B: Builder>(
     }
 }
 
-/// Of entries with the same key only the last stays.
+/// Removes all but the last of the entries with equal keys.
 pub(crate) fn unique<K: Ord, V>(mut entries: Vec<(K, V)>) -> Vec<(K, V)> {
-    let doubled = doubled_keys(&entries);
-    if !doubled.is_empty() {
+    let overwritten = overwritten_entries(&entries);
+    if !overwritten.is_empty() {
         let mut at = 0;
         entries.retain(|_| {
             at += 1;
-            doubled.binary_search(&(at - 1)).is_err()
+            overwritten.binary_search(&(at - 1)).is_err()
         });
     }
     entries
 }
 
-/// The places of entries that a later entry replaces, in order.
-fn doubled_keys<K: Ord, V>(entries: &[(K, V)]) -> Vec<usize> {
+/// The indexes of entries that a later entry overwrites, in order.
+fn overwritten_entries<K: Ord, V>(entries: &[(K, V)]) -> Vec<usize> {
     const FEW: usize = 16;
     if entries.len() <= FEW {
         return (0..entries.len())
@@ -136,11 +136,11 @@ fn doubled_keys<K: Ord, V>(entries: &[(K, V)]) -> Vec<usize> {
     }
     let mut order: Vec<usize> = (0..entries.len()).collect();
     order.sort_by(|&a, &b| entries[a].0.cmp(&entries[b].0));
-    let mut doubled: Vec<usize> = order
+    let mut overwritten: Vec<usize> = order
         .windows(2)
         .filter(|pair| entries[pair[0]].0 == entries[pair[1]].0)
         .map(|pair| pair[0])
         .collect();
-    doubled.sort_unstable();
-    doubled
+    overwritten.sort_unstable();
+    overwritten
 }

@@ -1,20 +1,20 @@
-//! From a decoded document to JSON: which keys and numbers are allowed, how keys become text, how deep it may be.
+//! The conversion of a decoded document to JSON: checks of keys, numbers and depth, and the text of keys.
 
 use std::borrow::Cow;
 
 use crate::Builder;
-use crate::build::{make_scalar, unique};
-use crate::describe::describe;
+use crate::build::{build_scalar, unique};
 use crate::document::{Decoded, Document};
 use crate::error::Error;
-use crate::quick::{MAX_JSON_DEPTH, bool_key, float_key};
+use crate::fast_path::{MAX_JSON_DEPTH, bool_key, float_key};
+use crate::go_syntax::go_syntax;
 use crate::resolve::Resolved;
 
-/// Whether the value at a place will be written as text, which any number has.
+/// Whether the value at an index is decoded into a string, which every number can be.
 pub(crate) type BecomesText<'f> = &'f dyn Fn(usize) -> bool;
 
 impl Document<'_> {
-    /// The errors of the conversion, in Go's order of steps.
+    /// Reports the errors of the conversion in Go's order.
     pub(crate) fn check(&self, becomes_text: BecomesText<'_>) -> Result<(), Error> {
         let depth = self.check_keys()?;
         self.check_numbers(becomes_text)?;
@@ -24,7 +24,7 @@ impl Document<'_> {
         Ok(())
     }
 
-    /// The depth, if all keys have a JSON form. Go visits entries in random order; here it is reading order.
+    /// Checks the keys, and returns the depth. Go visits entries in random order, this function in document order.
     fn check_keys(&self) -> Result<usize, Error> {
         let mut deepest = 0;
         let mut left = vec![(None, self.root, 1)];
@@ -55,12 +55,12 @@ impl Document<'_> {
         };
         Err(Error::KeyType {
             ty,
-            key: describe(&self.values, key),
-            value: describe(&self.values, value),
+            key: go_syntax(&self.values, key),
+            value: go_syntax(&self.values, value),
         })
     }
 
-    /// Looks for a number without JSON form, in the order in which JSON is written.
+    /// Reports a number that JSON does not have, in the order of the encoder.
     fn check_numbers(&self, becomes_text: BecomesText<'_>) -> Result<(), Error> {
         let is_special = |value: &Decoded<'_>| matches!(value, Decoded::Scalar(Resolved::Float(number), _) if !number.is_finite());
         if !self.values.iter().any(is_special) {
@@ -89,7 +89,7 @@ impl Document<'_> {
         Ok(())
     }
 
-    /// The entries of a map as JSON has them: keys are text and unique, in byte order.
+    /// The entries of a map with unique string keys, sorted.
     pub(crate) fn sorted_entries(&self, map: usize) -> Vec<(Cow<'_, str>, usize)> {
         let Decoded::Map(entries) = &self.values[map] else {
             return Vec::new();
@@ -113,15 +113,15 @@ impl Document<'_> {
         }
     }
 
-    /// Builds the document, which was checked before.
+    /// Builds the document, which must have passed [`Self::check`].
     pub(crate) fn build<B: Builder>(&self, builder: &mut B) -> B::Value {
         let mut left = vec![Task::Start(self.root)];
-        let mut made: Vec<B::Value> = Vec::new();
+        let mut built: Vec<B::Value> = Vec::new();
         while let Some(task) = left.pop() {
             match task {
                 Task::Start(at) => match &self.values[at] {
                     Decoded::Scalar(resolved, text) => {
-                        made.push(make_scalar(builder, Cow::Borrowed(text), *resolved));
+                        built.push(build_scalar(builder, Cow::Borrowed(text), *resolved));
                     }
                     Decoded::List(items) => {
                         left.push(Task::Finish(at));
@@ -133,26 +133,31 @@ impl Document<'_> {
                     }
                 },
                 Task::Finish(at) => {
-                    let value = self.finish(at, builder, &mut made);
-                    made.push(value);
+                    let value = self.finish(at, builder, &mut built);
+                    built.push(value);
                 }
             }
         }
-        match made.pop() {
+        match built.pop() {
             Some(value) => value,
             None => builder.null(),
         }
     }
 
-    fn finish<B: Builder>(&self, at: usize, builder: &mut B, made: &mut Vec<B::Value>) -> B::Value {
+    fn finish<B: Builder>(
+        &self,
+        at: usize,
+        builder: &mut B,
+        built: &mut Vec<B::Value>,
+    ) -> B::Value {
         match &self.values[at] {
             Decoded::List(items) => {
-                let start = made.len() - items.len();
-                builder.list(made.split_off(start))
+                let start = built.len() - items.len();
+                builder.list(built.split_off(start))
             }
             Decoded::Map(entries) => {
-                let start = made.len() - entries.len();
-                let values = made.split_off(start);
+                let start = built.len() - entries.len();
+                let values = built.split_off(start);
                 let keys = entries.iter().map(|&(key, _)| self.key_text(key));
                 builder.map(unique(keys.zip(values).collect()))
             }
@@ -163,6 +168,6 @@ impl Document<'_> {
 
 enum Task {
     Start(usize),
-    /// All members are made.
+    /// All members are built.
     Finish(usize),
 }

@@ -1,22 +1,23 @@
-//! The thorough way through a document: all of it as nodes first, then decoded node by node as go-yaml does.
+//! The complete decoder of go-yaml: parses a document into nodes, and decodes them one by one.
 //!
-//! Both the nodes and the decoded values lie in flat vectors, and decoding keeps its own stack, so that no
-//! document, however deep, needs more of the machine's stack.
+//! Nodes and values are in flat vectors, and decoding keeps its own stack, so that deep documents do not overflow the
+//! thread's stack.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use crate::base64;
-use crate::describe::describe;
+use outrigger_gostd::base64;
+
 use crate::error::Error;
-use crate::event::{Event, Events, Scalar};
+use crate::go_syntax::go_syntax;
+use crate::parser::{Event, Parser, Scalar};
 use crate::resolve::{Resolved, TAG_PREFIX, resolve, resolve_as};
 
 #[derive(Debug)]
 enum Node<'a> {
     Scalar(Scalar<'a>),
     Sequence(Vec<usize>),
-    /// Keys and values in turn.
+    /// Keys and values alternate.
     Mapping(Vec<usize>),
     Alias {
         name: &'a str,
@@ -24,7 +25,7 @@ enum Node<'a> {
     },
 }
 
-/// A decoded value, before the conversion to JSON. Collections name their members by place.
+/// A decoded value before the conversion to JSON. Collections contain the indexes of their members.
 #[derive(Debug)]
 pub(crate) enum Decoded<'a> {
     Scalar(Resolved, Cow<'a, str>),
@@ -41,7 +42,7 @@ pub(crate) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    pub(crate) fn read<const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Self, Error> {
+    pub(crate) fn read<const EXACT: bool>(events: &mut Parser<'a, EXACT>) -> Result<Self, Error> {
         if matches!(events.next()?, Event::StreamEnd) {
             return Ok(Self {
                 values: vec![Decoded::Scalar(Resolved::Null, Cow::Borrowed(""))],
@@ -57,9 +58,9 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// What go-yaml's strict decoder objects to: keys that a map has already. A merge counts as setting its keys.
+    /// The duplicate keys that go-yaml's strict decoder reports. A merge sets its keys.
     pub(crate) fn repeated_keys<const EXACT: bool>(
-        events: &mut Events<'a, EXACT>,
+        events: &mut Parser<'a, EXACT>,
     ) -> Result<Vec<String>, Error> {
         if matches!(events.next()?, Event::StreamEnd) {
             return Ok(Vec::new());
@@ -70,19 +71,19 @@ impl<'a> Document<'a> {
         decoder.run()?;
         let mut repeated = decoder.repeated;
         repeated.sort_unstable();
-        let told = repeated.into_iter().map(|(_, line, key)| {
-            let key = describe(&decoder.values, key);
+        let messages = repeated.into_iter().map(|(_, line, key)| {
+            let key = go_syntax(&decoder.values, key);
             format!("line {}: key {key} already set in map", line + 1)
         });
-        Ok(told.collect())
+        Ok(messages.collect())
     }
 }
 
-/// Nodes, and the line of each, from zero.
+/// Nodes and their lines, which start at zero.
 type Loaded<'a> = (Vec<Node<'a>>, Vec<usize>);
 
-/// Reads one document; its first node is the root.
-fn load<'a, const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Loaded<'a>, Error> {
+/// Parses one document; its first node is the root.
+fn load<'a, const EXACT: bool>(events: &mut Parser<'a, EXACT>) -> Result<Loaded<'a>, Error> {
     let mut nodes: Vec<Node<'a>> = Vec::new();
     let mut lines: Vec<usize> = Vec::new();
     let mut anchors: HashMap<&'a str, usize> = HashMap::new();
@@ -128,7 +129,7 @@ fn load<'a, const EXACT: bool>(events: &mut Events<'a, EXACT>) -> Result<Loaded<
     }
 }
 
-/// What is left to do when the value that is being decoded is there.
+/// What to continue with after the current value is decoded.
 #[derive(Debug, Clone, Copy)]
 enum Pending {
     List {
@@ -143,7 +144,7 @@ enum Pending {
         wait: Wait,
         is_merge: bool,
     },
-    /// The maps of a merge key's list, from the last to the first.
+    /// The maps of a merge key's sequence, from the last to the first.
     Merges {
         node: usize,
         left: usize,
@@ -157,7 +158,7 @@ enum Pending {
 enum Wait {
     Nothing,
     Key,
-    /// The value for the key at this place.
+    /// The value of the key at this index.
     Value(usize),
 }
 
@@ -171,11 +172,11 @@ struct Decoder<'n, 'a> {
     decoded: usize,
     aliased: usize,
     alias_depth: usize,
-    /// The lines of the nodes, if repeated keys are looked for.
+    /// The lines of the nodes, in strict mode.
     lines: Option<&'n [usize]>,
-    /// For each value that was put into a map: which one in time it was, and its line.
+    /// For each value of a map: its sequence number and its line.
     put: HashMap<usize, (usize, usize)>,
-    /// Keys that were set before: when, the line of the value, the key.
+    /// Duplicate keys: sequence number and line of the value, and the key.
     repeated: Vec<(usize, usize, usize)>,
 }
 
@@ -187,7 +188,7 @@ impl<'n, 'a> Decoder<'n, 'a> {
             pending: Vec::new(),
             result: None,
             active: HashSet::new(),
-            // The document itself counts.
+            // The document itself is counted.
             decoded: 1,
             aliased: 0,
             alias_depth: 0,
@@ -205,7 +206,7 @@ impl<'n, 'a> Decoder<'n, 'a> {
         Ok(self.result.take().unwrap_or(0))
     }
 
-    /// Starts on a node; a mapping goes into the map at `into` if there is one.
+    /// Starts to decode a node; a mapping is merged into the map at `into`, if any.
     fn enter(&mut self, mut node: usize, into: Option<usize>) -> Result<(), Error> {
         loop {
             self.count()?;
@@ -253,7 +254,7 @@ impl<'n, 'a> Decoder<'n, 'a> {
         self.values.len() - 1
     }
 
-    /// go-yaml's guard against documents that are small as text and huge as values.
+    /// go-yaml's limit on aliases, against small documents that expand to huge values.
     fn count(&mut self) -> Result<(), Error> {
         self.decoded += 1;
         if self.alias_depth > 0 {
@@ -322,7 +323,7 @@ impl<'n, 'a> Decoder<'n, 'a> {
             (Wait::Key, Some(key)) => {
                 if !matches!(self.values[key], Decoded::Scalar(..)) {
                     return Err(Error::CollectionKey {
-                        key: describe(&self.values, key),
+                        key: go_syntax(&self.values, key),
                     });
                 }
                 next += 2;
@@ -409,8 +410,8 @@ impl<'n, 'a> Decoder<'n, 'a> {
         self.merge_map(members[left], out)
     }
 
-    /// Of equal keys all but the first are repeated.
-    fn note_repeated(&mut self, out: usize) {
+    /// Records all but the first of equal keys.
+    fn record_repeated_keys(&mut self, out: usize) {
         let (Some(_), Decoded::Map(entries)) = (self.lines, &self.values[out]) else {
             return;
         };
@@ -424,9 +425,9 @@ impl<'n, 'a> Decoder<'n, 'a> {
         }
     }
 
-    /// Of equal keys the last stays.
+    /// Keeps the last of equal keys.
     fn finish_map(&mut self, out: usize) {
-        self.note_repeated(out);
+        self.record_repeated_keys(out);
         let Decoded::Map(entries) = &mut self.values[out] else {
             return;
         };
@@ -443,7 +444,7 @@ impl<'n, 'a> Decoder<'n, 'a> {
     }
 }
 
-/// What makes two keys the same key in Go.
+/// The identity of a key in Go.
 #[derive(PartialEq, Eq, Hash)]
 enum KeyIdentity<'k> {
     Null,
@@ -464,7 +465,7 @@ impl<'k> KeyIdentity<'k> {
             Resolved::Bool(value) => Self::Bool(value),
             Resolved::Int(value) => Self::Int(value),
             Resolved::Uint(value) => Self::Uint(value),
-            // Both zeros are the same key.
+            // Both zeros are equal in Go.
             Resolved::Float(value) => Self::Float((value + 0.0).to_bits()),
             Resolved::Timestamp | Resolved::Text => Self::Text(text),
         }
@@ -478,7 +479,7 @@ fn decode_scalar<'a>(scalar: &Scalar<'a>) -> Result<Decoded<'a>, Error> {
         None => Resolved::Text,
         Some(tag) => match tag.strip_prefix(TAG_PREFIX.as_bytes()) {
             Some(b"binary") => {
-                let bytes = base64::decode(text.as_bytes()).ok_or(Error::Base64)?;
+                let bytes = base64::decode(text.as_bytes()).map_err(|_| Error::Base64)?;
                 let text = crate::text::from_go_bytes(&bytes).into_owned();
                 return Ok(Decoded::Scalar(Resolved::Text, Cow::Owned(text)));
             }
@@ -494,7 +495,7 @@ fn ratio(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
 }
 
-/// From 99 % in small documents down to 10 % in large ones.
+/// `allowedAliasRatio`: from 99% in small documents down to 10% in large ones.
 fn allowed_alias_ratio(decoded: usize) -> f64 {
     const LOW: usize = 400_000;
     const HIGH: usize = 4_000_000;

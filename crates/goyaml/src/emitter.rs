@@ -1,7 +1,7 @@
-//! Values to text, as Helm's `toYaml` and `toYamlPretty` write them.
+//! The emitters of go-yaml v2 and v3.
 //!
-//! The caller walks its values and pushes them; maps must be pushed in the order of
-//! [`natural_order`](crate::natural_order) (or [`pretty_order`](crate::pretty_order)).
+//! Callers push their values; keys must have the order of [`natural_order`](crate::natural_order) or
+//! [`pretty_order`](crate::pretty_order).
 
 mod analysis;
 mod normalize;
@@ -9,25 +9,26 @@ mod scalar;
 
 use std::borrow::Cow;
 
-use crate::base64;
+use outrigger_gostd::strconv::format_float;
+use outrigger_gostd::{base64, json};
+
 use crate::error::Error;
-use crate::number::{format_general, format_json};
 use crate::resolve::{Resolved, is_base60, is_text_to_v3, resolve};
 use crate::text::from_go_bytes;
 use scalar::Form;
 
-/// Columns after which go-yaml v2 folds at the next space.
+/// `best_width`: go-yaml v2 folds at the first space after this column.
 const WIDTH: usize = 80;
 
-/// A key that is longer gets a `?`.
+/// Longer keys are written with `?`.
 const MAX_SIMPLE_KEY: usize = 128;
 
-/// go-yaml reads no deeper flow collections, and `toYaml` lets it read JSON.
+/// The nesting limit of go-yaml for flow collections, which applies since `toYaml` parses JSON as YAML.
 const MAX_DEPTH: usize = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// `toYaml`: by way of JSON to go-yaml v2.
+    /// `toYaml`: go-yaml v2, after a conversion to JSON.
     Normal,
     /// `toYamlPretty`: go-yaml v3 with an indentation of two.
     Pretty,
@@ -35,9 +36,9 @@ pub enum Style {
 
 #[derive(Debug, Clone, Copy)]
 enum Open {
-    /// A collection without members, which is already written.
+    /// An empty collection, which is already written.
     Empty,
-    /// With the indentation around it.
+    /// Contains the indentation of its parent.
     List(isize),
     Map(isize, Expects),
 }
@@ -51,27 +52,26 @@ enum Expects {
     LongValue,
 }
 
-/// Writes one value as YAML text behind what is already in the buffer, without a final line break.
+/// Appends one value as YAML, without a trailing newline.
 #[derive(Debug)]
 pub struct Emitter<'o> {
     out: &'o mut Vec<u8>,
     start: usize,
     style: Style,
     pad: usize,
-    /// Characters in the current line, without the padding.
+    /// The column in the current line, not counting the padding.
     column: usize,
     indent: isize,
     /// Whether the last character was a space or the start of a line.
     whitespace: bool,
-    /// Whether the line has nothing but indentation and indicators so far.
+    /// Whether the line contains only indentation and indicators so far.
     indention: bool,
     open: Vec<Open>,
     error: Option<Error>,
 }
 
 impl<'o> Emitter<'o> {
-    /// Each line, also an empty one, starts with `indent` spaces more than it would have. Lines are folded as if
-    /// these were not there.
+    /// Indents each line, including empty ones, by `indent` more spaces, which do not affect folding.
     pub fn new(out: &'o mut Vec<u8>, style: Style, indent: usize) -> Self {
         let start = out.len();
         out.resize(start + indent, b' ');
@@ -109,15 +109,15 @@ impl<'o> Emitter<'o> {
         self.write_plain_word(&value.to_string());
     }
 
-    /// A `float64`. In the normal style it goes through JSON, so whole numbers print as integers and the
-    /// specials fail.
+    /// A `float64`. The normal style converts it to JSON, so that whole numbers are integers, and infinities and NaN
+    /// fail.
     pub fn float(&mut self, value: f64) {
         self.begin_node();
         if let Some(whole) = small_whole(value, self.style) {
             self.write_plain_word(&whole.to_string());
             return;
         }
-        let text = match (self.style, format_json(value)) {
+        let text = match (self.style, json::format_float(value)) {
             (Style::Normal, Some(json)) => through_yaml(value, json),
             (Style::Normal, None) => {
                 self.fail(Error::UnsupportedNumber(match value {
@@ -127,7 +127,7 @@ impl<'o> Emitter<'o> {
                 }));
                 return;
             }
-            (Style::Pretty, Some(_)) => format_general(value),
+            (Style::Pretty, Some(_)) => format_float(value, b'g', None),
             (Style::Pretty, None) => special_name(value).to_owned(),
         };
         self.write_plain_word(&text);
@@ -159,12 +159,12 @@ impl<'o> Emitter<'o> {
             (Err(_), Style::Normal) => self.string(&from_go_bytes(bytes)),
             (Err(_), Style::Pretty) => {
                 self.begin_node();
-                self.write_binary(&base64::encode_in_lines(bytes), false);
+                self.write_binary(&base64_lines(bytes), false);
             }
         }
     }
 
-    /// Starts a list of so many items.
+    /// Starts a list of `len` items.
     pub fn begin_list(&mut self, len: usize) {
         let in_map = matches!(self.open.last(), Some(Open::Map(..)));
         self.begin_node();
@@ -175,7 +175,7 @@ impl<'o> Emitter<'o> {
         let around = self.indent;
         let is_indentless = self.style == Style::Normal && in_map && !self.indention;
         if !is_indentless {
-            self.deepen();
+            self.increase_indent();
         }
         self.push_open(Open::List(around));
     }
@@ -186,7 +186,7 @@ impl<'o> Emitter<'o> {
         }
     }
 
-    /// Starts a map of so many entries; each is a [`key`](Self::key) and a value.
+    /// Starts a map of `len` entries; each is a [`key`](Self::key) and a value.
     pub fn begin_map(&mut self, len: usize) {
         self.begin_node();
         if len == 0 {
@@ -194,7 +194,7 @@ impl<'o> Emitter<'o> {
             return;
         }
         let around = self.indent;
-        self.deepen();
+        self.increase_indent();
         self.push_open(Open::Map(around, Expects::Key));
     }
 
@@ -218,7 +218,7 @@ impl<'o> Emitter<'o> {
             (Ok(text), _) => self.key(text),
             (Err(_), Style::Normal) => self.key(&from_go_bytes(bytes)),
             (Err(_), Style::Pretty) => {
-                let text = base64::encode_in_lines(bytes);
+                let text = base64_lines(bytes);
                 let is_simple = !text.contains('\n');
                 self.begin_key(is_simple);
                 self.write_binary(&text, is_simple);
@@ -241,15 +241,14 @@ impl<'o> Emitter<'o> {
         self.len() == 0
     }
 
-    /// Ends the text. If the value has no YAML form, the buffer has only the padding of an empty line, and the
-    /// reason is given; `toYaml` prints nothing then.
+    /// Ends the document. On error only the padding of an empty line remains in the buffer, as `toYaml` returns an empty
+    /// string.
     pub fn finish(self) -> Result<(), Error> {
         if let Some(error) = self.error {
             self.out.truncate(self.start + self.pad);
             return Err(error);
         }
-        // The text ends with a line break, which Helm cuts off. A last line that is still open would get one
-        // now, so there is nothing to do.
+        // Helm trims the trailing newline. A line that is not complete yet has none.
         let is_open = !self.indention || self.column > 0 || !self.whitespace;
         let end = self.out.len().saturating_sub(self.pad + 1);
         if !is_open && end >= self.start + self.pad && self.out.get(end) == Some(&b'\n') {
@@ -272,11 +271,11 @@ impl<'o> Emitter<'o> {
         self.error.get_or_insert(error);
     }
 
-    fn deepen(&mut self) {
+    fn increase_indent(&mut self) {
         self.indent = if self.indent < 0 { 0 } else { self.indent + 2 };
     }
 
-    /// Writes what stands before a value: nothing, a dash, or a colon.
+    /// Writes the indicator before a value: nothing, a dash, or a colon.
     fn begin_node(&mut self) {
         match self.open.last_mut() {
             None | Some(Open::Empty) => {}
@@ -297,7 +296,7 @@ impl<'o> Emitter<'o> {
         }
     }
 
-    /// Writes what stands before a key: its indentation, and a `?` if it is not simple.
+    /// Writes the indentation of a key, and a `?` if it is not simple.
     fn begin_key(&mut self, is_simple: bool) {
         self.write_indent();
         if !is_simple {
@@ -320,7 +319,7 @@ impl<'o> Emitter<'o> {
 
     /// A text of printable ASCII.
     fn write_ascii(&mut self, text: &str, is_plain: bool, is_key: bool) {
-        let form = match (self.is_text_when_plain(text), is_plain) {
+        let form = match (self.is_string_when_plain(text), is_plain) {
             (true, true) => Form::Plain,
             (true, false) => Form::Single,
             (false, _) => Form::Double,
@@ -331,7 +330,7 @@ impl<'o> Emitter<'o> {
     fn write_string(&mut self, text: &str, is_key: bool) {
         let form = if text.contains('\n') {
             Form::Literal
-        } else if self.is_text_when_plain(text) {
+        } else if self.is_string_when_plain(text) {
             Form::Plain
         } else {
             Form::Double
@@ -339,8 +338,8 @@ impl<'o> Emitter<'o> {
         self.write_scalar(text, form, is_key);
     }
 
-    /// Whether readers take the text for a text without quotes.
-    fn is_text_when_plain(&self, text: &str) -> bool {
+    /// Whether the unquoted text resolves to a string.
+    fn is_string_when_plain(&self, text: &str) -> bool {
         let is_text = match self.style {
             Style::Normal => resolve(text) == Resolved::Text,
             Style::Pretty => is_text_to_v3(text),
@@ -348,7 +347,7 @@ impl<'o> Emitter<'o> {
         is_text && !is_base60(text)
     }
 
-    /// A text in base64 with the tag that says so.
+    /// A base64 text with the tag `!!binary`.
     fn write_binary(&mut self, text: &str, is_key: bool) {
         self.write_indicator(b"!!binary", true, false, false);
         let form = if text.contains('\n') {
@@ -359,7 +358,7 @@ impl<'o> Emitter<'o> {
         self.write_scalar(text, form, is_key);
     }
 
-    /// What is left of a text after the way through JSON.
+    /// The text after the conversion to JSON.
     fn normalize<'t>(&mut self, text: &'t str, is_key: bool) -> Cow<'t, str> {
         if self.style == Style::Pretty {
             return Cow::Borrowed(text);
@@ -374,7 +373,7 @@ impl<'o> Emitter<'o> {
     }
 }
 
-/// A number that prints as an integer in any style.
+/// A float that is written as an integer.
 fn small_whole(value: f64, style: Style) -> Option<i64> {
     let limit = match style {
         Style::Normal => 1e15,
@@ -394,11 +393,29 @@ fn special_name(value: f64) -> &'static str {
     }
 }
 
-/// A JSON number as go-yaml reads and writes it.
+/// A JSON number that go-yaml resolves and writes again.
 fn through_yaml(value: f64, json: String) -> String {
     match resolve(&json) {
         Resolved::Int(value) => value.to_string(),
         Resolved::Uint(_) => json,
-        _ => format_general(value),
+        _ => format_float(value, b'g', None),
     }
+}
+
+/// The base64 form of binary data: split into lines of 70 digits if it is not shorter than one.
+fn base64_lines(bytes: &[u8]) -> String {
+    const LINE: usize = 70;
+    let digits = base64::encode(bytes);
+    if digits.len() < LINE {
+        return digits;
+    }
+    let mut lines = String::with_capacity(digits.len() + digits.len() / LINE + 1);
+    for (at, digit) in digits.chars().enumerate() {
+        if at != 0 && at % LINE == 0 {
+            lines.push('\n');
+        }
+        lines.push(digit);
+    }
+    lines.push('\n');
+    lines
 }

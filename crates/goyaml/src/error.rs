@@ -1,18 +1,17 @@
-//! Why a document cannot be read, in the words that users of Helm know.
+//! Errors, with the messages of go-yaml and encoding/json.
 //!
-//! [`Error`] displays the innermost text, as go-yaml or Go's JSON package has it. [`Error::full_text`] adds the
-//! words of the step that failed, as Helm prints them.
+//! [`Error::full_text`] adds the prefix of sigs.k8s.io/yaml, as Helm prints it.
 
-/// A document that cannot be read.
+/// Why a document cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The text breaks a rule of YAML. `line` is what go-yaml reports: absent on the first line.
-    #[error("yaml: {}{problem}", Place(*line))]
+    /// A syntax error. go-yaml does not report the first line.
+    #[error("yaml: {}{problem}", LinePrefix(*line))]
     Syntax {
         line: Option<usize>,
         problem: &'static str,
     },
-    /// A byte that no YAML text may hold.
+    /// A byte that is not allowed in YAML.
     #[error("yaml: {0}")]
     Encoding(&'static str),
     #[error("yaml: unknown anchor '{name}' referenced")]
@@ -23,40 +22,40 @@ pub enum Error {
     ExcessiveAliasing,
     #[error("yaml: map merge requires map or sequence of maps as the value")]
     MergeValue,
-    /// An explicit tag asks for a type that the text does not have.
-    #[error("yaml: cannot decode {found} `{text}` as a {wanted}")]
+    /// The text does not have the type of its explicit tag.
+    #[error("yaml: cannot decode {found} `{text}` as a {expected}")]
     Tag {
         found: &'static str,
         text: String,
-        wanted: &'static str,
+        expected: &'static str,
     },
     #[error("yaml: !!binary value contains invalid base64 data")]
     Base64,
     /// A map or a list as a key; `key` is in Go syntax.
     #[error("yaml: invalid map key: {key}")]
     CollectionKey { key: String },
-    /// Keys that a map has more than once, each with its line. Only strict readers mind.
+    /// Duplicate keys with their lines, which only strict decoding reports.
     #[error("yaml: unmarshal errors:\n  {}", .0.join("\n  "))]
     RepeatedKeys(Vec<String>),
-    /// A key that has no JSON form; `key` and `value` are in Go syntax.
+    /// A key that cannot be converted to JSON; `key` and `value` are in Go syntax.
     #[error("unsupported map key of type: {ty}, key: {key}, value: {value}")]
     KeyType {
         ty: &'static str,
         key: String,
         value: String,
     },
-    /// `.inf` or `.nan`, which JSON cannot hold.
+    /// `.inf` or `.nan`, which JSON does not have.
     #[error("json: unsupported value: {0}")]
     UnsupportedNumber(&'static str),
-    /// A value has not the type that the reader wants.
+    /// A value does not have the type of its target.
     #[error("json: cannot unmarshal {found} into Go {target}")]
     Mismatch { found: &'static str, target: Target },
-    /// Deeper than Go's JSON decoder goes.
+    /// The nesting limit of encoding/json.
     #[error("exceeded max depth")]
     Depth,
 }
 
-/// What a value was to be decoded into.
+/// The Go target of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Target {
     /// The whole document.
@@ -69,12 +68,12 @@ pub enum Target {
     },
 }
 
-/// The step of reading that failed.
+/// The step of decoding that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// From YAML to JSON.
     Convert,
-    /// From JSON to the wanted type.
+    /// From JSON to the target type.
     Decode,
 }
 
@@ -94,7 +93,7 @@ impl Error {
         }
     }
 
-    /// The text with the name of the step before it, as Helm prints it.
+    /// The message with the prefix of the failed step, as Helm prints it.
     pub fn full_text(&self) -> String {
         match self.step() {
             Step::Convert => format!("error converting YAML to JSON: {self}"),
@@ -103,9 +102,9 @@ impl Error {
     }
 }
 
-struct Place(Option<usize>);
+struct LinePrefix(Option<usize>);
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for LinePrefix {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Some(line) => write!(f, "line {line}: "),

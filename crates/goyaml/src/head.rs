@@ -1,22 +1,23 @@
-//! What Helm needs to know of a rendered manifest, taken out while the whole of it is checked.
+//! Helm's `SimpleHead` of a manifest, decoded while all of the manifest is checked.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use outrigger_gostd::strconv::format_float32;
+
 use crate::build::unique;
 use crate::document::{Decoded, Document};
 use crate::error::{Error, Target};
-use crate::number::format_as_text;
-use crate::quick::Sink;
+use crate::fast_path::Sink;
 use crate::resolve::Resolved;
 
-/// The fields of a manifest that Helm sorts by. Absent ones are empty.
+/// `SimpleHead`: the fields of a manifest that Helm sorts by. Missing fields are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
     pub api_version: String,
     pub kind: String,
     pub name: String,
-    /// Keys are unique; none if the manifest has no annotations.
+    /// Unique keys; `None` if the manifest has no annotations.
     pub annotations: Option<Vec<(String, String)>>,
     /// Whether there is a `metadata` map at all.
     pub has_metadata: bool,
@@ -30,7 +31,7 @@ impl Head {
     }
 }
 
-/// Where the reader stands.
+/// The current field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     None,
@@ -42,17 +43,17 @@ enum Field {
     Annotation,
 }
 
-/// A sink that keeps the head of the document.
+/// A sink that decodes the head on the fast path.
 #[derive(Debug, Default)]
-pub(crate) struct ReadHead {
+pub(crate) struct HeadSink {
     pub(crate) head: Head,
     depth: usize,
     field: Option<Field>,
     annotation: String,
-    gives_up: bool,
+    needs_fallback: bool,
 }
 
-impl ReadHead {
+impl HeadSink {
     fn field(&self) -> Field {
         self.field.unwrap_or(Field::None)
     }
@@ -62,11 +63,11 @@ impl ReadHead {
             "apiVersion" => Field::ApiVersion,
             "kind" => Field::Kind,
             "metadata" => {
-                self.forget_metadata();
+                self.clear_metadata();
                 Field::Metadata
             }
             _ => {
-                self.give_up_if_like(key, &["apiversion", "kind", "metadata"]);
+                self.fall_back_if_like(key, &["apiversion", "kind", "metadata"]);
                 Field::None
             }
         }
@@ -77,19 +78,19 @@ impl ReadHead {
             "name" => Field::Name,
             "annotations" => Field::Annotations,
             _ => {
-                self.give_up_if_like(key, &["name", "annotations"]);
+                self.fall_back_if_like(key, &["name", "annotations"]);
                 Field::None
             }
         }
     }
 
-    fn give_up_if_like(&mut self, key: &str, names: &[&str]) {
+    fn fall_back_if_like(&mut self, key: &str, names: &[&str]) {
         if names.iter().any(|name| is_same_field(name, key)) {
-            self.gives_up = true;
+            self.needs_fallback = true;
         }
     }
 
-    fn forget_metadata(&mut self) {
+    fn clear_metadata(&mut self) {
         self.head.name.clear();
         self.head.annotations = None;
         self.head.has_metadata = false;
@@ -102,8 +103,8 @@ impl ReadHead {
     }
 }
 
-impl<'a> Sink<'a> for ReadHead {
-    const TAKES_SCALARS: bool = true;
+impl<'a> Sink<'a> for HeadSink {
+    const USES_SCALARS: bool = true;
 
     fn key(&mut self, key: Cow<'a, str>) {
         match (self.depth, self.field()) {
@@ -125,13 +126,13 @@ impl<'a> Sink<'a> for ReadHead {
     fn scalar(&mut self, text: Cow<'a, str>, resolved: Resolved) {
         let is_null = resolved == Resolved::Null;
         match (self.depth, self.field()) {
-            (0, _) => self.gives_up = !is_null,
+            (0, _) => self.needs_fallback = !is_null,
             (1, Field::ApiVersion) => self.head.api_version = as_text(text, resolved),
             (1, Field::Kind) => self.head.kind = as_text(text, resolved),
-            (1, Field::Metadata) => self.gives_up |= !is_null,
+            (1, Field::Metadata) => self.needs_fallback |= !is_null,
             (2, Field::Name) => self.head.name = as_text(text, resolved),
             (2, Field::Annotations) => {
-                self.gives_up |= !is_null;
+                self.needs_fallback |= !is_null;
                 self.head.annotations = None;
             }
             (3, Field::Annotation) => {
@@ -143,7 +144,7 @@ impl<'a> Sink<'a> for ReadHead {
     }
 
     fn begin_list(&mut self) {
-        self.gives_up |= match self.depth {
+        self.needs_fallback |= match self.depth {
             0 => true,
             1 => self.field() != Field::None,
             2 => matches!(self.field(), Field::Name | Field::Annotations),
@@ -162,7 +163,7 @@ impl<'a> Sink<'a> for ReadHead {
             (1, Field::Metadata) => self.head.has_metadata = true,
             (2, Field::Annotations) => self.head.annotations = Some(Vec::new()),
             (1, Field::ApiVersion | Field::Kind) | (2, Field::Name) | (3, Field::Annotation) => {
-                self.gives_up = true;
+                self.needs_fallback = true;
             }
             _ => {}
         }
@@ -185,24 +186,24 @@ impl<'a> Sink<'a> for ReadHead {
         self.depth > 0 && self.field() == Field::None
     }
 
-    fn gives_up(&self) -> bool {
-        self.gives_up
+    fn needs_fallback(&self) -> bool {
+        self.needs_fallback
     }
 }
 
-/// A scalar where a text is wanted.
+/// A scalar that is decoded into a string.
 fn as_text(text: Cow<'_, str>, resolved: Resolved) -> String {
     match resolved {
         Resolved::Null => String::new(),
         Resolved::Bool(value) => value.to_string(),
         Resolved::Int(value) => value.to_string(),
         Resolved::Uint(value) => value.to_string(),
-        Resolved::Float(value) => format_as_text(value),
+        Resolved::Float(value) => format_float32(value),
         Resolved::Timestamp | Resolved::Text => text.into_owned(),
     }
 }
 
-/// Go's JSON package takes a key for a field if they differ in case only.
+/// encoding/json matches field names case-insensitively.
 fn is_same_field(lower: &str, key: &str) -> bool {
     let fold = |c: char| match c {
         '\u{17F}' => 's',
@@ -212,8 +213,8 @@ fn is_same_field(lower: &str, key: &str) -> bool {
     key.chars().map(fold).eq(lower.chars())
 }
 
-/// The head of a document that needed the thorough way.
-pub(crate) fn head_of(document: &Document<'_>, go_type: &'static str) -> Result<Head, Error> {
+/// Decodes the head of a document that the fast path does not support.
+pub(crate) fn decode_head(document: &Document<'_>, go_type: &'static str) -> Result<Head, Error> {
     let wanted = texts(document);
     document.check(&|at| wanted.contains(&at))?;
     let mut decode = Decode {
@@ -228,7 +229,7 @@ pub(crate) fn head_of(document: &Document<'_>, go_type: &'static str) -> Result<
     }
 }
 
-/// The places whose value becomes text: the two fields of the top level, the name, and each annotation.
+/// The values that are decoded into strings: `apiVersion`, `kind`, the name and the annotations.
 fn texts(document: &Document<'_>) -> HashSet<usize> {
     let mut texts = HashSet::new();
     for (key, value) in document.sorted_entries(document.root) {
@@ -248,7 +249,7 @@ fn texts(document: &Document<'_>) -> HashSet<usize> {
     texts
 }
 
-/// Go's JSON decoder for the head: it goes on after a wrong type and reports the first one.
+/// The JSON decoder for the head. It continues after a type mismatch, and reports the first one.
 struct Decode<'d> {
     document: &'d Document<'d>,
     head: Head,
@@ -335,7 +336,7 @@ impl Decode<'_> {
         }
     }
 
-    /// The text at a place; none if it is null, which changes nothing, or no scalar.
+    /// The string value; `None` for null, which leaves the field unchanged, and for collections.
     fn text(&mut self, at: usize, field: &'static str) -> Option<String> {
         match &self.document.values[at] {
             Decoded::Scalar(Resolved::Null, _) => None,

@@ -1,4 +1,4 @@
-//! YAML to JSON values and back, for all who have no value type of their own.
+//! YAML to and from `serde_json` values.
 
 use std::borrow::Cow;
 
@@ -6,17 +6,17 @@ use serde_json::{Map, Number, Value};
 
 use crate::{Builder, Emitter, Error, Style, natural_order, parse, sort_natural};
 
-/// Reads the first document of a stream, as [`parse`] does. Floats that JSON does not have become null.
+/// [`parse`] into a JSON value. Floats that JSON does not have become null.
 pub fn parse_json(bytes: &[u8]) -> Result<Value, Error> {
     parse(bytes, &mut Json)
 }
 
-/// Writes a document in the form that Kubernetes tools print, with a line break at its end.
+/// `yaml.Marshal`: the form that Kubernetes tools print, with a trailing newline.
 pub fn write_json(value: &Value) -> Vec<u8> {
     let mut text = Vec::new();
     let mut emitter = Emitter::new(&mut text, Style::Normal, 0);
     emit(&mut emitter, value);
-    // All that can go wrong is a list or map without an end, and `emit` ends them all.
+    // JSON values are always valid, and `emit` ends all collections.
     let _ = emitter.finish();
     text.push(b'\n');
     text

@@ -1,22 +1,19 @@
-//! YAML exactly as Helm reads and writes it: go-yaml v2 behind the JSON conversion of sigs.k8s.io/yaml.
+//! sigs.k8s.io/yaml: go-yaml v2 with the conversion to JSON, as Helm and Kubernetes use it.
 //!
-//! Pure: bytes in, values or text out. This crate has no value type of its own: a reader gives a [`Builder`],
-//! a writer drives an emitter. Who is content with JSON values has [`parse_json`] and [`write_json`].
+//! Pure: bytes in, values or text out. The crate has no value type: to decode, callers implement [`Builder`]; to encode,
+//! they drive an [`Emitter`]. [`parse_json`] and [`write_json`] are for JSON values.
 
-mod base64;
 mod build;
 mod convert;
-mod describe;
 mod document;
 mod emitter;
 mod error;
-mod event;
+mod fast_path;
+mod go_syntax;
 mod head;
 mod json;
-mod letters;
-mod number;
 mod order;
-mod quick;
+mod parser;
 mod resolve;
 mod scanner;
 mod source;
@@ -26,11 +23,11 @@ mod timestamp;
 
 use std::borrow::Cow;
 
-use build::Build;
+use build::BuilderSink;
 use document::Document;
-use event::Events;
-use head::ReadHead;
-use quick::{Progress, Sink, walk};
+use fast_path::{Progress, Sink, drive};
+use head::HeadSink;
+use parser::Parser;
 use resolve::Resolved;
 use source::Source;
 
@@ -38,15 +35,14 @@ pub use emitter::{Emitter, Style};
 pub use error::{Error, Step, Target};
 pub use head::Head;
 pub use json::{parse_json, write_json};
-pub use number::{format_as_text, format_general, format_json};
 pub use order::{natural_order, pretty_order, sort_natural};
 pub use split::{Documents, SeparatorError, documents};
 pub use text::from_go_bytes;
 
-/// Makes the caller's values out of a parsed document, after the conversion to JSON: keys are strings,
-/// merge keys are applied, aliases are expanded (each use is built anew), of equal keys the last one stays.
+/// Builds the caller's values from a document after its conversion to JSON: keys are strings, merge keys are applied,
+/// aliases are expanded (each use is built again), and of equal keys the last one remains.
 ///
-/// Values may be made that are not used in the end: a document can turn out late to need another look.
+/// Some values may be built in vain, if the fast path has to fall back.
 pub trait Builder {
     type Value;
 
@@ -62,43 +58,40 @@ pub trait Builder {
     fn map(&mut self, entries: Vec<(Cow<'_, str>, Self::Value)>) -> Self::Value;
 }
 
-/// Reads the first document of a stream; an empty stream is a null. What follows the first document is not
-/// looked at.
-///
-/// Values are nested at most 10 000 deep.
+/// Parses the first document of a stream, and ignores the others; an empty stream is null. Values may be nested 10,000
+/// levels deep.
 pub fn parse<B: Builder>(bytes: &[u8], builder: &mut B) -> Result<B::Value, Error> {
     let source = Source::new(bytes);
-    let mut build = Build::new(builder);
-    match walk_source(&source, &mut build)? {
+    let mut build = BuilderSink::new(builder);
+    match run_fast_path(&source, &mut build)? {
         Progress::Done => Ok(match build.finish() {
             Some(value) => value,
             None => builder.null(),
         }),
-        Progress::Rare => {
-            let document = read_thoroughly(&source)?;
+        Progress::Fallback => {
+            let document = load_document(&source)?;
             document.check(&|_| false)?;
             Ok(document.build(builder))
         }
     }
 }
 
-/// Finds the errors that [`parse`] would find, and builds nothing.
+/// Reports the errors of [`parse`] without building a value.
 pub fn check(bytes: &[u8]) -> Result<(), Error> {
     let source = Source::new(bytes);
-    match walk_source(&source, &mut Ignore)? {
+    match run_fast_path(&source, &mut Ignore)? {
         Progress::Done => Ok(()),
-        Progress::Rare => read_thoroughly(&source)?.check(&|_| false),
+        Progress::Fallback => load_document(&source)?.check(&|_| false),
     }
 }
 
-/// Finds the keys that a map has more than once, which a strict reader minds. A document that cannot be read at all
-/// is an error too.
+/// `yaml.UnmarshalStrict`: reports duplicate keys, and the errors of [`parse`].
 pub fn check_strict(bytes: &[u8]) -> Result<(), Error> {
     let source = Source::new(bytes);
-    let repeated = if source.pieces.is_some() {
-        Document::repeated_keys(&mut Events::<true>::with_lines(&source))
+    let repeated = if source.chunks.is_some() {
+        Document::repeated_keys(&mut Parser::<true>::with_lines(&source))
     } else {
-        Document::repeated_keys(&mut Events::<false>::with_lines(&source))
+        Document::repeated_keys(&mut Parser::<false>::with_lines(&source))
     }?;
     if repeated.is_empty() {
         return Ok(());
@@ -106,38 +99,38 @@ pub fn check_strict(bytes: &[u8]) -> Result<(), Error> {
     Err(Error::RepeatedKeys(repeated))
 }
 
-/// Checks a whole manifest and takes out what Helm sorts by. `go_type` is the name of the type that Helm decodes
-/// into: `releaseutil.SimpleHead` in Helm 3, `util.SimpleHead` in Helm 4. It shows in errors only.
+/// Decodes a manifest into Helm's `SimpleHead`, and checks all of it. `go_type` is the type in error messages:
+/// `releaseutil.SimpleHead` in Helm 3, `util.SimpleHead` in Helm 4.
 pub fn head(bytes: &[u8], go_type: &'static str) -> Result<Head, Error> {
     let source = Source::new(bytes);
-    let mut read = ReadHead::default();
-    match walk_source(&source, &mut read)? {
+    let mut read = HeadSink::default();
+    match run_fast_path(&source, &mut read)? {
         Progress::Done => Ok(read.head),
-        Progress::Rare => head::head_of(&read_thoroughly(&source)?, go_type),
+        Progress::Fallback => head::decode_head(&load_document(&source)?, go_type),
     }
 }
 
-fn walk_source<'a, S: Sink<'a>>(source: &'a Source<'_>, sink: &mut S) -> Result<Progress, Error> {
-    if source.pieces.is_some() {
-        walk(&mut Events::<true>::new(source), sink)
+fn run_fast_path<'a, S: Sink<'a>>(source: &'a Source<'_>, sink: &mut S) -> Result<Progress, Error> {
+    if source.chunks.is_some() {
+        drive(&mut Parser::<true>::new(source), sink)
     } else {
-        walk(&mut Events::<false>::new(source), sink)
+        drive(&mut Parser::<false>::new(source), sink)
     }
 }
 
-fn read_thoroughly<'a>(source: &'a Source<'_>) -> Result<Document<'a>, Error> {
-    if source.pieces.is_some() {
-        Document::read(&mut Events::<true>::new(source))
+fn load_document<'a>(source: &'a Source<'_>) -> Result<Document<'a>, Error> {
+    if source.chunks.is_some() {
+        Document::read(&mut Parser::<true>::new(source))
     } else {
-        Document::read(&mut Events::<false>::new(source))
+        Document::read(&mut Parser::<false>::new(source))
     }
 }
 
-/// A sink for checks.
+/// A sink that only checks.
 struct Ignore;
 
 impl<'a> Sink<'a> for Ignore {
-    const TAKES_SCALARS: bool = false;
+    const USES_SCALARS: bool = false;
 
     fn key(&mut self, _: Cow<'a, str>) {}
     fn scalar(&mut self, _: Cow<'a, str>, _: Resolved) {}

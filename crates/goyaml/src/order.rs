@@ -1,19 +1,19 @@
-//! The order of keys in emitted maps: letters by code point, digit runs by their value.
+//! `keyList.Less`: the order of keys in encoded maps, in which runs of digits compare by value.
 
 use std::cmp::Ordering;
 
-use crate::letters::{is_digit, is_letter};
+use outrigger_gostd::unicode::{is_digit, is_letter};
 
-/// How go-yaml v2 orders keys (Helm's `toYaml`).
+/// The order of go-yaml v2 (`toYaml`).
 ///
-/// Beware: for keys that mix digits and letters this is not a total order. `2x` comes before `10`, `10` before
-/// `1a`, and `1a` before `2x`. Rust's own sort may panic on such keys; use [`sort_natural`].
+/// This is not a total order for keys that mix digits and letters: `2x` precedes `10`, `10` precedes `1a`, and `1a`
+/// precedes `2x`. The sorts of the standard library may panic on such keys; use [`sort_natural`].
 pub fn natural_order(a: &str, b: &str) -> Ordering {
     compare(a, b, false)
 }
 
-/// How go-yaml v3 orders keys (Helm's `toYamlPretty`): as [`natural_order`], but a letter comes before another
-/// character after a digit.
+/// The order of go-yaml v3 (`toYamlPretty`): [`natural_order`], except that after a digit letters precede other
+/// characters.
 pub fn pretty_order(a: &str, b: &str) -> Ordering {
     compare(a, b, true)
 }
@@ -50,7 +50,7 @@ fn compare(a: &str, b: &str, v3: bool) -> Ordering {
     }
 }
 
-/// The length of the characters that both texts start with.
+/// The length of the common prefix.
 fn common_prefix(a: &str, b: &str) -> usize {
     let pairs = a.bytes().zip(b.bytes());
     let mut same = pairs.take_while(|(x, y)| x == y).count();
@@ -60,7 +60,7 @@ fn common_prefix(a: &str, b: &str) -> usize {
     same
 }
 
-/// Whether the digits at the end of a text have a value other than zero.
+/// Whether the text ends with digits that are not all zero.
 fn ends_in_number(prefix: &str) -> bool {
     prefix
         .chars()
@@ -69,7 +69,7 @@ fn ends_in_number(prefix: &str) -> bool {
         .any(|c| c != '0')
 }
 
-/// The value and the length of the digits at the start, with overflow as Go has it.
+/// The value and the length of the leading digits, with Go's overflow.
 fn number(text: &str, after_number: bool) -> (i64, usize) {
     let mut value = i64::from(after_number);
     let mut length = 0;
@@ -81,8 +81,8 @@ fn number(text: &str, after_number: bool) -> (i64, usize) {
     (value, length)
 }
 
-/// Sorts by text keys in [`natural_order`] or [`pretty_order`]. Unlike the sorts of the standard library it
-/// bears an order that goes in circles.
+/// Sorts by string keys in [`natural_order`] or [`pretty_order`]. Unlike the sorts of the standard library it accepts an
+/// order that is not transitive.
 pub fn sort_natural<T>(
     items: &mut Vec<T>,
     order: fn(&str, &str) -> Ordering,
@@ -95,7 +95,7 @@ pub fn sort_natural<T>(
     {
         return;
     }
-    // Merging from the bottom up: runs of one item, of two, of four.
+    // A bottom-up merge sort: runs of one item, two, four.
     let mut run = 1;
     while run < items.len() {
         let mut merged = Vec::with_capacity(items.len());

@@ -1,11 +1,11 @@
-//! The type of a scalar, by the rules of YAML 1.1 as go-yaml v2 has them.
+//! The types of scalars, by the YAML 1.1 rules of go-yaml v2.
 
 use crate::error::Error;
 use crate::timestamp::is_timestamp;
 
 pub(crate) const TAG_PREFIX: &str = "tag:yaml.org,2002:";
 
-/// What a text stands for.
+/// The resolved type and value of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Resolved {
     Null,
@@ -14,7 +14,7 @@ pub(crate) enum Resolved {
     /// Above `i64::MAX`.
     Uint(u64),
     Float(f64),
-    /// A date, which stays text.
+    /// A timestamp, which JSON represents as a string.
     Timestamp,
     Text,
 }
@@ -32,7 +32,7 @@ impl Resolved {
     }
 }
 
-/// What kind of text may start with a byte.
+/// `resolveTable`: what a scalar may be, by its first byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hint {
     Text,
@@ -73,15 +73,15 @@ pub(crate) fn resolve(text: &str) -> Resolved {
     }
 }
 
-/// The type of a scalar with a tag of the YAML type library; `wanted` is the tag without its prefix.
-pub(crate) fn resolve_as(wanted: &str, text: &str) -> Result<Resolved, Error> {
-    let wanted = match wanted {
+/// The type of a scalar with a tag of the YAML type library; `expected` is the tag without its prefix.
+pub(crate) fn resolve_as(expected: &str, text: &str) -> Result<Resolved, Error> {
+    let expected = match expected {
         "bool" => "!!bool",
         "int" => "!!int",
         "float" => "!!float",
         "null" => "!!null",
         "timestamp" => "!!timestamp",
-        // Any text is right for `!!str` and for tags of other kinds.
+        // `!!str` and other tags accept any text.
         _ => return Ok(Resolved::Text),
     };
     let is_number = text
@@ -89,21 +89,21 @@ pub(crate) fn resolve_as(wanted: &str, text: &str) -> Result<Resolved, Error> {
         .next()
         .is_some_and(|byte| HINTS[usize::from(byte)] == Hint::Number);
     let resolved = if is_number {
-        resolve_number(text, wanted == "!!timestamp")
+        resolve_number(text, expected == "!!timestamp")
     } else {
         resolve(text)
     };
     match resolved {
-        Resolved::Int(value) if wanted == "!!float" =>
+        Resolved::Int(value) if expected == "!!float" =>
         {
             #[expect(clippy::cast_precision_loss, reason = "Go converts the same way")]
             Ok(Resolved::Float(value as f64))
         }
-        resolved if resolved.tag() == wanted => Ok(resolved),
+        resolved if resolved.tag() == expected => Ok(resolved),
         resolved => Err(Error::Tag {
             found: resolved.tag(),
             text: text.to_owned(),
-            wanted,
+            expected,
         }),
     }
 }
@@ -126,15 +126,15 @@ fn resolve_point(text: &str) -> Resolved {
         ".nan" | ".NaN" | ".NAN" => Resolved::Float(f64::NAN),
         ".inf" | ".Inf" | ".INF" => Resolved::Float(f64::INFINITY),
         _ if !text.contains('_') => parse_float(text).map_or(Resolved::Text, Resolved::Float),
-        _ if has_marks_between_digits(text) => {
+        _ if has_underscores_between_digits(text) => {
             parse_float(&text.replace('_', "")).map_or(Resolved::Text, Resolved::Float)
         }
         _ => Resolved::Text,
     }
 }
 
-/// Whether each `_` stands between two digits, as in a number of the Go language.
-fn has_marks_between_digits(text: &str) -> bool {
+/// Whether each underscore is between digits, as in a Go number.
+fn has_underscores_between_digits(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     (0..bytes.len())
@@ -164,14 +164,14 @@ fn resolve_number(text: &str, dates: bool) -> Resolved {
     if let Some(value) = parse_float(digits) {
         return Resolved::Float(value);
     }
-    // A sign may follow the binary prefix.
+    // go-yaml accepts a sign after the binary prefix.
     digits
         .strip_prefix("0b")
         .and_then(|rest| parse_signed(rest, 2))
         .map_or(Resolved::Text, Resolved::Int)
 }
 
-/// Decimal or with one of the prefixes `0x`, `0b`, `0o`, `0`, as Go's base zero.
+/// `strconv.ParseInt` with base 0, or `ParseUint` if the number is too large.
 fn parse_int(text: &str) -> Option<Resolved> {
     let (negative, digits) = match text.as_bytes() {
         [b'-', ..] => (true, &text[1..]),
@@ -191,7 +191,7 @@ fn parse_int(text: &str) -> Option<Resolved> {
     }
     match i64::try_from(value) {
         Ok(value) => Some(Resolved::Int(value)),
-        // Go accepts no sign before a number of this size.
+        // `ParseUint` accepts no sign.
         Err(_) if text.starts_with('+') => None,
         Err(_) => Some(Resolved::Uint(value)),
     }
@@ -213,7 +213,7 @@ fn parse_digits(digits: &str, radix: u32) -> Option<u64> {
         .flatten()
 }
 
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`, not too large.
+/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`, if it is finite.
 fn parse_float(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text).as_bytes();
     let whole = count_digits(unsigned);
@@ -248,7 +248,7 @@ fn count_digits(bytes: &[u8]) -> usize {
         .count()
 }
 
-/// `[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?`: a number to other readers of YAML 1.1.
+/// `[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?`: a base 60 number to other YAML 1.1 decoders.
 pub(crate) fn is_base60(text: &str) -> bool {
     if !matches!(text.as_bytes().first(), Some(b'-' | b'+' | b'0'..=b'9')) {
         return false;
@@ -270,7 +270,7 @@ pub(crate) fn is_base60(text: &str) -> bool {
         && fraction.as_bytes().iter().all(is_digit_or_mark)
 }
 
-/// What go-yaml v3 reads differently: `0o` with a sign behind it is a number, `yes` and the like are text.
+/// Whether go-yaml v3 resolves a scalar to a string: unlike in v2, `0o` with a sign after it is a number.
 pub(crate) fn is_text_to_v3(text: &str) -> bool {
     match resolve(text) {
         Resolved::Text => {
@@ -282,7 +282,7 @@ pub(crate) fn is_text_to_v3(text: &str) -> bool {
             };
             !(text.starts_with('0') && is_octal(text))
         }
-        // Only the words that stay booleans in YAML 1.2 matter here; the caller quotes the others anyway.
+        // YAML 1.1 booleans such as `yes` are strings in v3, but it quotes them.
         _ => false,
     }
 }

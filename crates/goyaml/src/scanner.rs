@@ -1,11 +1,10 @@
-//! Characters to tokens, by the rules of go-yaml v2 (a YAML 1.1 scanner), at the pace of the parser.
+//! The scanner of go-yaml v2 (YAML 1.1).
 //!
-//! Tokens are made only when they are asked for, because what stands behind the end of a document must not be
-//! looked at. A scalar or a flow collection may turn out to be a key only when the `:` is seen, so tokens wait in
-//! a queue while that is open.
+//! Tokens are produced on demand, because the input after the end of a document must not be scanned. Whether a scalar or
+//! a flow collection is a simple key is known only at the `:`, so tokens are queued until then.
 //!
-//! `EXACT` scanners follow each request that go-yaml makes to its reader; they serve texts with odd characters.
-//! The other kind may assume that `\n` is the only line break and that the whole text is fine.
+//! `EXACT` scanners follow each request of go-yaml to its reader, for inputs with irregular characters. The others assume
+//! that `\n` is the only line break and that all characters are valid.
 
 mod block;
 mod character;
@@ -25,10 +24,10 @@ use reader::Reader;
 
 pub(crate) use line::{Content, ItemLine, KeyLine};
 
-/// How deep block collections and flow collections may be nested, each.
+/// The maximum nesting of block collections, and of flow collections.
 const MAX_DEPTH: usize = 10_000;
 
-/// A key that needs no `?` ends within so many characters.
+/// The maximum length of a simple key in characters.
 const MAX_SIMPLE_KEY: usize = 1024;
 
 #[derive(Debug, Clone)]
@@ -63,16 +62,16 @@ pub(crate) enum TokenKind<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: TokenKind<'a>,
-    /// The line on which it starts, from zero.
+    /// The line of its start, starting at zero.
     pub(crate) line: usize,
 }
 
-/// A place where a key may have started.
+/// The possible start of a simple key.
 #[derive(Debug, Clone, Copy, Default)]
 struct SimpleKey {
     possible: bool,
     required: bool,
-    /// Whether the token is held back until the matter is settled.
+    /// Whether the token must stay in the queue until it is known whether it is a key.
     holds: bool,
     token: usize,
     position: usize,
@@ -94,9 +93,9 @@ pub(crate) struct Scanner<'a, const EXACT: bool> {
     line_start: usize,
     started: bool,
     tokens: VecDeque<Token<'a>>,
-    /// How many tokens were taken out of the queue.
+    /// The number of tokens taken from the queue.
     taken: usize,
-    /// Whether the first token of the queue may be taken.
+    /// Whether the first token of the queue can be taken.
     ready: bool,
     /// The column of the innermost block collection.
     indent: isize,
@@ -104,7 +103,7 @@ pub(crate) struct Scanner<'a, const EXACT: bool> {
     simple_key_allowed: bool,
     /// One for each level of flow collections, and one for the block context.
     simple_keys: Vec<SimpleKey>,
-    /// Whether text that spans lines may be dropped: its place is taken by some text that is not special.
+    /// Whether multi-line scalars may be discarded; they are replaced by a placeholder string.
     pub(crate) discard: bool,
 }
 
@@ -130,7 +129,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         }
     }
 
-    /// The next token, which stays in the queue.
+    /// The next token, which remains in the queue.
     pub(crate) fn peek(&mut self) -> Result<&Token<'a>, Error> {
         const END: &Token<'static> = &Token {
             kind: TokenKind::StreamEnd,
@@ -143,7 +142,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         Ok(self.tokens.front().unwrap_or(END))
     }
 
-    /// Takes the token that was peeked at.
+    /// Takes the token that [`Self::peek`] returned.
     pub(crate) fn take(&mut self) -> Option<Token<'a>> {
         self.ready = false;
         self.taken += 1;
@@ -151,14 +150,14 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
     }
 
     fn fetch_more(&mut self) -> Result<(), Error> {
-        while self.tokens.is_empty() || self.first_may_be_key()? {
+        while self.tokens.is_empty() || self.first_may_be_simple_key()? {
             self.fetch_next()?;
         }
         Ok(())
     }
 
-    /// Whether the first token of the queue may still become a key.
-    fn first_may_be_key(&mut self) -> Result<bool, Error> {
+    /// Whether the first token of the queue may still become a simple key.
+    fn first_may_be_simple_key(&mut self) -> Result<bool, Error> {
         let level = self
             .simple_keys
             .partition_point(|key| key.token < self.taken);
@@ -180,7 +179,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         usize::try_from(self.indent) == Ok(self.column())
     }
 
-    /// An error at the current place.
+    /// An error at the current position.
     #[cold]
     fn error(&self, problem: &'static str) -> Error {
         Error::Syntax {
@@ -193,7 +192,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         self.tokens.push_back(Token { kind, line });
     }
 
-    /// Puts a token before the one with this number; at the end if that one is gone.
+    /// Inserts a token before the one with this number, or at the end if that one has been taken.
     fn insert(&mut self, number: usize, kind: TokenKind<'a>, line: usize) {
         let token = Token { kind, line };
         match number.checked_sub(self.taken) {
@@ -277,8 +276,8 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         if !self.in_flow() {
             return;
         }
-        // A level that never saw a key has the number of its own first token, which the level below may hold
-        // back as a key. go-yaml then stops holding it: `[]: x` is an empty list, not a map.
+        // A level without a key has the number of its own first token, which may be a possible key of the level below.
+        // go-yaml then releases that token: `[]: x` is an empty list, not a map.
         if let Some(closed) = self.simple_keys.pop() {
             for key in self.simple_keys.iter_mut().rev() {
                 if key.token != closed.token {

@@ -1,29 +1,29 @@
-//! The bytes of a document as text: encoding, forbidden characters, and how much of it go-yaml has seen when.
+//! The input as text: encoding, forbidden characters, and the chunks in which go-yaml reads it.
 //!
-//! go-yaml reads its input in pieces of 512 bytes and checks each piece as a whole, so a forbidden character is
-//! reported before a mistake that stands a little earlier in the same piece. Most texts have nothing odd in
-//! them; for the others [`Source::pieces`] tells where the pieces end.
+//! go-yaml reads its input in chunks of 512 bytes and validates each chunk as a whole, so that it reports a forbidden
+//! character before a syntax error earlier in the same chunk. Most inputs are regular; for the others [`Source::chunks`]
+//! contains the ends of the chunks.
 
 use std::borrow::Cow;
 
-const PIECE: usize = 512;
+const CHUNK: usize = 512;
 
-/// A text that is ready to be scanned.
+/// The decoded input of the scanner.
 #[derive(Debug)]
 pub(crate) struct Source<'a> {
-    /// All characters before the first forbidden one.
+    /// The text before the first forbidden character.
     pub(crate) text: Cow<'a, str>,
-    /// Absent if the text has nothing odd: no forbidden character, no line break but `\n`, no byte order mark
-    /// inside.
-    pub(crate) pieces: Option<Pieces>,
+    /// `None` if the input is regular: no forbidden characters, no line breaks other than `\n`, and no byte order mark
+    /// except at the start.
+    pub(crate) chunks: Option<Chunks>,
 }
 
-/// How the text came in.
+/// The chunks in which go-yaml reads the input.
 #[derive(Debug)]
-pub(crate) struct Pieces {
-    /// Where each piece ends in the text.
+pub(crate) struct Chunks {
+    /// The end of each chunk in the text.
     pub(crate) ends: Vec<usize>,
-    /// What is wrong with the piece after the last one; none means that the text ends there.
+    /// The error in the chunk after the last one, if any.
     pub(crate) fault: Option<&'static str>,
 }
 
@@ -31,21 +31,21 @@ impl<'a> Source<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         let body = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let text = match std::str::from_utf8(body) {
-            Ok(text) => match oddity(body) {
-                Oddity::None => Some(Cow::Borrowed(text)),
-                // Both kinds of line end mean the same.
-                Oddity::Returns => Some(Cow::Owned(text.replace("\r\n", "\n"))),
-                Oddity::Other => None,
+            Ok(text) => match irregularity(body) {
+                Irregularity::None => Some(Cow::Borrowed(text)),
+                // Both line endings are equivalent.
+                Irregularity::Returns => Some(Cow::Owned(text.replace("\r\n", "\n"))),
+                Irregularity::Other => None,
             },
             Err(_) => None,
         };
         if let Some(text) = text {
-            return Self { text, pieces: None };
+            return Self { text, chunks: None };
         }
-        Self::in_pieces(bytes)
+        Self::in_chunks(bytes)
     }
 
-    fn in_pieces(bytes: &'a [u8]) -> Self {
+    fn in_chunks(bytes: &'a [u8]) -> Self {
         let (encoding, mark) = match bytes {
             [0xFF, 0xFE, ..] => (Encoding::Utf16([0, 1]), 2),
             [0xFE, 0xFF, ..] => (Encoding::Utf16([1, 0]), 2),
@@ -55,9 +55,9 @@ impl<'a> Source<'a> {
         let mut text = String::with_capacity(bytes.len());
         let mut ends = Vec::new();
         let mut at = mark;
-        let mut piece_end = PIECE.min(bytes.len());
+        let mut chunk_end = CHUNK.min(bytes.len());
         let fault = loop {
-            match encoding.decode(&bytes[at..piece_end]) {
+            match encoding.decode(&bytes[at..chunk_end]) {
                 Step::Character(c, width) => {
                     text.push(c);
                     at += width;
@@ -65,28 +65,27 @@ impl<'a> Source<'a> {
                 Step::Fault(problem) => break Some(problem),
                 Step::Incomplete(problem) => {
                     ends.push(text.len());
-                    if piece_end == bytes.len() {
-                        break (at < piece_end).then_some(problem);
+                    if chunk_end == bytes.len() {
+                        break (at < chunk_end).then_some(problem);
                     }
-                    piece_end = (at + PIECE).min(bytes.len());
+                    chunk_end = (at + CHUNK).min(bytes.len());
                 }
             }
         };
-        // A piece that holds a fault is refused as a whole, but what came before it in the same piece must
-        // not be seen either.
+        // go-yaml rejects the whole chunk, so the scanner must not see the valid part of it.
         if fault.is_some() {
             text.truncate(ends.last().copied().unwrap_or(0));
         }
         Self {
             text: Cow::Owned(text),
-            pieces: Some(Pieces { ends, fault }),
+            chunks: Some(Chunks { ends, fault }),
         }
     }
 }
 
 enum Step {
     Character(char, usize),
-    /// More bytes are needed; the problem if there are none.
+    /// More bytes are needed; contains the error if there are none.
     Incomplete(&'static str),
     Fault(&'static str),
 }
@@ -94,7 +93,7 @@ enum Step {
 #[derive(Clone, Copy)]
 enum Encoding {
     Utf8,
-    /// Where the low and the high byte stand.
+    /// The offsets of the low and the high byte.
     Utf16([usize; 2]),
 }
 
@@ -174,22 +173,22 @@ fn decode_utf16(bytes: &[u8], [low, high]: [usize; 2]) -> Step {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Oddity {
+enum Irregularity {
     None,
     /// Some lines end with `\r\n`.
     Returns,
-    /// Another line break than `\n`, or a character that needs a second look.
+    /// Other line breaks than `\n`, or characters that need validation.
     Other,
 }
 
-/// The worst that there is in valid UTF-8.
-fn oddity(text: &[u8]) -> Oddity {
+/// The most irregular character of valid UTF-8.
+fn irregularity(text: &[u8]) -> Irregularity {
     const STEP: usize = 64;
-    let mut worst = Oddity::None;
+    let mut worst = Irregularity::None;
     for (index, chunk) in text.chunks(STEP).enumerate() {
-        if has_odd_or_wide(chunk) {
-            worst = worst.max(oddity_in(text, index * STEP, chunk));
-            if worst == Oddity::Other {
+        if has_control_or_non_ascii(chunk) {
+            worst = worst.max(irregularity_in(text, index * STEP, chunk));
+            if worst == Irregularity::Other {
                 break;
             }
         }
@@ -197,8 +196,8 @@ fn oddity(text: &[u8]) -> Oddity {
     worst
 }
 
-/// Whether a byte is a control character or not ASCII. Written so that the compiler can use vectors.
-fn has_odd_or_wide(chunk: &[u8]) -> bool {
+/// Whether a byte is a control character or not ASCII. Written for auto-vectorization.
+fn has_control_or_non_ascii(chunk: &[u8]) -> bool {
     let mut odd = 0_u8;
     for &byte in chunk {
         let control = u8::from(byte < 0x20) & u8::from(byte != b'\n') & u8::from(byte != b'\t');
@@ -207,20 +206,20 @@ fn has_odd_or_wide(chunk: &[u8]) -> bool {
     odd != 0
 }
 
-fn oddity_in(text: &[u8], start: usize, chunk: &[u8]) -> Oddity {
+fn irregularity_in(text: &[u8], start: usize, chunk: &[u8]) -> Irregularity {
     let each = chunk.iter().enumerate().map(|(at, &byte)| match byte {
-        b'\n' | b'\t' => Oddity::None,
-        b'\r' if text.get(start + at + 1) == Some(&b'\n') => Oddity::Returns,
-        0x00..=0x1F | 0x7F => Oddity::Other,
-        0xC2 | 0xE2 | 0xEF if is_odd_sequence(&text[start + at..]) => Oddity::Other,
-        _ => Oddity::None,
+        b'\n' | b'\t' => Irregularity::None,
+        b'\r' if text.get(start + at + 1) == Some(&b'\n') => Irregularity::Returns,
+        0x00..=0x1F | 0x7F => Irregularity::Other,
+        0xC2 | 0xE2 | 0xEF if is_irregular_sequence(&text[start + at..]) => Irregularity::Other,
+        _ => Irregularity::None,
     });
-    each.max().unwrap_or(Oddity::None)
+    each.max().unwrap_or(Irregularity::None)
 }
 
 /// C1 controls, the line breaks NEL, LS and PS, the byte order mark and the two noncharacters at the end of the
 /// first plane.
-fn is_odd_sequence(bytes: &[u8]) -> bool {
+fn is_irregular_sequence(bytes: &[u8]) -> bool {
     matches!(
         bytes,
         [0xC2, 0x80..=0x9F, ..]

@@ -1,8 +1,8 @@
-//! The documents of a values file, split as Helm 4 does before it reads each of them.
+//! Splits a values file into documents as Helm 4 does.
 
 use std::borrow::Cow;
 
-/// A separator line that has something else on it.
+/// A separator line with other content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid Yaml document separator: {rest}")]
 pub struct SeparatorError {

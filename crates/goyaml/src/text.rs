@@ -1,9 +1,9 @@
-//! Bytes that need not be UTF-8 as text, the way Go's JSON package writes them.
+//! Go strings that are not UTF-8, as encoding/json writes them.
 
 use std::borrow::Cow;
 
-/// The text with a U+FFFD for each byte that is not part of a character. (Rust's own conversion puts one for
-/// each broken sequence, which may be more than a byte.)
+/// Replaces each byte that is not UTF-8 by U+FFFD. (`String::from_utf8_lossy` replaces each invalid sequence, which may
+/// have several bytes.)
 pub fn from_go_bytes(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! Whether a text is a date or a time to go-yaml, which is what Go's time package makes of four layouts.
+//! `parseTimestamp`: whether a scalar matches one of go-yaml's four layouts.
 
 /// `2006-1-2T15:4:5.999999999Z07:00` (also with a small `t`), `2006-1-2 15:4:5.999999999` or `2006-1-2`.
 pub(crate) fn is_timestamp(text: &str) -> bool {
@@ -39,7 +39,7 @@ fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
     }
 }
 
-/// `15:4:5` with an optional fraction; gives what follows.
+/// `15:4:5` with an optional fraction; returns the rest.
 fn clock(bytes: &[u8]) -> Option<&[u8]> {
     let (hour, rest) = number(bytes)?;
     let (minute, rest) = number(rest.strip_prefix(b":")?)?;
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_what_go_takes_for_dates() {
+    fn accepts_the_timestamps_of_go_yaml() {
         let dates = [
             "2001-01-01",
             "2001-1-1",

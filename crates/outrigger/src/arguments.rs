@@ -1,4 +1,4 @@
-//! What a user can type: the commands, their flags and their help texts.
+//! The commands, their flags and their help texts.
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
@@ -6,17 +6,17 @@ use crate::commands;
 
 const EXAMPLES: &str = "\
 Examples:
-  outrigger up --plugins examples/plugins             A cluster to try things on
-  outrigger chart template web ./chart -f site.yaml   What a Helm chart would install
-  outrigger chart images ./chart -o json              The images that it would run
-  outrigger apiserver --data ./data                   A Kubernetes API on this machine
-  outrigger plugin list -A                            The components of a cluster
-  source <(outrigger completion bash)                 Completion for your shell
+  outrigger up --plugins examples/plugins             Start a local cluster with plugins
+  outrigger chart template web ./chart -f site.yaml   Render a Helm chart
+  outrigger chart images ./chart -o json              List the images of a chart
+  outrigger apiserver --data ./data                   Run a Kubernetes API server
+  outrigger plugin list -A                            List the plugins of a cluster
+  source <(outrigger completion bash)                 Enable shell completion
 
-Results go to stdout, everything else to stderr.
-Exit codes: 0 done, 1 failed, 2 command line not understood.";
+Results are written to stdout, everything else to stderr.
+Exit codes: 0 success, 1 failure, 2 invalid command line.";
 
-/// Extend Kubernetes clusters before they exist, while they come up and while they run.
+/// Extend Kubernetes clusters before they exist, during bootstrap and while they run.
 #[derive(Debug, Parser)]
 #[command(name = "outrigger", version, after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
 #[command(max_term_width = 100, disable_help_subcommand = true)]
@@ -27,50 +27,47 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// Flags that every command takes.
+/// Flags of all commands.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Tell what is going on, on stderr; twice for more
+    /// Log to stderr; repeat for more detail
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a Kubernetes API from one process and one file
+    /// Run a Kubernetes API server in one process, with its data in one file
     Apiserver(Box<commands::apiserver::Args>),
-    /// Render, check, package and inspect Helm charts
+    /// Render, lint, package and inspect Helm charts
     #[command(subcommand)]
     Chart(Box<commands::chart::Chart>),
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completion(commands::completion::Args),
-    /// Switch components of a cluster on and off, and configure them
+    /// Install, configure and remove the plugins of a cluster
     #[command(subcommand, visible_alias = "plugins")]
     Plugin(commands::plugin::Verb),
-    /// Keep the plugins of a cluster installed, healthy and in order
+    /// Run the controller that reconciles the plugins of a cluster
     Serve(Box<commands::serve::Args>),
-    /// Start a cluster to try things on: API, simulated workloads and plugins in one process
+    /// Start a local cluster: API server, simulated workloads and plugins in one process
     Up(Box<commands::up::Args>),
     /// Print the version of this build
     Version(commands::version::Args),
 }
 
-/// The form of a command's result.
+/// The output format of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// Columns for people
     #[default]
     Table,
-    /// JSON for programs
     Json,
-    /// YAML for both
     Yaml,
 }
 
-/// The `-o` flag, for commands whose result has several forms.
+/// The `-o` flag.
 #[derive(Debug, Args)]
 pub(crate) struct OutputFlag {
-    /// Form of the result
-    #[arg(short, long, value_name = "FORM", value_enum, default_value_t)]
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) output: Output,
 }

@@ -1,4 +1,4 @@
-//! One module for each command; this one only picks.
+//! One module per command, and the dispatch to it.
 
 use std::process::ExitCode;
 
@@ -9,6 +9,7 @@ pub(crate) mod apiserver;
 pub(crate) mod chart;
 pub(crate) mod completion;
 pub(crate) mod plugin;
+mod runtime;
 pub(crate) mod serve;
 pub(crate) mod up;
 pub(crate) mod version;

@@ -1,7 +1,7 @@
-//! The command line: what a user types, turned into calls of the library crates and printed.
+//! The command line interface.
 //!
-//! Nothing here decides anything about charts or clusters. A command parses its arguments, calls a library and
-//! prints through [`printer::Printer`].
+//! No logic about charts or clusters is here. A command parses its arguments, calls a library crate and prints the
+//! result through [`printer::Printer`].
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ mod logging;
 mod printer;
 mod report;
 
-/// Runs one command and reports its failure. Exit codes: 0 done, 1 failed, 2 not understood.
+/// Runs one command and reports its error. Exit codes: 0 success, 1 failure, 2 invalid command line.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match arguments::Arguments::try_parse_from(args) {
         Ok(arguments) => arguments,

@@ -1,4 +1,4 @@
-//! Tracing to stderr: silent by default, more with each `--verbose`.
+//! Logging to stderr: warnings by default, more with each `--verbose`.
 
 use std::io::IsTerminal as _;
 

@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use crate::arguments::Output;
 
-/// What a table shows of a thing.
+/// The columns of a table, and the cells of one row.
 pub(crate) trait Row {
     const HEADERS: &'static [&'static str];
 
     fn cells(&self) -> Vec<String>;
 }
 
-/// Writes a command's result: stdout is data, so whatever is not a result goes elsewhere.
+/// Writes the result of a command. Only results are written to stdout, so that they can be piped.
 #[derive(Debug)]
 pub(crate) struct Printer {}
 
@@ -23,10 +23,10 @@ impl Printer {
         Self {}
     }
 
-    /// Prints text as it is. A reader that went away (`| head`) is no failure.
+    /// Prints bytes unchanged. A closed pipe (`| head`) is not an error.
     #[expect(
         clippy::unused_self,
-        reason = "printing goes through the printer that a command was given"
+        reason = "commands print through the printer that is passed to them"
     )]
     pub(crate) fn bytes(&self, bytes: &[u8]) -> anyhow::Result<()> {
         let mut stdout = std::io::stdout().lock();
@@ -40,8 +40,12 @@ impl Printer {
         self.bytes(format!("{text}\n").as_bytes())
     }
 
-    pub(crate) fn list<T: Row + Serialize>(&self, form: Output, list: &[T]) -> anyhow::Result<()> {
-        match form {
+    pub(crate) fn list<T: Row + Serialize>(
+        &self,
+        format: Output,
+        list: &[T],
+    ) -> anyhow::Result<()> {
+        match format {
             Output::Table => self.bytes(table(list).as_bytes()),
             Output::Json => self.json(&list),
             Output::Yaml => self.yaml(&list),
@@ -50,19 +54,19 @@ impl Printer {
 
     pub(crate) fn object<T: Row + Serialize>(
         &self,
-        form: Output,
+        format: Output,
         object: &T,
     ) -> anyhow::Result<()> {
-        match form {
+        match format {
             Output::Table => self.bytes(table(std::slice::from_ref(object)).as_bytes()),
             Output::Json => self.json(object),
             Output::Yaml => self.yaml(object),
         }
     }
 
-    /// Prints a value that has no table.
-    pub(crate) fn value(&self, form: Output, value: &impl Serialize) -> anyhow::Result<()> {
-        match form {
+    /// Prints a value that has no table form: as JSON by default.
+    pub(crate) fn value(&self, format: Output, value: &impl Serialize) -> anyhow::Result<()> {
+        match format {
             Output::Yaml => self.yaml(value),
             Output::Table | Output::Json => self.json(value),
         }
@@ -79,7 +83,7 @@ impl Printer {
     }
 }
 
-/// Columns as wide as their widest cell, three spaces apart, nothing else: easy to read and to cut.
+/// Formats rows as aligned columns separated by three spaces.
 fn table<T: Row>(rows: &[T]) -> String {
     let header = T::HEADERS
         .iter()

@@ -1,32 +1,32 @@
-//! How a failure reads: what failed, why, and what to do next. The only place that writes errors to stderr.
+//! Prints errors to stderr: the message, its causes and hints. Nothing else writes errors.
 
 use std::fmt;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Reports a command line that was not understood, or prints the help that was asked for.
+/// Prints a usage error, or the help text if it was requested.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let code = if error.use_stderr() {
         ExitCode::from(2)
     } else {
         ExitCode::SUCCESS
     };
-    // Nothing is left to tell if even this cannot be written.
+    // A failed write to stderr cannot be reported anywhere.
     let _ = error.print();
     code
 }
 
-/// Reports why a command failed: the message, its causes, then the hints of the whole chain.
+/// Prints the error of a command: the message, its causes, then the hints of the whole chain.
 pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
     let mut stderr = anstream::stderr().lock();
-    // Nothing is left to tell if even this cannot be written.
+    // A failed write to stderr cannot be reported anywhere.
     let _ = stderr.write_all(text(error).as_bytes());
     ExitCode::FAILURE
 }
 
-/// Talk beside the results: what happens, what to do next.
+/// Prints information for the user that is not part of the result.
 pub(crate) fn note(text: &str) {
-    // Who cannot hear it misses nothing that counts.
+    // Notes are optional: a failed write to stderr is ignored.
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
@@ -43,7 +43,7 @@ fn text(error: &anyhow::Error) -> String {
     text
 }
 
-/// An error that comes with advice. It reads like the error it wraps.
+/// An error with a hint. `Display` and `source` are those of the wrapped error.
 #[derive(Debug)]
 pub(crate) struct Hinted {
     error: anyhow::Error,
@@ -62,7 +62,7 @@ impl std::error::Error for Hinted {
     }
 }
 
-/// Adds advice to an error.
+/// Adds a hint to an error.
 pub(crate) trait HintExt<T> {
     fn hint(self, hint: impl Into<String>) -> anyhow::Result<T>;
 }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_tells_message_causes_and_hints_once_each() {
+    fn prints_message_causes_and_hints_once_each() {
         let cause: anyhow::Result<()> = Err(anyhow::anyhow!("connection refused"));
         let error = cause
             .hint("is the server up?")

@@ -69,7 +69,7 @@ impl Server {
     pub(crate) async fn start_without(admission: &'static str) -> anyhow::Result<Self> {
         let options = Options {
             controllers: Some("clusterrole-aggregation-controller"),
-            without_admission: admission,
+            disabled_admission: admission,
             ..Options::default()
         };
         let kubernetes = RealKubernetes::start(options).await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
-use outrigger_chart::settled::{Settled, settle};
+use outrigger_chart::processed_chart::{ProcessedChart, process_dependencies};
 use outrigger_chart::{Capabilities, Chart, Profile, Rendered, render_cached};
 use outrigger_gotmpl::json;
 use outrigger_gotmpl::value::Map as GoMap;
@@ -179,7 +179,7 @@ impl RenderTask {
         })?;
         Ok(RenderOutput {
             rendered,
-            processed: settle(&self.chart, &values, self.options.profile)?,
+            processed: process_dependencies(&self.chart, &values, self.options.profile)?,
             warnings,
         })
     }
@@ -188,7 +188,7 @@ impl RenderTask {
 pub(crate) struct RenderOutput {
     pub(crate) rendered: Rendered,
     /// Values and dependencies after Helm's dependency processing, if the chart has dependencies.
-    pub(crate) processed: Option<Settled>,
+    pub(crate) processed: Option<ProcessedChart>,
     warnings: Vec<String>,
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use outrigger_chart::Profile;
 use outrigger_chart::manifest::hook::Event;
-use outrigger_chart::manifest::kind_order::{KindOrder, are_together};
+use outrigger_chart::manifest::kind_order::{KindOrder, are_independent};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -170,7 +170,7 @@ async fn delete_targets(
     let mut outcome = UninstallOutcome::default();
     let mut errors = Vec::new();
     let mut terminating = Vec::new();
-    for group in targets.chunk_by(|a, b| are_together(&a.id.kind, &b.id.kind)) {
+    for group in targets.chunk_by(|a, b| are_independent(&a.id.kind, &b.id.kind)) {
         // A Vec, because a closure with borrowed arguments would make the future not `Send`.
         let mut work = Vec::new();
         for target in group.iter().filter(|target| target.kept.is_none()) {

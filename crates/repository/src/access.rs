@@ -1,8 +1,8 @@
-//! Who we are to a repository: credentials and certificates. None of it can be printed.
+//! Credentials and certificates for a repository. `Debug` and `Display` redact them.
 
 use std::fmt;
 
-/// Text that never shows: `Debug` says that there is something, not what.
+/// A string that `Debug` and `Display` redact.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -11,7 +11,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text, for the one place that sends it.
+    /// The plain text, for use in requests only.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
@@ -29,23 +29,22 @@ impl fmt::Display for Secret {
     }
 }
 
-/// What a repository asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credentials {
     Basic { username: String, password: Secret },
     Bearer(Secret),
 }
 
-/// Certificates, in PEM.
+/// PEM-encoded certificates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// Authorities to trust besides those of the system
+    /// Certificate authorities to trust in addition to those of the system
     pub ca: Option<Vec<u8>>,
-    /// A certificate of our own and its key
+    /// Client certificate and its key
     pub client: Option<(Vec<u8>, Secret)>,
 }
 
-/// How to get into a repository. The default is: as anybody.
+/// How to authenticate to a repository. The default is anonymous access.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Access {
     pub credentials: Option<Credentials>,
@@ -53,7 +52,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// From the data of a Secret: `username` and `password` or `token`, and for TLS `ca.crt`, `tls.crt`, `tls.key`.
+    /// Reads the data of a Secret: `username` and `password` or `token`, and for TLS `ca.crt`, `tls.crt`, `tls.key`.
     pub fn from_data<'a>(get: impl Fn(&str) -> Option<&'a [u8]>) -> Self {
         let text = |key: &str| get(key).and_then(|bytes| std::str::from_utf8(bytes).ok());
         let credentials = match (text("token"), text("username"), text("password")) {
@@ -74,7 +73,7 @@ impl Access {
         }
     }
 
-    /// A text that differs for those who differ, to keep what they fetched apart.
+    /// A digest of the credentials, part of the cache key, so that cached files are not shared between users.
     pub(crate) fn fingerprint(&self) -> String {
         let mut parts: Vec<&[u8]> = Vec::new();
         match &self.credentials {
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_secret_can_be_printed() {
+    fn debug_and_display_redact_secrets() {
         let access = Access::from_data(|key| match key {
             "username" => Some(b"ann"),
             "password" => Some(b"hunter2"),
@@ -117,12 +116,12 @@ mod tests {
             access.credentials,
             Some(Credentials::Basic { .. })
         ));
-        let shown = format!("{access:?} {}", Secret::new("hunter2"));
-        assert!(!shown.contains("hunter2"), "{shown}");
+        let printed = format!("{access:?} {}", Secret::new("hunter2"));
+        assert!(!printed.contains("hunter2"), "{printed}");
     }
 
     #[test]
-    fn those_who_differ_are_told_apart() {
+    fn fingerprints_differ_by_credentials() {
         let bearer = |token: &str| Access {
             credentials: Some(Credentials::Bearer(Secret::new(token))),
             ..Access::default()

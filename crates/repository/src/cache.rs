@@ -1,7 +1,7 @@
-//! What was fetched before, on disk: contents by their digest, and what each address gave last.
+//! The cache on disk: blobs by their digest, and the last response of each URL.
 //!
-//! Files are written beside their place and moved there, so that a reader never sees half of one. Contents that no
-//! longer fit their name are removed and count as missing. A cache that cannot be written is only a slower one.
+//! Files are written to a temporary file and renamed, so that a reader never sees a partial file. Corrupt blobs are
+//! removed. Errors of the cache are logged and otherwise ignored.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest;
 
-/// A folder, or nothing.
+/// A disabled cache has no folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Cache {
     folder: Option<PathBuf>,
 }
 
-/// What an address gave last.
+/// The last response of a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Note {
+pub(crate) struct CacheEntry {
     pub(crate) digest: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) etag: Option<String>,
@@ -31,15 +31,15 @@ impl Cache {
         Self { folder }
     }
 
-    /// The contents with this digest.
+    /// The blob with this digest.
     pub(crate) fn blob(&self, digest: &str) -> Option<Vec<u8>> {
         let path = self.blob_path(digest)?;
         let bytes = fs_err::read(&path).ok()?;
         if digest::of(&bytes) == digest {
             return Some(bytes);
         }
-        tracing::warn!("{} is damaged and is fetched anew", path.display());
-        // Whoever finds it again comes to the same end.
+        tracing::warn!("removing corrupt file {} from the cache", path.display());
+        // If it cannot be removed, the next read detects the corruption again.
         let _ = fs_err::remove_file(&path);
         None
     }
@@ -50,26 +50,25 @@ impl Cache {
         }
     }
 
-    /// What the address with this key gave last.
-    pub(crate) fn note(&self, key: &str) -> Option<Note> {
-        let bytes = fs_err::read(self.note_path(key)?).ok()?;
+    pub(crate) fn entry(&self, key: &str) -> Option<CacheEntry> {
+        let bytes = fs_err::read(self.entry_path(key)?).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
-    pub(crate) fn put_note(&self, key: &str, note: &Note) {
-        if let Some(path) = self.note_path(key) {
-            put(&path, &serde_json::to_vec(note).unwrap_or_default());
+    pub(crate) fn put_entry(&self, key: &str, entry: &CacheEntry) {
+        if let Some(path) = self.entry_path(key) {
+            put(&path, &serde_json::to_vec(entry).unwrap_or_default());
         }
     }
 
-    /// A digest from an index may hold anything; only hex digits become part of a path.
+    /// An index may contain an arbitrary string as digest; only hex digits become part of a path.
     fn blob_path(&self, digest: &str) -> Option<PathBuf> {
         let is_digest = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
         let folder = self.folder.as_ref().filter(|_| is_digest)?;
         Some(folder.join("sha256").join(digest))
     }
 
-    fn note_path(&self, key: &str) -> Option<PathBuf> {
+    fn entry_path(&self, key: &str) -> Option<PathBuf> {
         let folder = self.folder.as_ref()?;
         Some(folder.join("addresses").join(format!("{key}.json")))
     }
@@ -77,7 +76,7 @@ impl Cache {
 
 fn put(path: &Path, bytes: &[u8]) {
     if let Err(error) = try_put(path, bytes) {
-        tracing::warn!("failed to keep {}: {error}", path.display());
+        tracing::warn!("failed to write {} to the cache: {error}", path.display());
     }
 }
 
@@ -95,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_come_back_and_damaged_ones_are_removed() {
+    fn returns_blobs_and_removes_corrupt_ones() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(Some(folder.path().to_owned()));
         let name = digest::of(b"chart");
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_that_is_a_path_leads_nowhere() {
+    fn ignores_a_digest_that_is_a_path() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(Some(folder.path().join("cache")));
         fs_err::write(folder.path().join("x"), b"secret").unwrap();
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_without_a_folder_or_with_one_that_cannot_be_made() {
+    fn works_without_a_folder_and_with_one_that_cannot_be_created() {
         for folder in [None, Some(PathBuf::from("/proc/nowhere"))] {
             let cache = Cache::new(folder);
             let name = digest::of(b"chart");

@@ -1,8 +1,8 @@
-//! SHA-256, the name of everything that is fetched.
+//! SHA-256 digests.
 
 use sha2::{Digest as _, Sha256};
 
-/// The hex digits of a digest, whether or not it says `sha256:`.
+/// The hex digits of a digest, without the optional prefix `sha256:`.
 pub(crate) fn hex(digest: &str) -> String {
     let digest = digest.trim();
     digest
@@ -11,14 +11,14 @@ pub(crate) fn hex(digest: &str) -> String {
         .to_ascii_lowercase()
 }
 
-/// The digest of some bytes, as hex digits.
+/// The digest of bytes, in hex.
 pub(crate) fn of(bytes: &[u8]) -> String {
     let mut hasher = Hasher::default();
     hasher.add(bytes);
     hasher.finish()
 }
 
-/// The digest of several parts, each with its length, so that no two lists are alike.
+/// The digest of several parts, each preceded by its length, so that different lists have different digests.
 pub(crate) fn of_parts(parts: &[&[u8]]) -> String {
     let mut hasher = Hasher::default();
     for part in parts {
@@ -27,7 +27,7 @@ pub(crate) fn of_parts(parts: &[&[u8]]) -> String {
     hasher.finish()
 }
 
-/// A digest that grows while bytes stream by.
+/// An incremental SHA-256.
 #[derive(Default)]
 pub(crate) struct Hasher(Sha256);
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digests_read_the_same_with_and_without_their_algorithm() {
+    fn hex_strips_the_algorithm_and_normalizes_the_case() {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(of(b""), empty);
         assert_eq!(

@@ -1,10 +1,7 @@
-//! Bytes from an address, from the cache where that is as good.
+//! Downloads files through the cache on disk.
 
-use url::Url;
-
-use crate::access::Access;
-use crate::cache::{Cache, Note};
-use crate::http::{Answer, Ask, Http, key};
+use crate::cache::{Cache, CacheEntry};
+use crate::http::{GetRequest, GetResponse, Http, cache_key};
 use crate::{Error, error};
 
 /// Bytes with their digest.
@@ -12,18 +9,8 @@ use crate::{Error, error};
 pub(crate) struct Blob {
     pub(crate) bytes: Vec<u8>,
     pub(crate) digest: String,
-    /// Whether the server could not be asked, so that it may have newer ones
+    /// Whether the server was unreachable, so that the bytes may be outdated
     pub(crate) offline: bool,
-}
-
-/// Where to get them, and as whom.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(crate) url: &'a Url,
-    /// The server that the credentials are for
-    pub(crate) home: &'a Url,
-    pub(crate) access: &'a Access,
-    pub(crate) limit: u64,
 }
 
 #[derive(Debug)]
@@ -37,35 +24,36 @@ impl Downloader {
         Self { http, cache }
     }
 
-    /// What the address has now. If the server cannot be reached: what it had when it last could.
-    pub(crate) async fn current(&self, place: Place<'_>) -> Result<Blob, Error> {
-        let key = key(place.url, place.access);
-        let known = self.known(key.clone()).await;
-        let note = known.as_ref().map(|(note, _)| note);
-        match self.http.get(&ask(place, note)).await {
-            Ok(Answer::Body { bytes, note }) => Ok(self.keep(Some(key), bytes, note).await),
-            Ok(Answer::NotModified) => match known {
-                Some((note, bytes)) => Ok(blob(bytes, note, false)),
-                None => Err(Error::Status {
-                    url: error::shown(place.url),
-                    status: 304,
-                }),
+    /// Downloads the file if it changed. If the server cannot be reached, returns the cached file.
+    pub(crate) async fn current(&self, request: GetRequest<'_>) -> Result<Blob, Error> {
+        let key = cache_key(request.url, request.access);
+        let cached = self.cached(key.clone()).await;
+        let entry = cached.as_ref().map(|(entry, _)| entry);
+        match self.http.get(request, entry).await {
+            Ok(GetResponse::Body { bytes, entry }) => Ok(self.store(Some(key), bytes, entry).await),
+            Ok(GetResponse::NotModified) => match cached {
+                Some((entry, bytes)) => Ok(blob(bytes, entry, false)),
+                None => Err(not_modified(request)),
             },
-            Err(error) => match known.filter(|_| error.is_transient()) {
-                Some((note, bytes)) => {
-                    tracing::warn!("{error}; what it had before is used");
-                    Ok(blob(bytes, note, true))
+            Err(error) => match cached.filter(|_| error.is_transient()) {
+                Some((entry, bytes)) => {
+                    tracing::warn!("{error}; using the cached file");
+                    Ok(blob(bytes, entry, true))
                 }
                 None => Err(error),
             },
         }
     }
 
-    /// The bytes with this digest and no others.
-    pub(crate) async fn exact(&self, place: Place<'_>, digest: &str) -> Result<Blob, Error> {
+    /// Returns the file with this digest, from the cache or from the server.
+    pub(crate) async fn by_digest(
+        &self,
+        request: GetRequest<'_>,
+        digest: &str,
+    ) -> Result<Blob, Error> {
         let cache = self.cache.clone();
-        let wanted = digest.to_owned();
-        let cached = blocking(move || cache.blob(&wanted)).await.flatten();
+        let key = digest.to_owned();
+        let cached = blocking(move || cache.blob(&key)).await.flatten();
         if let Some(bytes) = cached {
             return Ok(Blob {
                 bytes,
@@ -73,65 +61,60 @@ impl Downloader {
                 offline: false,
             });
         }
-        let Answer::Body { bytes, note } = self.http.get(&ask(place, None)).await? else {
-            return Err(Error::Status {
-                url: error::shown(place.url),
-                status: 304,
-            });
+        let GetResponse::Body { bytes, entry } = self.http.get(request, None).await? else {
+            return Err(not_modified(request));
         };
-        if note.digest != digest {
+        if entry.digest != digest {
             return Err(Error::DigestMismatch {
-                url: error::shown(place.url),
+                url: error::redact(request.url),
                 expected: digest.to_owned(),
-                found: note.digest,
+                found: entry.digest,
             });
         }
-        Ok(self.keep(None, bytes, note).await)
+        Ok(self.store(None, bytes, entry).await)
     }
 
-    /// What is in the cache of an address, if all of it is there and whole.
-    async fn known(&self, key: String) -> Option<(Note, Vec<u8>)> {
+    /// The cached file of a URL, if it is complete.
+    async fn cached(&self, key: String) -> Option<(CacheEntry, Vec<u8>)> {
         let cache = self.cache.clone();
-        let look = move || {
-            let note = cache.note(&key)?;
-            let bytes = cache.blob(&note.digest)?;
-            Some((note, bytes))
+        let read = move || {
+            let entry = cache.entry(&key)?;
+            let bytes = cache.blob(&entry.digest)?;
+            Some((entry, bytes))
         };
-        blocking(look).await.flatten()
+        blocking(read).await.flatten()
     }
 
-    async fn keep(&self, key: Option<String>, bytes: Vec<u8>, note: Note) -> Blob {
+    async fn store(&self, key: Option<String>, bytes: Vec<u8>, entry: CacheEntry) -> Blob {
         let cache = self.cache.clone();
-        let kept = blocking(move || {
-            cache.put_blob(&note.digest, &bytes);
+        let stored = blocking(move || {
+            cache.put_blob(&entry.digest, &bytes);
             if let Some(key) = key {
-                cache.put_note(&key, &note);
+                cache.put_entry(&key, &entry);
             }
-            blob(bytes, note, false)
+            blob(bytes, entry, false)
         });
-        kept.await.expect("writing a cache does not panic")
+        stored.await.expect("writing to the cache does not panic")
     }
 }
 
-fn ask<'a>(place: Place<'a>, known: Option<&'a Note>) -> Ask<'a> {
-    Ask {
-        url: place.url,
-        home: place.home,
-        access: place.access,
-        known,
-        limit: place.limit,
+/// A server must not answer 304 to a request without a cached file.
+fn not_modified(request: GetRequest<'_>) -> Error {
+    Error::UnexpectedStatus {
+        url: error::redact(request.url),
+        status: 304,
     }
 }
 
-fn blob(bytes: Vec<u8>, note: Note, offline: bool) -> Blob {
+fn blob(bytes: Vec<u8>, entry: CacheEntry, offline: bool) -> Blob {
     Blob {
         bytes,
-        digest: note.digest,
+        digest: entry.digest,
         offline,
     }
 }
 
-/// Does slow work where it holds up nobody. None if it panicked.
+/// Runs blocking work on a thread for it. `None` if it panics.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {

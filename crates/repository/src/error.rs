@@ -1,4 +1,4 @@
-//! Why a chart cannot be had. Nothing here holds a credential or the query of a URL.
+//! Why a chart cannot be fetched. Errors contain neither credentials nor queries of URLs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,73 +6,72 @@ use std::path::PathBuf;
 use outrigger_chart::load;
 use url::Url;
 
-/// Each says what was looked for, where, and what came instead.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{url:?} is no source of charts: {reason}")]
-    BadSource { url: String, reason: String },
+    #[error("{url:?} is not a chart source: {reason}")]
+    InvalidSource { url: String, reason: String },
     #[error("{url}: OCI registries are not supported yet")]
     Oci { url: String },
-    #[error("{name:?} is the name of a Repository, which must be looked up first")]
-    Named { name: String },
-    #[error("{version:?} is no version or range: {reason}")]
-    BadRange { version: String, reason: String },
+    #[error("the Repository {name:?} is not resolved")]
+    UnresolvedName { name: String },
+    #[error("{version:?} is not a version or version range: {reason}")]
+    InvalidRange { version: String, reason: String },
     #[error(
-        "{place} has no chart {chart}{}{}",
+        "{location} has no chart {chart}{}{}",
         OfVersion(version),
         Nearest(nearest)
     )]
     NotFound {
-        place: String,
+        location: String,
         chart: String,
         version: Option<String>,
-        /// The versions of the chart that are nearest; of a chart that is not there, names that are near
+        /// The newest versions of the chart, or similar names if the chart does not exist
         nearest: Vec<String>,
     },
-    #[error("{url} has the digest {found}, but the index says {expected}")]
+    #[error("{url} has digest {found}, but the index has {expected}")]
     DigestMismatch {
         url: String,
         expected: String,
         found: String,
     },
-    #[error("{url} refuses our credentials ({status})")]
+    #[error("{url} rejected the credentials (status {status})")]
     Unauthorized { url: String, status: u16 },
-    #[error("{url} cannot be reached")]
+    #[error("failed to reach {url}")]
     Unreachable {
         url: String,
         #[source]
-        source: Transport,
+        source: TransportError,
     },
-    #[error("{url} is not who it says: {reason}")]
-    Untrusted { url: String, reason: String },
-    #[error("{url} answers {status}")]
-    Status { url: String, status: u16 },
+    #[error("TLS verification of {url} failed: {reason}")]
+    UntrustedCertificate { url: String, reason: String },
+    #[error("{url} responded with status {status}")]
+    UnexpectedStatus { url: String, status: u16 },
     #[error("{url} is larger than {limit} bytes")]
     TooLarge { url: String, limit: u64 },
     #[error("{url} redirects {reason}")]
     Redirect { url: String, reason: String },
-    #[error("the index of {url} cannot be used{}: {reason}", AtLine(*line))]
-    BadIndex {
+    #[error("the index of {url} is invalid{}: {reason}", AtLine(*line))]
+    InvalidIndex {
         url: String,
         line: Option<usize>,
         reason: String,
     },
-    #[error("the certificates for {url} cannot be used")]
-    Tls {
+    #[error("the certificates for {url} are invalid")]
+    InvalidCertificates {
         url: String,
         #[source]
         source: reqwest::Error,
     },
-    #[error("{place} is no chart")]
-    BadChart {
-        place: String,
+    #[error("{location} is not a valid chart")]
+    InvalidChart {
+        location: String,
         #[source]
         source: Box<load::Error>,
     },
-    #[error("{place} has no folder {path}")]
-    NoPath { place: String, path: String },
-    #[error("loading was cut short")]
-    Interrupted,
+    #[error("{location} has no folder {path}")]
+    PathNotFound { location: String, path: String },
+    #[error("the task that loads the chart was canceled")]
+    Canceled,
     #[error("failed to read {path}")]
     Read {
         path: PathBuf,
@@ -81,73 +80,76 @@ pub enum Error {
     },
 }
 
-/// What went wrong on the way.
+/// Why a server cannot be reached.
 #[derive(Debug, thiserror::Error)]
-pub enum Transport {
-    #[error("no answer in time")]
+pub enum TransportError {
+    #[error("timed out")]
     Timeout,
-    #[error("the connection was cut after {received} bytes")]
-    Cut { received: u64 },
-    #[error("the server answers {status}")]
+    #[error("the connection was closed after {received} bytes")]
+    ConnectionClosed { received: u64 },
+    #[error("the server responded with status {status}")]
     Server { status: u16 },
     #[error("{0}")]
     Failed(String),
 }
 
 impl Error {
-    /// Whether it may go away by itself.
+    /// Whether a retry may succeed.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
     }
 
-    /// One word for machines.
+    /// A machine-readable reason in CamelCase, for conditions.
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::BadSource { .. } | Self::Named { .. } => "BadSource",
+            Self::InvalidSource { .. } | Self::UnresolvedName { .. } => "InvalidSource",
             Self::Oci { .. } => "Unsupported",
-            Self::BadRange { .. } => "BadVersion",
-            Self::NotFound { .. } | Self::NoPath { .. } => "ChartNotFound",
+            Self::InvalidRange { .. } => "InvalidVersion",
+            Self::NotFound { .. } | Self::PathNotFound { .. } => "ChartNotFound",
             Self::DigestMismatch { .. } => "DigestMismatch",
             Self::Unauthorized { .. } => "Unauthorized",
             Self::Unreachable { .. } => "Unreachable",
-            Self::Status { .. } | Self::Redirect { .. } | Self::TooLarge { .. } => "BadAnswer",
-            Self::BadIndex { .. } => "BadIndex",
-            Self::Tls { .. } => "BadCertificates",
-            Self::Untrusted { .. } => "Untrusted",
-            Self::BadChart { .. } => "BadChart",
-            Self::Read { .. } | Self::Interrupted => "Unreadable",
+            Self::UnexpectedStatus { .. } | Self::Redirect { .. } | Self::TooLarge { .. } => {
+                "UnexpectedResponse"
+            }
+            Self::InvalidIndex { .. } => "InvalidIndex",
+            Self::InvalidCertificates { .. } => "InvalidCertificates",
+            Self::UntrustedCertificate { .. } => "UntrustedCertificate",
+            Self::InvalidChart { .. } => "InvalidChart",
+            Self::Read { .. } | Self::Canceled => "Unreadable",
         }
     }
 
-    /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Oci { .. } => "use an https:// Helm repository or a file:// folder",
             Self::DigestMismatch { .. } => {
-                "the archive was exchanged or damaged; ask who runs the repository"
+                "the archive was replaced or is corrupt; contact the owner of the repository"
             }
             Self::Unauthorized { .. } => {
-                "make a Repository whose secretRef has username and password, or token"
+                "create a Repository with a secretRef to a Secret with username and password, or token"
             }
             Self::Unreachable { .. } => {
-                "is the address right, and is a proxy or a firewall in between?"
+                "check the URL, and whether a proxy or a firewall blocks it"
             }
-            Self::Untrusted { .. } => {
-                "if its authority is your own, put it as ca.crt into the Secret of the Repository"
+            Self::UntrustedCertificate { .. } => {
+                "add a private certificate authority as ca.crt to the Secret of the Repository"
             }
-            Self::BadRange { .. } => "write it like \"1.2.3\", \"^1.2\" or \">=1.2, <2\"",
+            Self::InvalidRange { .. } => {
+                "use a version such as \"1.2.3\", or a range such as \"^1.2\" or \">=1.2, <2\""
+            }
             _ => return None,
         };
         Some(text.to_owned())
     }
 }
 
-/// A URL without what may be secret in it.
-pub(crate) fn shown(url: &Url) -> String {
+/// The URL without query, fragment and credentials, which may be secret.
+pub(crate) fn redact(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
-    // Only URLs that cannot have a host refuse this, and they have no password either.
+    // Fails only for URLs without a host, which have no credentials.
     let _ = url.set_password(None);
     let _ = url.set_username("");
     url.to_string()

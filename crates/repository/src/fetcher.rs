@@ -1,4 +1,4 @@
-//! Charts for those who ask: by digest from memory, else from wherever they are.
+//! Fetches charts: from memory by digest, else from their source.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ use url::Url;
 use crate::Error;
 use crate::access::Access;
 use crate::cache::Cache;
-use crate::download::{Blob, Downloader, Place, blocking};
-use crate::error::shown;
-use crate::http::{Http, Patience, key};
+use crate::chart_cache::ChartCache;
+use crate::download::{Blob, Downloader, blocking};
+use crate::error::redact;
+use crate::http::{self, ClientConfig, GetRequest, Http};
 use crate::index::{self, Index};
-use crate::loaded::Loaded;
-use crate::local::{self, Found};
+use crate::local::{self, LocalChart};
 use crate::request::{Fetched, Manifests, Options, Request};
 use crate::retry::Backoff;
 use crate::source::Source;
-use crate::unpack::{bad_chart, chart_of, is_manifest, manifests_on_disk, unpack, warn};
+use crate::unpack::{invalid_chart, is_manifest, load_archive, local_manifests, unpack, warn};
 
-/// Fetches charts. Clones share everything.
+/// Fetches charts. Clones share all caches.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
     shared: Arc<Shared>,
@@ -33,39 +33,40 @@ pub struct Fetcher {
 struct Shared {
     options: Options,
     downloader: Downloader,
-    loaded: Loaded,
-    /// By address and access. Who asks for the same waits for whoever asked first.
-    indexes: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<Known>>>>>,
+    charts: ChartCache,
+    indexes: Mutex<Indexes>,
 }
 
-/// An index as it was when it was last asked for.
+/// Indexes by URL and access. Concurrent requests for one index wait for the first of them.
+type Indexes = HashMap<String, Arc<tokio::sync::Mutex<Option<CachedIndex>>>>;
+
 #[derive(Debug, Clone)]
-struct Known {
+struct CachedIndex {
     index: Arc<Index>,
     digest: String,
     offline: bool,
-    since: Instant,
+    fetched_at: Instant,
 }
 
-/// So many indexes are kept in memory.
+/// The maximum number of cached indexes.
 const MAX_INDEXES: usize = 32;
 
 impl Fetcher {
     pub fn new(options: Options) -> Self {
-        let patience = Patience {
+        let config = ClientConfig {
             backoff: Backoff {
-                tries: options.tries,
-                first: options.pause,
-                longest: Duration::from_secs(10),
+                max_attempts: options.max_attempts,
+                initial: options.initial_backoff,
+                max: Duration::from_secs(10),
             },
-            connect: options.connect_timeout,
-            silence: options.silence,
+            connect_timeout: options.connect_timeout,
+            read_timeout: options.read_timeout,
         };
         let cache = Cache::new(options.cache.clone());
         Self {
             shared: Arc::new(Shared {
-                downloader: Downloader::new(Http::new(patience), cache),
-                loaded: Loaded::default(),
+                downloader: Downloader::new(Http::new(config), cache),
+                charts: ChartCache::default(),
                 indexes: Mutex::default(),
                 options,
             }),
@@ -75,54 +76,54 @@ impl Fetcher {
     /// Fetches a chart.
     pub async fn fetch(&self, request: &Request) -> Result<Fetched, Error> {
         let fetched = match self.source(request)? {
-            Source::Local(place) => self.on_disk(place, request).await?,
+            Source::Local(path) => self.load_local(path, request).await?,
             Source::Archive(url) => {
                 let blob = self.current(&url, &url, request).await?;
-                self.load(blob, shown(&url), request).await?
+                self.load(blob, redact(&url), request).await?
             }
-            Source::Repository(url) => self.in_repository(&url, request).await?,
-            Source::Named(name) => return Err(Error::Named { name }),
+            Source::Repository(url) => self.fetch_from_repository(&url, request).await?,
+            Source::Named(name) => return Err(Error::UnresolvedName { name }),
         };
         check_version(&fetched, request)?;
         Ok(fetched)
     }
 
-    /// What a repository has, with the digest of its index.
+    /// The index of a repository, and its digest.
     pub async fn index(&self, url: &str, access: &Access) -> Result<(Arc<Index>, String), Error> {
         match Source::parse(url, &self.shared.options.base)? {
             Source::Repository(url) => {
-                let known = self.known_index(&url, access).await?;
-                Ok((known.index, known.digest))
+                let cached = self.get_index(&url, access).await?;
+                Ok((cached.index, cached.digest))
             }
-            Source::Local(place) => {
-                let (index, digest) = work(move || local::catalogue(&place)).await?;
+            Source::Local(path) => {
+                let (index, digest) = run_blocking(move || local::index(&path)).await?;
                 Ok((Arc::new(index), digest))
             }
-            Source::Archive(_) | Source::Named(_) => Err(Error::BadSource {
+            Source::Archive(_) | Source::Named(_) => Err(Error::InvalidSource {
                 url: url.to_owned(),
-                reason: "it is no repository".to_owned(),
+                reason: "it is not a repository".to_owned(),
             }),
         }
     }
 
-    /// Forgets how old the indexes are: the next to ask asks the servers.
+    /// Drops cached indexes, so that the next request fetches them again.
     pub fn refresh(&self) {
         self.indexes(HashMap::clear);
     }
 
-    /// Fetches YAML files: those of a folder, of an archive, or a single one.
+    /// Fetches YAML files: those of a folder or an archive, or a single one.
     pub async fn fetch_manifests(&self, request: &Request) -> Result<Manifests, Error> {
         let files = match self.source(request)? {
-            Source::Local(place) => {
+            Source::Local(path) => {
                 let request = request.clone();
                 let profile = self.shared.options.profile;
-                work(move || manifests_on_disk(&place, &request, profile)).await?
+                run_blocking(move || local_manifests(&path, &request, profile)).await?
             }
             Source::Archive(url) => {
                 let blob = self.current(&url, &url, request).await?;
                 unpack(
                     &blob.bytes,
-                    &shown(&url),
+                    &redact(&url),
                     request,
                     self.shared.options.profile,
                 )?
@@ -133,18 +134,18 @@ impl Fetcher {
                 vec![File::new(name, blob.bytes)]
             }
             Source::Repository(url) => {
-                return Err(Error::BadSource {
-                    url: shown(&url),
+                return Err(Error::InvalidSource {
+                    url: redact(&url),
                     reason: "it is neither an archive nor a YAML file".to_owned(),
                 });
             }
-            Source::Named(name) => return Err(Error::Named { name }),
+            Source::Named(name) => return Err(Error::UnresolvedName { name }),
         };
         let mut files: Vec<File> = files
             .into_iter()
             .filter(|file| is_manifest(&file.name))
             .collect();
-        files.sort_by(|one, other| one.name.cmp(&other.name));
+        files.sort_by(|a, b| a.name.cmp(&b.name));
         let parts: Vec<&[u8]> = files
             .iter()
             .flat_map(|file| [file.name.as_bytes(), file.data.as_slice()])
@@ -157,104 +158,112 @@ impl Fetcher {
         Source::parse(&request.repo, &self.shared.options.base)
     }
 
-    async fn in_repository(&self, url: &Url, request: &Request) -> Result<Fetched, Error> {
-        let known = self.known_index(url, &request.access).await?;
-        let entry = known
+    async fn fetch_from_repository(&self, url: &Url, request: &Request) -> Result<Fetched, Error> {
+        let cached = self.get_index(url, &request.access).await?;
+        let entry = cached
             .index
-            .choose(&request.chart, request.version.as_deref(), &shown(url))?;
-        let reference = entry.urls.first().ok_or_else(|| Error::BadIndex {
-            url: shown(url),
+            .get(&request.chart, request.version.as_deref(), &redact(url))?;
+        let reference = entry.urls.first().ok_or_else(|| Error::InvalidIndex {
+            url: redact(url),
             line: None,
             reason: format!("{} {} has no URL", request.chart, entry.version),
         })?;
         if let Some(digest) = &entry.digest
-            && let Some(chart) = self.shared.loaded.get(&memory_key(digest, request))
+            && let Some(chart) = self.shared.charts.get(&cache_key(digest, request))
         {
-            return Ok(fetched(chart, digest.clone(), known.offline));
+            return Ok(fetched(chart, digest.clone(), cached.offline));
         }
         let archive = index::resolve(url, reference)?;
         let blob = match &entry.digest {
             Some(digest) => {
-                let place = self.archive_place(&archive, url, request);
-                self.shared.downloader.exact(place, digest).await?
+                let get = self.archive_request(&archive, url, request);
+                self.shared.downloader.by_digest(get, digest).await?
             }
             None => self.current(&archive, url, request).await?,
         };
-        let mut fetched = self.load(blob, shown(&archive), request).await?;
-        fetched.offline |= known.offline;
+        let mut fetched = self.load(blob, redact(&archive), request).await?;
+        fetched.offline |= cached.offline;
         Ok(fetched)
     }
 
-    fn archive_place<'a>(&self, url: &'a Url, home: &'a Url, request: &'a Request) -> Place<'a> {
-        Place {
+    fn archive_request<'a>(
+        &self,
+        url: &'a Url,
+        repository: &'a Url,
+        request: &'a Request,
+    ) -> GetRequest<'a> {
+        GetRequest {
             url,
-            home,
+            repository,
             access: &request.access,
-            limit: self.shared.options.max_archive,
+            max_bytes: self.shared.options.max_archive_bytes,
         }
     }
 
-    async fn current(&self, url: &Url, home: &Url, request: &Request) -> Result<Blob, Error> {
-        let place = self.archive_place(url, home, request);
-        self.shared.downloader.current(place).await
+    async fn current(&self, url: &Url, repository: &Url, request: &Request) -> Result<Blob, Error> {
+        let get = self.archive_request(url, repository, request);
+        self.shared.downloader.current(get).await
     }
 
-    async fn known_index(&self, url: &Url, access: &Access) -> Result<Known, Error> {
-        let address = index::address(url);
+    async fn get_index(&self, url: &Url, access: &Access) -> Result<CachedIndex, Error> {
+        let index_url = index::url(url);
         let slot = self.indexes(|indexes| {
             if indexes.len() >= MAX_INDEXES {
                 indexes.retain(|_, slot| Arc::strong_count(slot) > 1);
             }
-            Arc::clone(indexes.entry(key(&address, access)).or_default())
+            let key = http::cache_key(&index_url, access);
+            Arc::clone(indexes.entry(key).or_default())
         });
         let mut slot = slot.lock().await;
         let options = &self.shared.options;
-        if let Some(known) = slot
+        if let Some(cached) = slot
             .as_ref()
-            .filter(|known| known.since.elapsed() < options.index_age)
+            .filter(|cached| cached.fetched_at.elapsed() < options.index_ttl)
         {
-            return Ok(known.clone());
+            return Ok(cached.clone());
         }
-        let place = Place {
-            url: &address,
-            home: url,
+        let get = GetRequest {
+            url: &index_url,
+            repository: url,
             access,
-            limit: options.max_index,
+            max_bytes: options.max_index_bytes,
         };
-        let blob = self.shared.downloader.current(place).await?;
-        let same = slot.as_ref().filter(|known| known.digest == blob.digest);
-        let index = if let Some(known) = same {
-            Arc::clone(&known.index)
+        let blob = self.shared.downloader.current(get).await?;
+        let unchanged = slot.as_ref().filter(|cached| cached.digest == blob.digest);
+        let index = if let Some(cached) = unchanged {
+            Arc::clone(&cached.index)
         } else {
-            let shown = shown(url);
-            work(move || Index::parse(&blob.bytes, &shown).map(Arc::new)).await?
+            let location = redact(url);
+            run_blocking(move || Index::parse(&blob.bytes, &location).map(Arc::new)).await?
         };
-        let known = Known {
+        let cached = CachedIndex {
             index,
             digest: blob.digest,
             offline: blob.offline,
-            since: Instant::now(),
+            fetched_at: Instant::now(),
         };
-        *slot = Some(known.clone());
-        Ok(known)
+        *slot = Some(cached.clone());
+        Ok(cached)
     }
 
-    fn indexes<T>(
-        &self,
-        act: impl FnOnce(&mut HashMap<String, Arc<tokio::sync::Mutex<Option<Known>>>>) -> T,
-    ) -> T {
+    fn indexes<T>(&self, f: impl FnOnce(&mut Indexes) -> T) -> T {
         let mut indexes = self
             .shared
             .indexes
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        act(&mut indexes)
+        f(&mut indexes)
     }
 
-    /// Makes a chart of an archive, or takes it from memory.
-    async fn load(&self, blob: Blob, place: String, request: &Request) -> Result<Fetched, Error> {
-        let memory = memory_key(&blob.digest, request);
-        if let Some(chart) = self.shared.loaded.get(&memory) {
+    /// Loads a chart from an archive, or from memory.
+    async fn load(
+        &self,
+        blob: Blob,
+        location: String,
+        request: &Request,
+    ) -> Result<Fetched, Error> {
+        let key = cache_key(&blob.digest, request);
+        if let Some(chart) = self.shared.charts.get(&key) {
             return Ok(fetched(chart, blob.digest, blob.offline));
         }
         let profile = self.shared.options.profile;
@@ -264,55 +273,55 @@ impl Fetcher {
             digest,
             offline,
         } = blob;
-        let chart = work(move || chart_of(&bytes, &place, &request, profile)).await?;
-        let chart = Arc::new(chart);
-        self.shared.loaded.put(memory, &chart);
+        let load = move || load_archive(&bytes, &location, &request, profile);
+        let chart = Arc::new(run_blocking(load).await?);
+        self.shared.charts.put(key, &chart);
         Ok(fetched(chart, digest, offline))
     }
 
-    async fn on_disk(&self, place: PathBuf, request: &Request) -> Result<Fetched, Error> {
+    async fn load_local(&self, path: PathBuf, request: &Request) -> Result<Fetched, Error> {
         let shared = Arc::clone(&self.shared);
         let request = request.clone();
-        work(move || shared.load_from_disk(&place, &request)).await
+        run_blocking(move || shared.load_local(&path, &request)).await
     }
 }
 
 impl Shared {
-    fn load_from_disk(&self, place: &Path, request: &Request) -> Result<Fetched, Error> {
+    fn load_local(&self, path: &Path, request: &Request) -> Result<Fetched, Error> {
         let profile = self.options.profile;
-        match local::find(place, request)? {
-            Found::Folder(folder) => {
+        match local::find(path, request)? {
+            LocalChart::Folder(folder) => {
                 let digest = local::digest_of_folder(&folder)?;
-                if let Some(chart) = self.loaded.get(&digest) {
+                if let Some(chart) = self.charts.get(&digest) {
                     return Ok(fetched(chart, digest, false));
                 }
                 let loaded = load_path(&folder, profile, &mut warn);
                 let chart = Arc::new(
-                    loaded.map_err(|source| bad_chart(&folder.display().to_string(), source))?,
+                    loaded
+                        .map_err(|source| invalid_chart(&folder.display().to_string(), source))?,
                 );
-                self.loaded.put(digest.clone(), &chart);
+                self.charts.put(digest.clone(), &chart);
                 Ok(fetched(chart, digest, false))
             }
-            Found::Archive { path, digest } => {
+            LocalChart::Archive { path, digest } => {
                 let (bytes, digest) = local::read_archive(&path, digest.as_deref())?;
-                let memory = memory_key(&digest, request);
-                if let Some(chart) = self.loaded.get(&memory) {
+                let key = cache_key(&digest, request);
+                if let Some(chart) = self.charts.get(&key) {
                     return Ok(fetched(chart, digest, false));
                 }
-                let chart = chart_of(&bytes, &path.display().to_string(), request, profile)?;
-                let chart = Arc::new(chart);
-                self.loaded.put(memory, &chart);
+                let location = path.display().to_string();
+                let chart = Arc::new(load_archive(&bytes, &location, request, profile)?);
+                self.charts.put(key, &chart);
                 Ok(fetched(chart, digest, false))
             }
         }
     }
 }
 
-/// Does slow work where it holds up nobody.
-async fn work<T: Send + 'static>(
-    act: impl FnOnce() -> Result<T, Error> + Send + 'static,
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    blocking(act).await.unwrap_or(Err(Error::Interrupted))
+    blocking(work).await.unwrap_or(Err(Error::Canceled))
 }
 
 fn fetched(chart: Arc<Chart>, digest: String, offline: bool) -> Fetched {
@@ -324,26 +333,23 @@ fn fetched(chart: Arc<Chart>, digest: String, offline: bool) -> Fetched {
     }
 }
 
-/// Folders inside one archive are charts of their own.
-fn memory_key(digest: &str, request: &Request) -> String {
+/// The key of a chart in memory. An archive may contain several charts, each at its own path.
+fn cache_key(digest: &str, request: &Request) -> String {
     match request.path.as_deref() {
         None | Some("") => digest.to_owned(),
         Some(path) => format!("{digest}#{path}"),
     }
 }
 
-/// A place with one chart may have another version than the one that is asked for.
+/// Sources that contain a single chart may have a version that does not match the request.
 fn check_version(fetched: &Fetched, request: &Request) -> Result<(), Error> {
     let version = fetched.version.as_str();
-    let wanted = request
-        .version
-        .as_deref()
-        .filter(|wanted| !wanted.is_empty());
-    if wanted.is_none() || index::pick(&[version], wanted)?.is_some() {
+    let range = request.version.as_deref().filter(|range| !range.is_empty());
+    if range.is_none() || index::select(&[version], range)?.is_some() {
         return Ok(());
     }
     Err(Error::NotFound {
-        place: request.repo.clone(),
+        location: request.repo.clone(),
         chart: fetched.chart.name().to_owned(),
         version: request.version.clone(),
         nearest: vec![version.to_owned()],

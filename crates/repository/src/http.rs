@@ -1,4 +1,4 @@
-//! One GET: with the right credentials for the right server, redirects, retries and limits.
+//! GET requests with credentials, redirects, retries and size limits.
 
 use std::error::Error as _;
 use std::sync::{Mutex, PoisonError};
@@ -12,159 +12,169 @@ use reqwest::{Certificate, Client, Identity, Response, StatusCode, redirect};
 use url::Url;
 
 use crate::access::{Access, Credentials, Tls};
-use crate::cache::Note;
+use crate::cache::CacheEntry;
 use crate::digest::Hasher;
-use crate::error::{Transport, shown};
-use crate::redirect::{MAX, follow, same_server};
+use crate::error::{TransportError, redact};
+use crate::redirect::{MAX_REDIRECTS, follow, is_same_origin};
 use crate::retry::{Backoff, is_transient};
 use crate::{Error, digest};
 
-/// How patient we are.
 #[derive(Debug, Clone)]
-pub(crate) struct Patience {
+pub(crate) struct ClientConfig {
     pub(crate) backoff: Backoff,
-    pub(crate) connect: Duration,
-    /// How long a server may be silent
-    pub(crate) silence: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) read_timeout: Duration,
 }
 
-/// What is asked for.
-#[derive(Debug)]
-pub(crate) struct Ask<'a> {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GetRequest<'a> {
     pub(crate) url: &'a Url,
-    /// The server that the credentials are for
-    pub(crate) home: &'a Url,
+    /// Credentials are sent only to the origin of this URL
+    pub(crate) repository: &'a Url,
     pub(crate) access: &'a Access,
-    /// What we have already
-    pub(crate) known: Option<&'a Note>,
-    /// So many bytes are taken at most
-    pub(crate) limit: u64,
+    pub(crate) max_bytes: u64,
 }
 
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum GetResponse {
     NotModified,
-    Body { bytes: Vec<u8>, note: Note },
+    Body { bytes: Vec<u8>, entry: CacheEntry },
 }
 
-/// A client for each set of certificates, shared by all requests.
+/// One client per set of certificates, shared by all requests.
 #[derive(Debug)]
 pub(crate) struct Http {
-    patience: Patience,
+    config: ClientConfig,
     clients: Mutex<Vec<(Tls, Client)>>,
 }
 
-/// So many sets of certificates keep their connections.
 const MAX_CLIENTS: usize = 32;
 
-/// A try that failed.
-struct Failure {
+struct AttemptError {
     error: Error,
-    again: Again,
+    retry: Retry,
 }
 
-/// Whether another try makes sense.
-enum Again {
-    No,
-    /// After a while; after this one if the server asks for it.
-    Yes(Option<Duration>),
+enum Retry {
+    Never,
+    /// After the backoff, or after the `Retry-After` of the server.
+    After(Option<Duration>),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for AttemptError {
     fn from(error: Error) -> Self {
         Self {
             error,
-            again: Again::No,
+            retry: Retry::Never,
         }
     }
 }
 
 impl Http {
-    pub(crate) fn new(patience: Patience) -> Self {
+    pub(crate) fn new(config: ClientConfig) -> Self {
         Self {
-            patience,
+            config,
             clients: Mutex::default(),
         }
     }
 
-    /// Asks until there is an answer or no more patience.
-    pub(crate) async fn get(&self, ask: &Ask<'_>) -> Result<Answer, Error> {
-        let mut tried = 0;
+    /// Sends the request, and retries it with backoff. With a cached response the request is conditional.
+    pub(crate) async fn get(
+        &self,
+        request: GetRequest<'_>,
+        cached: Option<&CacheEntry>,
+    ) -> Result<GetResponse, Error> {
+        let mut attempts = 0;
         loop {
-            tried += 1;
-            let failure = match self.attempt(ask).await {
-                Ok(answer) => return Ok(answer),
+            attempts += 1;
+            let failure = match self.attempt(request, cached).await {
+                Ok(response) => return Ok(response),
                 Err(failure) => failure,
             };
-            let pause = match failure.again {
-                Again::No => None,
-                Again::Yes(asked) => self.patience.backoff.pause(tried, asked),
+            let delay = match failure.retry {
+                Retry::Never => None,
+                Retry::After(minimum) => self.config.backoff.delay(attempts, minimum),
             };
-            let Some(pause) = pause else {
+            let Some(delay) = delay else {
                 return Err(failure.error);
             };
-            tracing::debug!("{}; trying again in {pause:?}", failure.error);
-            tokio::time::sleep(pause).await;
+            tracing::debug!("{}; retrying in {delay:?}", failure.error);
+            tokio::time::sleep(delay).await;
         }
     }
 
-    async fn attempt(&self, ask: &Ask<'_>) -> Result<Answer, Failure> {
-        let mut url = ask.url.clone();
-        for _ in 0..=MAX {
-            let response = self.send(ask, &url).await?;
+    async fn attempt(
+        &self,
+        request: GetRequest<'_>,
+        cached: Option<&CacheEntry>,
+    ) -> Result<GetResponse, AttemptError> {
+        let mut url = request.url.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let response = self.send(request, cached, &url).await?;
             let status = response.status();
             if status == StatusCode::NOT_MODIFIED {
-                return Ok(Answer::NotModified);
+                return Ok(GetResponse::NotModified);
             }
             if status.is_redirection() {
-                url = follow(&url, text(response.headers(), LOCATION).as_deref())?;
+                url = follow(&url, header(response.headers(), LOCATION).as_deref())?;
                 continue;
             }
             check_status(&response, &url)?;
-            return receive(response, &url, ask.limit).await;
+            return read_body(response, &url, request.max_bytes).await;
         }
         Err(Error::Redirect {
-            url: shown(ask.url),
-            reason: format!("more than {MAX} times"),
+            url: redact(request.url),
+            reason: format!("more than {MAX_REDIRECTS} times"),
         }
         .into())
     }
 
-    async fn send(&self, ask: &Ask<'_>, url: &Url) -> Result<Response, Failure> {
-        let at_home = same_server(url, ask.home);
+    async fn send(
+        &self,
+        request: GetRequest<'_>,
+        cached: Option<&CacheEntry>,
+        url: &Url,
+    ) -> Result<Response, AttemptError> {
+        let is_same_origin = is_same_origin(url, request.repository);
+        let access = request.access;
         let tls = Tls {
-            ca: ask.access.tls.ca.clone(),
-            client: ask.access.tls.client.clone().filter(|_| at_home),
+            ca: access.tls.ca.clone(),
+            client: access.tls.client.clone().filter(|_| is_same_origin),
         };
-        let mut request = self.client(tls, url)?.get(url.clone());
-        match ask.access.credentials.as_ref().filter(|_| at_home) {
+        let mut builder = self.client(tls, url)?.get(url.clone());
+        match access.credentials.as_ref().filter(|_| is_same_origin) {
             None => {}
             Some(Credentials::Basic { username, password }) => {
-                request = request.basic_auth(username, Some(password.reveal()));
+                builder = builder.basic_auth(username, Some(password.reveal()));
             }
             Some(Credentials::Bearer(token)) => {
-                request = request.header(AUTHORIZATION, format!("Bearer {}", token.reveal()));
+                builder = builder.header(AUTHORIZATION, format!("Bearer {}", token.reveal()));
             }
         }
-        if let Some(etag) = ask.known.and_then(|note| note.etag.as_ref()) {
-            request = request.header(IF_NONE_MATCH, etag);
+        if let Some(etag) = cached.and_then(|entry| entry.etag.as_ref()) {
+            builder = builder.header(IF_NONE_MATCH, etag);
         }
-        if let Some(time) = ask.known.and_then(|note| note.last_modified.as_ref()) {
-            request = request.header(IF_MODIFIED_SINCE, time);
+        if let Some(time) = cached.and_then(|entry| entry.last_modified.as_ref()) {
+            builder = builder.header(IF_MODIFIED_SINCE, time);
         }
-        request.send().await.map_err(|error| failed(&error, url, 0))
+        builder
+            .send()
+            .await
+            .map_err(|error| transport_error(&error, url, 0))
     }
 
-    /// The client for a set of certificates, made when it is first needed.
+    /// The client for a set of certificates, created on first use.
     fn client(&self, tls: Tls, url: &Url) -> Result<Client, Error> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, client)) = clients.iter().find(|(known, _)| *known == tls) {
+        if let Some((_, client)) = clients.iter().find(|(other, _)| *other == tls) {
             return Ok(client.clone());
         }
-        let client = self.build(&tls).map_err(|source| Error::Tls {
-            url: shown(url),
-            source,
-        })?;
+        let client = self
+            .build(&tls)
+            .map_err(|source| Error::InvalidCertificates {
+                url: redact(url),
+                source,
+            })?;
         if clients.len() == MAX_CLIENTS {
             clients.remove(0);
         }
@@ -177,100 +187,103 @@ impl Http {
             .user_agent(concat!("outrigger/", env!("CARGO_PKG_VERSION")))
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never())
-            .connect_timeout(self.patience.connect)
-            .read_timeout(self.patience.silence);
+            .connect_timeout(self.config.connect_timeout)
+            .read_timeout(self.config.read_timeout);
         if let Some(ca) = &tls.ca {
             builder = builder.tls_certs_merge(Certificate::from_pem_bundle(ca)?);
         }
         if let Some((certificate, key)) = &tls.client {
-            let both = [certificate, b"\n".as_slice(), key.reveal().as_bytes()].concat();
-            builder = builder.identity(Identity::from_pem(&both)?);
+            let pem = [certificate, b"\n".as_slice(), key.reveal().as_bytes()].concat();
+            builder = builder.identity(Identity::from_pem(&pem)?);
         }
         builder.build()
     }
 }
 
-fn check_status(response: &Response, url: &Url) -> Result<(), Failure> {
+fn check_status(response: &Response, url: &Url) -> Result<(), AttemptError> {
     let status = response.status().as_u16();
-    let url = shown(url);
+    let url = redact(url);
     match status {
         200..=299 => Ok(()),
         401 | 403 => Err(Error::Unauthorized { url, status }.into()),
         status if is_transient(status) => {
-            let asked = text(response.headers(), RETRY_AFTER);
-            let asked = asked.and_then(|text| text.parse().ok());
-            Err(Failure {
+            let seconds = header(response.headers(), RETRY_AFTER);
+            let seconds = seconds.and_then(|seconds| seconds.parse().ok());
+            Err(AttemptError {
                 error: Error::Unreachable {
                     url,
-                    source: Transport::Server { status },
+                    source: TransportError::Server { status },
                 },
-                again: Again::Yes(asked.map(Duration::from_secs)),
+                retry: Retry::After(seconds.map(Duration::from_secs)),
             })
         }
-        status => Err(Error::Status { url, status }.into()),
+        status => Err(Error::UnexpectedStatus { url, status }.into()),
     }
 }
 
-/// Takes the body and its digest, chunk by chunk.
-async fn receive(mut response: Response, url: &Url, limit: u64) -> Result<Answer, Failure> {
+/// Reads the body and computes its digest, chunk by chunk.
+async fn read_body(
+    mut response: Response,
+    url: &Url,
+    max_bytes: u64,
+) -> Result<GetResponse, AttemptError> {
     let too_large = || Error::TooLarge {
-        url: shown(url),
-        limit,
+        url: redact(url),
+        limit: max_bytes,
     };
-    let expected = response.content_length().unwrap_or_default();
-    if expected > limit {
+    let length = response.content_length().unwrap_or_default();
+    if length > max_bytes {
         return Err(too_large().into());
     }
-    let etag = text(response.headers(), ETAG);
-    let last_modified = text(response.headers(), LAST_MODIFIED);
-    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
+    let etag = header(response.headers(), ETAG);
+    let last_modified = header(response.headers(), LAST_MODIFIED);
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
     let mut hasher = Hasher::default();
     loop {
         let received = bytes.len() as u64;
         let chunk = response.chunk().await;
-        let Some(chunk) = chunk.map_err(|error| failed(&error, url, received))? else {
+        let Some(chunk) = chunk.map_err(|error| transport_error(&error, url, received))? else {
             break;
         };
-        if received + chunk.len() as u64 > limit {
+        if received + chunk.len() as u64 > max_bytes {
             return Err(too_large().into());
         }
         hasher.add(&chunk);
         bytes.extend_from_slice(&chunk);
     }
-    let note = Note {
+    let entry = CacheEntry {
         digest: hasher.finish(),
         etag,
         last_modified,
     };
-    Ok(Answer::Body { bytes, note })
+    Ok(GetResponse::Body { bytes, entry })
 }
 
-fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+fn header(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     Some(headers.get(name)?.to_str().ok()?.to_owned())
 }
 
-/// What became of a request that has no answer.
-fn failed(error: &reqwest::Error, url: &Url, received: u64) -> Failure {
-    let reason = innermost(error);
-    let url = shown(url);
+fn transport_error(error: &reqwest::Error, url: &Url, received: u64) -> AttemptError {
+    let reason = root_cause(error);
+    let url = redact(url);
     if reason.contains("certificate") {
-        return Error::Untrusted { url, reason }.into();
+        return Error::UntrustedCertificate { url, reason }.into();
     }
     let source = if error.is_timeout() {
-        Transport::Timeout
+        TransportError::Timeout
     } else if error.is_body() || error.is_decode() || reason.contains("connection closed") {
-        Transport::Cut { received }
+        TransportError::ConnectionClosed { received }
     } else {
-        Transport::Failed(reason)
+        TransportError::Failed(reason)
     };
-    Failure {
+    AttemptError {
         error: Error::Unreachable { url, source },
-        again: Again::Yes(None),
+        retry: Retry::After(None),
     }
 }
 
-/// The words of the first cause, which have no URL in them.
-fn innermost(error: &reqwest::Error) -> String {
+/// The message of the root cause, which does not contain the URL.
+fn root_cause(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     let mut text = "the request failed".to_owned();
     while let Some(error) = cause {
@@ -280,7 +293,7 @@ fn innermost(error: &reqwest::Error) -> String {
     text
 }
 
-/// The key of an address in the cache. What one may see, another must not get.
-pub(crate) fn key(url: &Url, access: &Access) -> String {
+/// The key of a URL in the cache. It includes the credentials, so that cached files are not shared between users.
+pub(crate) fn cache_key(url: &Url, access: &Access) -> String {
     digest::of_parts(&[url.as_str().as_bytes(), access.fingerprint().as_bytes()])
 }

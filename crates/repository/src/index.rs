@@ -1,19 +1,19 @@
-//! The index of a Helm repository: what is in it, and which version is meant. Pure, by Helm's rules.
+//! The index of a Helm repository, and the selection of versions by Helm's rules. Pure.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use outrigger_gotmpl::semver::{Constraint, Version};
+use outrigger_gostd::semver::{Constraint, Version};
 use serde_json::Value;
 use url::Url;
 
 use crate::Error;
-use crate::error::shown;
+use crate::error::redact;
 
-/// What a repository has.
+/// The parsed `index.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Index {
-    /// The charts by name, each with its versions, newest first
+    /// Charts by name, each with its versions, newest first
     pub charts: BTreeMap<String, Vec<Entry>>,
 }
 
@@ -23,50 +23,50 @@ pub struct Entry {
     pub version: String,
     pub app_version: String,
     pub description: String,
-    /// Where its archive is, relative to the repository or absolute
+    /// URLs of the archive, absolute or relative to the repository
     pub urls: Vec<String>,
-    /// The SHA-256 of its archive, if the index says
+    /// SHA-256 of the archive, if the index has it
     pub digest: Option<String>,
     pub deprecated: bool,
     pub annotations: BTreeMap<String, String>,
 }
 
-/// So many versions are named when the wanted one is missing.
-const NEAREST: usize = 5;
+/// The maximum number of suggestions in an error.
+const MAX_SUGGESTIONS: usize = 5;
 
 impl Index {
-    /// Reads an index as Helm does: entries that make no sense are left out, the whole must have an `apiVersion`.
-    pub fn parse(bytes: &[u8], place: &str) -> Result<Self, Error> {
-        let bad = |line: Option<usize>, reason: String| Error::BadIndex {
-            url: place.to_owned(),
+    /// Parses an index as Helm does: invalid entries are skipped, `apiVersion` is mandatory.
+    pub fn parse(bytes: &[u8], location: &str) -> Result<Self, Error> {
+        let invalid = |line: Option<usize>, reason: String| Error::InvalidIndex {
+            url: location.to_owned(),
             line,
             reason,
         };
         let value = outrigger_goyaml::parse_json(bytes)
-            .map_err(|error| bad(line_of(&error), error.to_string()))?;
+            .map_err(|error| invalid(line_of(&error), error.to_string()))?;
         if !value.is_object() {
-            return Err(bad(None, "it is no map".to_owned()));
+            return Err(invalid(None, "not a map".to_owned()));
         }
         if value["apiVersion"].as_str().unwrap_or_default().is_empty() {
-            return Err(bad(None, "no API version specified".to_owned()));
+            return Err(invalid(None, "no API version specified".to_owned()));
         }
         let entries = match &value["entries"] {
             Value::Null => return Ok(Self::default()),
             Value::Object(entries) => entries,
-            _ => return Err(bad(None, "entries is no map".to_owned())),
+            _ => return Err(invalid(None, "entries is not a map".to_owned())),
         };
         let mut charts = BTreeMap::new();
         for (name, versions) in entries {
             let versions = versions.as_array().map(Vec::as_slice).unwrap_or_default();
-            let mut versions: Vec<Entry> = versions.iter().filter_map(Entry::read).collect();
-            versions.sort_by(|one, other| newest_first(&one.version, &other.version));
+            let mut versions: Vec<Entry> = versions.iter().filter_map(Entry::parse).collect();
+            versions.sort_by(|a, b| newest_first(&a.version, &b.version));
             charts.insert(name.clone(), versions);
         }
         Ok(Self { charts })
     }
 
-    /// The version of a chart that is meant: the exact one, else the newest in the range, else the newest release.
-    pub fn choose(&self, chart: &str, version: Option<&str>, place: &str) -> Result<&Entry, Error> {
+    /// Selects a version of a chart: the exact one, else the newest in the range, by default the newest release.
+    pub fn get(&self, chart: &str, version: Option<&str>, location: &str) -> Result<&Entry, Error> {
         let versions = self
             .charts
             .get(chart)
@@ -74,25 +74,25 @@ impl Index {
             .unwrap_or_default();
         if versions.is_empty() {
             return Err(Error::NotFound {
-                place: place.to_owned(),
+                location: location.to_owned(),
                 chart: chart.to_owned(),
                 version: None,
-                nearest: near_names(chart, self.charts.keys()),
+                nearest: similar_names(chart, self.charts.keys()),
             });
         }
         let texts: Vec<&str> = versions
             .iter()
             .map(|entry| entry.version.as_str())
             .collect();
-        match pick(&texts, version)? {
-            Some(at) => Ok(&versions[at]),
+        match select(&texts, version)? {
+            Some(index) => Ok(&versions[index]),
             None => Err(Error::NotFound {
-                place: place.to_owned(),
+                location: location.to_owned(),
                 chart: chart.to_owned(),
                 version: version.map(ToOwned::to_owned),
                 nearest: texts
                     .iter()
-                    .take(NEAREST)
+                    .take(MAX_SUGGESTIONS)
                     .map(|text| (*text).to_owned())
                     .collect(),
             }),
@@ -101,8 +101,8 @@ impl Index {
 }
 
 impl Entry {
-    /// None for what is no version of a chart.
-    fn read(value: &Value) -> Option<Self> {
+    /// `None` for an entry without a valid version.
+    fn parse(value: &Value) -> Option<Self> {
         let text = |name: &str| match &value[name] {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
@@ -132,42 +132,47 @@ impl Entry {
     }
 }
 
-/// Which of the versions, newest first, is meant.
-pub(crate) fn pick(versions: &[&str], wanted: Option<&str>) -> Result<Option<usize>, Error> {
-    let wanted = wanted.filter(|wanted| !wanted.is_empty());
-    let range = wanted.unwrap_or("*");
-    let constraint = Constraint::parse(range).map_err(|reason| Error::BadRange {
+/// Selects one of the versions, which are sorted newest first.
+pub(crate) fn select(versions: &[&str], requested: Option<&str>) -> Result<Option<usize>, Error> {
+    let requested = requested.filter(|requested| !requested.is_empty());
+    let range = requested.unwrap_or("*");
+    let constraint = Constraint::parse(range).map_err(|error| Error::InvalidRange {
         version: range.to_owned(),
-        reason,
+        reason: error.to_string(),
     })?;
-    if let Some(exact) = versions.iter().position(|version| Some(*version) == wanted) {
-        return Ok(Some(exact));
+    let exact = versions
+        .iter()
+        .position(|version| Some(*version) == requested);
+    if exact.is_some() {
+        return Ok(exact);
     }
-    let fits =
+    let satisfies =
         |version: &&str| Version::parse(version).is_ok_and(|version| constraint.check(&version));
-    Ok(versions.iter().position(fits))
+    Ok(versions.iter().position(satisfies))
 }
 
-pub(crate) fn newest_first(one: &str, other: &str) -> Ordering {
-    match (Version::parse(one), Version::parse(other)) {
-        (Ok(one), Ok(other)) => other.compare(&one),
+pub(crate) fn newest_first(a: &str, b: &str) -> Ordering {
+    match (Version::parse(a), Version::parse(b)) {
+        (Ok(a), Ok(b)) => b.compare(&a),
         (Ok(_), Err(_)) => Ordering::Less,
         (Err(_), Ok(_)) => Ordering::Greater,
         (Err(_), Err(_)) => Ordering::Equal,
     }
 }
 
-/// The address of an archive, as Helm resolves it: relative ones are below the repository and keep its query.
+/// Resolves the URL of an archive as Helm does: a relative one is below the repository and keeps its query.
 pub(crate) fn resolve(repository: &Url, reference: &str) -> Result<Url, Error> {
-    let bad = |reason: String| Error::BadIndex {
-        url: shown(repository),
+    let invalid = |reason: String| Error::InvalidIndex {
+        url: redact(repository),
         line: None,
         reason,
     };
     if let Ok(absolute) = Url::parse(reference) {
         return match absolute.scheme() {
             "http" | "https" => Ok(absolute),
-            other => Err(bad(format!("an archive has a URL with scheme {other}"))),
+            other => Err(invalid(format!(
+                "the URL of an archive has the unsupported scheme {other}"
+            ))),
         };
     }
     let mut base = repository.clone();
@@ -175,27 +180,34 @@ pub(crate) fn resolve(repository: &Url, reference: &str) -> Result<Url, Error> {
     base.set_path(&path);
     let mut resolved = base
         .join(reference)
-        .map_err(|error| bad(format!("the URL of an archive cannot be read: {error}")))?;
+        .map_err(|error| invalid(format!("the URL of an archive is invalid: {error}")))?;
     resolved.set_query(repository.query());
     Ok(resolved)
 }
 
-/// The address of the index.
-pub(crate) fn address(repository: &Url) -> Url {
+/// The URL of the index.
+pub(crate) fn url(repository: &Url) -> Url {
     let mut url = repository.clone();
     let path = format!("{}/index.yaml", url.path().trim_end_matches('/'));
     url.set_path(&path);
     url
 }
 
-/// The names that somebody may have meant: those that hold the word or are held by it, and slips of the keyboard.
-pub(crate) fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let alike = |other: &&String| {
+/// Suggestions for a name: names that contain it, that it contains, or that have a small edit distance.
+pub(crate) fn similar_names<'a>(
+    name: &str,
+    names: impl Iterator<Item = &'a String>,
+) -> Vec<String> {
+    let is_similar = |other: &&String| {
         let is_part = other.contains(name) || name.contains(other.as_str());
-        let slips = strsim::levenshtein(name, other);
-        is_part || slips <= 2.max(name.len() / 4) && slips < name.len().min(other.len())
+        let distance = strsim::levenshtein(name, other);
+        is_part || distance <= 2.max(name.len() / 4) && distance < name.len().min(other.len())
     };
-    names.filter(alike).take(NEAREST).cloned().collect()
+    names
+        .filter(is_similar)
+        .take(MAX_SUGGESTIONS)
+        .cloned()
+        .collect()
 }
 
 fn line_of(error: &outrigger_goyaml::Error) -> Option<usize> {

@@ -1,4 +1,4 @@
-//! Where does a chart come from? Folders, archives and Helm repositories, each verified.
+//! Fetches charts from folders, archives and Helm repositories.
 //!
 //! ```text
 //! Request ─Source::parse→ folder or archive ─read, digest→ ─┐
@@ -6,18 +6,19 @@
 //!                                                            └→ Fetched { chart, digest, version }
 //! ```
 //!
-//! Whatever comes over the network is checked against the digest that the index names, while it streams. Credentials
-//! go to the host that they were given for and to no other. TLS is always verified.
+//! Downloads are verified against the digest in the index while they stream. Credentials are sent only to the origin of
+//! the repository. TLS is always verified.
 
 mod access;
 mod cache;
+mod chart_cache;
 mod digest;
 mod download;
 mod error;
 mod fetcher;
 mod http;
 mod index;
-mod loaded;
+
 mod local;
 mod redirect;
 mod request;
@@ -26,7 +27,7 @@ mod source;
 mod unpack;
 
 pub use access::{Access, Credentials, Secret, Tls};
-pub use error::{Error, Transport};
+pub use error::{Error, TransportError};
 pub use fetcher::Fetcher;
 pub use index::{Entry, Index};
 pub use request::{Fetched, Manifests, Options, Request};

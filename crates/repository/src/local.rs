@@ -1,92 +1,93 @@
-//! Charts on this machine: a chart folder, an archive, a folder of charts, or a Helm repository on disk.
+//! Charts on the local disk: a chart folder, an archive, a folder of charts, or a Helm repository.
 
 use std::path::{Path, PathBuf};
 
 use crate::digest::{self, Hasher};
-use crate::index::{Entry, Index, near_names, newest_first, pick};
+use crate::index::{Entry, Index, newest_first, select, similar_names};
 use crate::source::is_archive;
 use crate::{Error, Request};
 
-/// Folders may nest this deep: a link to a parent must not loop for ever.
+/// The maximum depth of folders, so that a symbolic link to a parent does not loop forever.
 const MAX_DEPTH: usize = 32;
 
-/// A chart that was found, not loaded yet.
+/// The path of a chart that is not loaded yet.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum LocalChart {
     Folder(PathBuf),
     Archive {
         path: PathBuf,
-        /// What the index says of it
+        /// The digest in the index
         digest: Option<String>,
     },
 }
 
-/// Looks for the chart that a request asks for.
-pub(crate) fn find(place: &Path, request: &Request) -> Result<Found, Error> {
-    let shown = place.display().to_string();
-    let kind = fs_err::metadata(place).map_err(|_| not_found(&shown, request, Vec::new()))?;
-    if kind.is_file() {
-        return Ok(archive(place.to_owned()));
+/// Finds the requested chart.
+pub(crate) fn find(source: &Path, request: &Request) -> Result<LocalChart, Error> {
+    let location = source.display().to_string();
+    let metadata =
+        fs_err::metadata(source).map_err(|_| not_found(&location, request, Vec::new()))?;
+    if metadata.is_file() {
+        return Ok(archive(source.to_owned()));
     }
-    let root = match request.path.as_deref().filter(|path| !path.is_empty()) {
-        Some(path) => inside(place, path)?,
-        None => place.to_owned(),
-    };
+    let root = subfolder(source, request.path.as_deref())?;
     if root.join("Chart.yaml").is_file() {
-        return Ok(Found::Folder(root));
+        return Ok(LocalChart::Folder(root));
     }
     if root.join("index.yaml").is_file() {
         return find_in_index(&root, request);
     }
-    find_among(&root, request)
+    find_in_folder(&root, request)
 }
 
-/// A folder below another one.
-pub(crate) fn inside(place: &Path, path: &str) -> Result<PathBuf, Error> {
+/// The folder at a path inside the source, or the source itself without a path.
+pub(crate) fn subfolder(source: &Path, path: Option<&str>) -> Result<PathBuf, Error> {
+    let Some(path) = path.filter(|path| !path.is_empty()) else {
+        return Ok(source.to_owned());
+    };
     let escapes = path.starts_with('/') || path.split('/').any(|part| part == "..");
-    let folder = place.join(path);
+    let folder = source.join(path);
     if escapes || !folder.is_dir() {
-        return Err(Error::NoPath {
-            place: place.display().to_string(),
+        return Err(Error::PathNotFound {
+            location: source.display().to_string(),
             path: path.to_owned(),
         });
     }
     Ok(folder)
 }
 
-fn archive(path: PathBuf) -> Found {
-    Found::Archive { path, digest: None }
+fn archive(path: PathBuf) -> LocalChart {
+    LocalChart::Archive { path, digest: None }
 }
 
-fn not_found(place: &str, request: &Request, nearest: Vec<String>) -> Error {
+fn not_found(location: &str, request: &Request, nearest: Vec<String>) -> Error {
     Error::NotFound {
-        place: place.to_owned(),
+        location: location.to_owned(),
         chart: request.chart.clone(),
         version: request.version.clone(),
         nearest,
     }
 }
 
-fn find_in_index(root: &Path, request: &Request) -> Result<Found, Error> {
-    let shown = root.display().to_string();
-    let index = Index::parse(&read(&root.join("index.yaml"))?, &shown)?;
-    let entry = index.choose(&request.chart, request.version.as_deref(), &shown)?;
-    // Wherever the archives were published, here they lie beside the index.
+fn find_in_index(root: &Path, request: &Request) -> Result<LocalChart, Error> {
+    let location = root.display().to_string();
+    let index = Index::parse(&read(&root.join("index.yaml"))?, &location)?;
+    let entry = index.get(&request.chart, request.version.as_deref(), &location)?;
+    // The archives are beside the index, whatever their published URLs are.
     let name = entry.urls.first().and_then(|url| url.rsplit('/').next());
     let path = root.join(name.unwrap_or_default());
     if !path.is_file() {
         return Err(not_found(&path.display().to_string(), request, Vec::new()));
     }
-    Ok(Found::Archive {
+    Ok(LocalChart::Archive {
         path,
         digest: entry.digest.clone(),
     })
 }
 
-/// Looks at chart folders and archives that lie beside each other.
-fn find_among(root: &Path, request: &Request) -> Result<Found, Error> {
+/// Finds the chart among the chart folders and archives in a folder.
+fn find_in_folder(root: &Path, request: &Request) -> Result<LocalChart, Error> {
     let mut names = Vec::new();
-    let mut candidates: Vec<(String, Found)> = Vec::new();
+    let mut candidates: Vec<(String, LocalChart)> = Vec::new();
     for path in entries(root)? {
         let file = path
             .file_name()
@@ -94,14 +95,14 @@ fn find_among(root: &Path, request: &Request) -> Result<Found, Error> {
             .to_string_lossy()
             .into_owned();
         if path.is_dir() {
-            let Some((name, version)) = identity(&path) else {
+            let Some((name, version)) = read_name_and_version(&path) else {
                 continue;
             };
             if name == request.chart {
-                candidates.push((version, Found::Folder(path)));
+                candidates.push((version, LocalChart::Folder(path)));
             }
             names.push(name);
-        } else if let Some(version) = version_in(&file, &request.chart) {
+        } else if let Some(version) = version_of_archive(&file, &request.chart) {
             candidates.push((version, archive(path)));
         }
     }
@@ -112,37 +113,37 @@ fn find_among(root: &Path, request: &Request) -> Result<Found, Error> {
         } = &mut error
         {
             *version = None;
-            *nearest = near_names(&request.chart, names.iter());
+            *nearest = similar_names(&request.chart, names.iter());
         }
         return Err(error);
     }
-    candidates.sort_by(|one, other| newest_first(&one.0, &other.0));
+    candidates.sort_by(|a, b| newest_first(&a.0, &b.0));
     let versions: Vec<&str> = candidates
         .iter()
         .map(|(version, _)| version.as_str())
         .collect();
-    if let Some(at) = pick(&versions, request.version.as_deref())? {
-        return Ok(candidates.swap_remove(at).1);
+    if let Some(index) = select(&versions, request.version.as_deref())? {
+        return Ok(candidates.swap_remove(index).1);
     }
     let nearest = versions.into_iter().take(5).map(ToOwned::to_owned);
     let nearest = nearest.collect();
     Err(not_found(&root.display().to_string(), request, nearest))
 }
 
-/// All charts of a place, with a digest of the list.
-pub(crate) fn catalogue(place: &Path) -> Result<(Index, String), Error> {
-    if place.join("index.yaml").is_file() {
-        let bytes = read(&place.join("index.yaml"))?;
-        let index = Index::parse(&bytes, &place.display().to_string())?;
+/// The index of a local repository or of a folder of charts, and its digest.
+pub(crate) fn index(path: &Path) -> Result<(Index, String), Error> {
+    if path.join("index.yaml").is_file() {
+        let bytes = read(&path.join("index.yaml"))?;
+        let index = Index::parse(&bytes, &path.display().to_string())?;
         return Ok((index, digest::of(&bytes)));
     }
-    let paths = match identity(place) {
-        Some(_) => vec![place.to_owned()],
-        None => entries(place)?,
+    let paths = match read_name_and_version(path) {
+        Some(_) => vec![path.to_owned()],
+        None => entries(path)?,
     };
     let mut index = Index::default();
     let mut hasher = Hasher::default();
-    for (name, version) in paths.iter().filter_map(|path| identified(path)) {
+    for (name, version) in paths.iter().filter_map(|path| name_and_version(path)) {
         hasher.add_part(name.as_bytes());
         hasher.add_part(version.as_bytes());
         let entry = Entry {
@@ -152,32 +153,32 @@ pub(crate) fn catalogue(place: &Path) -> Result<(Index, String), Error> {
         index.charts.entry(name).or_default().push(entry);
     }
     for entries in index.charts.values_mut() {
-        entries.sort_by(|one, other| newest_first(&one.version, &other.version));
+        entries.sort_by(|a, b| newest_first(&a.version, &b.version));
     }
     Ok((index, hasher.finish()))
 }
 
-/// The name and version of a chart folder, or of an archive by its name.
-fn identified(path: &Path) -> Option<(String, String)> {
+/// The name and version of a chart folder, or of an archive by its file name.
+fn name_and_version(path: &Path) -> Option<(String, String)> {
     if path.is_dir() {
-        return identity(path);
+        return read_name_and_version(path);
     }
     let file = path.file_name()?.to_str()?;
     let dashes = file.match_indices('-');
-    let mut names = dashes.map(|(at, _)| &file[..at]);
-    names.find_map(|name| Some((name.to_owned(), version_in(file, name)?)))
+    let mut names = dashes.map(|(index, _)| &file[..index]);
+    names.find_map(|name| Some((name.to_owned(), version_of_archive(file, name)?)))
 }
 
-/// The name and version that a chart folder says.
-fn identity(folder: &Path) -> Option<(String, String)> {
+/// The name and version in the `Chart.yaml` of a folder.
+fn read_name_and_version(folder: &Path) -> Option<(String, String)> {
     let text = fs_err::read(folder.join("Chart.yaml")).ok()?;
     let chart = outrigger_goyaml::parse_json(&text).ok()?;
     let field = |name: &str| Some(chart[name].as_str()?.to_owned());
     Some((field("name")?, field("version")?))
 }
 
-/// The version in the name of an archive of this chart.
-fn version_in(file: &str, chart: &str) -> Option<String> {
+/// The version in the file name of an archive of this chart.
+fn version_of_archive(file: &str, chart: &str) -> Option<String> {
     if !is_archive(file) {
         return None;
     }
@@ -191,7 +192,7 @@ fn version_in(file: &str, chart: &str) -> Option<String> {
     is_version.then(|| version.to_owned())
 }
 
-/// The digest of all files of a folder, with their names.
+/// The digest of the names and contents of all files of a folder.
 pub(crate) fn digest_of_folder(folder: &Path) -> Result<String, Error> {
     let mut hasher = Hasher::default();
     for (name, path) in files(folder)? {
@@ -201,7 +202,7 @@ pub(crate) fn digest_of_folder(folder: &Path) -> Result<String, Error> {
     Ok(hasher.finish())
 }
 
-/// The bytes of an archive, checked against what an index says of it.
+/// Reads an archive and verifies it against the digest in the index.
 pub(crate) fn read_archive(
     path: &Path,
     expected: Option<&str>,
@@ -218,7 +219,7 @@ pub(crate) fn read_archive(
     }
 }
 
-/// All files below a folder, by their names relative to it, in order.
+/// All files below a folder, sorted by their relative names.
 pub(crate) fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
     let mut found = Vec::new();
     let mut folders = vec![(String::new(), folder.to_owned(), 0)];

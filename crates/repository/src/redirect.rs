@@ -1,38 +1,37 @@
-//! Where may a redirect lead, and who may hear our credentials? Pure.
+//! Which redirects are followed, and which servers may receive credentials. Pure.
 
 use url::Url;
 
 use crate::Error;
-use crate::error::shown;
+use crate::error::redact;
 
-/// So often a server may send us on.
-pub(crate) const MAX: usize = 10;
+pub(crate) const MAX_REDIRECTS: usize = 10;
 
-/// The address that a redirect leads to.
+/// The target of a redirect. Rejects a downgrade from https, and other schemes.
 pub(crate) fn follow(from: &Url, location: Option<&str>) -> Result<Url, Error> {
-    let refused = |reason: String| Error::Redirect {
-        url: shown(from),
+    let rejected = |reason: String| Error::Redirect {
+        url: redact(from),
         reason,
     };
-    let location = location.ok_or_else(|| refused("without saying where".to_owned()))?;
+    let location = location.ok_or_else(|| rejected("without a location".to_owned()))?;
     let mut to = from
         .join(location)
-        .map_err(|error| refused(format!("to what is no URL: {error}")))?;
+        .map_err(|error| rejected(format!("to an invalid URL: {error}")))?;
     if from.scheme() == "https" && to.scheme() != "https" {
-        return Err(refused(format!("from https to {}", shown(&to))));
+        return Err(rejected(format!("from https to {}", redact(&to))));
     }
     if !["http", "https"].contains(&to.scheme()) {
-        return Err(refused(format!("to a {} URL", to.scheme())));
+        return Err(rejected(format!("to a {} URL", to.scheme())));
     }
-    // A password in a redirect would be the server's, not ours.
+    // Credentials in the location are the server's, not ours.
     let _ = to.set_password(None);
     let _ = to.set_username("");
     Ok(to)
 }
 
-/// Whether two addresses are of the same server: scheme, host and port.
-pub(crate) fn same_server(one: &Url, other: &Url) -> bool {
-    one.origin() == other.origin()
+/// Whether scheme, host and port are the same.
+pub(crate) fn is_same_origin(a: &Url, b: &Url) -> bool {
+    a.origin() == b.origin()
 }
 
 #[cfg(test)]
@@ -44,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_may_be_relative_and_may_not_lose_tls() {
+    fn follows_relative_redirects_and_rejects_downgrades() {
         let from = url("https://a/charts/x.tgz");
         assert_eq!(
             follow(&from, Some("../y.tgz")).unwrap(),
@@ -54,30 +53,30 @@ mod tests {
             follow(&from, Some("https://u:p@b/z")).unwrap(),
             url("https://b/z")
         );
-        for bad in [
+        for location in [
             None,
             Some("http://a/x"),
             Some("file:///etc/passwd"),
             Some("https://"),
         ] {
             assert!(
-                matches!(follow(&from, bad), Err(Error::Redirect { .. })),
-                "{bad:?}"
+                matches!(follow(&from, location), Err(Error::Redirect { .. })),
+                "{location:?}"
             );
         }
     }
 
     #[test]
-    fn another_port_or_scheme_is_another_server() {
-        let here = url("https://a/x");
-        assert!(same_server(&here, &url("https://a:443/y")));
+    fn another_port_or_scheme_is_another_origin() {
+        let repository = url("https://a/x");
+        assert!(is_same_origin(&repository, &url("https://a:443/y")));
         for other in [
             "https://a:8443/x",
             "http://a/x",
             "https://b/x",
             "https://a.b/x",
         ] {
-            assert!(!same_server(&here, &url(other)), "{other}");
+            assert!(!is_same_origin(&repository, &url(other)), "{other}");
         }
     }
 }

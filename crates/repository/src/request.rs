@@ -1,4 +1,4 @@
-//! What is asked for, what comes back, and how hard to try.
+//! The options of the fetcher, its requests and results.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,27 +8,23 @@ use outrigger_chart::{Chart, File, Profile};
 
 use crate::access::Access;
 
-/// How to fetch.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where fetched charts are kept; none to keep nothing
+    /// Folder of the cache; `None` disables it
     pub cache: Option<PathBuf>,
-    /// Where relative `file://` paths begin
+    /// Folder that relative `file://` paths are resolved against
     pub base: PathBuf,
-    /// How often to ask a server that fails
-    pub tries: u32,
-    /// How long to wait before the second try; doubled for each further one
-    pub pause: Duration,
+    /// Maximum number of attempts of a request
+    pub max_attempts: u32,
+    /// Delay before the second attempt, doubled for each further one
+    pub initial_backoff: Duration,
     pub connect_timeout: Duration,
-    /// How long a server may be silent
-    pub silence: Duration,
-    /// How old an index may be before the server is asked for a newer one
-    pub index_age: Duration,
-    /// The largest index, in bytes
-    pub max_index: u64,
-    /// The largest archive, in bytes
-    pub max_archive: u64,
-    /// The Helm to be identical to
+    pub read_timeout: Duration,
+    /// How long an index is used before it is requested again
+    pub index_ttl: Duration,
+    pub max_index_bytes: u64,
+    pub max_archive_bytes: u64,
+    /// Helm version to be compatible with
     pub profile: Profile,
 }
 
@@ -37,24 +33,24 @@ impl Default for Options {
         Self {
             cache: None,
             base: PathBuf::from("."),
-            tries: 4,
-            pause: Duration::from_millis(250),
+            max_attempts: 4,
+            initial_backoff: Duration::from_millis(250),
             connect_timeout: Duration::from_secs(10),
-            silence: Duration::from_secs(30),
-            index_age: Duration::from_mins(1),
-            max_index: 128 << 20,
-            max_archive: 100 << 20,
+            read_timeout: Duration::from_secs(30),
+            index_ttl: Duration::from_mins(1),
+            max_index_bytes: 128 << 20,
+            max_archive_bytes: 100 << 20,
             profile: Profile::Helm4,
         }
     }
 }
 
 impl Options {
-    /// The same with the cache in the user's cache folder: `$XDG_CACHE_HOME/outrigger/charts`, or below `~/.cache`.
+    /// Defaults with a cache in `$XDG_CACHE_HOME/outrigger/charts` or `~/.cache/outrigger/charts`.
     pub fn for_user() -> Self {
-        let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let home = || folder("HOME").map(|home| Path::new(&home).join(".cache"));
-        let caches = folder("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let home = || variable("HOME").map(|home| Path::new(&home).join(".cache"));
+        let caches = variable("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
         Self {
             cache: caches.map(|caches| caches.join("outrigger").join("charts")),
             ..Self::default()
@@ -65,33 +61,33 @@ impl Options {
 /// A chart to fetch.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Where it is, as [`Source::parse`] reads it
+    /// Source of the chart, in the syntax of [`Source::parse`](crate::Source::parse)
     pub repo: String,
-    /// Its name. Of no account where there is only one chart
+    /// Name of the chart. Ignored if the source contains a single chart
     pub chart: String,
-    /// An exact version or a range; the newest release if empty
+    /// Version or version range. Defaults to the newest release
     pub version: Option<String>,
-    /// A folder inside the archive or folder
+    /// Folder inside the source
     pub path: Option<String>,
     pub access: Access,
 }
 
-/// A chart that was fetched.
+/// A fetched chart.
 #[derive(Debug, Clone)]
 pub struct Fetched {
     pub chart: Arc<Chart>,
-    /// The SHA-256 of its archive, or of the files of its folder
+    /// SHA-256 of the archive, or of the files of the folder
     pub digest: String,
     pub version: String,
-    /// Whether the repository could not be asked, so that it may have a newer version
+    /// Whether the repository was unreachable, so that it may have a newer version
     pub offline: bool,
 }
 
-/// YAML files that were fetched.
+/// Fetched YAML files.
 #[derive(Debug, Clone)]
 pub struct Manifests {
-    /// In the order of their names
+    /// Sorted by name
     pub files: Vec<File>,
-    /// The SHA-256 of all of them
+    /// SHA-256 of all names and contents
     pub digest: String,
 }

@@ -1,29 +1,28 @@
-//! How long to wait before the next try. Pure.
+//! Exponential backoff of retries. Pure.
 
 use std::time::Duration;
 
-/// How often to try, and how long to wait in between.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backoff {
-    pub(crate) tries: u32,
-    pub(crate) first: Duration,
-    pub(crate) longest: Duration,
+    pub(crate) max_attempts: u32,
+    pub(crate) initial: Duration,
+    pub(crate) max: Duration,
 }
 
 impl Backoff {
-    /// The pause after a try that failed; none if it was the last. A server may ask for a longer one.
-    pub(crate) fn pause(&self, tried: u32, asked: Option<Duration>) -> Option<Duration> {
-        if tried >= self.tries {
+    /// The delay after a number of failed attempts; `None` after the last. A server may ask for a minimum.
+    pub(crate) fn delay(&self, attempts: u32, minimum: Option<Duration>) -> Option<Duration> {
+        if attempts >= self.max_attempts {
             return None;
         }
-        let doubled = self
-            .first
-            .saturating_mul(1 << (tried.saturating_sub(1)).min(16));
-        Some(doubled.max(asked.unwrap_or_default()).min(self.longest))
+        let delay = self
+            .initial
+            .saturating_mul(1 << (attempts.saturating_sub(1)).min(16));
+        Some(delay.max(minimum.unwrap_or_default()).min(self.max))
     }
 }
 
-/// Whether a status may be another one next time.
+/// Whether a request with this status may succeed on a retry.
 pub(crate) fn is_transient(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504)
 }
@@ -33,17 +32,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_the_longest_and_end() {
+    fn delays_double_up_to_the_maximum() {
         let seconds = Duration::from_secs;
         let backoff = Backoff {
-            tries: 5,
-            first: seconds(1),
-            longest: seconds(5),
+            max_attempts: 5,
+            initial: seconds(1),
+            max: seconds(5),
         };
-        let pauses: Vec<_> = (1..=5).map(|tried| backoff.pause(tried, None)).collect();
+        let delays: Vec<_> = (1..=5).map(|n| backoff.delay(n, None)).collect();
         let expected = [Some(1), Some(2), Some(4), Some(5), None];
-        assert_eq!(pauses, expected.map(|pause| pause.map(seconds)));
-        assert_eq!(backoff.pause(1, Some(seconds(3))), Some(seconds(3)));
-        assert_eq!(backoff.pause(1, Some(seconds(3600))), Some(seconds(5)));
+        assert_eq!(delays, expected.map(|delay| delay.map(seconds)));
+        assert_eq!(backoff.delay(1, Some(seconds(3))), Some(seconds(3)));
+        assert_eq!(backoff.delay(1, Some(seconds(3600))), Some(seconds(5)));
     }
 }

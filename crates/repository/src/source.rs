@@ -1,4 +1,4 @@
-//! What a text says about where charts are.
+//! Parses the source of a chart.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,36 +6,36 @@ use url::Url;
 
 use crate::Error;
 
-/// A place with one chart or many.
+/// A source of one or more charts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A chart folder, an archive, a folder of charts, or a Helm repository on disk
     Local(PathBuf),
-    /// An archive on a server
+    /// The URL of an archive
     Archive(Url),
-    /// A Helm repository on a server
+    /// The URL of a Helm repository
     Repository(Url),
-    /// The name of a Repository, which somebody else must look up
+    /// The name of a Repository object, which the caller must resolve
     Named(String),
 }
 
 impl Source {
-    /// Reads `https://`, `http://`, `file://`, a path that begins with `/` or `.`, or the name of a Repository.
+    /// Parses `https://`, `http://`, `file://`, a path that begins with `/` or `.`, or the name of a Repository.
     ///
-    /// What follows `file://` is a path. If it is relative, as in `file://./charts`, it begins at `base`.
+    /// Relative paths, also after `file://` as in `file://./charts`, are resolved against `base`.
     pub fn parse(text: &str, base: &Path) -> Result<Self, Error> {
-        let bad = |reason: &str| Error::BadSource {
+        let invalid = |reason: &str| Error::InvalidSource {
             url: text.to_owned(),
             reason: reason.to_owned(),
         };
         if let Some(path) = text.strip_prefix("file://") {
             if path.is_empty() {
-                return Err(bad("a path is missing"));
+                return Err(invalid("the path is missing"));
             }
-            return Ok(Self::Local(plain(&base.join(path))));
+            return Ok(Self::Local(clean(&base.join(path))));
         }
         if text.starts_with(['/', '.']) {
-            return Ok(Self::Local(plain(&base.join(text))));
+            return Ok(Self::Local(clean(&base.join(text))));
         }
         if text.starts_with("oci://") {
             return Err(Error::Oci {
@@ -43,19 +43,19 @@ impl Source {
             });
         }
         if !text.contains("://") {
-            return Self::named(text).ok_or_else(|| bad("it is neither a URL nor a name"));
+            return Self::named(text).ok_or_else(|| invalid("it is neither a URL nor a name"));
         }
-        let url = Url::parse(text).map_err(|error| Error::BadSource {
+        let url = Url::parse(text).map_err(|error| Error::InvalidSource {
             url: without_user(text),
             reason: error.to_string(),
         })?;
         if !["http", "https"].contains(&url.scheme()) {
-            return Err(bad("the scheme is unknown; use https, http, file or oci"));
+            return Err(invalid("unknown scheme; use https, http, file or oci"));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(Error::BadSource {
+            return Err(Error::InvalidSource {
                 url: without_user(text),
-                reason: "credentials do not belong into a URL".to_owned(),
+                reason: "a URL must not contain credentials".to_owned(),
             });
         }
         Ok(if is_archive(url.path()) {
@@ -66,27 +66,29 @@ impl Source {
     }
 
     fn named(text: &str) -> Option<Self> {
-        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
-        (!text.is_empty() && text.chars().all(good)).then(|| Self::Named(text.to_owned()))
+        let is_valid =
+            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+        (!text.is_empty() && text.chars().all(is_valid)).then(|| Self::Named(text.to_owned()))
     }
 }
 
-/// The path without parts that mean nothing.
-fn plain(path: &Path) -> PathBuf {
+/// The path without `.` components.
+fn clean(path: &Path) -> PathBuf {
     let parts = path.components();
-    let plain: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
-    if plain.as_os_str().is_empty() {
+    let cleaned: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
+    if cleaned.as_os_str().is_empty() {
         return PathBuf::from(".");
     }
-    plain
+    cleaned
 }
 
-/// Whether a path is that of a chart archive.
+/// Whether the extension of a path is that of a chart archive.
 pub(crate) fn is_archive(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     [".tgz", ".tar.gz"].iter().any(|end| path.ends_with(end))
 }
 
+/// The URL without credentials, also if it does not parse.
 fn without_user(text: &str) -> String {
     match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_is_told_from_the_others() {
+    fn parses_each_kind_of_source() {
         let local = |path: &str| Source::Local(PathBuf::from(path));
         assert_eq!(parse("file:///charts").unwrap(), local("/charts"));
         assert_eq!(parse("file://./charts").unwrap(), local("/base/charts"));
@@ -121,18 +123,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_source_is_refused_and_passwords_are_not_repeated() {
+    fn rejects_invalid_sources_without_printing_credentials() {
         assert!(matches!(parse("oci://x/y"), Err(Error::Oci { .. })));
         for text in ["", "ftp://x", "file://", "Not A Name", "https://"] {
             assert!(
-                matches!(parse(text), Err(Error::BadSource { .. })),
+                matches!(parse(text), Err(Error::InvalidSource { .. })),
                 "{text}"
             );
         }
         let error = parse("https://ann:hunter2@x/").unwrap_err().to_string();
         assert!(!error.contains("hunter2"), "{error}");
         assert!(
-            error.contains("credentials do not belong into a URL"),
+            error.contains("a URL must not contain credentials"),
             "{error}"
         );
     }

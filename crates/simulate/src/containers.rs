@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::object::{items, text, uid};
+use super::plan::Context;
 use super::pod::Phase;
-use super::step::View;
 
-/// How often the first container was started again.
+/// The restart count of the first container.
 pub(super) fn restarts(pod: &Value) -> i64 {
     let statuses = items(&pod["status"]["containerStatuses"]);
     statuses
@@ -15,7 +15,7 @@ pub(super) fn restarts(pod: &Value) -> i64 {
         .unwrap_or(0)
 }
 
-/// `[a b]`.
+/// The names of all containers, as the kubelet prints them: `[a b]`.
 pub(super) fn names(pod: &Value) -> String {
     let containers = items(&pod["spec"]["containers"]).iter();
     let names: Vec<&str> = containers
@@ -24,10 +24,10 @@ pub(super) fn names(pod: &Value) -> String {
     format!("[{}]", names.join(" "))
 }
 
-/// Puts the statuses of all containers into the status of a pod.
-pub(super) fn fill(status: &mut Map<String, Value>, pod: &Value, phase: Phase, view: &View<'_>) {
+/// Sets the container statuses in the status of a pod.
+pub(super) fn fill(status: &mut Map<String, Value>, pod: &Value, phase: Phase, ctx: &Context<'_>) {
     let main = statuses(pod, "containers", "containerStatuses", |_, old| {
-        state(old, phase, view)
+        state(old, phase, ctx)
     });
     status.insert("containerStatuses".to_owned(), main);
     if items(&pod["spec"]["initContainers"]).is_empty() {
@@ -41,15 +41,14 @@ pub(super) fn fill(status: &mut Map<String, Value>, pod: &Value, phase: Phase, v
             let is_sidecar = container["restartPolicy"] == "Always";
             match (phase, is_sidecar) {
                 (Phase::Starting, _) => waiting("PodInitializing"),
-                (Phase::Running { .. } | Phase::Crashing, true) => running(old, true, view),
-                _ => terminated(old, 0, "Completed", view),
+                (Phase::Running { .. } | Phase::Crashing, true) => running(old, true, ctx),
+                _ => terminated(old, 0, "Completed", ctx),
             }
         },
     );
     status.insert("initContainerStatuses".to_owned(), init);
 }
 
-/// What differs from container to container.
 struct State {
     current: Value,
     last: Option<Value>,
@@ -66,7 +65,7 @@ fn statuses(
 ) -> Value {
     let containers = items(&pod["spec"][containers]).iter();
     let old = items(&pod["status"][statuses]);
-    let made = containers.map(|container| {
+    let statuses = containers.map(|container| {
         let name = &container["name"];
         let old = old.iter().find(|status| status["name"] == *name).unwrap_or(&Value::Null);
         let state = state(container, old);
@@ -87,18 +86,18 @@ fn statuses(
         }
         status
     });
-    made.collect()
+    statuses.collect()
 }
 
-fn state(old: &Value, phase: Phase, view: &View<'_>) -> State {
+fn state(old: &Value, phase: Phase, ctx: &Context<'_>) -> State {
     match phase {
         Phase::Starting => waiting("ContainerCreating"),
-        Phase::Running { is_ready } => running(old, is_ready, view),
-        Phase::Succeeded => terminated(old, 0, "Completed", view),
-        Phase::Failed => terminated(old, 1, "Error", view),
+        Phase::Running { is_ready } => running(old, is_ready, ctx),
+        Phase::Succeeded => terminated(old, 0, "Completed", ctx),
+        Phase::Failed => terminated(old, 1, "Error", ctx),
         Phase::Crashing => {
             let message = "back-off restarting failed container (simulated)";
-            let last = json!({"terminated": ended(old, 1, "Error", view)});
+            let last = json!({"terminated": ended(old, 1, "Error", ctx)});
             State {
                 current: json!({"waiting": {"reason": "CrashLoopBackOff", "message": message}}),
                 last: Some(last),
@@ -120,10 +119,10 @@ fn waiting(reason: &str) -> State {
     }
 }
 
-fn running(old: &Value, is_ready: bool, view: &View<'_>) -> State {
+fn running(old: &Value, is_ready: bool, ctx: &Context<'_>) -> State {
     let since = &old["state"]["running"]["startedAt"];
     let since = if since.is_null() {
-        view.time()
+        ctx.time()
     } else {
         since.clone()
     };
@@ -136,9 +135,9 @@ fn running(old: &Value, is_ready: bool, view: &View<'_>) -> State {
     }
 }
 
-fn terminated(old: &Value, code: i64, reason: &str, view: &View<'_>) -> State {
+fn terminated(old: &Value, code: i64, reason: &str, ctx: &Context<'_>) -> State {
     let current = match &old["state"]["terminated"] {
-        Value::Null => json!({"terminated": ended(old, code, reason, view)}),
+        Value::Null => json!({"terminated": ended(old, code, reason, ctx)}),
         _ => old["state"].clone(),
     };
     State {
@@ -150,12 +149,12 @@ fn terminated(old: &Value, code: i64, reason: &str, view: &View<'_>) -> State {
     }
 }
 
-fn ended(old: &Value, code: i64, reason: &str, view: &View<'_>) -> Value {
+fn ended(old: &Value, code: i64, reason: &str, ctx: &Context<'_>) -> Value {
     let since = &old["state"]["running"]["startedAt"];
     let since = if since.is_null() {
-        view.time()
+        ctx.time()
     } else {
         since.clone()
     };
-    json!({"exitCode": code, "reason": reason, "startedAt": since, "finishedAt": view.time()})
+    json!({"exitCode": code, "reason": reason, "startedAt": since, "finishedAt": ctx.time()})
 }

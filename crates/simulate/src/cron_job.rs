@@ -1,29 +1,31 @@
-//! Cron jobs: a Job for each time of the schedule, and only so many that have ended.
+//! Cron jobs: creates a Job for each scheduled time, and keeps a limited number of finished Jobs.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use outrigger_builtin::cron::Schedule;
 use serde_json::{Map, Value, json};
 
+use super::cache::ObjectRef;
 use super::object::{
-    condition, controlled_by, difference, integer, is_deleting, name, namespace, text, uid,
+    condition, controller_reference, integer, is_deleting, name, namespace, text, uid,
 };
-use super::schedule::Schedule;
-use super::step::{Action, Step, View};
-use super::world::Id;
+use super::plan::{Action, Context, Plan};
 
-/// Most times that were missed and are looked at.
-const MOST_MISSED: usize = 100;
+/// How many missed start times are considered.
+const MAX_MISSED: usize = 100;
 
-pub(super) fn next(cron: &Value, view: &View<'_>) -> Step {
+pub(super) fn reconcile(cron: &Value, ctx: &Context<'_>) -> Plan {
     if is_deleting(cron) {
-        return Step::nothing();
+        return Plan::none();
     }
-    let jobs = view.world.controlled("jobs", uid(cron));
-    let (ended, active): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| end_of(job).is_some());
-    let mut actions = clean_up(cron, &ended);
+    let jobs = ctx.cache.controlled("jobs", uid(cron));
+    let (finished, active): (Vec<_>, Vec<_>) = jobs
+        .into_iter()
+        .partition(|job| finished_condition(job).is_some());
+    let mut actions = clean_up(cron, &finished);
     let mut status = Map::new();
     let references: Vec<Value> = active.iter().map(|job| reference(job)).collect();
     let references = if references.is_empty() {
@@ -32,7 +34,9 @@ pub(super) fn next(cron: &Value, view: &View<'_>) -> Step {
         references.into()
     };
     status.insert("active".to_owned(), references);
-    let succeeded = ended.iter().filter(|job| end_of(job) == Some("Complete"));
+    let succeeded = finished
+        .iter()
+        .filter(|job| finished_condition(job) == Some("Complete"));
     let latest = succeeded
         .map(|job| text(&job["status"]["completionTime"]))
         .max();
@@ -41,16 +45,16 @@ pub(super) fn next(cron: &Value, view: &View<'_>) -> Step {
     {
         status.insert("lastSuccessfulTime".to_owned(), latest.into());
     }
-    let mut step = Step::nothing();
+    let mut step = Plan::none();
     if cron["spec"]["suspend"] != true {
-        match due(cron, view.now) {
+        match due(cron, ctx.now) {
             Due::Now(time) => {
-                // Two times in one minute have the same job.
-                let is_there = ended
+                // Start times in the same minute share a job.
+                let exists = finished
                     .iter()
                     .chain(&active)
                     .any(|job| name(job) == job_name(cron, time));
-                let run = if is_there {
+                let run = if exists {
                     Some(Vec::new())
                 } else {
                     run(cron, &active, time)
@@ -60,29 +64,27 @@ pub(super) fn next(cron: &Value, view: &View<'_>) -> Step {
                     status.insert("lastScheduleTime".to_owned(), time_text(time).into());
                 }
             }
-            Due::Later(time) => {
-                let wait = Duration::try_from(time.duration_since(view.now)).unwrap_or_default();
-                step = step.and_later(format!("due {time}"), wait, []);
+            Due::Delayed(time) => {
+                let wait = Duration::try_from(time.duration_since(ctx.now)).unwrap_or_default();
+                step = step.and_after(format!("due {time}"), wait, []);
             }
             Due::Never => {}
         }
     }
-    if let Some(change) = difference(&cron["status"], &status) {
-        actions.push(Action::Status(Id::of("cronjobs", cron), change));
-    }
-    Step { actions, ..step }
+    actions.extend(Action::update_status("cronjobs", cron, &status));
+    Plan { actions, ..step }
 }
 
-/// When a cron job is to run.
+/// When a cron job runs next.
 enum Due {
-    /// At this time, which has come.
+    /// The most recent scheduled time has passed without a run.
     Now(Timestamp),
-    Later(Timestamp),
+    Delayed(Timestamp),
     Never,
 }
 
 fn due(cron: &Value, now: Timestamp) -> Due {
-    let Some(schedule) = Schedule::parse(text(&cron["spec"]["schedule"])) else {
+    let Ok(schedule) = Schedule::parse(text(&cron["spec"]["schedule"])) else {
         return Due::Never;
     };
     let zone = match cron["spec"]["timeZone"].as_str() {
@@ -98,25 +100,29 @@ fn due(cron: &Value, now: Timestamp) -> Due {
         .find_map(|time| text(time).parse::<Timestamp>().ok());
     let mut last = None;
     let mut time = since.unwrap_or(now);
-    for _ in 0..MOST_MISSED {
+    for _ in 0..MAX_MISSED {
         match schedule.next(time, &zone) {
             Some(next) if next <= now => {
                 last = Some(next);
                 time = next;
             }
-            Some(next) if last.is_none() => return Due::Later(next),
+            Some(next) if last.is_none() => return Due::Delayed(next),
             _ => break,
         }
     }
     last.map_or(Due::Never, Due::Now)
 }
 
-/// The job for a time, unless one that runs is in its way.
+/// Creates the job for a scheduled time, unless the concurrency policy forbids it.
 fn run(cron: &Value, active: &[&Arc<Value>], time: Timestamp) -> Option<Vec<Action>> {
     let mut actions = Vec::new();
     match text(&cron["spec"]["concurrencyPolicy"]) {
         "Forbid" if !active.is_empty() => return None,
-        "Replace" => actions.extend(active.iter().map(|job| Action::Delete(Id::of("jobs", job)))),
+        "Replace" => actions.extend(
+            active
+                .iter()
+                .map(|job| Action::Delete(ObjectRef::of("jobs", job))),
+        ),
         _ => {}
     }
     let template = &cron["spec"]["jobTemplate"];
@@ -124,7 +130,7 @@ fn run(cron: &Value, active: &[&Arc<Value>], time: Timestamp) -> Option<Vec<Acti
         "name": job_name(cron, time),
         "namespace": namespace(cron),
         "annotations": {"batch.kubernetes.io/cronjob-scheduled-timestamp": time_text(time)},
-        "ownerReferences": controlled_by(cron, "batch/v1", "CronJob"),
+        "ownerReferences": controller_reference(cron, "batch/v1", "CronJob"),
     });
     if let Some(labels) = template["metadata"].get("labels") {
         metadata["labels"] = labels.clone();
@@ -145,26 +151,26 @@ fn job_name(cron: &Value, time: Timestamp) -> String {
     format!("{}-{}", name(cron), time.as_second() / 60)
 }
 
-/// How a job has ended, if it has.
-fn end_of(job: &Value) -> Option<&'static str> {
+/// The condition with which a job has finished.
+fn finished_condition(job: &Value) -> Option<&'static str> {
     let is_true = |kind: &str| condition(job, kind).is_some_and(|found| found["status"] == "True");
     ["Complete", "Failed"]
         .into_iter()
         .find(|kind| is_true(kind))
 }
 
-/// The oldest of those that have ended go.
-fn clean_up(cron: &Value, ended: &[&Arc<Value>]) -> Vec<Action> {
+/// Deletes the oldest finished jobs beyond the history limits.
+fn clean_up(cron: &Value, finished: &[&Arc<Value>]) -> Vec<Action> {
     let limits = [
         ("Complete", "successfulJobsHistoryLimit", 3),
         ("Failed", "failedJobsHistoryLimit", 1),
     ];
     let mut actions = Vec::new();
-    for (end, limit, default) in limits {
+    for (condition, limit, default) in limits {
         let limit = integer(&cron["spec"][limit]).unwrap_or(default);
-        let mut jobs: Vec<_> = ended
+        let mut jobs: Vec<_> = finished
             .iter()
-            .filter(|job| end_of(job) == Some(end) && !is_deleting(job))
+            .filter(|job| finished_condition(job) == Some(condition) && !is_deleting(job))
             .collect();
         jobs.sort_by_key(|job| text(&job["status"]["startTime"]).to_owned());
         let surplus = jobs
@@ -173,7 +179,7 @@ fn clean_up(cron: &Value, ended: &[&Arc<Value>]) -> Vec<Action> {
         actions.extend(
             jobs.iter()
                 .take(surplus)
-                .map(|job| Action::Delete(Id::of("jobs", job))),
+                .map(|job| Action::Delete(ObjectRef::of("jobs", job))),
         );
     }
     actions

@@ -1,77 +1,78 @@
-//! `DaemonSets`: one pod on the one node.
+//! `DaemonSets`: one pod on the simulated node.
 
 use serde_json::{Map, Value, json};
 
+use super::cache::ObjectRef;
 use super::node;
 use super::object::{
-    difference, generation, has_labels, is_active, is_deleting, is_ready, label, text, uid,
+    generation, insert_counts, insert_nonzero_counts, is_active, is_deleting, is_ready, label,
+    matches_labels, text, uid,
 };
+use super::plan::{Action, Context, Plan};
+use super::pod_template::PodOwner;
 use super::revision::{HASH, Revisions};
-use super::step::{Action, Step, View};
-use super::template::Maker;
-use super::world::Id;
 
-pub(super) fn next(set: &Value, view: &View<'_>) -> Step {
+pub(super) fn reconcile(set: &Value, ctx: &Context<'_>) -> Plan {
     if is_deleting(set) {
-        return Step::nothing();
+        return Plan::none();
     }
-    let revisions = Revisions::of(set, "DaemonSet", view);
+    let revisions = Revisions::of(set, "DaemonSet", ctx);
     let mut actions = revisions.actions.clone();
-    let pods = view.world.controlled("pods", uid(set));
-    let is_wanted = fits_node(set, view);
+    let pods = ctx.cache.controlled("pods", uid(set));
+    let should_run = matches_node(set, ctx);
     let mut active: Vec<&Value> = Vec::new();
     for pod in pods {
         if is_active(pod) {
             active.push(pod);
         } else if !is_deleting(pod) {
-            actions.push(Action::Delete(Id::of("pods", pod)));
+            actions.push(Action::Delete(ObjectRef::of("pods", pod)));
         } else {
-            // Its place is free when it is gone.
-            return Step::now(
+            // The new pod is created when this one is gone.
+            return Plan::now(
                 actions
                     .into_iter()
-                    .chain(status(set, &[], &revisions, is_wanted))
+                    .chain(status(set, &[], &revisions, should_run))
                     .collect::<Vec<_>>(),
             );
         }
     }
-    let kept = usize::from(is_wanted);
+    let kept = usize::from(should_run);
     actions.extend(
         active
             .iter()
             .skip(kept)
-            .map(|pod| Action::Delete(Id::of("pods", pod))),
+            .map(|pod| Action::Delete(ObjectRef::of("pods", pod))),
     );
-    if is_wanted && active.is_empty() {
+    if should_run && active.is_empty() {
         actions.push(Action::Create("pods", new_pod(set, revisions.hash())));
     }
     let rolls = text(&set["spec"]["updateStrategy"]["type"]) != "OnDelete";
     if let Some(pod) = active.first()
-        && is_wanted
+        && should_run
         && rolls
         && label(pod, HASH) != revisions.hash()
     {
-        actions.push(Action::Delete(Id::of("pods", pod)));
+        actions.push(Action::Delete(ObjectRef::of("pods", pod)));
     }
-    actions.extend(status(set, &active, &revisions, is_wanted));
-    Step::now(actions)
+    actions.extend(status(set, &active, &revisions, should_run));
+    Plan::now(actions)
 }
 
-/// Whether the node has the labels that the template asks for.
-fn fits_node(set: &Value, view: &View<'_>) -> bool {
+/// Whether the labels of the node match the node selector of the template.
+fn matches_node(set: &Value, ctx: &Context<'_>) -> bool {
     let wanted = &set["spec"]["template"]["spec"]["nodeSelector"];
     let is_empty = wanted.as_object().is_none_or(Map::is_empty);
-    let node = view.world.get(&Id::new("nodes", "", node::NAME));
-    is_empty || node.is_some_and(|node| has_labels(wanted, &node["metadata"]["labels"]))
+    let node = ctx.cache.get(&ObjectRef::new("nodes", "", node::NAME));
+    is_empty || node.is_some_and(|node| matches_labels(wanted, &node["metadata"]["labels"]))
 }
 
 fn new_pod(set: &Value, hash: &str) -> Value {
-    let maker = Maker {
+    let owner = PodOwner {
         owner: set,
         api_version: "apps/v1",
         kind: "DaemonSet",
     };
-    let mut pod = maker.unnamed_pod(
+    let mut pod = owner.pod_with_generated_name(
         &set["spec"]["template"],
         &[(HASH, hash), ("pod-template-generation", "1")],
     );
@@ -85,9 +86,9 @@ fn status(
     set: &Value,
     active: &[&Value],
     revisions: &Revisions,
-    is_wanted: bool,
+    should_run: bool,
 ) -> Option<Action> {
-    let desired = usize::from(is_wanted);
+    let desired = usize::from(should_run);
     let scheduled = active.len().min(desired);
     let ready = active
         .iter()
@@ -100,25 +101,23 @@ fn status(
         .count()
         .min(desired);
     let mut status = Map::new();
-    for (key, number, always) in [
-        ("desiredNumberScheduled", desired, true),
-        ("currentNumberScheduled", scheduled, true),
-        ("numberReady", ready, true),
-        ("numberMisscheduled", 0, true),
-        ("numberAvailable", ready, false),
-        ("numberUnavailable", desired - ready, false),
-        ("updatedNumberScheduled", updated, false),
-    ] {
-        status.insert(
-            key.to_owned(),
-            if number == 0 && !always {
-                Value::Null
-            } else {
-                number.into()
-            },
-        );
-    }
+    insert_counts(
+        &mut status,
+        [
+            ("desiredNumberScheduled", desired),
+            ("currentNumberScheduled", scheduled),
+            ("numberReady", ready),
+            ("numberMisscheduled", 0),
+        ],
+    );
+    insert_nonzero_counts(
+        &mut status,
+        [
+            ("numberAvailable", ready),
+            ("numberUnavailable", desired - ready),
+            ("updatedNumberScheduled", updated),
+        ],
+    );
     status.insert("observedGeneration".to_owned(), generation(set).into());
-    let change = difference(&set["status"], &status)?;
-    Some(Action::Status(Id::of("daemonsets", set), change))
+    Action::update_status("daemonsets", set, &status)
 }

@@ -1,4 +1,4 @@
-//! Deployments: a `ReplicaSet` for each version of the template, rolled from one to the next.
+//! Deployments: creates a `ReplicaSet` for each revision of the template and scales them according to the strategy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::conditions::Wanted;
+use super::cache::ObjectRef;
+use super::condition::Condition;
 use super::object::{
-    annotation, condition, controlled_by, difference, generation, hash_name, integer, is_active,
-    is_deleting, name, namespace, text, uid,
+    annotation, compute_hash, condition, controller_reference, generation, insert_nonzero_counts,
+    integer, is_active, is_deleting, name, namespace, text, uid,
 };
-use super::rollout::{Counts, Plan, Strategy};
-use super::step::{Action, Step, View};
-use super::template::bare;
-use super::world::Id;
+use super::plan::{Action, Context, Plan};
+use super::pod_template::without_hash;
+use super::rollout::{Counts, Rollout, Strategy};
 
 const HASH: &str = "pod-template-hash";
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
-const MOST: &str = "deployment.kubernetes.io/max-replicas";
+const MAX: &str = "deployment.kubernetes.io/max-replicas";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A deployment and its replica sets.
@@ -29,16 +29,16 @@ struct Sets<'a> {
     old: Vec<&'a Arc<Value>>,
 }
 
-pub(super) fn next(deployment: &Value, view: &View<'_>) -> Step {
+pub(super) fn reconcile(deployment: &Value, ctx: &Context<'_>) -> Plan {
     if is_deleting(deployment) {
-        return Step::nothing();
+        return Plan::none();
     }
-    let wanted = bare(&deployment["spec"]["template"], HASH);
-    let all = view.world.controlled("replicasets", uid(deployment));
+    let wanted = without_hash(&deployment["spec"]["template"], HASH);
+    let all = ctx.cache.controlled("replicasets", uid(deployment));
     let (new, old): (Vec<_>, Vec<_>) = all
         .into_iter()
-        .partition(|set| bare(&set["spec"]["template"], HASH) == wanted);
-    // Should there be two of a version, the first counts.
+        .partition(|set| without_hash(&set["spec"]["template"], HASH) == wanted);
+    // If two sets have the current template, the first is used.
     let (new, rest) = new
         .split_first()
         .map_or((None, &[][..]), |(first, rest)| (Some(*first), rest));
@@ -47,15 +47,15 @@ pub(super) fn next(deployment: &Value, view: &View<'_>) -> Step {
         new,
         old: old.into_iter().chain(rest.iter().copied()).collect(),
     };
-    let mut actions = sets.roll(view);
+    let mut actions = sets.roll_out(ctx);
     actions.extend(sets.clean_up());
-    actions.extend(sets.name_revision());
-    let (status, deadline) = sets.status(view);
+    actions.extend(sets.annotate_revision());
+    let (status, deadline) = sets.status(ctx);
     actions.extend(status);
-    let step = Step::now(actions);
+    let plan = Plan::now(actions);
     match deadline {
-        Some(wait) => step.and_later(format!("deadline {}", generation(deployment)), wait, []),
-        None => step,
+        Some(wait) => plan.and_after(format!("deadline {}", generation(deployment)), wait, []),
+        None => plan,
     }
 }
 
@@ -84,8 +84,8 @@ impl Sets<'_> {
         Strategy::of(&self.deployment["spec"]["strategy"], self.desired())
     }
 
-    /// Moves pods from old sets to the new one, as far as it may go now.
-    fn roll(&self, view: &View<'_>) -> Vec<Action> {
+    /// Scales the new and the old sets as far as the strategy allows now.
+    fn roll_out(&self, ctx: &Context<'_>) -> Vec<Action> {
         let paused = self.deployment["spec"]["paused"] == true;
         if paused && self.new.is_none() {
             return Vec::new();
@@ -93,7 +93,7 @@ impl Sets<'_> {
         let old_pods = self
             .old
             .iter()
-            .flat_map(|set| view.world.controlled("pods", uid(set)));
+            .flat_map(|set| ctx.cache.controlled("pods", uid(set)));
         let has_old_pods = old_pods
             .into_iter()
             .any(|pod| is_active(pod) || is_deleting(pod));
@@ -101,7 +101,7 @@ impl Sets<'_> {
             replicas: replicas(set),
             available: count(set, "availableReplicas"),
         };
-        let plan = Plan {
+        let rollout = Rollout {
             desired: self.desired(),
             strategy: self.strategy(),
             new: self.new.map(|set| counts(set)).unwrap_or_default(),
@@ -111,13 +111,13 @@ impl Sets<'_> {
         let Some(new) = self.new else {
             return vec![Action::Create(
                 "replicasets",
-                self.new_set(plan.new_replicas()),
+                self.new_set(rollout.new_replicas()),
             )];
         };
         let mut actions = Vec::new();
-        actions.extend(self.scale(new, plan.new_replicas()));
+        actions.extend(self.scale(new, rollout.new_replicas()));
         if !paused {
-            for (set, wanted) in self.old.iter().zip(plan.old_replicas()) {
+            for (set, wanted) in self.old.iter().zip(rollout.old_replicas()) {
                 actions.extend(self.scale(set, wanted));
             }
         }
@@ -125,11 +125,11 @@ impl Sets<'_> {
     }
 
     fn scale(&self, set: &Value, wanted: i64) -> Option<Action> {
-        let annotations = self.bounds();
-        let is_told = annotations
+        let annotations = self.replica_annotations();
+        let is_annotated = annotations
             .iter()
             .all(|(key, value)| annotation(set, key) == *value);
-        if replicas(set) == wanted && (is_told || wanted == 0) {
+        if replicas(set) == wanted && (is_annotated || wanted == 0) {
             return None;
         }
         let annotations: Map<String, Value> = annotations
@@ -138,21 +138,21 @@ impl Sets<'_> {
             .collect();
         let change =
             json!({"metadata": {"annotations": annotations}, "spec": {"replicas": wanted}});
-        Some(Action::Patch(Id::of("replicasets", set), change))
+        Some(Action::Patch(ObjectRef::of("replicasets", set), change))
     }
 
-    fn bounds(&self) -> [(&'static str, String); 2] {
-        let most = self.desired() + self.strategy().surge();
+    fn replica_annotations(&self) -> [(&'static str, String); 2] {
+        let max = self.desired() + self.strategy().surge();
         [
             (DESIRED, self.desired().to_string()),
-            (MOST, most.to_string()),
+            (MAX, max.to_string()),
         ]
     }
 
     fn new_set(&self, replicas: i64) -> Value {
         let deployment = self.deployment;
         let template = &deployment["spec"]["template"];
-        let hash = hash_name(&bare(template, HASH));
+        let hash = compute_hash(&without_hash(template, HASH));
         let mut annotations = match &deployment["metadata"]["annotations"] {
             Value::Object(annotations) => annotations.clone(),
             _ => Map::new(),
@@ -160,7 +160,7 @@ impl Sets<'_> {
         annotations.remove(LAST_APPLIED);
         let next = self.all().map(revision).max().unwrap_or(0) + 1;
         annotations.insert(REVISION.to_owned(), next.to_string().into());
-        for (key, value) in self.bounds() {
+        for (key, value) in self.replica_annotations() {
             annotations.insert(key.to_owned(), value.into());
         }
         let mut set = json!({
@@ -171,7 +171,7 @@ impl Sets<'_> {
                 "namespace": namespace(deployment),
                 "labels": template["metadata"]["labels"],
                 "annotations": annotations,
-                "ownerReferences": controlled_by(deployment, "apps/v1", "Deployment"),
+                "ownerReferences": controller_reference(deployment, "apps/v1", "Deployment"),
             },
             "spec": {
                 "replicas": replicas,
@@ -190,8 +190,8 @@ impl Sets<'_> {
         set
     }
 
-    /// The deployment and its current set have the same revision, which is the highest.
-    fn name_revision(&self) -> Vec<Action> {
+    /// Sets the revision annotation of the deployment and its current set to the highest of all sets.
+    fn annotate_revision(&self) -> Vec<Action> {
         let Some(new) = self.new else {
             return Vec::new();
         };
@@ -205,16 +205,16 @@ impl Sets<'_> {
         let mut actions = Vec::new();
         if annotation(new, REVISION) != text {
             let change = json!({"metadata": {"annotations": {REVISION: text}}});
-            actions.push(Action::Patch(Id::of("replicasets", new), change));
+            actions.push(Action::Patch(ObjectRef::of("replicasets", new), change));
         }
         if annotation(self.deployment, REVISION) != text {
-            let id = Id::of("deployments", self.deployment);
+            let id = ObjectRef::of("deployments", self.deployment);
             actions.push(Action::Annotate(id, json!({REVISION: text})));
         }
         actions
     }
 
-    /// Old sets without pods go, but for those that are kept to go back to.
+    /// Deletes old sets without pods beyond the history limit.
     fn clean_up(&self) -> Vec<Action> {
         let limit = integer(&self.deployment["spec"]["revisionHistoryLimit"]).unwrap_or(10);
         let idle = self
@@ -228,12 +228,12 @@ impl Sets<'_> {
             .saturating_sub(usize::try_from(limit).unwrap_or(0));
         idle.iter()
             .take(surplus)
-            .map(|set| Action::Delete(Id::of("replicasets", set)))
+            .map(|set| Action::Delete(ObjectRef::of("replicasets", set)))
             .collect()
     }
 
-    /// The status, and how long until the progress deadline is missed.
-    fn status(&self, view: &View<'_>) -> (Option<Action>, Option<Duration>) {
+    /// The status update, and the time until the progress deadline.
+    fn status(&self, ctx: &Context<'_>) -> (Option<Action>, Option<Duration>) {
         let deployment = self.deployment;
         let sum = |key: &str| self.all().map(|set| count(set, key)).sum::<i64>();
         let updated = self.new.map_or(0, |set| count(set, "replicas"));
@@ -245,22 +245,16 @@ impl Sets<'_> {
         let wanted: i64 = self.all().map(replicas).sum();
         let unavailable = (wanted - available).max(0);
         let mut status = Map::new();
-        for (key, number) in [
-            ("replicas", total),
-            ("updatedReplicas", updated),
-            ("readyReplicas", ready),
-            ("availableReplicas", available),
-            ("unavailableReplicas", unavailable),
-        ] {
-            status.insert(
-                key.to_owned(),
-                if number == 0 {
-                    Value::Null
-                } else {
-                    number.into()
-                },
-            );
-        }
+        insert_nonzero_counts(
+            &mut status,
+            [
+                ("replicas", total),
+                ("updatedReplicas", updated),
+                ("readyReplicas", ready),
+                ("availableReplicas", available),
+                ("unavailableReplicas", unavailable),
+            ],
+        );
         status.insert(
             "observedGeneration".to_owned(),
             generation(deployment).into(),
@@ -273,7 +267,7 @@ impl Sets<'_> {
             && updated == self.desired()
             && total == self.desired()
             && available == self.desired();
-        let has_moved = [
+        let has_progressed = [
             "replicas",
             "updatedReplicas",
             "readyReplicas",
@@ -281,41 +275,38 @@ impl Sets<'_> {
         ]
         .iter()
         .any(|key| status[*key] != deployment["status"][*key]);
-        let (progressing, deadline) = self.progressing(view, is_complete, has_moved);
-        let least = self.desired() - self.strategy().unavailable();
-        let available = if available >= least {
-            Wanted::new("Available", true).because(
+        let (progressing, deadline) = self.progressing(ctx, is_complete, has_progressed);
+        let min_available = self.desired() - self.strategy().unavailable();
+        let available = if available >= min_available {
+            Condition::new("Available", true).reason(
                 "MinimumReplicasAvailable",
                 "Deployment has minimum availability.",
             )
         } else {
-            Wanted::new("Available", false).because(
+            Condition::new("Available", false).reason(
                 "MinimumReplicasUnavailable",
                 "Deployment does not have minimum availability.",
             )
         };
-        let available = available.on(deployment, view, &["lastUpdateTime"]);
+        let available = available.for_object(deployment, ctx, &["lastUpdateTime"]);
         status.insert("conditions".to_owned(), json!([available, progressing]));
-        let change = difference(&deployment["status"], &status);
-        (
-            change.map(|change| Action::Status(Id::of("deployments", deployment), change)),
-            deadline,
-        )
+        let update = Action::update_status("deployments", deployment, &status);
+        (update, deadline)
     }
 
     fn progressing(
         &self,
-        view: &View<'_>,
+        ctx: &Context<'_>,
         is_complete: bool,
-        has_moved: bool,
+        has_progressed: bool,
     ) -> (Value, Option<Duration>) {
         let deployment = self.deployment;
         let set = self.new.map_or("", |set| name(set));
         let quoted = format!("\"{set}\"");
         let about = |words: &str| format!("ReplicaSet {quoted} {words}");
         let write = |is_true: bool, reason: &str, message: &str| {
-            let wanted = Wanted::new("Progressing", is_true).because(reason, message);
-            wanted.on(deployment, view, &["lastUpdateTime"])
+            let wanted = Condition::new("Progressing", is_true).reason(reason, message);
+            wanted.for_object(deployment, ctx, &["lastUpdateTime"])
         };
         if is_complete {
             return (
@@ -337,10 +328,10 @@ impl Sets<'_> {
         let seconds = integer(&deployment["spec"]["progressDeadlineSeconds"]).unwrap_or(600);
         let since = old.and_then(|old| text(&old["lastUpdateTime"]).parse::<Timestamp>().ok());
         let since = since
-            .filter(|_| !has_moved && reason != "NewReplicaSetAvailable")
-            .unwrap_or(view.now);
-        let passed = view.now.as_second() - since.as_second();
-        if passed >= seconds || (reason == "ProgressDeadlineExceeded" && !has_moved) {
+            .filter(|_| !has_progressed && reason != "NewReplicaSetAvailable")
+            .unwrap_or(ctx.now);
+        let passed = ctx.now.as_second() - since.as_second();
+        if passed >= seconds || (reason == "ProgressDeadlineExceeded" && !has_progressed) {
             return (
                 write(
                     false,
@@ -354,8 +345,8 @@ impl Sets<'_> {
             None => write(true, "NewReplicaSetCreated", "Created new replica set"),
             Some(_) => write(true, "ReplicaSetUpdated", &about("is progressing.")),
         };
-        if has_moved {
-            progressing["lastUpdateTime"] = view.time();
+        if has_progressed {
+            progressing["lastUpdateTime"] = ctx.time();
         }
         let left = u64::try_from(seconds - passed).unwrap_or(0);
         (progressing, Some(Duration::from_secs(left)))

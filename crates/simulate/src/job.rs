@@ -1,20 +1,23 @@
-//! Jobs: pods until enough of them have succeeded or too many have failed.
+//! Jobs: creates pods until enough of them have succeeded or too many have failed.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::conditions::Wanted;
-use super::object::{condition, difference, integer, is_active, is_deleting, is_ready, text, uid};
-use super::step::{Action, Step, View};
-use super::template::Maker;
-use super::world::Id;
+use super::cache::ObjectRef;
+use super::condition::Condition;
+use super::object::{
+    condition, insert_counts, insert_nonzero_counts, integer, is_active, is_deleting, is_ready,
+    text, uid,
+};
+use super::plan::{Action, Context, Plan};
+use super::pod_template::PodOwner;
 
-/// Most pods that are made in one step.
+/// How many pods one reconcile creates at most.
 const BURST: i64 = 50;
 
-/// The pods of a job.
+/// How many pods of a job are in which phase.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     active: i64,
@@ -23,31 +26,31 @@ struct Counts {
     failed: i64,
 }
 
-pub(super) fn next(job: &Value, view: &View<'_>) -> Step {
+pub(super) fn reconcile(job: &Value, ctx: &Context<'_>) -> Plan {
     if is_deleting(job) {
-        return Step::nothing();
+        return Plan::none();
     }
-    let id = Id::of("jobs", job);
+    let id = ObjectRef::of("jobs", job);
     if is_true(job, "Complete") || is_true(job, "Failed") {
-        return finished(job, id, view);
+        return finished(job, id, ctx);
     }
     if job["spec"]["suspend"] == true {
-        return suspended(job, id, view);
+        return suspended(job, ctx);
     }
     if job["status"]["startTime"].is_null() {
-        return Step::now([Action::Status(id, json!({"startTime": view.time()}))]);
+        return Plan::now([Action::Status(id, json!({"startTime": ctx.time()}))]);
     }
-    let counts = count(job, view);
+    let counts = count(job, ctx);
     let mut status = status_of(counts);
     let limit = integer(&job["spec"]["backoffLimit"]).unwrap_or(6);
     let wanted = integer(&job["spec"]["completions"]).unwrap_or(1);
     if counts.failed > limit {
-        let mut actions = end_pods(job, view);
-        actions.extend(fail(job, &id, view, status));
-        return Step::now(actions);
+        let mut actions = delete_active_pods(job, ctx);
+        actions.extend(fail(job, &id, ctx, status));
+        return Plan::now(actions);
     }
     if counts.succeeded >= wanted && counts.active == 0 {
-        return Step::now(succeed(job, &id, view, status));
+        return Plan::now(succeed(job, &id, ctx, status));
     }
     let mut actions = Vec::new();
     let parallel = integer(&job["spec"]["parallelism"]).unwrap_or(1);
@@ -57,19 +60,17 @@ pub(super) fn next(job: &Value, view: &View<'_>) -> Step {
             .map(|index| Action::Create("pods", new_pod(job, counts.succeeded + index))),
     );
     status.insert("terminating".to_owned(), 0.into());
-    if let Some(change) = difference(&job["status"], &status) {
-        actions.push(Action::Status(id, change));
-    }
-    Step::now(actions)
+    actions.extend(Action::update_status("jobs", job, &status));
+    Plan::now(actions)
 }
 
 fn is_true(job: &Value, kind: &str) -> bool {
     condition(job, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
-fn count(job: &Value, view: &View<'_>) -> Counts {
+fn count(job: &Value, ctx: &Context<'_>) -> Counts {
     let mut counts = Counts::default();
-    for pod in view.world.controlled("pods", uid(job)) {
+    for pod in ctx.cache.controlled("pods", uid(job)) {
         match text(&pod["status"]["phase"]) {
             "Succeeded" => counts.succeeded += 1,
             "Failed" => counts.failed += 1,
@@ -85,42 +86,40 @@ fn count(job: &Value, view: &View<'_>) -> Counts {
 
 fn status_of(counts: Counts) -> Map<String, Value> {
     let mut status = Map::new();
-    for (key, number, always) in [
-        ("active", counts.active, false),
-        ("ready", counts.ready, true),
-        ("succeeded", counts.succeeded, false),
-        ("failed", counts.failed, false),
-    ] {
-        status.insert(
-            key.to_owned(),
-            if number == 0 && !always {
-                Value::Null
-            } else {
-                number.into()
-            },
-        );
-    }
+    insert_counts(&mut status, [("ready", counts.ready)]);
+    insert_nonzero_counts(
+        &mut status,
+        [
+            ("active", counts.active),
+            ("succeeded", counts.succeeded),
+            ("failed", counts.failed),
+        ],
+    );
     status.insert("uncountedTerminatedPods".to_owned(), json!({}));
     status
 }
 
-/// First it is said that enough have succeeded, then that the job is complete.
-fn succeed(job: &Value, id: &Id, view: &View<'_>, mut status: Map<String, Value>) -> Vec<Action> {
+/// The job controller first sets `SuccessCriteriaMet`, then `Complete`.
+fn succeed(
+    job: &Value,
+    id: &ObjectRef,
+    ctx: &Context<'_>,
+    mut status: Map<String, Value>,
+) -> Vec<Action> {
     let (reason, message) = (
         "CompletionsReached",
         "Reached expected number of succeeded pods",
     );
-    let met = Wanted::new("SuccessCriteriaMet", true)
-        .because(reason, message)
-        .on(job, view, &["lastProbeTime"]);
+    let met = Condition::new("SuccessCriteriaMet", true)
+        .reason(reason, message)
+        .for_object(job, ctx, &["lastProbeTime"]);
     status.insert("conditions".to_owned(), json!([met]));
     let first = Value::Object(status);
-    let complete =
-        Wanted::new("Complete", true)
-            .because(reason, message)
-            .on(job, view, &["lastProbeTime"]);
+    let complete = Condition::new("Complete", true)
+        .reason(reason, message)
+        .for_object(job, ctx, &["lastProbeTime"]);
     let last = json!({
-        "conditions": [met, complete], "completionTime": view.time(), "terminating": 0,
+        "conditions": [met, complete], "completionTime": ctx.time(), "terminating": 0,
     });
     vec![
         Action::Status(id.clone(), first),
@@ -128,21 +127,25 @@ fn succeed(job: &Value, id: &Id, view: &View<'_>, mut status: Map<String, Value>
     ]
 }
 
-fn fail(job: &Value, id: &Id, view: &View<'_>, mut status: Map<String, Value>) -> Vec<Action> {
+fn fail(
+    job: &Value,
+    id: &ObjectRef,
+    ctx: &Context<'_>,
+    mut status: Map<String, Value>,
+) -> Vec<Action> {
     let (reason, message) = (
         "BackoffLimitExceeded",
         "Job has reached the specified backoff limit",
     );
-    let target = Wanted::new("FailureTarget", true)
-        .because(reason, message)
-        .on(job, view, &["lastProbeTime"]);
+    let target = Condition::new("FailureTarget", true)
+        .reason(reason, message)
+        .for_object(job, ctx, &["lastProbeTime"]);
     status.insert("conditions".to_owned(), json!([target]));
     status.insert("active".to_owned(), Value::Null);
     status.insert("ready".to_owned(), 0.into());
-    let failed =
-        Wanted::new("Failed", true)
-            .because(reason, message)
-            .on(job, view, &["lastProbeTime"]);
+    let failed = Condition::new("Failed", true)
+        .reason(reason, message)
+        .for_object(job, ctx, &["lastProbeTime"]);
     let last = json!({"conditions": [target, failed], "terminating": 0});
     vec![
         Action::Status(id.clone(), status.into()),
@@ -150,49 +153,47 @@ fn fail(job: &Value, id: &Id, view: &View<'_>, mut status: Map<String, Value>) -
     ]
 }
 
-fn end_pods(job: &Value, view: &View<'_>) -> Vec<Action> {
-    let pods = view.world.controlled("pods", uid(job));
+fn delete_active_pods(job: &Value, ctx: &Context<'_>) -> Vec<Action> {
+    let pods = ctx.cache.controlled("pods", uid(job));
     let active = pods.into_iter().filter(|pod| is_active(pod));
     active
-        .map(|pod| Action::Delete(Id::of("pods", pod)))
+        .map(|pod| Action::Delete(ObjectRef::of("pods", pod)))
         .collect()
 }
 
-fn suspended(job: &Value, id: Id, view: &View<'_>) -> Step {
-    let mut actions = end_pods(job, view);
-    let wanted = Wanted::new("Suspended", true).because("JobSuspended", "Job suspended");
+fn suspended(job: &Value, ctx: &Context<'_>) -> Plan {
+    let mut actions = delete_active_pods(job, ctx);
+    let wanted = Condition::new("Suspended", true).reason("JobSuspended", "Job suspended");
     let mut status = Map::new();
     status.insert(
         "conditions".to_owned(),
-        json!([wanted.on(job, view, &["lastProbeTime"])]),
+        json!([wanted.for_object(job, ctx, &["lastProbeTime"])]),
     );
     status.insert("active".to_owned(), Value::Null);
-    if let Some(change) = difference(&job["status"], &status) {
-        actions.push(Action::Status(id, change));
-    }
-    Step::now(actions)
+    actions.extend(Action::update_status("jobs", job, &status));
+    Plan::now(actions)
 }
 
-/// A job that has ended goes after a while if it says so.
-fn finished(job: &Value, id: Id, view: &View<'_>) -> Step {
+/// Deletes a finished job after `ttlSecondsAfterFinished`.
+fn finished(job: &Value, id: ObjectRef, ctx: &Context<'_>) -> Plan {
     let Some(seconds) = integer(&job["spec"]["ttlSecondsAfterFinished"]) else {
-        return Step::nothing();
+        return Plan::none();
     };
     let end = text(&job["status"]["completionTime"])
         .parse::<Timestamp>()
-        .unwrap_or(view.now);
-    let left = end.as_second().saturating_add(seconds) - view.now.as_second();
+        .unwrap_or(ctx.now);
+    let left = end.as_second().saturating_add(seconds) - ctx.now.as_second();
     let left = Duration::from_secs(u64::try_from(left).unwrap_or(0));
-    Step::later("ttl", left, [Action::Delete(id)])
+    Plan::after("ttl", left, [Action::Delete(id)])
 }
 
 fn new_pod(job: &Value, index: i64) -> Value {
-    let maker = Maker {
+    let owner = PodOwner {
         owner: job,
         api_version: "batch/v1",
         kind: "Job",
     };
-    let mut pod = maker.unnamed_pod(&job["spec"]["template"], &[]);
+    let mut pod = owner.pod_with_generated_name(&job["spec"]["template"], &[]);
     if job["spec"]["completionMode"] == "Indexed" {
         let key = "batch.kubernetes.io/job-completion-index";
         let index = index.to_string();

@@ -1,54 +1,54 @@
-//! Workloads that seem to run: a controller that makes Deployments, Jobs, Pods and the like become ready, or fail when
-//! asked to, though nothing runs anywhere. For demos and tests; it says everywhere that it simulates.
+//! Simulated workloads: controllers that make Deployments, Jobs, Pods and the like become ready, or fail on request,
+//! although no container runs. For demos and tests; everything that is simulated is marked as such.
 //!
-//! Each kind has a pure state machine: from what is seen to what to do, now or after a while. One runner watches,
-//! keeps what it saw ([`world`]), asks the machines and does what they say through the API.
+//! Each kind has a pure `reconcile` function: from the observed objects to the actions to take now and after a delay.
+//! One [`controller`] watches all kinds, keeps their objects in a [`cache`], calls `reconcile` and executes the actions
+//! through the API.
 
-mod affected;
-mod bystanders;
-mod claim;
-mod conditions;
+mod autoscaler;
+mod behavior;
+mod cache;
+mod condition;
 mod containers;
+mod controller;
 mod cron_job;
 mod daemon_set;
 mod deployment;
+mod disruption_budget;
+mod enqueue;
+mod execute;
 mod job;
-mod machine;
-mod mode;
-mod news;
 mod node;
 mod object;
-mod perform;
+mod persistent_volume_claim;
+mod plan;
 mod pod;
+mod pod_template;
+mod reconcile;
 mod replica_set;
 mod revision;
 mod rollout;
-mod runner;
-mod schedule;
 mod service;
 mod stateful_set;
-mod step;
-mod template;
-mod world;
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::watch::Receiver;
 
-pub use mode::{SIMULATE, SIMULATED};
+pub use behavior::{SIMULATE, SIMULATED};
 
-use outrigger_apiserver::local::Local;
+use outrigger_apiserver::loopback::Client;
 use outrigger_apiserver::server::{Server, Simulation};
 
-/// How the simulation goes.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How long a step takes that takes time: a pod to start, to end or to go, a claim to be bound.
+    /// How long a pod takes to start, to finish or to terminate, and a claim to be bound.
     pub delay: Duration,
-    /// Tells the time of day.
+    /// The wall clock.
     pub now: fn() -> Timestamp,
 }
 
@@ -64,14 +64,14 @@ impl Default for Options {
 /// Simulates the workloads of an embedded server until it closes.
 pub fn start(server: &Server, options: Options) {
     server.attach_simulation(Arc::new(SimulatedNodes));
-    let local = Local::new(server.service(), "simulation");
-    server.spawn(run(local, options, server.closed()));
+    let client = Client::new(server.service(), "simulation");
+    server.spawn(run(client, options, server.closed()));
 }
 
 /// Simulates until `closed` becomes true.
-pub async fn run(local: Local, options: Options, mut closed: watch::Receiver<bool>) {
+pub async fn run(client: Client, options: Options, mut closed: Receiver<bool>) {
     tokio::select! {
-        () = runner::run(local.named("simulation"), options) => {}
+        () = controller::run(client.with_manager("simulation"), options) => {}
         _ = closed.wait_for(|closed| *closed) => {}
     }
 }

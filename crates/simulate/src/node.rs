@@ -1,17 +1,15 @@
-//! The one node that everything runs on. It says that it is simulated.
+//! The simulated node, which all simulated pods are bound to.
 
 use serde_json::{Map, Value, json};
 
-use super::conditions::Wanted;
-use super::mode::SIMULATED;
-use super::object::difference;
-use super::step::{Action, Step, View};
-use super::world::Id;
+use super::behavior::SIMULATED;
+use super::cache::ObjectRef;
+use super::condition::Condition;
+use super::plan::{Action, Context, Plan};
 
 pub(super) const NAME: &str = "simulated";
 pub(super) const ADDRESS: &str = "192.0.2.1";
 
-/// The node as it is first written.
 pub(super) fn new() -> Value {
     json!({
         "apiVersion": "v1",
@@ -28,11 +26,11 @@ pub(super) fn new() -> Value {
     })
 }
 
-/// Keeps the node ready.
-pub(super) fn next(node: &Value, view: &View<'_>) -> Step {
-    let id = Id::of("nodes", node);
+/// Sets the conditions, capacity and addresses of the node.
+pub(super) fn reconcile(node: &Value, ctx: &Context<'_>) -> Plan {
+    let id = ObjectRef::of("nodes", node);
     if id.name != NAME {
-        return Step::nothing();
+        return Plan::none();
     }
     let conditions = [
         ("MemoryPressure", false, "KubeletHasSufficientMemory"),
@@ -41,9 +39,9 @@ pub(super) fn next(node: &Value, view: &View<'_>) -> Step {
         ("Ready", true, "Simulated"),
     ];
     let conditions = conditions.map(|(kind, is_true, reason)| {
-        let wanted = Wanted::new(kind, is_true)
-            .because(reason, "this node is simulated; nothing runs on it");
-        wanted.on(node, view, &["lastHeartbeatTime"])
+        let wanted = Condition::new(kind, is_true)
+            .reason(reason, "this node is simulated; nothing runs on it");
+        wanted.for_object(node, ctx, &["lastHeartbeatTime"])
     });
     let room = json!({"cpu": "64", "memory": "256Gi", "pods": "10000", "ephemeral-storage": "1Ti"});
     let mut status = Map::new();
@@ -61,11 +59,5 @@ pub(super) fn next(node: &Value, view: &View<'_>) -> Step {
             "osImage": "simulated", "systemUUID": "",
         }),
     );
-    let change = difference(&node["status"], &status);
-    Step::now(
-        change
-            .map(|change| Action::Status(id, change))
-            .into_iter()
-            .collect::<Vec<_>>(),
-    )
+    Plan::now(Action::update_status("nodes", node, &status))
 }

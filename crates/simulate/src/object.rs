@@ -1,9 +1,10 @@
-//! Reading objects: what the simulation asks of them again and again.
+//! Accessors for fields of unstructured objects, label selectors and scaled values.
 
+use outrigger_builtin::selector::LabelSelector;
 use serde_json::{Map, Value, json};
 
-use super::mode::Mode;
-use super::world::{Id, World};
+use super::behavior::Behavior;
+use super::cache::{Cache, ObjectRef};
 
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
@@ -45,7 +46,7 @@ pub(super) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The reference to the controller of an object.
+/// The owner reference with `controller: true`.
 pub(super) fn controller(object: &Value) -> Option<&Value> {
     let mut references = items(&object["metadata"]["ownerReferences"]).iter();
     references.find(|reference| reference["controller"] == true)
@@ -55,8 +56,8 @@ pub(super) fn controller_uid(object: &Value) -> Option<&str> {
     controller(object).map(|reference| text(&reference["uid"]))
 }
 
-/// The plural name of a kind that controls others.
-pub(super) fn controlling_plural(kind: &str) -> Option<&'static str> {
+/// The plural name of a kind that controls other objects.
+pub(super) fn plural_of_controller(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "Deployment" => "deployments",
         "ReplicaSet" => "replicasets",
@@ -69,24 +70,24 @@ pub(super) fn controlling_plural(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// A reference that makes `owner` the controller.
-pub(super) fn controlled_by(owner: &Value, api_version: &str, kind: &str) -> Value {
+/// Owner references that make `owner` the controller.
+pub(super) fn controller_reference(owner: &Value, api_version: &str, kind: &str) -> Value {
     json!([{
         "apiVersion": api_version, "kind": kind, "name": name(owner), "uid": uid(owner),
         "controller": true, "blockOwnerDeletion": true,
     }])
 }
 
-/// How an object is to behave: as it says itself, or else as its controllers say.
-pub(super) fn mode(world: &World, object: &Value) -> Mode {
+/// The behavior that the object or the nearest of its controllers requests.
+pub(super) fn behavior(cache: &Cache, object: &Value) -> Behavior {
     let mut object = object;
     for _ in 0..4 {
-        if let Some(mode) = Mode::of(object) {
-            return mode;
+        if let Some(behavior) = Behavior::of(object) {
+            return behavior;
         }
         let next = controller(object).and_then(|reference| {
-            let plural = controlling_plural(text(&reference["kind"]))?;
-            world.get(&Id::new(
+            let plural = plural_of_controller(text(&reference["kind"]))?;
+            cache.get(&ObjectRef::new(
                 plural,
                 namespace(object),
                 text(&reference["name"]),
@@ -97,50 +98,29 @@ pub(super) fn mode(world: &World, object: &Value) -> Mode {
             None => break,
         }
     }
-    Mode::Normal
+    Behavior::Normal
 }
 
-/// Whether labels fulfil a label selector. An empty one selects everything, a missing one nothing.
+/// Whether a label selector matches. An empty selector matches everything, a missing one nothing.
 pub(super) fn selects(selector: &Value, labels: &Value) -> bool {
-    let Some(selector) = selector.as_object() else {
-        return false;
-    };
-    let pairs = selector.get("matchLabels").and_then(Value::as_object);
-    let pairs = pairs.into_iter().flatten();
-    let expressions = selector.get("matchExpressions").map_or(&[][..], items);
-    pairs.into_iter().all(|(key, value)| labels[key] == *value)
-        && expressions
-            .iter()
-            .all(|expression| holds(expression, labels))
+    LabelSelector::of_object(selector).is_some_and(|selector| selector.matches(labels.as_object()))
 }
 
-fn holds(expression: &Value, labels: &Value) -> bool {
-    let found = &labels[text(&expression["key"])];
-    let is_in = items(&expression["values"]).contains(found);
-    match text(&expression["operator"]) {
-        "In" => is_in,
-        "NotIn" => !is_in,
-        "Exists" => !found.is_null(),
-        "DoesNotExist" => found.is_null(),
-        _ => false,
-    }
-}
-
-/// Whether labels have all pairs of a map, as the selectors of Services want it.
-pub(super) fn has_labels(wanted: &Value, labels: &Value) -> bool {
+/// Whether labels contain all pairs of a map, the selector of a Service. An empty map matches nothing.
+pub(super) fn matches_labels(wanted: &Value, labels: &Value) -> bool {
     let wanted = wanted.as_object();
     wanted.is_some_and(|wanted| {
         !wanted.is_empty() && wanted.iter().all(|(key, value)| labels[key] == *value)
     })
 }
 
-/// A number, or a percentage of `whole`.
-pub(super) fn amount(value: &Value, whole: i64, round_up: bool) -> Option<i64> {
+/// `intstr.GetScaledValueFromIntOrPercent`: a number, or a percentage of `total`.
+pub(super) fn scaled_value(value: &Value, total: i64, round_up: bool) -> Option<i64> {
     if let Some(number) = value.as_i64() {
         return Some(number);
     }
     let percent: i64 = value.as_str()?.strip_suffix('%')?.parse().ok()?;
-    let hundredths = percent.checked_mul(whole)?;
+    let hundredths = percent.checked_mul(total)?;
     Some(if round_up {
         hundredths.saturating_add(99).div_euclid(100)
     } else {
@@ -148,12 +128,11 @@ pub(super) fn amount(value: &Value, whole: i64, round_up: bool) -> Option<i64> {
     })
 }
 
-/// Whether a pod serves.
 pub(super) fn is_ready(pod: &Value) -> bool {
     condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True")
 }
 
-/// Whether a pod is, or may still become, of use.
+/// Whether a pod is neither terminated nor terminating.
 pub(super) fn is_active(pod: &Value) -> bool {
     !is_deleting(pod) && !matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed")
 }
@@ -163,9 +142,9 @@ pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> 
     conditions.find(|condition| condition["type"] == kind)
 }
 
-/// The parts of `wanted` that `object` does not have yet; none if it has all. Missing and null are the same.
-pub(super) fn difference(object: &Value, wanted: &Map<String, Value>) -> Option<Value> {
-    let changed = wanted
+/// The fields of `desired` that `object` does not have, as a merge patch. Missing and null are the same.
+pub(super) fn changed_fields(object: &Value, desired: &Map<String, Value>) -> Option<Value> {
+    let changed = desired
         .iter()
         .filter(|(key, value)| object.get(key.as_str()).unwrap_or(&Value::Null) != *value);
     let changed: Map<String, Value> = changed
@@ -174,8 +153,29 @@ pub(super) fn difference(object: &Value, wanted: &Map<String, Value>) -> Option<
     (!changed.is_empty()).then(|| changed.into())
 }
 
-/// A short name for a value: the same value has the same name.
-pub(super) fn hash_name(value: &Value) -> String {
+pub(super) fn insert_counts<N: Into<Value>>(
+    status: &mut Map<String, Value>,
+    counts: impl IntoIterator<Item = (&'static str, N)>,
+) {
+    for (key, count) in counts {
+        status.insert(key.to_owned(), count.into());
+    }
+}
+
+/// The same for fields with `omitempty`.
+pub(super) fn insert_nonzero_counts<N: Into<Value>>(
+    status: &mut Map<String, Value>,
+    counts: impl IntoIterator<Item = (&'static str, N)>,
+) {
+    for (key, count) in counts {
+        let count = count.into();
+        let count = if count == 0 { Value::Null } else { count };
+        status.insert(key.to_owned(), count);
+    }
+}
+
+/// A hash of a value that is safe in names.
+pub(super) fn compute_hash(value: &Value) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for byte in value.to_string().bytes() {
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn selectors_are_understood() {
+    fn evaluates_label_selectors() {
         let labels = json!({"app": "a", "tier": "web"});
         assert!(selects(&json!({"matchLabels": {"app": "a"}}), &labels));
         assert!(!selects(&json!({"matchLabels": {"app": "b"}}), &labels));
@@ -212,17 +212,23 @@ mod tests {
     }
 
     #[test]
-    fn percentages_are_rounded_as_asked() {
-        assert_eq!(amount(&json!("25%"), 3, true), Some(1));
-        assert_eq!(amount(&json!("25%"), 3, false), Some(0));
-        assert_eq!(amount(&json!(2), 3, false), Some(2));
-        assert_eq!(amount(&json!("x"), 3, false), None);
+    fn rounds_percentages_up_or_down() {
+        assert_eq!(scaled_value(&json!("25%"), 3, true), Some(1));
+        assert_eq!(scaled_value(&json!("25%"), 3, false), Some(0));
+        assert_eq!(scaled_value(&json!(2), 3, false), Some(2));
+        assert_eq!(scaled_value(&json!("x"), 3, false), None);
     }
 
     #[test]
-    fn names_of_values_differ() {
-        assert_eq!(hash_name(&json!({"a": 1})), hash_name(&json!({"a": 1})));
-        assert_ne!(hash_name(&json!({"a": 1})), hash_name(&json!({"a": 2})));
-        assert_eq!(hash_name(&json!(null)).len(), 10);
+    fn hashes_are_stable_and_differ() {
+        assert_eq!(
+            compute_hash(&json!({"a": 1})),
+            compute_hash(&json!({"a": 1}))
+        );
+        assert_ne!(
+            compute_hash(&json!({"a": 1})),
+            compute_hash(&json!({"a": 2}))
+        );
+        assert_eq!(compute_hash(&json!(null)).len(), 10);
     }
 }

@@ -1,136 +1,126 @@
-//! Pods: placed on the node, started, ready; those that end, end; those that are deleted go.
+//! Pods: binds them to the simulated node, starts them, finishes those that finish, and removes deleted ones.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::conditions::Wanted;
+use super::behavior::Behavior;
+use super::cache::ObjectRef;
+use super::condition::Condition;
 use super::containers;
-use super::mode::Mode;
 use super::node;
-use super::object::{difference, generation, is_deleting, items, mode, namespace, text, uid};
-use super::step::{Action, Step, View};
-use super::world::Id;
+use super::object::{behavior, generation, is_deleting, items, namespace, text, uid};
+use super::plan::{Action, Context, Plan};
 
-/// What a pod is doing.
+/// The state of a pod and its containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Placed, and nothing runs.
+    /// Bound to the node; no container runs.
     Starting,
-    /// Containers run.
     Running {
         is_ready: bool,
     },
-    /// Containers end and are started again.
+    /// Containers terminate and are restarted.
     Crashing,
     Succeeded,
     Failed,
 }
 
-pub(super) fn next(pod: &Value, view: &View<'_>) -> Step {
-    let id = Id::of("pods", pod);
+pub(super) fn reconcile(pod: &Value, ctx: &Context<'_>) -> Plan {
+    let id = ObjectRef::of("pods", pod);
     if is_deleting(pod) {
-        return Step::later("end", view.options.delay, [Action::DeleteNow(id)]);
+        return Plan::after("end", ctx.options.delay, [Action::DeleteNow(id)]);
     }
     let phase = text(&pod["status"]["phase"]);
     if matches!(phase, "Succeeded" | "Failed") {
-        return Step::nothing();
+        return Plan::none();
     }
-    if let Some(claim) = missing_claim(pod, view) {
-        return unplaced(pod, view, &claim);
+    if let Some(claim) = unbound_claim(pod, ctx) {
+        return unschedulable(pod, ctx, &claim);
     }
     if text(&pod["spec"]["nodeName"]).is_empty() {
-        return Step::now([Action::Bind(id)]);
+        return Plan::now([Action::Bind(id)]);
     }
     if text(&pod["spec"]["nodeName"]) != node::NAME {
-        // Somebody else's pod.
-        return Step::nothing();
+        // The pod belongs to a real node.
+        return Plan::none();
     }
-    let mode = mode(view.world, pod);
-    let enter = |phase: Phase| status_action(pod, phase, view);
+    let behavior = behavior(ctx.cache, pod);
+    let enter = |phase: Phase| update_status(pod, phase, ctx);
     if phase != "Running" {
-        let delay = match mode {
-            Mode::Slow(delay) => delay,
-            _ => view.options.delay,
+        let delay = match behavior {
+            Behavior::Slow(delay) => delay,
+            _ => ctx.options.delay,
         };
-        let started = enter(Phase::Starting).into_iter().collect::<Vec<_>>();
-        let goal = if mode == Mode::CrashLoop {
+        let started = enter(Phase::Starting);
+        let goal = if behavior == Behavior::CrashLoop {
             Phase::Crashing
         } else {
             Phase::Running {
-                is_ready: mode != Mode::NeverReady,
+                is_ready: behavior != Behavior::NeverReady,
             }
         };
-        let goal = enter(goal).into_iter().collect::<Vec<_>>();
-        return Step::now(started).and_later(format!("start {mode:?}"), delay, goal);
+        return Plan::now(started).and_after(format!("start {behavior:?}"), delay, enter(goal));
     }
-    running(pod, mode, view)
+    running(pod, behavior, ctx)
 }
 
-/// A pod whose containers run, or should.
-fn running(pod: &Value, mode: Mode, view: &View<'_>) -> Step {
-    let enter = |phase: Phase| {
-        status_action(pod, phase, view)
-            .into_iter()
-            .collect::<Vec<_>>()
-    };
-    let ends = text(&pod["spec"]["restartPolicy"]) != "Always";
-    let stage = format!("run {mode:?} {}", generation(pod));
-    match mode {
-        Mode::CrashLoop => {
+/// A pod whose containers have started.
+fn running(pod: &Value, behavior: Behavior, ctx: &Context<'_>) -> Plan {
+    let enter = |phase: Phase| update_status(pod, phase, ctx);
+    let finishes = text(&pod["spec"]["restartPolicy"]) != "Always";
+    let stage = format!("run {behavior:?} {}", generation(pod));
+    match behavior {
+        Behavior::CrashLoop => {
             let restarts = containers::restarts(pod);
-            let wait = view.options.delay.saturating_mul(1 << restarts.clamp(0, 8));
-            let wait = wait.clamp(view.options.delay, Duration::from_mins(5));
-            Step::later(format!("crash {restarts}"), wait, enter(Phase::Crashing))
+            let wait = ctx.options.delay.saturating_mul(1 << restarts.clamp(0, 8));
+            let wait = wait.clamp(ctx.options.delay, Duration::from_mins(5));
+            Plan::after(format!("crash {restarts}"), wait, enter(Phase::Crashing))
         }
-        Mode::NeverReady => Step::now(enter(Phase::Running { is_ready: false })),
-        Mode::JobFails if ends => Step::later(stage, view.options.delay, enter(Phase::Failed)),
-        _ if ends => Step::later(stage, view.options.delay, enter(Phase::Succeeded)),
-        _ => Step::now(enter(Phase::Running { is_ready: true })),
+        Behavior::NeverReady => Plan::now(enter(Phase::Running { is_ready: false })),
+        Behavior::JobFails if finishes => {
+            Plan::after(stage, ctx.options.delay, enter(Phase::Failed))
+        }
+        _ if finishes => Plan::after(stage, ctx.options.delay, enter(Phase::Succeeded)),
+        _ => Plan::now(enter(Phase::Running { is_ready: true })),
     }
 }
 
-/// A claim of the pod that has no volume.
-fn missing_claim(pod: &Value, view: &View<'_>) -> Option<String> {
+/// A claim of the pod that is not bound.
+fn unbound_claim(pod: &Value, ctx: &Context<'_>) -> Option<String> {
     let volumes = items(&pod["spec"]["volumes"]).iter();
     let mut claims =
         volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
     claims
         .find(|claim| {
-            let id = Id::new("persistentvolumeclaims", namespace(pod), claim);
-            let claim = view.world.get(&id);
+            let id = ObjectRef::new("persistentvolumeclaims", namespace(pod), claim);
+            let claim = ctx.cache.get(&id);
             claim.is_none_or(|claim| claim["status"]["phase"] != "Bound")
         })
         .map(str::to_owned)
 }
 
-/// A pod that no node takes.
-fn unplaced(pod: &Value, view: &View<'_>, claim: &str) -> Step {
-    let id = Id::new("persistentvolumeclaims", namespace(pod), claim);
-    let message = match view.world.get(&id) {
+/// A pod that cannot be scheduled.
+fn unschedulable(pod: &Value, ctx: &Context<'_>, claim: &str) -> Plan {
+    let id = ObjectRef::new("persistentvolumeclaims", namespace(pod), claim);
+    let message = match ctx.cache.get(&id) {
         Some(_) => {
             "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.".to_owned()
         }
         None => format!("0/1 nodes are available: persistentvolumeclaim \"{claim}\" not found."),
     };
-    let scheduled = Wanted::new("PodScheduled", false).because("Unschedulable", &message);
+    let scheduled = Condition::new("PodScheduled", false).reason("Unschedulable", &message);
     let mut status = Map::new();
     status.insert("phase".to_owned(), "Pending".into());
     status.insert(
         "conditions".to_owned(),
-        json!([scheduled.on(pod, view, &[])]),
+        json!([scheduled.for_object(pod, ctx, &[])]),
     );
-    let change = difference(&pod["status"], &status);
-    Step::now(
-        change
-            .map(|change| Action::Status(Id::of("pods", pod), change))
-            .into_iter()
-            .collect::<Vec<_>>(),
-    )
+    Plan::now(Action::update_status("pods", pod, &status))
 }
 
-/// Brings the status to what a pod in this phase has; none if it is there.
-fn status_action(pod: &Value, phase: Phase, view: &View<'_>) -> Option<Action> {
+/// Updates the status to that of a pod in this phase.
+fn update_status(pod: &Value, phase: Phase, ctx: &Context<'_>) -> Option<Action> {
     let (name, is_ready, reason) = match phase {
         Phase::Starting => ("Pending", false, "ContainersNotReady"),
         Phase::Running { is_ready } => ("Running", is_ready, "ContainersNotReady"),
@@ -140,28 +130,28 @@ fn status_action(pod: &Value, phase: Phase, view: &View<'_>) -> Option<Action> {
     };
     let unready = format!("containers with unready status: {}", containers::names(pod));
     let ready = |kind| match is_ready {
-        true => Wanted::new(kind, true),
+        true => Condition::new(kind, true),
         false if matches!(phase, Phase::Succeeded | Phase::Failed) => {
-            Wanted::new(kind, false).because(reason, "")
+            Condition::new(kind, false).reason(reason, "")
         }
-        false => Wanted::new(kind, false).because(reason, &unready),
+        false => Condition::new(kind, false).reason(reason, &unready),
     };
-    let initialized = Wanted::new("Initialized", true);
+    let initialized = Condition::new("Initialized", true);
     let has_started = phase != Phase::Starting;
     let conditions = [
-        Wanted::new("PodReadyToStartContainers", has_started),
+        Condition::new("PodReadyToStartContainers", has_started),
         if phase == Phase::Succeeded {
-            initialized.because("PodCompleted", "")
+            initialized.reason("PodCompleted", "")
         } else {
             initialized
         },
         ready("Ready"),
         ready("ContainersReady"),
-        Wanted::new("PodScheduled", true),
+        Condition::new("PodScheduled", true),
     ];
     let conditions: Vec<Value> = conditions
         .iter()
-        .map(|wanted| wanted.on(pod, view, &[]))
+        .map(|wanted| wanted.for_object(pod, ctx, &[]))
         .collect();
     let mut status = Map::new();
     status.insert("phase".to_owned(), name.into());
@@ -170,7 +160,7 @@ fn status_action(pod: &Value, phase: Phase, view: &View<'_>) -> Option<Action> {
     status.insert("hostIPs".to_owned(), json!([{"ip": node::ADDRESS}]));
     let started = &pod["status"]["startTime"];
     let started = if started.is_null() {
-        view.time()
+        ctx.time()
     } else {
         started.clone()
     };
@@ -184,12 +174,11 @@ fn status_action(pod: &Value, phase: Phase, view: &View<'_>) -> Option<Action> {
         status.insert("podIPs".to_owned(), json!([{"ip": address}]));
         status.insert("podIP".to_owned(), address.into());
     }
-    containers::fill(&mut status, pod, phase, view);
-    let change = difference(&pod["status"], &status)?;
-    Some(Action::Status(Id::of("pods", pod), change))
+    containers::fill(&mut status, pod, phase, ctx);
+    Action::update_status("pods", pod, &status)
 }
 
-/// An address in the network of pods; the same for the same pod.
+/// An address in the pod network, derived from the uid.
 fn address(pod: &Value) -> String {
     let hash = uid(pod).bytes().fold(7_u32, |hash, byte| {
         hash.wrapping_mul(31).wrapping_add(u32::from(byte))

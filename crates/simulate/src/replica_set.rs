@@ -1,20 +1,23 @@
-//! `ReplicaSets`: as many pods as asked for.
+//! `ReplicaSets`: creates and deletes pods until there are `spec.replicas`.
 
 use serde_json::{Map, Value};
 
-use super::object::{difference, generation, integer, is_active, is_deleting, is_ready, text, uid};
-use super::step::{Action, Step, View};
-use super::template::Maker;
-use super::world::Id;
+use super::cache::ObjectRef;
+use super::object::{
+    generation, insert_counts, insert_nonzero_counts, integer, is_active, is_deleting, is_ready,
+    text, uid,
+};
+use super::plan::{Action, Context, Plan};
+use super::pod_template::PodOwner;
 
-/// Most pods that are made or deleted in one step.
+/// How many pods one reconcile creates or deletes at most.
 const BURST: usize = 50;
 
-pub(super) fn next(set: &Value, view: &View<'_>) -> Step {
+pub(super) fn reconcile(set: &Value, ctx: &Context<'_>) -> Plan {
     if is_deleting(set) {
-        return Step::nothing();
+        return Plan::none();
     }
-    let pods = view.world.controlled("pods", uid(set));
+    let pods = ctx.cache.controlled("pods", uid(set));
     let active: Vec<&Value> = pods
         .iter()
         .map(|pod| &***pod)
@@ -24,32 +27,24 @@ pub(super) fn next(set: &Value, view: &View<'_>) -> Step {
     let mut actions = scale(set, &active, usize::try_from(wanted).unwrap_or(0));
     let ready = active.iter().filter(|pod| is_ready(pod)).count();
     let mut status = Map::new();
-    for (key, number, always) in [
-        ("replicas", active.len(), true),
-        ("fullyLabeledReplicas", active.len(), false),
-        ("readyReplicas", ready, false),
-        ("availableReplicas", ready, false),
-    ] {
-        status.insert(
-            key.to_owned(),
-            if number == 0 && !always {
-                Value::Null
-            } else {
-                number.into()
-            },
-        );
-    }
+    insert_counts(&mut status, [("replicas", active.len())]);
+    insert_nonzero_counts(
+        &mut status,
+        [
+            ("fullyLabeledReplicas", active.len()),
+            ("readyReplicas", ready),
+            ("availableReplicas", ready),
+        ],
+    );
     let terminating = pods.iter().filter(|pod| is_deleting(pod)).count();
     status.insert("terminatingReplicas".to_owned(), terminating.into());
     status.insert("observedGeneration".to_owned(), generation(set).into());
-    if let Some(change) = difference(&set["status"], &status) {
-        actions.push(Action::Status(Id::of("replicasets", set), change));
-    }
-    Step::now(actions)
+    actions.extend(Action::update_status("replicasets", set, &status));
+    Plan::now(actions)
 }
 
 fn scale(set: &Value, active: &[&Value], wanted: usize) -> Vec<Action> {
-    let maker = Maker {
+    let owner = PodOwner {
         owner: set,
         api_version: "apps/v1",
         kind: "ReplicaSet",
@@ -58,10 +53,10 @@ fn scale(set: &Value, active: &[&Value], wanted: usize) -> Vec<Action> {
         let missing = (wanted - active.len()).min(BURST);
         let template = &set["spec"]["template"];
         return (0..missing)
-            .map(|_| Action::Create("pods", maker.unnamed_pod(template, &[])))
+            .map(|_| Action::Create("pods", owner.pod_with_generated_name(template, &[])))
             .collect();
     }
-    // The young and the unready go first.
+    // Unready pods are deleted first, then the youngest.
     let mut pods = active.to_vec();
     pods.sort_by_key(|pod| {
         (
@@ -72,6 +67,6 @@ fn scale(set: &Value, active: &[&Value], wanted: usize) -> Vec<Action> {
     let surplus = (active.len() - wanted).min(BURST);
     pods.iter()
         .take(surplus)
-        .map(|pod| Action::Delete(Id::of("pods", pod)))
+        .map(|pod| Action::Delete(ObjectRef::of("pods", pod)))
         .collect()
 }

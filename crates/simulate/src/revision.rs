@@ -1,30 +1,28 @@
-//! Versions of a template that are kept as objects: `ControllerRevisions` of `StatefulSets` and `DaemonSets`.
+//! `ControllerRevisions`: the history of the pod template of a `StatefulSet` or `DaemonSet`.
 
 use serde_json::{Value, json};
 
-use super::object::{controlled_by, hash_name, integer, name, namespace, uid};
-use super::step::{Action, View};
-use super::template::bare;
-use super::world::Id;
+use super::cache::ObjectRef;
+use super::object::{compute_hash, controller_reference, integer, name, namespace, uid};
+use super::plan::{Action, Context};
+use super::pod_template::without_hash;
 
-/// The label of pods that names the version they were made from.
+/// The label of pods with the revision that they were created from.
 pub(super) const HASH: &str = "controller-revision-hash";
 
-/// The versions of one workload.
 #[derive(Debug)]
 pub(super) struct Revisions {
-    /// The name of the version that is wanted.
-    pub(super) wanted: String,
-    /// What must be done for it to be there.
+    /// The name of the revision of the current template.
+    pub(super) update_revision: String,
+    /// Creates the revision if needed, and deletes those beyond the history limit.
     pub(super) actions: Vec<Action>,
 }
 
 impl Revisions {
-    /// The version of the template that `owner` has now.
-    pub(super) fn of(owner: &Value, kind: &str, view: &View<'_>) -> Self {
-        let template = bare(&owner["spec"]["template"], HASH);
-        let hash = hash_name(&template);
-        let known = view.world.controlled("controllerrevisions", uid(owner));
+    pub(super) fn of(owner: &Value, kind: &str, ctx: &Context<'_>) -> Self {
+        let template = without_hash(&owner["spec"]["template"], HASH);
+        let hash = compute_hash(&template);
+        let known = ctx.cache.controlled("controllerrevisions", uid(owner));
         let full = format!("{}-{hash}", name(owner));
         let highest = known
             .iter()
@@ -42,15 +40,15 @@ impl Revisions {
                         "name": full,
                         "namespace": namespace(owner),
                         "labels": labels(owner, kind, &hash),
-                        "ownerReferences": controlled_by(owner, "apps/v1", kind),
+                        "ownerReferences": controller_reference(owner, "apps/v1", kind),
                     },
-                    "data": {"spec": {"template": with_mark(&template)}},
+                    "data": {"spec": {"template": as_patch(&template)}},
                     "revision": highest + 1,
                 }),
             )),
-            // Going back makes an old version the newest.
+            // A rollback makes an old revision the latest.
             Some(revision) if integer(&revision["revision"]).unwrap_or(0) < highest => {
-                let id = Id::of("controllerrevisions", revision);
+                let id = ObjectRef::of("controllerrevisions", revision);
                 actions.push(Action::Patch(id, json!({"revision": highest + 1})));
             }
             Some(_) => {}
@@ -66,17 +64,17 @@ impl Revisions {
             .saturating_sub(usize::try_from(limit).unwrap_or(0));
         let surplus = old.iter().take(surplus);
         actions.extend(
-            surplus.map(|revision| Action::Delete(Id::of("controllerrevisions", revision))),
+            surplus.map(|revision| Action::Delete(ObjectRef::of("controllerrevisions", revision))),
         );
         Self {
-            wanted: full,
+            update_revision: full,
             actions,
         }
     }
 
-    /// Without the name of the workload.
+    /// The name of the update revision without the name of the workload.
     pub(super) fn hash(&self) -> &str {
-        self.wanted.rsplit('-').next().unwrap_or_default()
+        self.update_revision.rsplit('-').next().unwrap_or_default()
     }
 }
 
@@ -91,8 +89,8 @@ fn labels(owner: &Value, kind: &str, hash: &str) -> Value {
     labels
 }
 
-/// A template in a version replaces, it is not merged.
-fn with_mark(template: &Value) -> Value {
+/// The template in a revision is a patch that replaces.
+fn as_patch(template: &Value) -> Value {
     let mut template = template.clone();
     template["$patch"] = "replace".into();
     template

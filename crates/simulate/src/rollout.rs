@@ -1,13 +1,13 @@
-//! How many pods each version of a deployment may have at the moment. Pure arithmetic.
+//! How many pods each `ReplicaSet` of a deployment may have during a rollout. Pure arithmetic.
 
 use serde_json::Value;
 
-use super::object::{amount, text};
+use super::object::{scaled_value, text};
 
-/// How one version takes the place of another.
+/// `spec.strategy` of a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strategy {
-    /// All old pods go before the first new one comes.
+    /// All old pods are deleted before the first new one is created.
     Recreate,
     Rolling {
         surge: i64,
@@ -21,13 +21,13 @@ impl Strategy {
             return Self::Recreate;
         }
         let rolling = &strategy["rollingUpdate"];
-        let surge = amount(&rolling["maxSurge"], desired, true)
+        let surge = scaled_value(&rolling["maxSurge"], desired, true)
             .unwrap_or(0)
             .max(0);
-        let unavailable = amount(&rolling["maxUnavailable"], desired, false)
+        let unavailable = scaled_value(&rolling["maxUnavailable"], desired, false)
             .unwrap_or(0)
             .max(0);
-        // Something must be allowed to change.
+        // At least one pod must be replaceable.
         let unavailable = if surge == 0 && unavailable == 0 {
             1
         } else {
@@ -54,31 +54,31 @@ impl Strategy {
     }
 }
 
-/// Pods of one version.
+/// The pods of one `ReplicaSet`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// That it is to have.
+    /// `spec.replicas`.
     pub(super) replicas: i64,
     pub(super) available: i64,
 }
 
 /// The state of a rollout.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct Rollout {
     pub(super) desired: i64,
     pub(super) strategy: Strategy,
     pub(super) new: Counts,
     pub(super) old: Vec<Counts>,
-    /// Some pod of an old version is still there, be it on its way out.
+    /// An old `ReplicaSet` still has pods, terminating ones included.
     pub(super) has_old_pods: bool,
 }
 
-impl Plan {
+impl Rollout {
     fn total(&self) -> i64 {
         self.new.replicas + self.old.iter().map(|counts| counts.replicas).sum::<i64>()
     }
 
-    /// How many the new version is to have.
+    /// The desired replicas of the new `ReplicaSet`.
     pub(super) fn new_replicas(&self) -> i64 {
         match self.strategy {
             Strategy::Recreate if self.has_old_pods => self.new.replicas.min(self.desired),
@@ -93,25 +93,25 @@ impl Plan {
         }
     }
 
-    /// How many each old version is to have.
+    /// The desired replicas of each old `ReplicaSet`.
     pub(super) fn old_replicas(&self) -> Vec<i64> {
         let mut wanted: Vec<i64> = self.old.iter().map(|counts| counts.replicas).collect();
         let Strategy::Rolling { unavailable, .. } = self.strategy else {
             wanted.fill(0);
             return wanted;
         };
-        let least = self.desired - unavailable;
-        let waiting = (self.new.replicas - self.new.available).max(0);
-        let mut room = (self.total() - least - waiting).max(0);
-        // First those that are of no use.
+        let min_available = self.desired - unavailable;
+        let not_yet_available = (self.new.replicas - self.new.available).max(0);
+        let mut room = (self.total() - min_available - not_yet_available).max(0);
+        // Unavailable pods are removed first.
         for (wanted, counts) in wanted.iter_mut().zip(&self.old) {
-            let useless = (counts.replicas - counts.available).clamp(0, room);
-            *wanted -= useless;
-            room -= useless;
+            let unavailable_pods = (counts.replicas - counts.available).clamp(0, room);
+            *wanted -= unavailable_pods;
+            room -= unavailable_pods;
         }
         let available =
             self.new.available + self.old.iter().map(|counts| counts.available).sum::<i64>();
-        let mut room = room.min((available - least).max(0));
+        let mut room = room.min((available - min_available).max(0));
         for wanted in &mut wanted {
             let removed = (*wanted).clamp(0, room);
             *wanted -= removed;
@@ -127,13 +127,13 @@ mod tests {
 
     use super::*;
 
-    fn plan(desired: i64, new: (i64, i64), old: &[(i64, i64)]) -> Plan {
+    fn rollout(desired: i64, new: (i64, i64), old: &[(i64, i64)]) -> Rollout {
         let counts = |&(replicas, available): &(i64, i64)| Counts {
             replicas,
             available,
         };
         let strategy = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
-        Plan {
+        Rollout {
             desired,
             strategy: Strategy::of(&strategy, desired),
             new: counts(&new),
@@ -143,18 +143,18 @@ mod tests {
     }
 
     #[test]
-    fn a_first_version_gets_all() {
-        assert_eq!(plan(3, (0, 0), &[]).new_replicas(), 3);
-        assert_eq!(plan(3, (5, 5), &[]).new_replicas(), 3);
+    fn the_first_replica_set_gets_all_replicas() {
+        assert_eq!(rollout(3, (0, 0), &[]).new_replicas(), 3);
+        assert_eq!(rollout(3, (5, 5), &[]).new_replicas(), 3);
     }
 
     #[test]
-    fn a_rollout_goes_step_by_step_and_ends() {
+    fn a_rolling_update_respects_its_limits_and_completes() {
         let (desired, mut new, mut old) = (4, (0, 0), (4, 4));
         for _ in 0..20 {
-            let current = plan(desired, new, &[old]);
+            let current = rollout(desired, new, &[old]);
             new.0 = current.new_replicas();
-            let current = plan(desired, new, &[old]);
+            let current = rollout(desired, new, &[old]);
             old.0 = current.old_replicas()[0];
             old.1 = old.1.min(old.0);
             assert!(new.0 + old.0 <= 5, "too many: {new:?} {old:?}");
@@ -165,8 +165,8 @@ mod tests {
     }
 
     #[test]
-    fn pods_that_do_not_become_ready_hold_a_rollout_up() {
-        let current = plan(4, (2, 0), &[(3, 3)]);
+    fn unready_pods_stop_a_rolling_update() {
+        let current = rollout(4, (2, 0), &[(3, 3)]);
         assert_eq!(
             (current.new_replicas(), current.old_replicas()),
             (2, vec![3])
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn recreate_waits_for_the_last_old_pod() {
-        let mut current = plan(2, (0, 0), &[(2, 2)]);
+        let mut current = rollout(2, (0, 0), &[(2, 2)]);
         current.strategy = Strategy::Recreate;
         assert_eq!(
             (current.new_replicas(), current.old_replicas()),

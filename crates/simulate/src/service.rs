@@ -1,40 +1,40 @@
-//! Services: addresses for load balancers, and the pods behind each as `Endpoints` and `EndpointSlices`.
+//! Services: load balancer addresses, `Endpoints` and `EndpointSlices`.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::cache::ObjectRef;
 use super::node;
 use super::object::{
-    controlled_by, has_labels, is_active, is_deleting, is_ready, items, label, name, namespace,
-    text, uid,
+    controller_reference, is_active, is_deleting, is_ready, items, label, matches_labels, name,
+    namespace, text, uid,
 };
-use super::step::{Action, Step, View};
-use super::world::Id;
+use super::plan::{Action, Context, Plan};
 
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const ENDPOINTS_MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const ENDPOINTS_MANAGER: &str = "endpoint-controller";
-/// Most addresses in a slice.
-const MOST: usize = 100;
+/// How many endpoints a slice has at most.
+const MAX_ENDPOINTS: usize = 100;
 
-pub(super) fn next(service: &Value, view: &View<'_>) -> Step {
+pub(super) fn reconcile(service: &Value, ctx: &Context<'_>) -> Plan {
     if is_deleting(service) {
-        return Step::nothing();
+        return Plan::none();
     }
     let has_selector = service["spec"]["selector"]
         .as_object()
         .is_some_and(|selector| !selector.is_empty());
     let mut actions = Vec::new();
     if has_selector && text(&service["spec"]["type"]) != "ExternalName" {
-        let pods = pods(service, view);
-        actions.extend(endpoints(service, &pods, view));
-        actions.extend(slice(service, &pods, view));
+        let pods = pods(service, ctx);
+        actions.extend(endpoints(service, &pods, ctx));
+        actions.extend(slice(service, &pods, ctx));
     }
-    let step = Step::now(actions);
+    let plan = Plan::now(actions);
     let ingress = &service["status"]["loadBalancer"]["ingress"];
-    let id = Id::of("services", service);
+    let id = ObjectRef::of("services", service);
     match (
         text(&service["spec"]["type"]) == "LoadBalancer",
         ingress.is_null(),
@@ -42,9 +42,9 @@ pub(super) fn next(service: &Value, view: &View<'_>) -> Step {
         (true, true) => {
             let status =
                 json!({"loadBalancer": {"ingress": [{"ip": address(service), "ipMode": "VIP"}]}});
-            step.and_later("address", view.options.delay, [Action::Status(id, status)])
+            plan.and_after("address", ctx.options.delay, [Action::Status(id, status)])
         }
-        (false, false) => step.and_later(
+        (false, false) => plan.and_after(
             "address",
             std::time::Duration::ZERO,
             [Action::Status(
@@ -52,36 +52,36 @@ pub(super) fn next(service: &Value, view: &View<'_>) -> Step {
                 json!({"loadBalancer": {"ingress": null}}),
             )],
         ),
-        _ => step,
+        _ => plan,
     }
 }
 
-/// Endpoints that we have made go with their service.
-pub(super) fn endpoints_next(endpoints: &Value, view: &View<'_>) -> Step {
+/// Deletes endpoints that the simulation created once their service is gone.
+pub(super) fn reconcile_endpoints(endpoints: &Value, ctx: &Context<'_>) -> Plan {
     let is_ours = label(endpoints, ENDPOINTS_MANAGED_BY) == ENDPOINTS_MANAGER;
-    let service = Id::new("services", namespace(endpoints), name(endpoints));
-    if !is_ours || is_deleting(endpoints) || view.world.get(&service).is_some() {
-        return Step::nothing();
+    let service = ObjectRef::new("services", namespace(endpoints), name(endpoints));
+    if !is_ours || is_deleting(endpoints) || ctx.cache.get(&service).is_some() {
+        return Plan::none();
     }
-    Step::now([Action::Delete(Id::of("endpoints", endpoints))])
+    Plan::now([Action::Delete(ObjectRef::of("endpoints", endpoints))])
 }
 
-/// The pods behind the service that have an address.
-fn pods<'a>(service: &Value, view: &View<'a>) -> Vec<&'a Arc<Value>> {
-    let pods = view.world.list("pods", text_of_namespace(service, view));
+/// The pods that the service selects and that have an IP address.
+fn pods<'a>(service: &Value, ctx: &Context<'a>) -> Vec<&'a Arc<Value>> {
+    let pods = ctx.cache.list("pods", cached_namespace(service, ctx));
     let pods =
-        pods.filter(|pod| has_labels(&service["spec"]["selector"], &pod["metadata"]["labels"]));
+        pods.filter(|pod| matches_labels(&service["spec"]["selector"], &pod["metadata"]["labels"]));
     let pods = pods.filter(|pod| !text(&pod["status"]["podIP"]).is_empty() && is_active(pod));
-    pods.take(MOST).collect()
+    pods.take(MAX_ENDPOINTS).collect()
 }
 
-/// The namespace as it is known to the world, which outlives the service.
-fn text_of_namespace<'a>(service: &Value, view: &View<'a>) -> &'a str {
-    let known = view.world.get(&Id::of("services", service));
+/// The namespace, borrowed from the cache instead of the service.
+fn cached_namespace<'a>(service: &Value, ctx: &Context<'a>) -> &'a str {
+    let known = ctx.cache.get(&ObjectRef::of("services", service));
     known.map_or("-", |known| namespace(known))
 }
 
-/// The ports of the service as a pod has them.
+/// The target ports of the service in a pod.
 fn ports(service: &Value, pod: Option<&Value>) -> Vec<Value> {
     let ports = items(&service["spec"]["ports"]).iter();
     let ports = ports.filter_map(|port| {
@@ -90,15 +90,15 @@ fn ports(service: &Value, pod: Option<&Value>) -> Vec<Value> {
             Some(wanted) => named_port(pod?, wanted)?,
             None => target.as_i64().or_else(|| port["port"].as_i64())?,
         };
-        let mut made = json!({"port": number, "protocol": port["protocol"]});
+        let mut endpoint = json!({"port": number, "protocol": port["protocol"]});
         let name = text(&port["name"]);
         if !name.is_empty() {
-            made["name"] = name.into();
+            endpoint["name"] = name.into();
         }
         if let Some(protocol) = port.get("appProtocol") {
-            made["appProtocol"] = protocol.clone();
+            endpoint["appProtocol"] = protocol.clone();
         }
-        Some(made)
+        Some(endpoint)
     });
     ports.collect()
 }
@@ -113,15 +113,17 @@ fn target(pod: &Value) -> Value {
     json!({"kind": "Pod", "name": name(pod), "namespace": namespace(pod), "uid": uid(pod)})
 }
 
-fn counts(service: &Value, pod: &Value) -> bool {
+fn is_serving(service: &Value, pod: &Value) -> bool {
     is_ready(pod) || service["spec"]["publishNotReadyAddresses"] == true
 }
 
-fn endpoints(service: &Value, pods: &[&Arc<Value>], view: &View<'_>) -> Option<Action> {
+fn endpoints(service: &Value, pods: &[&Arc<Value>], ctx: &Context<'_>) -> Option<Action> {
     let address = |pod: &Value| json!({"ip": pod["status"]["podIP"], "nodeName": node::NAME, "targetRef": target(pod)});
     let mut subset = Map::new();
     for (key, is_ready) in [("addresses", true), ("notReadyAddresses", false)] {
-        let pods = pods.iter().filter(|pod| counts(service, pod) == is_ready);
+        let pods = pods
+            .iter()
+            .filter(|pod| is_serving(service, pod) == is_ready);
         let addresses: Vec<Value> = pods.map(|pod| address(pod)).collect();
         if !addresses.is_empty() {
             subset.insert(key.to_owned(), addresses.into());
@@ -136,8 +138,8 @@ fn endpoints(service: &Value, pods: &[&Arc<Value>], view: &View<'_>) -> Option<A
         }
         json!([subset])
     };
-    let id = Id::new("endpoints", namespace(service), name(service));
-    match view.world.get(&id) {
+    let id = ObjectRef::new("endpoints", namespace(service), name(service));
+    match ctx.cache.get(&id) {
         Some(old) if old.get("subsets").unwrap_or(&Value::Null) == &subsets => None,
         Some(_) => Some(Action::Patch(id, json!({"subsets": subsets}))),
         None => {
@@ -158,9 +160,9 @@ fn endpoints(service: &Value, pods: &[&Arc<Value>], view: &View<'_>) -> Option<A
     }
 }
 
-fn slice(service: &Value, pods: &[&Arc<Value>], view: &View<'_>) -> Option<Action> {
+fn slice(service: &Value, pods: &[&Arc<Value>], ctx: &Context<'_>) -> Option<Action> {
     let endpoints = pods.iter().map(|pod| {
-        let is_ready = counts(service, pod);
+        let is_ready = is_serving(service, pod);
         json!({
             "addresses": [pod["status"]["podIP"]],
             "conditions": {"ready": is_ready, "serving": is_ready, "terminating": false},
@@ -170,8 +172,8 @@ fn slice(service: &Value, pods: &[&Arc<Value>], view: &View<'_>) -> Option<Actio
     });
     let endpoints: Vec<Value> = endpoints.collect();
     let ports = ports(service, pods.first().map(|pod| &***pod));
-    let known = view
-        .world
+    let known = ctx
+        .cache
         .controlled("endpointslices", uid(service))
         .into_iter()
         .next();
@@ -179,7 +181,7 @@ fn slice(service: &Value, pods: &[&Arc<Value>], view: &View<'_>) -> Option<Actio
         let is_same = items(&old["endpoints"]) == endpoints
             && (endpoints.is_empty() || same_ports(&old["ports"], &ports));
         let change = json!({"endpoints": endpoints, "ports": ports});
-        return (!is_same).then(|| Action::Patch(Id::of("endpointslices", old), change));
+        return (!is_same).then(|| Action::Patch(ObjectRef::of("endpointslices", old), change));
     }
     let mut labels = service["metadata"]["labels"].clone();
     labels[SERVICE_NAME] = name(service).into();
@@ -191,7 +193,7 @@ fn slice(service: &Value, pods: &[&Arc<Value>], view: &View<'_>) -> Option<Actio
             "kind": "EndpointSlice",
             "metadata": {
                 "generateName": format!("{}-", name(service)), "namespace": namespace(service), "labels": labels,
-                "ownerReferences": controlled_by(service, "v1", "Service"),
+                "ownerReferences": controller_reference(service, "v1", "Service"),
             },
             "addressType": "IPv4",
             "endpoints": endpoints,
@@ -200,7 +202,7 @@ fn slice(service: &Value, pods: &[&Arc<Value>], view: &View<'_>) -> Option<Actio
     ))
 }
 
-/// The server gives ports without a name an empty one.
+/// The server defaults the name of a port to the empty string.
 fn same_ports(old: &Value, new: &[Value]) -> bool {
     let old = items(old);
     let keys = ["name", "port", "protocol", "appProtocol"];
@@ -211,7 +213,7 @@ fn same_ports(old: &Value, new: &[Value]) -> bool {
         })
 }
 
-/// An address for documentation; the same for the same service.
+/// An address of TEST-NET-2, derived from the uid.
 fn address(service: &Value) -> String {
     let sum = uid(service)
         .bytes()

@@ -1,88 +1,87 @@
-//! `StatefulSets`: pods with numbers, one after another, each with its own claims.
+//! `StatefulSets`: creates pods in order of their ordinals, each with its own claims.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::cache::ObjectRef;
 use super::object::{
-    difference, generation, integer, is_active, is_deleting, is_ready, items, label, name,
-    namespace, text, uid,
+    generation, insert_counts, insert_nonzero_counts, integer, is_active, is_deleting, is_ready,
+    items, label, name, namespace, text, uid,
 };
+use super::plan::{Action, Context, Plan};
+use super::pod_template::PodOwner;
 use super::revision::{HASH, Revisions};
-use super::step::{Action, Step, View};
-use super::template::Maker;
-use super::world::Id;
 
-/// A set and its pods.
 struct Set<'a> {
     object: &'a Value,
-    /// By number.
+    /// By ordinal.
     pods: Vec<(i64, &'a Arc<Value>)>,
-    wanted: &'a str,
+    update_revision: &'a str,
     first: i64,
     end: i64,
 }
 
-pub(super) fn next(set: &Value, view: &View<'_>) -> Step {
+pub(super) fn reconcile(set: &Value, ctx: &Context<'_>) -> Plan {
     if is_deleting(set) {
-        return Step::nothing();
+        return Plan::none();
     }
-    let revisions = Revisions::of(set, "StatefulSet", view);
+    let revisions = Revisions::of(set, "StatefulSet", ctx);
     let mut actions = revisions.actions.clone();
-    let pods = view.world.controlled("pods", uid(set));
+    let pods = ctx.cache.controlled("pods", uid(set));
     let mut pods: Vec<_> = pods
         .into_iter()
-        .filter_map(|pod| Some((number(set, pod)?, pod)))
+        .filter_map(|pod| Some((ordinal(set, pod)?, pod)))
         .collect();
-    pods.sort_by_key(|(number, _)| *number);
+    pods.sort_by_key(|(ordinal, _)| *ordinal);
     let first = integer(&set["spec"]["ordinals"]["start"]).unwrap_or(0);
     let replicas = integer(&set["spec"]["replicas"]).unwrap_or(1).max(0);
     let set = Set {
         object: set,
         pods,
-        wanted: &revisions.wanted,
+        update_revision: &revisions.update_revision,
         first,
         end: first.saturating_add(replicas),
     };
-    actions.extend(set.change(view));
+    actions.extend(set.sync_pods(ctx));
     actions.extend(set.status());
-    Step::now(actions)
+    Plan::now(actions)
 }
 
-fn number(set: &Value, pod: &Value) -> Option<i64> {
-    let number = name(pod).strip_prefix(name(set))?.strip_prefix('-')?;
-    number.parse().ok()
+fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
+    let ordinal = name(pod).strip_prefix(name(set))?.strip_prefix('-')?;
+    ordinal.parse().ok()
 }
 
 impl Set<'_> {
-    fn pod(&self, number: i64) -> Option<&Arc<Value>> {
+    fn pod(&self, ordinal: i64) -> Option<&Arc<Value>> {
         let mut pods = self.pods.iter();
-        pods.find(|(candidate, _)| *candidate == number)
+        pods.find(|(candidate, _)| *candidate == ordinal)
             .map(|(_, pod)| *pod)
     }
 
-    /// One thing at a time, unless pods may be made in parallel.
-    fn change(&self, view: &View<'_>) -> Vec<Action> {
+    /// Creates, deletes or replaces pods; one at a time, unless `podManagementPolicy` is `Parallel`.
+    fn sync_pods(&self, ctx: &Context<'_>) -> Vec<Action> {
         let in_order = text(&self.object["spec"]["podManagementPolicy"]) != "Parallel";
         let mut actions = Vec::new();
-        for number in self.first..self.end {
-            match self.pod(number) {
+        for ordinal in self.first..self.end {
+            match self.pod(ordinal) {
                 Some(pod) if is_active(pod) && is_ready(pod) => {}
                 Some(pod) if is_active(pod) || is_deleting(pod) => {
                     if in_order {
                         return actions;
                     }
                 }
-                // One that has ended makes room for another.
+                // A terminated pod is deleted and created again.
                 Some(pod) => {
-                    actions.push(Action::Delete(Id::of("pods", pod)));
+                    actions.push(Action::Delete(ObjectRef::of("pods", pod)));
                     if in_order {
                         return actions;
                     }
                 }
                 None => {
-                    actions.extend(self.claims(number, view));
-                    actions.push(Action::Create("pods", self.new_pod(number)));
+                    actions.extend(self.claims(ordinal, ctx));
+                    actions.push(Action::Create("pods", self.new_pod(ordinal)));
                     if in_order {
                         return actions;
                     }
@@ -93,10 +92,10 @@ impl Set<'_> {
             .pods
             .iter()
             .rev()
-            .filter(|(number, _)| !(self.first..self.end).contains(number));
+            .filter(|(ordinal, _)| !(self.first..self.end).contains(ordinal));
         for (_, pod) in surplus {
             if !is_deleting(pod) {
-                actions.push(Action::Delete(Id::of("pods", pod)));
+                actions.push(Action::Delete(ObjectRef::of("pods", pod)));
             }
             if in_order {
                 return actions;
@@ -108,41 +107,41 @@ impl Set<'_> {
         actions
     }
 
-    /// Deletes the highest pod of an old version, so that a new one takes its place.
+    /// Deletes the pod with the highest ordinal that has an old revision, so that it is created again.
     fn update(&self) -> Option<Action> {
         let strategy = &self.object["spec"]["updateStrategy"];
         if text(&strategy["type"]) == "OnDelete" {
             return None;
         }
         let partition = integer(&strategy["rollingUpdate"]["partition"]).unwrap_or(0);
-        for (number, pod) in self.pods.iter().rev() {
-            if *number < partition {
+        for (ordinal, pod) in self.pods.iter().rev() {
+            if *ordinal < partition {
                 return None;
             }
             if is_deleting(pod) || !is_ready(pod) {
                 return None;
             }
-            if label(pod, HASH) != self.wanted {
-                return Some(Action::Delete(Id::of("pods", pod)));
+            if label(pod, HASH) != self.update_revision {
+                return Some(Action::Delete(ObjectRef::of("pods", pod)));
             }
         }
         None
     }
 
-    fn new_pod(&self, number: i64) -> Value {
-        let maker = Maker {
+    fn new_pod(&self, ordinal: i64) -> Value {
+        let owner = PodOwner {
             owner: self.object,
             api_version: "apps/v1",
             kind: "StatefulSet",
         };
-        let pod_name = format!("{}-{number}", name(self.object));
-        let index = number.to_string();
+        let pod_name = format!("{}-{ordinal}", name(self.object));
+        let index = ordinal.to_string();
         let labels = [
-            (HASH, self.version_of(number)),
+            (HASH, self.revision_of(ordinal)),
             ("statefulset.kubernetes.io/pod-name", pod_name.as_str()),
             ("apps.kubernetes.io/pod-index", index.as_str()),
         ];
-        let mut pod = maker.pod(&self.object["spec"]["template"], &labels);
+        let mut pod = owner.pod(&self.object["spec"]["template"], &labels);
         pod["metadata"]["name"] = pod_name.clone().into();
         pod["metadata"]["generateName"] = format!("{}-", name(self.object)).into();
         pod["spec"]["hostname"] = pod_name.into();
@@ -152,7 +151,7 @@ impl Set<'_> {
         let claims = items(&self.object["spec"]["volumeClaimTemplates"]).iter();
         let claims = claims.map(|claim| {
             let volume = name(claim);
-            json!({"name": volume, "persistentVolumeClaim": {"claimName": self.claim_name(volume, number)}})
+            json!({"name": volume, "persistentVolumeClaim": {"claimName": self.claim_name(volume, ordinal)}})
         });
         let mut volumes: Vec<Value> = claims.collect();
         let own = items(&pod["spec"]["volumes"]).iter();
@@ -167,33 +166,35 @@ impl Set<'_> {
         pod
     }
 
-    /// Pods below the partition keep the version that the set had.
-    fn version_of(&self, number: i64) -> &str {
+    /// Pods below the partition keep the current revision.
+    fn revision_of(&self, ordinal: i64) -> &str {
         let partition =
             integer(&self.object["spec"]["updateStrategy"]["rollingUpdate"]["partition"]);
         let current = text(&self.object["status"]["currentRevision"]);
-        if number < partition.unwrap_or(0) && !current.is_empty() {
+        if ordinal < partition.unwrap_or(0) && !current.is_empty() {
             current
         } else {
-            self.wanted
+            self.update_revision
         }
     }
 
-    fn claim_name(&self, volume: &str, number: i64) -> String {
-        format!("{volume}-{}-{number}", name(self.object))
+    fn claim_name(&self, volume: &str, ordinal: i64) -> String {
+        format!("{volume}-{}-{ordinal}", name(self.object))
     }
 
-    fn claims(&self, number: i64, view: &View<'_>) -> Vec<Action> {
+    fn claims(&self, ordinal: i64, ctx: &Context<'_>) -> Vec<Action> {
         let templates = items(&self.object["spec"]["volumeClaimTemplates"]).iter();
         let claims = templates.filter_map(|template| {
-            let claim = self.claim_name(name(template), number);
-            let id = Id::new("persistentvolumeclaims", namespace(self.object), &claim);
-            if view.world.get(&id).is_some() {
+            let claim = self.claim_name(name(template), ordinal);
+            let id = ObjectRef::new("persistentvolumeclaims", namespace(self.object), &claim);
+            if ctx.cache.get(&id).is_some() {
                 return None;
             }
             let mut labels = template["metadata"]["labels"].clone();
-            if let Some(wanted) = self.object["spec"]["selector"]["matchLabels"].as_object() {
-                for (key, value) in wanted {
+            if let Some(update_revision) =
+                self.object["spec"]["selector"]["matchLabels"].as_object()
+            {
+                for (key, value) in update_revision {
                     labels[key] = value.clone();
                 }
             }
@@ -221,13 +222,13 @@ impl Set<'_> {
         let ready = active.iter().filter(|pod| is_ready(pod)).count();
         let updated = active
             .iter()
-            .filter(|pod| label(pod, HASH) == self.wanted)
+            .filter(|pod| label(pod, HASH) == self.update_revision)
             .count();
         let old = text(&self.object["status"]["currentRevision"]);
         let count = usize::try_from(self.end - self.first).unwrap_or(0);
         let is_done = updated == count && ready == count && active.len() == count;
         let current = if is_done || old.is_empty() {
-            self.wanted
+            self.update_revision
         } else {
             old
         };
@@ -236,30 +237,25 @@ impl Set<'_> {
             .filter(|pod| label(pod, HASH) == current)
             .count();
         let mut status = Map::new();
-        for (key, number, always) in [
-            ("replicas", active.len(), true),
-            ("readyReplicas", ready, false),
-            ("availableReplicas", ready, true),
-            ("currentReplicas", of_current, false),
-            ("updatedReplicas", updated, false),
-        ] {
-            status.insert(
-                key.to_owned(),
-                if number == 0 && !always {
-                    Value::Null
-                } else {
-                    number.into()
-                },
-            );
-        }
+        insert_counts(
+            &mut status,
+            [("replicas", active.len()), ("availableReplicas", ready)],
+        );
+        insert_nonzero_counts(
+            &mut status,
+            [
+                ("readyReplicas", ready),
+                ("currentReplicas", of_current),
+                ("updatedReplicas", updated),
+            ],
+        );
         status.insert(
             "observedGeneration".to_owned(),
             generation(self.object).into(),
         );
         status.insert("currentRevision".to_owned(), current.into());
-        status.insert("updateRevision".to_owned(), self.wanted.into());
+        status.insert("updateRevision".to_owned(), self.update_revision.into());
         status.insert("collisionCount".to_owned(), 0.into());
-        let change = difference(&self.object["status"], &status)?;
-        Some(Action::Status(Id::of("statefulsets", self.object), change))
+        Action::update_status("statefulsets", self.object, &status)
     }
 }

@@ -1,15 +1,14 @@
-//! The time that decides what is old. Passed in, so that tests can set it.
+//! The monotonic clock for ages, injected so that tests can set it.
 
 use std::fmt::Debug;
 use std::time::Instant;
 
-/// Tells how much time passes. Never the time of day.
+/// A monotonic clock.
 pub trait Clock: Debug + Send + Sync {
-    /// Does not go back.
     fn now(&self) -> Instant;
 }
 
-/// The clock of the machine.
+/// The clock of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

@@ -1,12 +1,12 @@
-//! The objects of one resource in key order, cheap to share: snapshots hold the same chunks as the writer, and
-//! the writer copies only the chunk that it changes.
+//! The objects of one resource in key order, copied on write: snapshots share the chunks with the writer, which copies
+//! only the chunk that it changes.
 
 use std::sync::Arc;
 
 use super::key::Key;
 use super::object::Object;
 
-/// Most objects in a chunk. Small, because a shared chunk is copied for one change.
+/// The maximum number of objects in a chunk. Small, because a change copies a shared chunk.
 const CHUNK: usize = 64;
 
 type Chunk = Vec<Arc<Object>>;
@@ -24,7 +24,7 @@ impl Collection {
         chunk.get(at)
     }
 
-    /// Puts `object` in the place of the one with its key, which is returned.
+    /// Inserts `object` and returns the version that it replaces.
     pub(super) fn insert(&mut self, object: Arc<Object>) -> Option<Arc<Object>> {
         let Some(index) = self.chunk_of(object.key()) else {
             self.prepend(object);
@@ -61,7 +61,7 @@ impl Collection {
         self.chunks.is_empty()
     }
 
-    /// The objects whose keys begin with `prefix`, from `after` on if it is given.
+    /// The objects whose keys begin with `prefix` and follow `after`.
     pub(super) fn range<'a>(
         &'a self,
         prefix: &'a str,
@@ -91,7 +91,7 @@ impl Collection {
         (chunk, at)
     }
 
-    /// The chunk that holds `key` if any does; none if `key` is before all.
+    /// The chunk in which `key` belongs; none if `key` precedes all.
     fn chunk_of(&self, key: &Key) -> Option<usize> {
         self.chunks
             .partition_point(|chunk| chunk.first().is_some_and(|first| first.key() <= key))
@@ -105,7 +105,7 @@ impl Collection {
         }
     }
 
-    /// Adds to a full chunk. What is appended at its end, as when loading in order, leaves it full.
+    /// Adds to a full chunk. Appending, as when loading in order, leaves the chunk full.
     fn split(&mut self, index: usize, at: usize, object: Arc<Object>) {
         let chunk = Arc::make_mut(&mut self.chunks[index]);
         let upper = if at == chunk.len() {
@@ -122,7 +122,7 @@ impl Collection {
         self.chunks.insert(index + 1, upper);
     }
 
-    /// Joins a small chunk with a neighbour if both fit well into one.
+    /// Merges a small chunk with a neighbor if both fit into half a chunk.
     fn merge(&mut self, index: usize) {
         if self.chunks[index].is_empty() {
             self.chunks.remove(index);

@@ -1,7 +1,7 @@
-//! Where an object lives: `/{group}/{resource}/{namespace}/{name}` as one comparable string.
+//! Keys of objects: `/{group}/{resource}/{namespace}/{name}` as one comparable string.
 //!
-//! Keys sort by that string, which is the order in which Kubernetes lists objects. Whether a name is a valid
-//! Kubernetes name is not decided here; only what would break the form of a key is refused.
+//! Keys sort by that string, which is the order in which Kubernetes lists objects. Names are not validated here, except
+//! that they must not contain separators.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -9,39 +9,33 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Longest key in bytes. Group, resource, namespace and name are at most 253 each in Kubernetes.
+/// The longest key in bytes. Group, resource, namespace and name have at most 253 each in Kubernetes.
 const MAX_LENGTH: usize = 1024;
 
-/// Why the parts do not make a key.
+/// Why a key is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// A resource or a name is missing.
     #[error("the {part} of a key is empty")]
     Empty {
         /// `resource` or `name`.
         part: &'static str,
     },
-    /// A part holds the separator or a NUL.
-    #[error("the {part} of a key holds a character that separates keys")]
+    #[error("the {part} of a key contains a separator")]
     Separator {
         /// `group`, `resource`, `namespace` or `name`.
         part: &'static str,
     },
-    /// The parts together are too long.
-    #[error("a key of {length} bytes is longer than {MAX_LENGTH}")]
-    TooLong {
-        /// Bytes of the whole key.
-        length: usize,
-    },
+    #[error("a key of {length} bytes exceeds the limit of {MAX_LENGTH}")]
+    TooLong { length: usize },
     /// Text that is not of the form `/{group}/{resource}/{namespace}/{name}`.
     #[error("{text:?} is not a key")]
     Malformed {
-        /// The text, cut if it is long.
+        /// Truncated if it is long.
         text: Box<str>,
     },
 }
 
-/// One kind of object: a group (empty for the core group) and a plural name, as in `apps` and `deployments`.
+/// A resource: a group (empty for the core group) and a plural name, such as `apps` and `deployments`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resource {
     /// `/{group}/{plural}/`
@@ -62,7 +56,7 @@ impl Resource {
         })
     }
 
-    /// The key of one object; `namespace` is empty for objects of the whole cluster.
+    /// The key of an object; `namespace` is empty for cluster-scoped objects.
     pub fn key(&self, namespace: &str, name: &str) -> Result<Key, KeyError> {
         check("namespace", namespace)?;
         check("name", name)?;
@@ -83,7 +77,6 @@ impl Resource {
         self.parts().0
     }
 
-    /// The plural name.
     pub fn plural(&self) -> &str {
         self.parts().1
     }
@@ -109,7 +102,7 @@ impl fmt::Debug for Resource {
     }
 }
 
-/// The place of one object. Cheap to clone; compares as its text does.
+/// The key of one object. Cheap to clone; ordered like its text.
 #[derive(Clone)]
 pub struct Key {
     text: Arc<str>,
@@ -120,7 +113,6 @@ pub struct Key {
 }
 
 impl Key {
-    /// Reads the text of a key back.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let malformed = || KeyError::Malformed {
             text: text.chars().take(100).collect(),
@@ -141,19 +133,17 @@ impl Key {
         &self.text
     }
 
-    /// The kind of object.
     pub fn resource(&self) -> Resource {
         Resource {
             prefix: self.resource_prefix().into(),
         }
     }
 
-    /// Empty for objects of the whole cluster.
+    /// Empty for cluster-scoped objects.
     pub fn namespace(&self) -> &str {
         &self.text[usize::from(self.resource_end)..usize::from(self.namespace_end) - 1]
     }
 
-    /// The name of the object.
     pub fn name(&self) -> &str {
         &self.text[usize::from(self.namespace_end)..]
     }
@@ -225,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_gives_its_parts_back() {
+    fn splits_a_key_into_its_parts() {
         let resource = Resource::new("apps", "deployments").unwrap();
         let key = resource.key("default", "web").unwrap();
         assert_eq!(key.as_str(), "/apps/deployments/default/web");
@@ -239,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_core_group_and_the_cluster_scope_are_empty_parts() {
+    fn the_core_group_and_cluster_scope_are_empty_parts() {
         let resource = Resource::new("", "namespaces").unwrap();
         let key = resource.key("", "default").unwrap();
         assert_eq!(key.as_str(), "//namespaces//default");
@@ -249,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_break_the_form_is_refused() {
+    fn rejects_parts_with_separators() {
         let resource = Resource::new("", "pods").unwrap();
         assert_eq!(
             resource.key("a/b", "x"),

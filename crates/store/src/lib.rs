@@ -1,23 +1,23 @@
-//! The durable store: every object in memory and in one file, one revision for each write, one writer.
+//! The durable store: all objects in memory and in one file, one revision for each write, one writer.
 //!
-//! Reads come from memory and never wait for the disk. A write is answered when it is on the disk; then, and not
-//! before, readers and watchers see it. A process that is killed at any instant loses nothing that was answered.
+//! Reads are served from memory and never wait for the disk. A write is acknowledged, and visible to readers and
+//! watchers, only when it is durable. A process that is killed at any instant loses no acknowledged write.
 //!
-//! What an object means is not known here: validation, defaults and who may do what are the caller's.
+//! Objects are opaque here: validation, defaulting and authorization are up to the caller.
 
+mod backend;
+mod batch;
 mod clock;
 mod collection;
-mod disk;
-mod draft;
+mod encoded;
 mod key;
 mod metadata;
-mod mutation;
 mod object;
-mod plan;
-mod retained;
+mod retained_snapshots;
 mod scope;
 mod shared;
 mod snapshot;
+mod transaction;
 pub mod watch;
 mod writer;
 
@@ -27,52 +27,53 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, oneshot, watch as signal};
 
+pub use backend::{Corruption, OpenError, StorageError};
 pub use clock::{Clock, SystemClock};
-pub use disk::{Corruption, OpenError, StorageError};
-pub use draft::{Draft, DraftError, MAX_OBJECT_BYTES};
+pub use encoded::{EncodeError, EncodedObject, MAX_OBJECT_BYTES};
 pub use key::{Key, KeyError, Resource};
 pub use metadata::{Metadata, OwnerReference};
-pub use mutation::{MAX_OPERATIONS, Mutation, Operation, Precondition, WriteError, Written};
 pub use object::{DecodeError, Object};
-pub use retained::RetainOptions;
+pub use retained_snapshots::SnapshotRetention;
 pub use scope::Scope;
 pub use snapshot::Snapshot;
+pub use transaction::{
+    Committed, MAX_OPERATIONS, Operation, Precondition, Transaction, WriteError,
+};
 
-use crate::watch::{Expired, HistoryOptions, Hub, Watcher};
-use disk::{Disk, FIRST_REVISION, File, write_copy};
-use retained::Retained;
+use crate::watch::{Expired, HistoryOptions, WatchCache, Watcher};
+use backend::{Backend, FIRST_REVISION, File, write_copy};
+use retained_snapshots::RetainedSnapshots;
 use shared::Shared;
 use snapshot::State;
 use writer::{Command, Request, Writer};
 
-/// How a store is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The data folder; none keeps everything in memory only, for tests and demos.
+    /// The data folder; without one, objects are kept in memory only, for tests and demos.
     pub folder: Option<PathBuf>,
-    /// How far back watches may begin.
+    /// How many events the watch cache keeps.
     pub history: HistoryOptions,
-    /// How many lists may be continued.
-    pub retain: RetainOptions,
-    /// Most mutations that wait for the writer. When there are more, `write` waits.
+    /// How many snapshots are kept for paginated lists.
+    pub retain: SnapshotRetention,
+    /// The capacity of the writer's queue. `write` waits while it is full.
     pub queue: usize,
-    /// Decides what is old.
+    /// The clock for the ages of events and snapshots.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Options {
-    /// A store that lives as long as the process.
+    /// A store that is not persisted.
     pub fn in_memory() -> Self {
         Self {
             folder: None,
             history: HistoryOptions::default(),
-            retain: RetainOptions::default(),
+            retain: SnapshotRetention::default(),
             queue: 4096,
             clock: Arc::new(SystemClock),
         }
     }
 
-    /// A store in one file of `folder`, which is made if it is not there.
+    /// A store in one file of `folder`, which is created if needed.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: Some(folder.into()),
@@ -81,75 +82,77 @@ impl Options {
     }
 }
 
-/// A handle to an open store. Cheap to clone. The store closes with [`Store::close`] or, some time after, when the
+/// A handle to an open store. Cheap to clone. The store closes with [`Store::close`], or in the background when the
 /// last handle is dropped.
 #[derive(Debug, Clone)]
 pub struct Store {
     shared: Arc<Shared>,
     commands: mpsc::Sender<Command>,
-    service: Arc<Service>,
+    writer: Arc<WriterThread>,
 }
 
-/// The thread of the writer.
 #[derive(Debug)]
-struct Service {
+struct WriterThread {
     thread: Mutex<Option<JoinHandle<()>>>,
     closed: signal::Receiver<bool>,
 }
 
 impl Store {
-    /// Opens the file, reads all of it and starts the writer. Blocks on the disk.
+    /// Opens the file, loads all objects and starts the writer. Blocks on disk I/O.
     pub fn open(options: Options) -> Result<Self, OpenError> {
-        let (disk, state) = match &options.folder {
-            None => (Disk::Memory, State::new(FIRST_REVISION)),
+        let (backend, state) = match &options.folder {
+            None => (Backend::Memory, State::new(FIRST_REVISION)),
             Some(folder) => {
                 let (file, state) = File::open(folder)?;
-                (Disk::File(Box::new(file)), state)
+                (Backend::File(Box::new(file)), state)
             }
         };
-        Self::start(options, disk, state)
+        Self::start(options, backend, state)
     }
 
-    fn start(options: Options, disk: Disk, state: State) -> Result<Self, OpenError> {
-        let hub = Hub::new(options.history, state.revision());
-        let retained = Retained::new(options.retain);
-        let shared = Arc::new(Shared::new(state, hub, retained, options.clock));
+    fn start(options: Options, backend: Backend, state: State) -> Result<Self, OpenError> {
+        let watch_cache = WatchCache::new(options.history, state.revision());
+        let retained = RetainedSnapshots::new(options.retain);
+        let shared = Arc::new(Shared::new(state, watch_cache, retained, options.clock));
         let (commands, receiver) = mpsc::channel(options.queue.max(1));
         let (closing, closed) = signal::channel(false);
-        let writer = Writer::new(receiver, Arc::clone(&shared), disk);
-        let exit = Exit {
+        let writer = Writer::new(receiver, Arc::clone(&shared), backend);
+        let guard = CloseOnDrop {
             shared: Arc::clone(&shared),
             closing,
         };
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || {
-                let _exit = exit;
+                let _guard = guard;
                 writer.run();
             })
             .map_err(OpenError::Thread)?;
         Ok(Self {
             shared,
             commands,
-            service: Arc::new(Service {
+            writer: Arc::new(WriterThread {
                 thread: Mutex::new(Some(thread)),
                 closed,
             }),
         })
     }
 
-    /// Does `mutation` durably. Dropping the future does not tell whether it happens.
-    pub async fn write(&self, mutation: impl Into<Mutation>) -> Result<Written, WriteError> {
-        let (reply, answer) = oneshot::channel();
+    /// Commits a transaction durably. If the future is dropped, the transaction may or may not be committed.
+    pub async fn write(
+        &self,
+        transaction: impl Into<Transaction>,
+    ) -> Result<Committed, WriteError> {
+        let (reply, response) = oneshot::channel();
         let request = Request {
-            mutation: mutation.into(),
+            transaction: transaction.into(),
             reply,
         };
         self.commands
             .send(Command::Write(request))
             .await
             .map_err(|_| WriteError::Closed)?;
-        answer.await.unwrap_or(Err(WriteError::Closed))
+        response.await.unwrap_or(Err(WriteError::Closed))
     }
 
     /// The revision of the last visible write.
@@ -157,39 +160,39 @@ impl Store {
         self.shared.revision()
     }
 
-    /// The first revision after which every change is still known. Older watches and exact lists are expired.
+    /// The compacted revision: watches and lists at earlier revisions are expired.
     pub fn compacted_revision(&self) -> u64 {
-        self.shared.hub.compacted()
+        self.shared.watch_cache.compacted()
     }
 
-    /// One object as it is now.
+    /// The current version of an object.
     pub fn get(&self, key: &Key) -> Option<Arc<Object>> {
         self.shared.get(key)
     }
 
-    /// All objects as they are now.
+    /// All objects at the current revision.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(self.shared.state())
     }
 
-    /// All objects as they were at `revision`. A revision that is not there yet gives the current snapshot.
+    /// All objects at `revision`; at the current revision if `revision` is in the future.
     pub fn snapshot_at(&self, revision: u64) -> Result<Snapshot, Expired> {
         self.shared.snapshot_at(revision)
     }
 
-    /// Keeps `snapshot` for [`Store::snapshot_at`] beyond the history, within [`RetainOptions`].
+    /// Keeps `snapshot` for [`Store::snapshot_at`] when the history no longer has it, within [`SnapshotRetention`].
     pub fn retain(&self, snapshot: &Snapshot) {
         self.shared.retain(snapshot.clone());
     }
 
-    /// Every change of `scope` after `revision`. Together with a snapshot of that revision nothing is missed and
-    /// nothing comes twice. A revision that is not there yet is waited for.
+    /// Watches the changes in `scope` after `revision`, without gaps or duplicates. A watch at a future revision waits
+    /// for it.
     pub fn watch(&self, scope: Scope, revision: u64) -> Result<Watcher, Expired> {
-        self.shared.hub.watch(scope, revision)
+        self.shared.watch_cache.watch(scope, revision)
     }
 
-    /// Writes a copy of the store as it is now to the file `path`, which must not exist, and returns its revision.
-    /// Put into an empty folder as `store.redb` it is a store. Blocks on the disk; writes go on meanwhile.
+    /// Writes a copy of the current state to a new file and returns its revision. To restore it, put it into an empty
+    /// folder as `store.redb`. Blocks on disk I/O, but does not block writes.
     pub fn backup(&self, path: &Path) -> Result<u64, BackupError> {
         if path.try_exists().unwrap_or(true) {
             return Err(BackupError::Exists {
@@ -202,50 +205,49 @@ impl Store {
         Ok(snapshot.revision())
     }
 
-    /// Finishes the writes that were sent before, closes the file and releases the folder. Later writes are
-    /// refused, reads go on, watchers end when they have seen everything.
+    /// Commits the queued writes, closes the file and unlocks the folder. Later writes fail, reads still work, and
+    /// watchers end after the last event.
     pub async fn close(&self) {
-        // An error says that the writer has ended already.
+        // This fails if the writer has already ended.
         let _ = self.commands.send(Command::Close).await;
-        let mut closed = self.service.closed.clone();
+        let mut closed = self.writer.closed.clone();
         let _ = closed.wait_for(|closed| *closed).await;
         let thread = self
-            .service
+            .writer
             .thread
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(thread) = thread {
-            // It has nothing left to do. A panic was reported by its thread.
+            // A panic was reported by the thread itself.
             let _ = thread.join();
         }
     }
 }
 
-/// Why there is no backup.
+/// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// Nothing is overwritten.
-    #[error("{} exists already", path.display())]
+    /// Backups overwrite no file.
+    #[error("{} already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// The disk did not take it.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
-/// Tells everybody that the writer has ended, however it ended.
+/// Closes the watch cache when the writer ends, even by a panic.
 #[derive(Debug)]
-struct Exit {
+struct CloseOnDrop {
     shared: Arc<Shared>,
     closing: signal::Sender<bool>,
 }
 
-impl Drop for Exit {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        self.shared.hub.close();
+        self.shared.watch_cache.close();
         self.closing.send_replace(true);
     }
 }

@@ -1,6 +1,6 @@
-//! The metadata that lists, selectors and the garbage collector look at, parsed once and kept small.
+//! The metadata that lists, selectors and the garbage collector read, parsed once and kept compact.
 //!
-//! Everything else of an object stays bytes. Name and namespace are in the key.
+//! The rest of an object is not parsed. Name and namespace are in the key.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -16,26 +16,20 @@ pub struct Metadata {
     deletion_timestamp: Option<Box<str>>,
 }
 
-/// An object that this one belongs to.
+/// `metadata.ownerReferences[]`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnerReference {
-    /// Group and version of the owner.
     #[serde(default)]
     pub api_version: Box<str>,
-    /// Kind of the owner.
     #[serde(default)]
     pub kind: Box<str>,
-    /// Name of the owner.
     #[serde(default)]
     pub name: Box<str>,
-    /// The owner itself, not one that was created later under the same name.
     #[serde(default)]
     pub uid: Box<str>,
-    /// Whether the owner manages this object.
     #[serde(default)]
     pub controller: Option<bool>,
-    /// Whether a foreground deletion of the owner waits for this object.
     #[serde(default)]
     pub block_owner_deletion: Option<bool>,
 }
@@ -51,7 +45,6 @@ impl Metadata {
         self.labels.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// The value of one label.
     pub fn label(&self, key: &str) -> Option<&str> {
         let at = self
             .labels
@@ -60,34 +53,30 @@ impl Metadata {
         Some(&self.labels[at].1)
     }
 
-    /// In the order of the object.
     pub fn owner_references(&self) -> &[OwnerReference] {
         &self.owner_references
     }
 
-    /// In the order of the object.
     pub fn finalizers(&self) -> &[Box<str>] {
         &self.finalizers
     }
 
-    /// When the deletion was asked for, as the object says it.
     pub fn deletion_timestamp(&self) -> Option<&str> {
         self.deletion_timestamp.as_deref()
     }
 
-    /// About how many bytes it takes, without the rare parts.
+    /// The approximate size in bytes, without the rare parts.
     pub(super) fn weight(&self) -> usize {
         let labels = self.labels.iter();
         let labels: usize = labels.map(|(key, value)| key.len() + value.len()).sum();
         size_of::<Self>() + self.uid.len() + labels + size_of_val(&*self.labels)
     }
 
-    /// From a value that holds the metadata.
     pub(super) fn from_value(metadata: &serde_json::Value) -> serde_json::Result<Self> {
         Wire::deserialize(metadata).map(Self::from)
     }
 
-    /// From the bytes of a whole object; all but the metadata is skipped.
+    /// Parses the metadata of a serialized object and skips the rest.
     pub(super) fn from_object_bytes(bytes: &[u8]) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
         struct Envelope {
@@ -97,7 +86,7 @@ impl Metadata {
     }
 }
 
-/// What is read of `metadata`. A field that is null counts as absent.
+/// The parsed fields of `metadata`. Null is the same as absent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire {
@@ -127,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_and_value_give_the_same() {
+    fn parses_the_same_from_bytes_and_from_a_value() {
         let object = json!({
             "kind": "Pod",
             "metadata": {
@@ -155,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn null_counts_as_absent() {
+    fn null_is_the_same_as_absent() {
         let metadata = json!({"labels": null, "finalizers": null, "uid": null});
         assert_eq!(
             Metadata::from_value(&metadata).unwrap(),

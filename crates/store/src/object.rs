@@ -1,44 +1,41 @@
-//! One stored version of an object: the JSON that clients get, byte for byte, and its parsed metadata.
+//! One stored version of an object: the JSON as clients get it, and its parsed metadata.
 
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::draft::Draft;
+use super::encoded::EncodedObject;
 use super::key::Key;
 use super::metadata::Metadata;
 
-/// One version of one object. It never changes.
+/// An immutable version of an object.
 #[derive(Clone)]
 pub struct Object {
     key: Key,
     revision: u64,
     created_revision: u64,
     bytes: Bytes,
-    /// Where the digits of `metadata.resourceVersion` begin in `bytes`.
+    /// The offset of the digits of `metadata.resourceVersion` in `bytes`.
     revision_at: u32,
     metadata: Arc<Metadata>,
 }
 
-/// Bytes that are not an object of this store.
+/// Why stored bytes cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// The bytes do not hold the revision that they should.
-    #[error("the resource version is not where it should be")]
+    #[error("the resource version is not at its offset")]
     Revision,
-    /// The metadata cannot be read.
-    #[error("failed to read the metadata")]
+    #[error("failed to parse the metadata")]
     Metadata(#[source] serde_json::Error),
 }
 
 impl Object {
-    /// Where it lives.
     pub fn key(&self) -> &Key {
         &self.key
     }
 
-    /// The revision that wrote this version; the same number as `metadata.resourceVersion`.
+    /// The revision of this version, which is its `metadata.resourceVersion`.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -53,32 +50,32 @@ impl Object {
         &self.bytes
     }
 
-    /// What lists and selectors look at.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// Whether `draft` would change nothing but the resource version.
-    pub fn has_content_of(&self, draft: &Draft) -> bool {
+    /// Whether `encoded` is the same object, apart from the resource version.
+    pub fn has_content_of(&self, encoded: &EncodedObject) -> bool {
         let (head, tail) = self.around_revision();
-        draft.parts() == (head, tail)
+        encoded.parts() == (head, tail)
     }
 
-    /// The first version of an object: what `draft` becomes at `revision`.
-    pub(super) fn create(key: Key, draft: &Draft, revision: u64) -> Self {
-        Self::from_draft(key, draft, revision, revision)
+    /// The first version of an object.
+    pub(super) fn create(key: Key, encoded: &EncodedObject, revision: u64) -> Self {
+        Self::from_encoded(key, encoded, revision, revision)
     }
 
-    /// The next version: what `draft` becomes at `revision`. What is the same is shared with this version.
-    pub(super) fn replace(&self, draft: &Draft, revision: u64) -> Self {
-        let mut next = Self::from_draft(self.key.clone(), draft, self.created_revision, revision);
+    /// The next version, which shares equal metadata with this one.
+    pub(super) fn replace(&self, encoded: &EncodedObject, revision: u64) -> Self {
+        let mut next =
+            Self::from_encoded(self.key.clone(), encoded, self.created_revision, revision);
         if next.metadata == self.metadata {
             next.metadata = Arc::clone(&self.metadata);
         }
         next
     }
 
-    /// What keeping this version beside `other` costs, in bytes.
+    /// The bytes that this version needs in addition to `other`.
     pub(crate) fn weight_beside(&self, other: &Self) -> usize {
         let metadata = if Arc::ptr_eq(&self.metadata, &other.metadata) {
             0
@@ -88,24 +85,25 @@ impl Object {
         size_of::<Self>() + self.bytes.len() + metadata
     }
 
-    pub(super) fn from_draft(
+    pub(super) fn from_encoded(
         key: Key,
-        draft: &Draft,
+        encoded: &EncodedObject,
         created_revision: u64,
         revision: u64,
     ) -> Self {
-        let (head, tail) = draft.parts();
+        let (head, tail) = encoded.parts();
         Self {
             key,
             revision,
             created_revision,
             bytes: splice(head, revision, tail),
-            revision_at: draft.revision_at(),
-            metadata: Arc::clone(draft.metadata()),
+            revision_at: encoded.revision_at(),
+            metadata: Arc::clone(encoded.metadata()),
         }
     }
 
-    /// The same content at another revision: how a deletion reports the last state.
+    /// The same object at another revision, for DELETED events.
+    #[must_use]
     pub fn at_revision(&self, revision: u64) -> Self {
         let (head, tail) = self.around_revision();
         Self {
@@ -115,7 +113,6 @@ impl Object {
         }
     }
 
-    /// Reads back what was stored.
     pub(super) fn decode(
         key: Key,
         revision: u64,
@@ -181,8 +178,8 @@ mod tests {
         Key::parse("//pods/default/web").unwrap()
     }
 
-    fn draft() -> Draft {
-        Draft::new(&json!({
+    fn encoded() -> EncodedObject {
+        EncodedObject::new(&json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": "web", "resourceVersion": "77", "uid": "u-1"},
             "spec": {"resourceVersion": "99"},
@@ -191,9 +188,9 @@ mod tests {
     }
 
     #[test]
-    fn the_revision_is_in_the_bytes() {
+    fn inserts_the_revision_into_the_bytes() {
         for revision in [1, 9, 10, 12_345, u64::MAX] {
-            let object = Object::from_draft(key(), &draft(), 1, revision);
+            let object = Object::from_encoded(key(), &encoded(), 1, revision);
             let value: Value = serde_json::from_slice(object.bytes()).unwrap();
             assert_eq!(
                 value["metadata"]["resourceVersion"],
@@ -204,20 +201,20 @@ mod tests {
     }
 
     #[test]
-    fn another_revision_changes_only_the_revision() {
-        let object = Object::from_draft(key(), &draft(), 9, 9);
+    fn at_revision_changes_only_the_revision() {
+        let object = Object::from_encoded(key(), &encoded(), 9, 9);
         let later = object.at_revision(1000);
         assert_eq!(
             later.bytes(),
-            Object::from_draft(key(), &draft(), 9, 1000).bytes()
+            Object::from_encoded(key(), &encoded(), 9, 1000).bytes()
         );
         assert_eq!((later.revision(), later.created_revision()), (1000, 9));
-        assert!(later.has_content_of(&draft()));
+        assert!(later.has_content_of(&encoded()));
     }
 
     #[test]
-    fn stored_bytes_are_read_back_or_refused() {
-        let object = Object::from_draft(key(), &draft(), 3, 4);
+    fn decodes_stored_bytes_or_rejects_them() {
+        let object = Object::from_encoded(key(), &encoded(), 3, 4);
         let back = Object::decode(key(), 4, 3, object.revision_at(), object.bytes()).unwrap();
         assert_eq!(back.bytes(), object.bytes());
         assert_eq!(back.metadata(), object.metadata());
@@ -227,15 +224,15 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_content_is_seen() {
-        let object = Object::from_draft(key(), &draft(), 3, 4);
-        let other = Draft::new(&json!({"metadata": {"name": "web"}})).unwrap();
+    fn detects_a_change_of_content() {
+        let object = Object::from_encoded(key(), &encoded(), 3, 4);
+        let other = EncodedObject::new(&json!({"metadata": {"name": "web"}})).unwrap();
         assert!(!object.has_content_of(&other));
     }
 
     #[test]
-    fn debug_does_not_show_the_content() {
-        let object = Object::from_draft(key(), &draft(), 3, 4);
+    fn debug_omits_the_content() {
+        let object = Object::from_encoded(key(), &encoded(), 3, 4);
         assert!(!format!("{object:?}").contains("u-1"));
     }
 }

@@ -1,14 +1,13 @@
-//! Which objects a list or a watch is about: all, one resource, one namespace of it, one name.
+//! The keys that a list or a watch covers: all, one resource, one namespace of it, one name.
 
 use std::sync::Arc;
 
 use super::key::{Key, KeyError, Resource};
 
-/// A part of all objects. Everything but the name is a range of keys.
+/// A set of keys: a prefix, and optionally a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
     resource: Option<Resource>,
-    /// What the keys begin with.
     prefix: Arc<str>,
     name: Option<Box<str>>,
 }
@@ -35,7 +34,7 @@ impl Scope {
 
     /// The objects of one resource in one namespace.
     pub fn namespace(resource: &Resource, namespace: &str) -> Result<Self, KeyError> {
-        // Any name proves that the namespace fits into a key.
+        // Any name will do to validate the namespace.
         let key = resource.key(namespace, "x")?;
         let prefix = &key.as_str()[..key.as_str().len() - 1];
         Ok(Self {
@@ -45,7 +44,7 @@ impl Scope {
         })
     }
 
-    /// The same, but only objects of this name.
+    /// Restricts the scope to objects of this name.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         Self {
@@ -54,7 +53,6 @@ impl Scope {
         }
     }
 
-    /// Whether the object at `key` belongs to the scope.
     pub fn contains(&self, key: &Key) -> bool {
         key.as_str().starts_with(&*self.prefix)
             && self.name.as_deref().is_none_or(|name| key.name() == name)
@@ -74,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_namespace_does_not_contain_one_that_begins_alike() {
+    fn a_namespace_excludes_namespaces_with_the_same_prefix() {
         let pods = Resource::new("", "pods").unwrap();
         let scope = Scope::namespace(&pods, "team").unwrap();
         assert!(scope.contains(&pods.key("team", "a").unwrap()));
@@ -90,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_counts_in_every_namespace() {
+    fn a_name_matches_in_every_namespace() {
         let pods = Resource::new("", "pods").unwrap();
         let scope = Scope::resource(&pods).named("web");
         assert!(scope.contains(&pods.key("a", "web").unwrap()));

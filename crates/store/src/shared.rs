@@ -1,4 +1,4 @@
-//! What the writer and all handles share: the objects in memory, the watch hub, retained snapshots.
+//! State shared by the writer and all handles: the objects in memory, the watch cache, retained snapshots.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
@@ -6,29 +6,29 @@ use std::time::Instant;
 use super::clock::Clock;
 use super::key::Key;
 use super::object::Object;
-use super::retained::Retained;
+use super::retained_snapshots::RetainedSnapshots;
 use super::snapshot::{Snapshot, State};
-use crate::watch::{Event, Expired, Hub};
+use crate::watch::{Event, Expired, WatchCache};
 
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Locked only for as long as it takes to copy a pointer, look one object up or apply one group.
+    /// Locked only to clone the pointer, to look up one object or to apply one batch.
     state: RwLock<Arc<State>>,
-    pub(super) hub: Arc<Hub>,
-    retained: Mutex<Retained>,
+    pub(super) watch_cache: Arc<WatchCache>,
+    retained: Mutex<RetainedSnapshots>,
     clock: Arc<dyn Clock>,
 }
 
 impl Shared {
     pub(super) fn new(
         state: State,
-        hub: Arc<Hub>,
-        retained: Retained,
+        watch_cache: Arc<WatchCache>,
+        retained: RetainedSnapshots,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
             state: RwLock::new(Arc::new(state)),
-            hub,
+            watch_cache,
             retained: Mutex::new(retained),
             clock,
         }
@@ -52,13 +52,13 @@ impl Shared {
         state.revision()
     }
 
-    /// Makes a durable group visible, first to readers, then to watchers: who sees an event can read its object.
+    /// Makes a durable batch visible, first to readers, then to watchers, so that a watcher can read what it sees.
     pub(super) fn publish(&self, events: &[Arc<Event>]) {
         if events.is_empty() {
             return;
         }
         let now = self.clock.now();
-        self.hub.publish(events, now, || {
+        self.watch_cache.publish(events, now, || {
             let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
             let state = Arc::make_mut(&mut state);
             for event in events {
@@ -69,15 +69,15 @@ impl Shared {
     }
 
     pub(super) fn retain(&self, snapshot: Snapshot) {
-        self.retained().keep(snapshot, self.clock.now());
+        self.retained().insert(snapshot, self.clock.now());
     }
 
-    /// The snapshot at `revision`: the current one, one that was retained, or one made by undoing the history.
+    /// The snapshot at `revision`: the current one, a retained one, or one rebuilt by undoing the history.
     pub(super) fn snapshot_at(&self, revision: u64) -> Result<Snapshot, Expired> {
         if let Some(snapshot) = self.retained().get(revision, self.clock.now()) {
             return Ok(snapshot);
         }
-        self.hub.back_to(revision, |events| {
+        self.watch_cache.with_events_after(revision, |events| {
             let mut state = self.state();
             if revision < state.revision() {
                 Arc::make_mut(&mut state).undo(events, revision);
@@ -86,7 +86,7 @@ impl Shared {
         })
     }
 
-    fn retained(&self) -> std::sync::MutexGuard<'_, Retained> {
+    fn retained(&self) -> std::sync::MutexGuard<'_, RetainedSnapshots> {
         self.retained.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! All live objects at one revision. A snapshot is taken in no time, never changes and never holds up the writer.
+//! All live objects at one revision. Snapshots are immutable, cheap to take and never block the writer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::object::Object;
 use super::scope::Scope;
 use crate::watch::Event;
 
-/// All objects as they were at one revision. Cheap to clone.
+/// All objects at one revision. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     state: Arc<State>,
@@ -20,12 +20,10 @@ impl Snapshot {
         Self { state }
     }
 
-    /// The revision of the last write that is in the snapshot.
     pub fn revision(&self) -> u64 {
         self.state.revision
     }
 
-    /// One object.
     pub fn get(&self, key: &Key) -> Option<&Arc<Object>> {
         self.state.get(key)
     }
@@ -35,7 +33,7 @@ impl Snapshot {
         self.list_after(scope, None)
     }
 
-    /// The objects of `scope` in key order, those after the key `after`: the next page of a list.
+    /// The objects of `scope` in key order that follow the key `after`: the next page of a list.
     pub fn list_after<'a>(
         &'a self,
         scope: &'a Scope,
@@ -53,7 +51,7 @@ impl Snapshot {
     }
 }
 
-/// The objects behind snapshots. The writer changes it in place as far as no snapshot shares it.
+/// The objects behind snapshots, copied on write where a snapshot shares them.
 #[derive(Debug, Clone)]
 pub(super) struct State {
     revision: u64,
@@ -99,7 +97,7 @@ impl State {
         }
     }
 
-    /// Goes one event forward.
+    /// Applies one event.
     pub(super) fn apply(&mut self, event: &Event) {
         match event {
             Event::Added { object } | Event::Modified { object, .. } => {
@@ -110,7 +108,7 @@ impl State {
         self.revision = event.revision();
     }
 
-    /// Goes back before the events, which begin with the latest, to `revision`.
+    /// Undoes events, latest first, down to `revision`.
     pub(super) fn undo<'a>(&mut self, events: impl Iterator<Item = &'a Arc<Event>>, revision: u64) {
         for event in events {
             match &**event {

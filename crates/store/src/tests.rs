@@ -1,4 +1,4 @@
-//! The store as its users see it. What the tests share is here, the cases are in the modules.
+//! Tests of the store through its public API, and their shared helpers.
 
 mod basics;
 mod damage;
@@ -24,9 +24,11 @@ pub(crate) fn pod(name: &str) -> Key {
 }
 
 /// An object with `content` in it.
-pub(crate) fn draft(content: &str) -> Draft {
-    Draft::new(&json!({"kind": "Pod", "metadata": {"uid": "u"}, "spec": {"content": content}}))
-        .unwrap()
+pub(crate) fn encoded(content: &str) -> EncodedObject {
+    EncodedObject::new(
+        &json!({"kind": "Pod", "metadata": {"uid": "u"}, "spec": {"content": content}}),
+    )
+    .unwrap()
 }
 
 pub(crate) fn content(object: &Object) -> String {
@@ -38,13 +40,13 @@ pub(crate) fn content(object: &Object) -> String {
     value["spec"]["content"].as_str().unwrap().to_owned()
 }
 
-/// Creates or replaces, whatever is there.
+/// Creates or replaces an object.
 pub(crate) async fn put(store: &Store, name: &str, text: &str) -> u64 {
-    let mutation = match store.get(&pod(name)) {
-        None => Mutation::create(pod(name), draft(text)),
-        Some(_) => Mutation::replace(pod(name), draft(text), Precondition::exists()),
+    let transaction = match store.get(&pod(name)) {
+        None => Transaction::create(pod(name), encoded(text)),
+        Some(_) => Transaction::replace(pod(name), encoded(text), Precondition::exists()),
     };
-    store.write(mutation).await.unwrap().results[0].revision()
+    store.write(transaction).await.unwrap().results[0].revision()
 }
 
 /// Name and content of all pods.
@@ -62,7 +64,7 @@ pub(crate) fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A clock that stands still until it is told.
+/// A clock that tests advance.
 #[derive(Debug)]
 pub(crate) struct TestClock(Mutex<Instant>);
 

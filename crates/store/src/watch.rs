@@ -1,19 +1,19 @@
-//! Watching: every change after a revision, in order, without gap or duplicate, to any number of watchers.
+//! Watches: all changes after a revision, in order, without gaps or duplicates.
 //!
-//! There is no queue for each watcher. All read one history that the writer appends to, each at its own place;
-//! so a slow watcher costs nothing and cannot hold up the writer. One that falls behind the history is ended.
-//! Selectors are not known here: an event carries the old and the new object, so the caller can translate.
+//! Watchers have no queues of their own. Each reads the shared event history at its own position, so that a slow watcher
+//! costs nothing and cannot block the writer. A watcher that falls behind the history ends.
+//! Selectors are up to the caller: an event has the old and the new version of the object.
 
 mod event;
 mod history;
-mod hub;
+mod watch_cache;
 mod watcher;
 
 pub use event::Event;
 pub use history::HistoryOptions;
 pub use watcher::{Expired, WatchEnd, Watcher};
 
-pub(crate) use hub::Hub;
+pub(crate) use watch_cache::WatchCache;
 
 #[cfg(test)]
 mod tests;

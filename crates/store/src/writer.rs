@@ -1,43 +1,40 @@
-//! The only one who changes the store: takes all mutations that wait, makes them durable with one commit, makes
-//! them visible, and answers. While a commit is on its way to the disk the next group gathers.
+//! The writer: commits all queued transactions as one batch, publishes the batch and replies to the callers. The next
+//! batch accumulates during a commit (group commit).
 //!
-//! It is a thread of its own, because a commit blocks.
+//! It runs on its own thread, because a commit blocks.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::disk::{Disk, StorageError};
-use super::mutation::{Mutation, WriteError, Written};
-use super::plan::Plan;
+use super::backend::{Backend, StorageError};
+use super::batch::Batch;
 use super::shared::Shared;
+use super::transaction::{Committed, Transaction, WriteError};
 use crate::watch::Event;
 
-/// Most mutations in one commit.
-const GROUP: usize = 1024;
+/// The maximum number of transactions in one commit.
+const MAX_BATCH: usize = 1024;
 
-/// How long the writer sleeps while it waits for more mutations. It stops when a sleep brought none.
+/// How long the writer sleeps before it polls the queue again. It commits when nothing arrives during a sleep.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// Most time that a group may wait for more mutations.
-const MAX_PATIENCE: Duration = Duration::from_millis(2);
+/// The longest time that a batch waits for more transactions.
+const MAX_BATCH_DELAY: Duration = Duration::from_millis(2);
 
-/// What a caller is told.
-type Outcome = Result<Written, WriteError>;
+type Outcome = Result<Committed, WriteError>;
 
-/// What handles send to the writer.
 #[derive(Debug)]
 pub(super) enum Command {
     Write(Request),
-    /// Do what was sent before, then end.
+    /// Commits what is queued, then ends.
     Close,
 }
 
-/// A mutation and who waits for it.
 #[derive(Debug)]
 pub(super) struct Request {
-    pub(super) mutation: Mutation,
+    pub(super) transaction: Transaction,
     pub(super) reply: oneshot::Sender<Outcome>,
 }
 
@@ -45,34 +42,38 @@ pub(super) struct Request {
 pub(super) struct Writer {
     commands: mpsc::Receiver<Command>,
     shared: Arc<Shared>,
-    disk: Disk,
-    /// The last revision that was assigned. Those of failed groups are not used again.
+    backend: Backend,
+    /// The last assigned revision. Revisions of failed batches are not reused.
     revision: u64,
-    /// How many mutations the next group can hope for.
+    /// The expected size of the next batch.
     expected: usize,
-    /// How long it may wait for them.
-    patience: Duration,
+    /// How long the next batch waits for that many.
+    batch_delay: Duration,
 }
 
 impl Writer {
-    pub(super) fn new(commands: mpsc::Receiver<Command>, shared: Arc<Shared>, disk: Disk) -> Self {
+    pub(super) fn new(
+        commands: mpsc::Receiver<Command>,
+        shared: Arc<Shared>,
+        backend: Backend,
+    ) -> Self {
         let revision = shared.state().revision();
         Self {
             commands,
             shared,
-            disk,
+            backend,
             revision,
             expected: 1,
-            patience: Duration::ZERO,
+            batch_delay: Duration::ZERO,
         }
     }
 
-    /// Runs until the store is closed or its last handle is gone. The file is closed before it returns.
+    /// Runs until the store is closed or its last handle is dropped. Closes the file before it returns.
     pub(super) fn run(mut self) {
         let mut commands = Vec::new();
         while self.gather(&mut commands) {
             let start = self.shared.now();
-            let group = commands.len();
+            let size = commands.len();
             let requests = commands.drain(..).filter_map(|command| match command {
                 Command::Write(request) => Some(request),
                 Command::Close => {
@@ -80,29 +81,30 @@ impl Writer {
                     None
                 }
             });
-            // Who no longer waits does not want it done.
+            // A caller that no longer waits has canceled its transaction.
             let requests: Vec<_> = requests
                 .filter(|request| !request.reply.is_closed())
                 .collect();
             self.write(requests);
-            // Those who were answered will write again soon, beside those who wait already.
-            self.expected = group + self.commands.len();
-            self.patience = ((self.shared.now() - start) / 2).min(MAX_PATIENCE);
+            // Callers that got a reply are likely to write again soon.
+            self.expected = size + self.commands.len();
+            self.batch_delay = ((self.shared.now() - start) / 2).min(MAX_BATCH_DELAY);
         }
     }
 
-    /// Waits for commands; false when there will be none. A commit costs the same for one mutation as for many:
-    /// without some patience the first caller to come back would get a commit of its own while the rest waits.
+    /// Waits for commands; false when the queue is closed. A commit costs the same for one transaction as for many:
+    /// without a delay the first caller to return would get a commit of its own, and the others would wait for it.
     fn gather(&mut self, commands: &mut Vec<Command>) -> bool {
-        if self.commands.blocking_recv_many(commands, GROUP) == 0 {
+        if self.commands.blocking_recv_many(commands, MAX_BATCH) == 0 {
             return false;
         }
         let start = self.shared.now();
-        while commands.len() < self.expected.min(GROUP) && self.shared.now() - start < self.patience
+        while commands.len() < self.expected.min(MAX_BATCH)
+            && self.shared.now() - start < self.batch_delay
         {
             std::thread::sleep(PAUSE);
             let before = commands.len();
-            while commands.len() < GROUP
+            while commands.len() < MAX_BATCH
                 && let Ok(command) = self.commands.try_recv()
             {
                 commands.push(command);
@@ -119,39 +121,40 @@ impl Writer {
             Ok((outcomes, events)) => {
                 self.shared.publish(&events);
                 for (request, outcome) in requests.into_iter().zip(outcomes) {
-                    answer(request, outcome);
+                    reply(request, outcome);
                 }
             }
-            // Refusals too: they may rest on mutations of the same group, which did not happen.
+            // Rejected transactions too: they may depend on others of the batch, which were not committed.
             Err(error) => {
                 let error = Arc::new(error);
                 for request in requests {
-                    answer(request, Err(WriteError::Storage(Arc::clone(&error))));
+                    reply(request, Err(WriteError::Storage(Arc::clone(&error))));
                 }
             }
         }
     }
 
-    /// Makes the group durable; what each request gets, and what happened.
+    /// Makes the batch durable and returns the outcome of each request and the events.
     fn commit(
         &mut self,
         requests: &[Request],
     ) -> Result<(Vec<Outcome>, Vec<Arc<Event>>), StorageError> {
         let state = self.shared.state();
-        let mut plan = Plan::new(&state, self.revision);
+        let mut batch = Batch::new(&state, self.revision);
         let outcomes = requests
             .iter()
-            .map(|request| plan.add(&request.mutation))
+            .map(|request| batch.add(&request.transaction))
             .collect();
-        if !plan.events.is_empty() {
-            self.revision = plan.revision();
-            self.disk.commit(plan.revision(), &plan.writes, &state)?;
+        if !batch.events.is_empty() {
+            self.revision = batch.revision();
+            self.backend
+                .commit(batch.revision(), &batch.writes, &state)?;
         }
-        Ok((outcomes, plan.events))
+        Ok((outcomes, batch.events))
     }
 }
 
-/// The caller may have gone while the commit ran.
-fn answer(request: Request, outcome: Outcome) {
+/// The caller may have stopped waiting during the commit.
+fn reply(request: Request, outcome: Outcome) {
     let _ = request.reply.send(outcome);
 }

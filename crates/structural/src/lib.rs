@@ -1,8 +1,8 @@
-//! Objects by their schema: structural schemas with pruning, defaulting and CEL rules ([`schema`]), server-side apply
-//! with field ownership ([`merge`]), JSON, merge and strategic merge patches ([`patch`]), and the Go types of built-in
-//! objects ([`go_types`]).
+//! Operations on objects that depend on their schema: structural schemas with pruning, defaulting and CEL validation
+//! rules ([`schema`]), server-side apply ([`merge`]), JSON, merge and strategic merge patches ([`patch`]),
+//! and the Go types of built-in objects ([`go_types`]).
 //!
-//! Pure functions over JSON values; nothing here knows a store or a request.
+//! Pure functions over JSON values, independent of stores and requests.
 
 pub mod go_types;
 pub mod merge;

@@ -1,11 +1,11 @@
-//! Server-side apply: merges what managers apply and keeps track of who owns which field.
+//! Server-side apply, after `managedfields` of apimachinery and structured-merge-diff.
 //!
-//! [`FieldManager::apply`] merges a configuration into a live object; [`FieldManager::update`] records who changed
-//! what in any other write. Both put `metadata.managedFields` in place. Objects are plain JSON; the
-//! [`Schema`] says which lists and maps are merged.
+//! [`FieldManager::apply`] merges an applied configuration into the live object; [`FieldManager::update`] records the
+//! fields that any other write changes. Both set `metadata.managedFields`. Objects are plain JSON; the [`Schema`] defines
+//! which lists and maps are merged.
 //!
-//! The order of a write is: decode, default, `update` (or: decode, `apply`, default), then what the server itself
-//! changes, then [`keep_times`] right before the object is stored.
+//! A write decodes, defaults and calls `update` (or decodes, calls `apply` and defaults), then the server makes its own
+//! changes, and calls [`ignore_managed_fields_timestamps`] right before it stores the object.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -15,86 +15,95 @@ use serde_json::{Map, Value};
 use crate::go_types::{self, StructId, zero_value};
 use crate::schema::{self, Schema, SchemaRef};
 
-mod check;
-mod combine;
+mod atom;
 mod compare;
 mod conflict;
-mod field_set;
-mod form;
 mod last_applied;
-mod managed;
+mod managed_fields;
 mod path;
-mod reconcile;
+mod reconcile_schema;
 mod remove;
 pub mod reset_fields;
-mod scale;
+mod scale_handler;
 mod set;
 mod set_json;
-mod times;
+mod timestamps;
+mod to_field_set;
+mod typed_merge;
 mod updater;
+mod validate;
 
-use check::{Duplicates, check};
 pub use conflict::{Conflict, Conflicts};
-use managed::{Entry, Managed, Operation};
+pub use managed_fields::DecodeError;
+use managed_fields::{Entry, ManagedFields, Operation};
 pub use path::{Path, PathElement};
-pub use scale::{ScalePaths, scale_from_parent, scale_to_parent};
+pub use scale_handler::{ReplicasPathMappings, scale_to_parent, scale_to_subresource};
 pub use set::Set;
-pub use set_json::DecodeError;
-pub use times::keep_times;
-use updater::{Failure, Updater};
+pub use set_json::DecodeError as SetDecodeError;
+pub use timestamps::ignore_managed_fields_timestamps;
+use updater::{UpdateError, Updater};
+use validate::{Duplicates, validate};
 
-/// Why an apply was refused.
+/// Why an apply failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// Others own fields that the configuration changes: 409.
+    /// Other managers own fields that the configuration changes: 409.
     #[error("{0}")]
     Conflict(Conflicts),
     /// 400.
     #[error("{0}")]
     BadRequest(String),
-    /// The configuration or the live object does not fit the schema: 500, as a real server has it.
+    /// The configuration or the live object does not conform to the schema: 500, as in kube-apiserver.
     #[error("{0}")]
     Internal(String),
 }
 
-/// A kind at one version, with the schemas of all its versions.
+/// One version of a kind, with the schemas of all versions.
 #[derive(Debug, Clone)]
 pub struct Kind {
     pub api_version: String,
-    /// The name, such as `Deployment`.
+    /// The kind itself, such as `Deployment`.
     pub name: String,
     /// By `apiVersion`.
     pub schemas: BTreeMap<String, Schema>,
 }
 
-/// Who writes, and when.
+/// The manager that writes, and the time of the write.
 #[derive(Debug, Clone, Copy)]
 pub struct Writer<'a> {
     pub manager: &'a str,
-    /// The time that a changed entry gets, like `2024-05-01T12:00:00Z`.
+    /// The `time` of changed entries, such as `2024-05-01T12:00:00Z`.
     pub now: &'a str,
 }
 
-/// Tracks ownership at one endpoint of one kind.
+/// An apply request.
+#[derive(Clone, Copy)]
+struct ApplyRequest<'a> {
+    live: &'a Value,
+    applied: &'a Value,
+    writer: Writer<'a>,
+    force: bool,
+}
+
+/// Tracks the managed fields of one kind, at the main resource or at a subresource.
 #[derive(Debug, Clone)]
 pub struct FieldManager {
     kind: Arc<Kind>,
     subresource: String,
-    /// Fields that this endpoint never changes, by `apiVersion`.
-    reset: BTreeMap<String, Set>,
+    /// The fields that are reset by the strategy, by `apiVersion`.
+    reset_fields: BTreeMap<String, Set>,
 }
 
 impl FieldManager {
-    /// The manager of an endpoint: the main one (`""`) or a subresource such as `status`. Which fields it leaves
-    /// alone is in [`reset_fields`].
-    pub fn new(kind: Arc<Kind>, subresource: &str, reset: reset_fields::Fields) -> Self {
-        let fields: Set = reset
+    /// `subresource` is empty for the main resource. [`reset_fields`] has the fields that are reset.
+    pub fn new(kind: Arc<Kind>, subresource: &str, reset_fields: reset_fields::Fields) -> Self {
+        let fields: Set = reset_fields
             .iter()
             .map(|path| Path::of_fields(path.iter().copied()))
             .collect();
         let versions = kind.schemas.keys().filter(|_| !fields.is_empty());
         Self {
-            reset: versions
+            reset_fields: versions
                 .map(|version| (version.clone(), fields.clone()))
                 .collect(),
             subresource: subresource.to_owned(),
@@ -106,7 +115,7 @@ impl FieldManager {
         Updater {
             version: &self.kind.api_version,
             schemas: &self.kind.schemas,
-            reset: &self.reset,
+            reset_fields: &self.reset_fields,
         }
     }
 
@@ -130,8 +139,8 @@ impl FieldManager {
         }
     }
 
-    /// The object that a create starts from.
-    fn empty(&self) -> Value {
+    /// The empty object that a create is compared with.
+    fn empty_object(&self) -> Value {
         let mut object = match self.schema().map(Schema::root) {
             Some(root) => go_struct(root).map_or_else(|| Value::Object(Map::new()), zero_value),
             None => Value::Object(Map::new()),
@@ -146,38 +155,35 @@ impl FieldManager {
         object
     }
 
-    /// Records the changes of a write that is not an apply. Returns the new object with its entries.
+    /// Records the changes of a write other than an apply. Returns the new object with its managed fields.
     ///
-    /// The new object must be decoded and defaulted; a live object of nothing means that the object is created.
+    /// The new object must be decoded and defaulted. Without a live object, the write is a create.
     pub fn update(&self, live: Option<&Value>, mut new: Value, writer: Writer<'_>) -> Value {
         let managed = self.managed_for_update(live, &new);
-        managed::strip(&mut new);
+        managed_fields::remove(&mut new);
         let is_tracked = !managed.is_empty() || live.is_none_or(|live| !has_uid(live));
         if is_tracked {
-            let empty = live.is_none().then(|| self.empty());
+            let empty = live.is_none().then(|| self.empty_object());
             let old = live.or(empty.as_ref()).unwrap_or(&Value::Null);
-            match self.try_update(old, &new, managed, writer) {
-                Ok(mut managed) => {
-                    managed::cap_updaters(&mut managed);
-                    managed::write(&mut new, &managed);
-                }
-                Err(_problem) => {}
+            if let Ok(mut managed) = self.try_update(old, &new, managed, writer) {
+                managed_fields::cap_update_managers(&mut managed);
+                managed_fields::encode(&mut new, &managed);
             }
         }
         new
     }
 
-    /// The entries to start from. Requests may write them, but not through subresources; who sends none keeps
-    /// those there are, and who sends an empty list drops them.
-    fn managed_for_update(&self, live: Option<&Value>, new: &Value) -> Managed {
-        let of_live = || managed::read(live).unwrap_or_default();
+    /// The managed fields before the update. A request may replace them, except through a subresource: an empty list resets
+    /// them, no list keeps those of the live object.
+    fn managed_for_update(&self, live: Option<&Value>, new: &Value) -> ManagedFields {
+        let of_live = || managed_fields::decode(live).unwrap_or_default();
         if !self.subresource.is_empty() {
             return of_live();
         }
-        match managed::entries_of(new).map(Vec::as_slice) {
-            Some([]) => Managed::new(),
-            Some([only]) if only.as_object().is_some_and(Map::is_empty) => Managed::new(),
-            _ => match managed::read(Some(new)) {
+        match managed_fields::raw_entries(new).map(Vec::as_slice) {
+            Some([]) => ManagedFields::new(),
+            Some([only]) if only.as_object().is_some_and(Map::is_empty) => ManagedFields::new(),
+            _ => match managed_fields::decode(Some(new)) {
                 Ok(managed) if !managed.is_empty() => managed,
                 _ => of_live(),
             },
@@ -188,21 +194,17 @@ impl FieldManager {
         &self,
         old: &Value,
         new: &Value,
-        managed: Managed,
+        managed: ManagedFields,
         writer: Writer<'_>,
-    ) -> Result<Managed, String> {
-        let schema = self.schema().ok_or("no schema")?;
-        check(schema.root(), new, Duplicates::Allowed)?;
-        check(schema.root(), old, Duplicates::Allowed)?;
-        let result = self.updater().update(old, new, managed);
-        let (mut managed, changed) = result.map_err(|failure| match failure {
-            Failure::Conflict(conflicts) => conflicts.to_string(),
-            Failure::Version(problem) => problem,
-        })?;
+    ) -> Result<ManagedFields, UpdateError> {
+        let schema = self.schema().ok_or(UpdateError::NoSchema)?;
+        validate(schema.root(), new, Duplicates::Allowed)?;
+        validate(schema.root(), old, Duplicates::Allowed)?;
+        let (mut managed, changed) = self.updater().update(old, new, managed)?;
         let mut entry = self.entry(writer, Operation::Update);
-        entry.fields = changed.difference(&NEVER_OWNED);
+        entry.fields = changed.difference(&STRIPPED_FIELDS);
         if !entry.fields.is_empty() {
-            let id = entry.identity();
+            let id = entry.identifier();
             if let Some(previous) = managed.get(&id) {
                 entry.fields = entry.fields.union(&previous.fields);
             }
@@ -212,10 +214,9 @@ impl FieldManager {
         Ok(managed)
     }
 
-    /// Applies a configuration. Returns the object with its entries.
+    /// Applies a configuration. Returns the object with its managed fields.
     ///
-    /// Custom resources come back defaulted, built-in objects in the form that a real server gives
-    /// them but without defaults.
+    /// Custom resources are returned defaulted, built-in objects normalized but not defaulted.
     pub fn apply(
         &self,
         live: Option<&Value>,
@@ -223,17 +224,23 @@ impl FieldManager {
         writer: Writer<'_>,
         force: bool,
     ) -> Result<Value, ApplyError> {
-        let managed = managed::read(live).map_err(|problem| {
-            ApplyError::Internal(format!("failed to decode managed fields: {problem}"))
+        let managed = managed_fields::decode(live).map_err(|error| {
+            ApplyError::Internal(format!("failed to decode managed fields: {error}"))
         })?;
         self.check_version(applied)?;
-        let empty = live.is_none().then(|| self.empty());
+        let empty = live.is_none().then(|| self.empty_object());
         let live = live.or(empty.as_ref()).unwrap_or(&Value::Null);
-        let (mut object, managed) = self.apply_as_kubectl(live, applied, managed, writer, force)?;
+        let request = ApplyRequest {
+            live,
+            applied,
+            writer,
+            force,
+        };
+        let (mut object, managed) = self.apply_with_last_applied(request, managed)?;
         if writer.manager == "kubectl" {
-            last_applied::refresh(&mut object, applied);
+            last_applied::update_annotation(&mut object, applied);
         }
-        managed::write(&mut object, &managed);
+        managed_fields::encode(&mut object, &managed);
         Ok(object)
     }
 
@@ -245,12 +252,12 @@ impl FieldManager {
                 .unwrap_or_default()
         };
         if text("apiVersion") != self.kind.api_version || text("kind") != self.kind.name {
-            let kind = type_name(applied);
+            let kind = group_version_kind(applied);
             return Err(ApplyError::BadRequest(format!(
                 "invalid object type: {kind}"
             )));
         }
-        if managed::entries_of(applied).is_some() {
+        if managed_fields::raw_entries(applied).is_some() {
             return Err(ApplyError::BadRequest(
                 "metadata.managedFields must be nil".to_owned(),
             ));
@@ -258,119 +265,112 @@ impl FieldManager {
         Ok(())
     }
 
-    /// kubectl may take over without force what it once applied from the client.
-    fn apply_as_kubectl(
+    /// kubectl may take over fields without force if it has applied them client-side.
+    fn apply_with_last_applied(
         &self,
-        live: &Value,
-        applied: &Value,
-        managed: Managed,
-        writer: Writer<'_>,
-        force: bool,
-    ) -> Result<(Value, Managed), ApplyError> {
-        let result = self.apply_tracked(live, applied, managed.clone(), writer, force);
+        request: ApplyRequest<'_>,
+        managed: ManagedFields,
+    ) -> Result<(Value, ManagedFields), ApplyError> {
+        let result = self.apply_after_first_apply(request, managed.clone());
         let Err(ApplyError::Conflict(conflicts)) = result else {
             return result;
         };
-        let schema = self.schema().filter(|_| writer.manager == "kubectl");
+        let schema = self
+            .schema()
+            .filter(|_| request.writer.manager == "kubectl");
         let version = &self.kind.api_version;
         let allowed =
-            schema.and_then(|schema| last_applied::unchanged_fields(live, schema, version));
+            schema.and_then(|schema| last_applied::unchanged_fields(request.live, schema, version));
         let Some(allowed) = allowed else {
             return Err(ApplyError::Conflict(conflicts));
         };
         if conflicts.fields().difference(&allowed).is_empty() {
-            return self.apply_tracked(live, applied, managed, writer, true);
+            let request = ApplyRequest {
+                force: true,
+                ..request
+            };
+            return self.apply_after_first_apply(request, managed);
         }
-        let refused = conflicts
+        let remaining = conflicts
             .0
             .into_iter()
             .filter(|conflict| !allowed.contains(&conflict.field));
-        Err(ApplyError::Conflict(Conflicts(refused.collect())))
+        Err(ApplyError::Conflict(Conflicts(remaining.collect())))
     }
 
-    /// Objects that nobody tracked so far get an entry for all that they have.
-    fn apply_tracked(
+    /// An object without managed fields first gets an entry `before-first-apply` for all its fields.
+    fn apply_after_first_apply(
         &self,
-        live: &Value,
-        applied: &Value,
-        mut managed: Managed,
-        writer: Writer<'_>,
-        force: bool,
-    ) -> Result<(Value, Managed), ApplyError> {
+        request: ApplyRequest<'_>,
+        mut managed: ManagedFields,
+    ) -> Result<(Value, ManagedFields), ApplyError> {
         if managed.is_empty() {
             let before = Writer {
                 manager: "before-first-apply",
-                now: writer.now,
+                now: request.writer.now,
             };
-            let result = self.try_update(&self.empty(), live, managed, before);
-            managed = result.map_err(|problem| {
+            let result = self.try_update(&self.empty_object(), request.live, managed, before);
+            managed = result.map_err(|error| {
                 ApplyError::Internal(format!(
-                    "failed to create manager for existing fields: {problem}"
+                    "failed to create manager for existing fields: {error}"
                 ))
             })?;
         }
-        self.merge(live, applied, managed, writer, force)
+        self.apply_typed(request, managed)
     }
 
-    fn merge(
+    fn apply_typed(
         &self,
-        live: &Value,
-        applied: &Value,
-        managed: Managed,
-        writer: Writer<'_>,
-        force: bool,
-    ) -> Result<(Value, Managed), ApplyError> {
+        request: ApplyRequest<'_>,
+        managed: ManagedFields,
+    ) -> Result<(Value, ManagedFields), ApplyError> {
+        let ApplyRequest {
+            live,
+            applied,
+            writer,
+            force,
+        } = request;
         let schema = self
             .schema()
             .ok_or_else(|| ApplyError::Internal("no schema".to_owned()))?;
-        let named = |object: &Value| {
-            let text = |name: &str| object.get("metadata")?.get(name)?.as_str();
-            let (namespace, name) = (
-                text("namespace").unwrap_or_default(),
-                text("name").unwrap_or_default(),
-            );
-            format!("{namespace}/{name}; {}", type_name(object))
+        let typed = |which: &str, object: &Value, duplicates: Duplicates| {
+            validate(schema.root(), object, duplicates).map_err(|errors| {
+                let name = display_name(object);
+                ApplyError::Internal(format!(
+                    "failed to create typed {which} object ({name}): {errors}"
+                ))
+            })
         };
-        check(schema.root(), applied, Duplicates::Refused).map_err(|problem| {
-            ApplyError::Internal(format!(
-                "failed to create typed patch object ({}): {problem}",
-                named(applied)
-            ))
-        })?;
-        check(schema.root(), live, Duplicates::Allowed).map_err(|problem| {
-            ApplyError::Internal(format!(
-                "failed to create typed live object ({}): {problem}",
-                named(live)
-            ))
-        })?;
+        typed("patch", applied, Duplicates::Rejected)?;
+        typed("live", live, Duplicates::Allowed)?;
         let entry = self.entry(writer, Operation::Apply);
-        let id = entry.identity();
+        let id = entry.identifier();
         let result = self.updater().apply(live, applied, managed, entry, force);
-        let (new, mut managed) = result.map_err(|failure| match failure {
-            Failure::Conflict(conflicts) => ApplyError::Conflict(conflicts),
-            Failure::Version(problem) => ApplyError::Internal(problem),
+        let (new, mut managed) = result.map_err(|error| match error {
+            UpdateError::Conflict(conflicts) => ApplyError::Conflict(conflicts),
+            error => ApplyError::Internal(error.to_string()),
         })?;
         if let Some(entry) = managed.get_mut(&id) {
-            entry.fields = entry.fields.difference(&NEVER_OWNED);
+            entry.fields = entry.fields.difference(&STRIPPED_FIELDS);
             if new.is_some() {
                 entry.time = Some(writer.now.to_owned());
             }
         }
         managed.retain(|_, entry| !entry.fields.is_empty());
         let object = if let Some(mut new) = new {
-            settle_form(&mut new, schema);
+            normalize(&mut new, schema);
             new
         } else {
             let mut live = live.clone();
-            managed::strip(&mut live);
+            managed_fields::remove(&mut live);
             live
         };
         Ok((object, managed))
     }
 }
 
-/// The form in which a merged object goes on: as decoding it would give it.
-fn settle_form(object: &mut Value, schema: &Schema) {
+/// Normalizes a merged object as decoding it would.
+fn normalize(object: &mut Value, schema: &Schema) {
     if let Some(id) = go_struct(schema.root()) {
         go_types::normalize(id, object);
     } else {
@@ -384,8 +384,8 @@ fn go_struct(root: SchemaRef<'_>) -> Option<StructId> {
     root.name.as_deref().and_then(go_types::of_definition)
 }
 
-/// Fields that belong to nobody.
-static NEVER_OWNED: LazyLock<Set> = LazyLock::new(|| {
+/// `stripFields`: fields that no manager owns.
+static STRIPPED_FIELDS: LazyLock<Set> = LazyLock::new(|| {
     let metadata = [
         "name",
         "namespace",
@@ -409,8 +409,18 @@ fn has_uid(object: &Value) -> bool {
     uid.is_some_and(|uid| !uid.is_empty())
 }
 
+/// `default/web; apps/v1, Kind=Deployment`.
+fn display_name(object: &Value) -> String {
+    let text = |name: &str| object.get("metadata")?.get(name)?.as_str();
+    let (namespace, name) = (
+        text("namespace").unwrap_or_default(),
+        text("name").unwrap_or_default(),
+    );
+    format!("{namespace}/{name}; {}", group_version_kind(object))
+}
+
 /// `apps/v1, Kind=Deployment`.
-fn type_name(object: &Value) -> String {
+fn group_version_kind(object: &Value) -> String {
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let (group, version) = text("apiVersion")
         .split_once('/')

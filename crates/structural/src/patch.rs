@@ -1,30 +1,29 @@
 //! Patches: JSON patch, JSON merge patch and strategic merge patch.
 //!
-//! Each takes an object and the bytes of a request, and gives the new object with what strict field validation
-//! has to say about the patch itself. Decoding, pruning and validating the result is the caller's.
+//! Each function applies the body of a request to an object, and returns the patched object with the strict decoding
+//! errors of the patch itself. The caller decodes, prunes and validates the result.
 
 use serde_json::{Map, Value};
 
-use crate::schema::{MAX_DEPTH, SchemaRef, strict};
+use crate::schema::{DecodeError, MAX_DEPTH, SchemaRef, strict};
 
 mod json;
 mod merge;
 mod strategic;
 
-/// Why a patch was refused.
+/// Why a patch failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The patch cannot be read: 400.
+    /// The patch cannot be decoded: 400.
     #[error("{0}")]
     BadRequest(String),
     /// The patch has too many operations: 413.
     #[error("{0}")]
     TooLarge(String),
-    /// The patch cannot be applied to this object: 422. A real server does not tell clients why; the reason is
-    /// for logs.
+    /// The patch cannot be applied to the object: 422. kube-apiserver does not return the reason, which is for logs.
     #[error("the server rejected our request due to an error in our request")]
     Unprocessable(String),
-    /// Anything else that is wrong with a patch: 500, as a real server has it.
+    /// Any other failure: 500, as in kube-apiserver.
     #[error("{0}")]
     Internal(String),
 }
@@ -41,81 +40,90 @@ impl Error {
     }
 }
 
-/// How a patch is read.
+/// How a patch is decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    /// Unknown and repeated fields are told (field validation `Strict` or `Warn`).
+pub enum Decoding {
+    /// Reports unknown and duplicate fields (`fieldValidation` `Strict` and `Warn`).
     Strict,
-    /// Field validation `Ignore`.
-    Loose,
+    Lenient,
 }
 
 /// A patched object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patched {
     pub object: Value,
-    /// Repeated and unknown fields of the patch.
-    pub complaints: Vec<String>,
+    /// Duplicate and unknown fields of the patch.
+    pub strict_errors: Vec<String>,
 }
 
-/// RFC 6902, with the liberties that a real server takes.
-pub fn json_patch(object: Value, patch: &[u8], reading: Reading) -> Result<Patched, Error> {
-    let (operations, complaints) = match reading {
-        Reading::Strict => {
+/// RFC 6902, as lenient as the library of kube-apiserver.
+pub fn json_patch(object: Value, patch: &[u8], decoding: Decoding) -> Result<Patched, Error> {
+    let (operations, strict_errors) = match decoding {
+        Decoding::Strict => {
             let prefix = "error decoding patch: ";
-            let (value, mut complaints) = strict::parse(patch).map_err(|e| bad(prefix, &e))?;
-            let operations = list(value, "[]handlers.jsonPatchOp").map_err(|e| bad(prefix, &e))?;
-            complaints.extend(json::unknown_fields(&operations));
-            let complaints = complaints
+            let (value, mut strict_errors) =
+                strict::parse(patch).map_err(|error| bad_request(prefix, &error))?;
+            let operations = list(value, "[]handlers.jsonPatchOp")
+                .map_err(|error| bad_request(prefix, &error))?;
+            strict_errors.extend(json::unknown_fields(&operations));
+            let strict_errors = strict_errors
                 .into_iter()
                 .map(|text| format!("json patch {text}"));
-            (operations, complaints.collect())
+            (operations, strict_errors.collect())
         }
-        Reading::Loose => {
-            let (value, _) = strict::parse(patch).map_err(|e| bad("", &e))?;
+        Decoding::Lenient => {
+            let (value, _) = strict::parse(patch).map_err(|error| bad_request("", &error))?;
             (
-                list(value, "jsonpatch.Patch").map_err(|e| bad("", &e))?,
+                list(value, "jsonpatch.Patch").map_err(|error| bad_request("", &error))?,
                 Vec::new(),
             )
         }
     };
     let object = json::apply(object, &operations)?;
-    Ok(Patched { object, complaints })
+    Ok(Patched {
+        object,
+        strict_errors,
+    })
 }
 
 /// RFC 7386.
-pub fn merge_patch(object: Value, patch: &[u8], reading: Reading) -> Result<Patched, Error> {
-    let (patch, complaints) = match reading {
-        Reading::Strict => {
+pub fn merge_patch(object: Value, patch: &[u8], decoding: Decoding) -> Result<Patched, Error> {
+    let (patch, strict_errors) = match decoding {
+        Decoding::Strict => {
             let prefix = "error decoding patch: ";
-            let (value, complaints) = strict::parse(patch).map_err(|e| bad(prefix, &e))?;
+            let (value, strict_errors) =
+                strict::parse(patch).map_err(|error| bad_request(prefix, &error))?;
             if value.is_null() {
-                return Err(bad("", "Invalid JSON Patch"));
+                return Err(invalid_json_patch());
             }
-            (map(value).map_err(|e| bad(prefix, &e))?, complaints)
+            (
+                map(value).map_err(|error| bad_request(prefix, &error))?,
+                strict_errors,
+            )
         }
-        Reading::Loose => {
+        Decoding::Lenient => {
             let value = strict::parse(patch).map(|(value, _)| value);
-            let patch = value
-                .and_then(map)
-                .map_err(|_| bad("", "Invalid JSON Patch"))?;
+            let patch = value.and_then(map).map_err(|_| invalid_json_patch())?;
             (patch, Vec::new())
         }
     };
     let mut object = object;
     merge::apply(&mut object, patch);
-    Ok(Patched { object, complaints })
+    Ok(Patched {
+        object,
+        strict_errors,
+    })
 }
 
-/// A strategic merge patch, which knows the lists of built-in kinds.
+/// A strategic merge patch for a built-in kind.
 pub fn strategic_merge_patch(
     object: Value,
     patch: &[u8],
     schema: SchemaRef<'_>,
-    reading: Reading,
+    decoding: Decoding,
 ) -> Result<Patched, Error> {
-    let (value, complaints) = strict::parse(patch).map_err(|e| bad("", &e))?;
-    let patch = map(value).map_err(|e| bad("", &e))?;
+    let (value, strict_errors) = strict::parse(patch).map_err(|error| bad_request("", &error))?;
+    let patch = map(value).map_err(|error| bad_request("", &error))?;
     let original = match object {
         Value::Object(original) => original,
         _ => Map::new(),
@@ -123,18 +131,22 @@ pub fn strategic_merge_patch(
     let object = strategic::apply(original, patch, schema)?;
     Ok(Patched {
         object: Value::Object(object),
-        complaints: match reading {
-            Reading::Strict => complaints,
-            Reading::Loose => Vec::new(),
+        strict_errors: match decoding {
+            Decoding::Strict => strict_errors,
+            Decoding::Lenient => Vec::new(),
         },
     })
 }
 
-fn bad(prefix: &str, problem: &str) -> Error {
-    Error::BadRequest(format!("{prefix}{problem}"))
+fn bad_request(prefix: &str, error: &DecodeError) -> Error {
+    Error::BadRequest(format!("{prefix}{error}"))
 }
 
-fn map(value: Value) -> Result<Map<String, Value>, String> {
+fn invalid_json_patch() -> Error {
+    Error::BadRequest("Invalid JSON Patch".to_owned())
+}
+
+fn map(value: Value) -> Result<Map<String, Value>, DecodeError> {
     match value {
         Value::Object(map) => Ok(map),
         Value::Null => Ok(Map::new()),
@@ -142,7 +154,7 @@ fn map(value: Value) -> Result<Map<String, Value>, String> {
     }
 }
 
-fn list(value: Value, go_type: &str) -> Result<Vec<Value>, String> {
+fn list(value: Value, go_type: &str) -> Result<Vec<Value>, DecodeError> {
     match value {
         Value::Array(items) => Ok(items),
         Value::Null => Ok(Vec::new()),
@@ -150,30 +162,32 @@ fn list(value: Value, go_type: &str) -> Result<Vec<Value>, String> {
     }
 }
 
-fn mismatch(value: &Value, go_type: &str) -> String {
+fn mismatch(value: &Value, go_type: &str) -> DecodeError {
     let found = strict::json_type(value);
-    format!("json: cannot unmarshal {found} into Go value of type {go_type}")
+    DecodeError::new(format!(
+        "json: cannot unmarshal {found} into Go value of type {go_type}"
+    ))
 }
 
-/// How deep a value nests, at most one more than the limit.
+/// The nesting depth of a value, at most one more than the limit.
 fn depth(value: &Value) -> usize {
-    fn below(value: &Value, left: usize) -> usize {
-        if left == 0 {
+    fn depth_within(value: &Value, limit: usize) -> usize {
+        if limit == 0 {
             return 1;
         }
         1 + match value {
             Value::Array(items) => items
                 .iter()
-                .map(|item| below(item, left - 1))
+                .map(|item| depth_within(item, limit - 1))
                 .max()
                 .unwrap_or(0),
             Value::Object(map) => map
                 .values()
-                .map(|item| below(item, left - 1))
+                .map(|item| depth_within(item, limit - 1))
                 .max()
                 .unwrap_or(0),
             _ => 0,
         }
     }
-    below(value, MAX_DEPTH)
+    depth_within(value, MAX_DEPTH)
 }

@@ -1,9 +1,9 @@
-//! The shape of a kind, as one tree for every use: server-side apply, strategic merge, pruning, defaulting,
-//! validation and strict field checks.
+//! The schema of a kind: one tree for server-side apply, strategic merge patch, pruning, defaulting, validation and
+//! strict field validation.
 //!
-//! A [`Schema`] comes from a custom resource definition ([`Schema::structural`]) or from the definitions of a
-//! built-in kind ([`builtin::schema`]). It is an arena of nodes behind an [`Arc`]: recursive types are no problem
-//! and a clone costs nothing. Walkers hold a [`SchemaRef`], which is a node together with its arena.
+//! A [`Schema`] is parsed from a `CustomResourceDefinition` ([`Schema::structural`]) or from the OpenAPI definitions of a
+//! built-in kind ([`builtin::schema`]). It is an arena of nodes behind an [`Arc`], so that types can be recursive and
+//! clones are cheap. Functions that walk a schema pass a [`SchemaRef`], a node with its arena.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -16,7 +16,6 @@ mod custom_resource;
 mod default;
 mod definition;
 mod field_error;
-mod go_text;
 mod object_meta;
 mod parse;
 mod prune;
@@ -25,18 +24,17 @@ pub mod strict;
 mod validate;
 pub mod value;
 
+pub use crate::go_types::DecodeError;
 pub use custom_resource::coerce;
 pub use custom_resource::normalize;
 pub use default::apply_defaults;
-pub use definition::check_definition;
-pub use field_error::{FieldError, Reason, aggregate};
-pub use go_text::{go_json, go_quote, go_value};
+pub use definition::validate_definition;
 pub use parse::{Error, MAX_DEPTH};
 pub use prune::{prune_nulls, prune_unknown};
-pub use rules::check_rules;
+pub use rules::validate_rules;
 pub use validate::{
-    check_custom_resource, check_embedded_resources, check_list_uniqueness, check_status,
-    check_values, check_values_at,
+    validate_custom_resource, validate_custom_resource_status, validate_embedded_resources,
+    validate_list_uniqueness, validate_schema, validate_schema_at,
 };
 
 /// The schema of one version of one kind.
@@ -55,19 +53,19 @@ impl Schema {
     }
 }
 
-/// Where a node is in its arena.
+/// The index of a node in its arena.
 pub type NodeId = usize;
 
-/// Unknown values: scalars, atomic lists and atomic maps.
-pub const UNTYPED: NodeId = 0;
-/// Unknown values whose maps are merged field by field.
-pub const DEDUCED: NodeId = 1;
-/// A string, as `apiVersion` and `kind` are.
-pub const TEXT: NodeId = 2;
-/// The metadata of every resource.
+/// `__untyped_atomic_`: any value, with atomic lists and maps.
+pub const UNTYPED_ATOMIC: NodeId = 0;
+/// `__untyped_deduced_`: any value, with atomic lists and granular maps.
+pub const UNTYPED_DEDUCED: NodeId = 1;
+/// A string, the type of `apiVersion` and `kind`.
+pub const STRING: NodeId = 2;
+/// `ObjectMeta`.
 pub const OBJECT_META: NodeId = 3;
 
-/// The JSON type that a schema asks for.
+/// The JSON type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Type {
     /// Any value.
@@ -83,45 +81,41 @@ pub enum Type {
     Boolean,
 }
 
-/// What may stand beside the declared properties of an object.
+/// `additionalProperties`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Additional {
-    /// Nothing is said.
+pub enum AdditionalProperties {
     #[default]
-    Unsaid,
+    Unspecified,
     Allowed,
     Forbidden,
     Schema(NodeId),
 }
 
-/// How the items of a list are told apart.
+/// `x-kubernetes-list-type`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ListType {
-    /// The list is one value.
     #[default]
     Atomic,
-    /// Items are scalars, each at most once.
     Set,
-    /// Items are objects, identified by these fields.
+    /// With `x-kubernetes-list-map-keys`.
     Map(Vec<ListKey>),
 }
 
-/// One field of the key of a list item.
+/// One of `x-kubernetes-list-map-keys`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListKey {
     pub name: String,
-    /// Taken when an item does not say.
+    /// Identifies items that omit the key.
     pub default: Option<Value>,
 }
 
-/// How a strategic merge patch treats a field.
+/// `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PatchRule {
-    /// Lists are merged item by item instead of replaced.
+pub struct PatchMeta {
+    /// Lists are merged instead of replaced.
     pub merge: bool,
     /// Objects are replaced instead of merged.
     pub replace: bool,
-    /// Identifies the items of a merged list of objects.
     pub merge_key: Option<String>,
 }
 
@@ -129,10 +123,10 @@ pub struct PatchRule {
 #[derive(Debug, Clone, Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a flag of its own in the schemas that users write"
+    reason = "each is a separate field of JSONSchemaProps"
 )]
 pub struct Node {
-    /// The name of the definition this came from, for built-in kinds.
+    /// The name of the OpenAPI definition, for built-in types.
     pub name: Option<Arc<str>>,
     pub type_: Type,
     pub format: String,
@@ -140,25 +134,24 @@ pub struct Node {
     pub default: Option<Value>,
     pub list_type: ListType,
     pub atomic_map: bool,
-    /// Fields that are not declared are kept.
-    pub preserve_unknown: bool,
-    /// This node or one around it preserves unknown fields.
-    pub inside_preserved: bool,
+    pub preserve_unknown_fields: bool,
+    /// This node or one of its ancestors preserves unknown fields.
+    pub inherits_preserve_unknown_fields: bool,
     pub embedded_resource: bool,
     pub int_or_string: bool,
-    /// The object has `apiVersion`, `kind` and `metadata` although nobody declared them.
-    pub resource: bool,
-    pub patch: PatchRule,
+    /// The object implicitly has `apiVersion`, `kind` and `metadata`.
+    pub is_resource: bool,
+    pub patch: PatchMeta,
     pub properties: BTreeMap<String, NodeId>,
-    pub additional: Additional,
+    pub additional: AdditionalProperties,
     pub items: Option<NodeId>,
-    pub checks: Option<Box<Checks>>,
-    pub rules: Vec<rules::Compiled>,
+    pub value_validation: Option<Box<ValueValidation>>,
+    pub rules: Vec<rules::CompiledRule>,
 }
 
-/// What a value must satisfy beyond its type.
+/// `structuralschema.ValueValidation`: constraints beyond the type.
 #[derive(Debug, Clone, Default)]
-pub struct Checks {
+pub struct ValueValidation {
     pub maximum: Option<f64>,
     pub exclusive_maximum: bool,
     pub minimum: Option<f64>,
@@ -173,24 +166,24 @@ pub struct Checks {
     pub max_properties: Option<i64>,
     pub min_properties: Option<i64>,
     pub required: Vec<String>,
-    pub one_value_of: Vec<Value>,
+    pub enum_: Vec<Value>,
     pub all_of: Vec<NodeId>,
     pub any_of: Vec<NodeId>,
     pub one_of: Vec<NodeId>,
     pub not: Option<NodeId>,
 }
 
-/// A regular expression, compiled once.
+/// A `pattern` with its compiled regular expression.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     pub text: String,
-    /// Missing if the text is no regular expression.
+    /// `None` if the text is not a valid regular expression.
     pub regex: Option<regex::Regex>,
 }
 
-/// One entry of `x-kubernetes-validations`.
+/// One of `x-kubernetes-validations`.
 #[derive(Debug, Clone, Default)]
-pub struct Rule {
+pub struct ValidationRule {
     pub expression: String,
     pub message: String,
     pub message_expression: String,
@@ -199,7 +192,7 @@ pub struct Rule {
     pub optional_old_self: bool,
 }
 
-/// A node in its arena.
+/// A node with its arena.
 #[derive(Debug, Clone, Copy)]
 pub struct SchemaRef<'a> {
     nodes: &'a [Node],
@@ -215,6 +208,7 @@ impl Deref for SchemaRef<'_> {
 }
 
 impl<'a> SchemaRef<'a> {
+    #[must_use]
     pub fn at(self, id: NodeId) -> Self {
         Self {
             nodes: self.nodes,
@@ -226,12 +220,12 @@ impl<'a> SchemaRef<'a> {
         &self.nodes[self.id]
     }
 
-    /// A property as the schema declares it.
+    /// The schema of a declared property.
     pub fn property(self, name: &str) -> Option<Self> {
         self.node().properties.get(name).map(|id| self.at(*id))
     }
 
-    /// All properties that the schema declares.
+    /// All declared properties.
     pub fn properties(self) -> impl Iterator<Item = (&'a str, Self)> {
         self.node()
             .properties
@@ -239,11 +233,13 @@ impl<'a> SchemaRef<'a> {
             .map(move |(name, id)| (name.as_str(), self.at(*id)))
     }
 
-    /// The schema of fields that are not declared, if there is one.
+    /// The schema of `additionalProperties`, if there is one.
     pub fn additional(self) -> Option<Self> {
         match self.node().additional {
-            Additional::Schema(id) => Some(self.at(id)),
-            Additional::Unsaid | Additional::Allowed | Additional::Forbidden => None,
+            AdditionalProperties::Schema(id) => Some(self.at(id)),
+            AdditionalProperties::Unspecified
+            | AdditionalProperties::Allowed
+            | AdditionalProperties::Forbidden => None,
         }
     }
 

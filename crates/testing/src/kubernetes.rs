@@ -1,7 +1,7 @@
-//! A real Kubernetes API on loopback: etcd, kube-apiserver and, if wanted, kube-controller-manager.
+//! A real Kubernetes API server on loopback: etcd, kube-apiserver and optionally kube-controller-manager.
 //!
-//! Each instance has its own loopback address, certificates and folder. A supervisor outlives the test by an
-//! instant: when the test process ends, however it ends, the supervisor kills the servers and removes the folder.
+//! Each instance has its own loopback address, certificates and directory. A supervisor process outlives the test: when
+//! the test process exits or is killed, the supervisor kills the servers and removes the directory.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -20,19 +20,18 @@ mod supervisor;
 use credentials::Credentials;
 use supervisor::{Program, Supervisor};
 
-const READY_WITHIN: Duration = Duration::from_mins(1);
+const READY_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Which servers to run, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Runs garbage collection, namespace deletion, Deployments and the like.
+    /// Whether to run kube-controller-manager.
     pub controller_manager: bool,
-    /// Only these controllers, separated by commas; all if none are named.
+    /// The controllers to run, separated by commas; all by default.
     pub controllers: Option<&'static str>,
-    /// Makes etcd sync each write to the disk, as in production. Tests are faster without.
+    /// Whether etcd syncs each write to disk, as in production. Tests are faster without.
     pub durable: bool,
-    /// Admission plugins to do without, separated by commas.
-    pub without_admission: &'static str,
+    /// Admission plugins to disable, separated by commas.
+    pub disabled_admission: &'static str,
 }
 
 impl Default for Options {
@@ -41,12 +40,12 @@ impl Default for Options {
             controller_manager: true,
             controllers: None,
             durable: false,
-            without_admission: "",
+            disabled_admission: "",
         }
     }
 }
 
-/// A running API server. Dropping it ends the servers and removes their data.
+/// A running API server. Dropping it stops the servers and removes their data.
 pub struct RealKubernetes {
     kubeconfig: PathBuf,
     client: kube::Client,
@@ -57,7 +56,7 @@ pub struct RealKubernetes {
 impl fmt::Debug for RealKubernetes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RealKubernetes")
-            .field("folder", &self.folder())
+            .field("directory", &self.directory())
             .finish_non_exhaustive()
     }
 }
@@ -65,17 +64,17 @@ impl fmt::Debug for RealKubernetes {
 impl RealKubernetes {
     /// Starts the servers and waits until the API is ready.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
-        let folder = tempfile::Builder::new()
+        let directory = tempfile::Builder::new()
             .prefix("outrigger-kubernetes-")
             .tempdir()?;
         let address = loopback_address();
-        let credentials = Credentials::write(folder.path(), address)?;
-        let etcd = etcd(options, folder.path(), address)?;
+        let credentials = Credentials::write(directory.path(), address)?;
+        let etcd = etcd(options, directory.path(), address)?;
         let api_server = api_server(options, address, &credentials)?;
         let kubeconfig = credentials.kubeconfig.clone();
         let client = client(&kubeconfig).await?;
         let start = Instant::now();
-        let mut supervisor = Supervisor::start(folder)?;
+        let mut supervisor = Supervisor::start(directory)?;
         supervisor.run(&etcd)?;
         supervisor.run(&api_server)?;
         let mut kubernetes = Self {
@@ -87,7 +86,7 @@ impl RealKubernetes {
         kubernetes.wait_until_ready().await?;
         kubernetes.ready_after = start.elapsed();
         if options.controller_manager {
-            // It gives up if the API does not become ready within seconds.
+            // It exits if the API server does not become ready within seconds.
             let manager = controller_manager(options, address, &credentials)?;
             kubernetes.supervisor.run(&manager)?;
         }
@@ -98,28 +97,28 @@ impl RealKubernetes {
         self.client.clone()
     }
 
-    /// A client with connections of its own, for another runtime than that of the start.
+    /// A client with its own connections, for use in another runtime.
     pub async fn new_client(&self) -> anyhow::Result<kube::Client> {
         client(&self.kubeconfig).await
     }
 
-    /// A kubeconfig of an administrator; gone when this value is dropped.
+    /// The kubeconfig of an administrator; removed on drop.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// The folder of logs and data.
-    pub fn folder(&self) -> &Path {
-        self.supervisor.folder()
+    /// The directory of logs and data.
+    pub fn directory(&self) -> &Path {
+        self.supervisor.directory()
     }
 
-    /// How long it took from the start of the servers until the API was ready.
+    /// The time from the start of the servers until the API was ready.
     pub fn ready_after(&self) -> Duration {
         self.ready_after
     }
 
     async fn wait_until_ready(&self) -> anyhow::Result<()> {
-        let deadline = Instant::now() + READY_WITHIN;
+        let deadline = Instant::now() + READY_TIMEOUT;
         loop {
             let error = match self.probe().await {
                 Ok(()) => return Ok(()),
@@ -127,7 +126,7 @@ impl RealKubernetes {
             };
             if Instant::now() > deadline {
                 bail!(
-                    "the API server was not ready in {READY_WITHIN:?}: {error}\n{}",
+                    "the API server was not ready in {READY_TIMEOUT:?}: {error}\n{}",
                     self.supervisor.logs()
                 );
             }
@@ -135,7 +134,7 @@ impl RealKubernetes {
         }
     }
 
-    /// Ready means that it says so and that the namespace tests use is there.
+    /// Checks `/readyz`, and that the default namespace exists.
     async fn probe(&self) -> anyhow::Result<()> {
         let client = &self.client;
         client.request_text(http_get("/readyz")?).await?;
@@ -150,14 +149,15 @@ fn http_get(path: &str) -> anyhow::Result<http::Request<Vec<u8>>> {
     Ok(http::Request::get(path).body(Vec::new())?)
 }
 
-async fn client(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
+/// A client for the current context of a kubeconfig.
+pub async fn client(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let config =
         kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     Ok(kube::Client::try_from(config)?)
 }
 
-/// An address in 127.0.0.0/8 that no other instance is likely to have, so that fixed ports are free on it.
+/// A random address in 127.0.0.0/8, so that instances can use the same ports.
 fn loopback_address() -> Ipv4Addr {
     use std::hash::{BuildHasher as _, Hasher as _};
     let random = std::collections::hash_map::RandomState::new()
@@ -167,9 +167,9 @@ fn loopback_address() -> Ipv4Addr {
     Ipv4Addr::new(127, a | 1, b, c.clamp(1, 254))
 }
 
-fn etcd(options: Options, folder: &Path, address: Ipv4Addr) -> anyhow::Result<Program> {
+fn etcd(options: Options, directory: &Path, address: Ipv4Addr) -> anyhow::Result<Program> {
     let mut program = Program::new(peers::ETCD)?
-        .flag("data-dir", folder.join("etcd").display())
+        .flag("data-dir", directory.join("etcd").display())
         .flag("listen-client-urls", format!("http://{address}:2379"))
         .flag("advertise-client-urls", format!("http://{address}:2379"))
         .flag("listen-peer-urls", format!("http://{address}:2380"));
@@ -193,7 +193,7 @@ fn api_server(
         .flag("service-cluster-ip-range", "10.96.0.0/16")
         .flag("authorization-mode", "RBAC")
         .flag("allow-privileged", true)
-        .flag("disable-admission-plugins", options.without_admission)
+        .flag("disable-admission-plugins", options.disabled_admission)
         .flag("token-auth-file", credentials.tokens.display())
         .flag("tls-cert-file", credentials.server_certificate.display())
         .flag("tls-private-key-file", credentials.server_key.display())

@@ -1,10 +1,8 @@
-//! Support for tests and developer tasks. Nothing in this crate reaches the binary.
+//! Support for tests. The `outrigger` binary does not depend on this crate.
 
 pub mod command;
-#[cfg(feature = "embedded-api")]
 pub mod embedded_api;
-#[cfg(feature = "kubernetes")]
 pub mod kubernetes;
-pub mod peers;
 
 pub use command::TestContext;
+pub use outrigger_peers as peers;

@@ -1,55 +1,47 @@
-//! What `make lint` and `make e2e` run.
+//! `cargo xtask lint` and `cargo xtask e2e`.
 
 use std::path::Path;
 use std::thread;
 
 use anyhow::bail;
-use outrigger_testing::peers::{self, Peer};
+use outrigger_peers::{self as peers, Peer};
 
+use crate::build::{self, Profile};
 use crate::process::{command, run};
 use crate::{conformance, peers as install, tidy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct E2eArgs {
-    /// Only tests whose name has this in it
+    /// Only tests whose name contains this text
     filter: Option<String>,
 }
 
-/// Everything that can be said about the code without running it.
+/// The arguments of clippy.
+pub(crate) const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets"];
+
+/// The arguments of the tests that need peers.
+pub(crate) const E2E: &[&str] = &["test", "--workspace", "--test", "e2e"];
+
+/// All static checks.
 pub(crate) fn lint() -> anyhow::Result<()> {
     let root = tidy::root();
     tidy::run()?;
     cargo(&root, &["fmt", "--all", "--check"])?;
     cargo(
         &root,
-        &[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--quiet",
-            "--",
-            "-D",
-            "warnings",
-        ],
+        &[CLIPPY, &["--quiet", "--", "-D", "warnings"]].concat(),
     )?;
     install::install(&[peers::CARGO_MACHETE, peers::CARGO_DENY])?;
     run(command(peers::CARGO_MACHETE.installed()?, &root).arg("."))?;
-    // Advisories need the advisory database from the network; `cargo deny check` looks at them too.
-    let deny = [
-        "deny",
-        "--log-level",
-        "error",
-        "check",
-        "bans",
-        "licenses",
-        "sources",
-    ];
-    run(command(peers::CARGO_DENY.installed()?, &root).args(deny))
+    // Advisories are not checked here, since they need the network; `cargo deny check` includes them.
+    let mut deny = command(peers::CARGO_DENY.installed()?, &root);
+    deny.args(["deny", "--log-level", "error", "check"]);
+    run(deny.args(["bans", "licenses", "sources"]))
 }
 
-/// The tests that talk to real programs, then both API servers side by side.
+/// Runs the tests that need peers, and the conformance tests of the API server.
 pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
-    const NEEDED: &[Peer] = &[
+    const PEERS: &[Peer] = &[
         peers::HELM3,
         peers::ETCD,
         peers::HELM4,
@@ -57,22 +49,25 @@ pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
         peers::KUBE_APISERVER,
         peers::KUBE_CONTROLLER_MANAGER,
     ];
-    install::install(NEEDED)?;
-    let mut test = vec!["test", "--workspace", "--test", "e2e", "--"];
-    test.extend(args.filter.as_deref());
-    let tests = || cargo(&tidy::root(), &test);
+    install::install(PEERS)?;
+    let tests = || {
+        let filter: Vec<&str> = args.filter.as_deref().into_iter().collect();
+        cargo(&tidy::root(), &[E2E, &["--"], &filter].concat())
+    };
     if args.filter.is_some() {
         return tests();
     }
-    // They wait for servers much of the time, so all go at once.
+    let programs = build::programs(Profile::Dev)?;
+    // They wait for servers much of the time, so they run concurrently.
     thread::scope(|scope| {
-        let others = ["api", "clients"];
-        let others = others.map(|name| scope.spawn(move || conformance::of_tests(name)));
+        let programs = &programs;
+        let others = ["api", "clients"]
+            .map(|name| scope.spawn(move || conformance::run_captured(programs, name)));
         let mut result = tests();
         for other in others {
-            let ended = other.join();
-            let ended = ended.unwrap_or_else(|_| bail!("the thread of a proof died"));
-            result = result.and(ended);
+            let other = other.join();
+            let other = other.unwrap_or_else(|_| bail!("a conformance thread panicked"));
+            result = result.and(other);
         }
         result
     })

@@ -1,6 +1,6 @@
-//! `cargo xtask fuzz`: builds a fuzz target with coverage and lets it look for trouble.
+//! `cargo xtask fuzz`: builds the fuzz targets with coverage and runs them.
 //!
-//! The compiler's stable flags are enough for libFuzzer's coverage, so no other toolchain is needed.
+//! The stable flags of the compiler are enough for libFuzzer's coverage, so no nightly toolchain is needed.
 
 use std::path::Path;
 
@@ -21,9 +21,9 @@ const COVERAGE: &[&str] = &[
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The target, a file of fuzz/targets [default: each in turn]
+    /// The target, a file of fuzz/targets [default: all, one after the other]
     target: Option<String>,
-    /// How long each target runs
+    /// Duration of each target
     #[arg(long, default_value_t = 10)]
     minutes: u32,
 }
@@ -31,16 +31,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let fuzz = tidy::root().join("fuzz");
     let known = targets(&fuzz)?;
-    let wanted = match &args.target {
+    let selected = match &args.target {
         Some(target) if known.contains(target) => vec![target.clone()],
         Some(target) => bail!(
-            "no target is called {target:?}; there are {}",
+            "there is no target {target:?}; there are {}",
             known.join(", ")
         ),
         None => known,
     };
     build(&fuzz)?;
-    wanted
+    selected
         .iter()
         .try_for_each(|target| fuzz_one(&fuzz, target, args.minutes))
 }
@@ -51,7 +51,7 @@ fn targets(fuzz: &Path) -> anyhow::Result<Vec<String>> {
         let path = entry?.path();
         names.push(
             path.file_stem()
-                .context("a target has a name")?
+                .context("the target has no name")?
                 .to_string_lossy()
                 .into_owned(),
         );
@@ -65,14 +65,14 @@ fn build(fuzz: &Path) -> anyhow::Result<()> {
     cargo
         .args(["build", "--release", "--quiet"])
         .env("CARGO_TARGET_DIR", fuzz.join("target"));
-    // Coverage only for the targets and what they call: a named platform keeps it out of build scripts.
+    // With an explicit target platform, the flags do not apply to build scripts.
     cargo
         .args(["--target", "x86_64-unknown-linux-gnu"])
         .env("RUSTFLAGS", COVERAGE.join(" "));
     run_program(&mut cargo)
 }
 
-/// New inputs are kept in fuzz/corpus, findings in fuzz/artifacts; `fuzz/seeds/TARGET` is committed.
+/// Runs one target. New inputs go to fuzz/corpus, failing inputs to fuzz/artifacts; `fuzz/seeds/TARGET` is committed.
 fn fuzz_one(fuzz: &Path, target: &str, minutes: u32) -> anyhow::Result<()> {
     let corpus = fuzz.join("corpus").join(target);
     fs_err::create_dir_all(&corpus)?;
@@ -94,6 +94,5 @@ fn fuzz_one(fuzz: &Path, target: &str, minutes: u32) -> anyhow::Result<()> {
         "-print_final_stats=1",
         &format!("-artifact_prefix={}/artifacts/{target}-", fuzz.display()),
     ]);
-    run_program(&mut program)
-        .with_context(|| format!("target {target} found something, see fuzz/artifacts"))
+    run_program(&mut program).with_context(|| format!("target {target} failed, see fuzz/artifacts"))
 }

@@ -1,4 +1,4 @@
-//! Installs peers: once for a user, however many clones and tasks ask at the same time.
+//! Installs peers once per user, even if several tasks and clones need them at the same time.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use fs_err as fs;
-use outrigger_testing::peers::{self, Peer, Source};
+use outrigger_peers::{self as peers, Peer, Source};
 
 mod build;
 mod download;
@@ -19,90 +19,85 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let wanted: Vec<Peer> = args
+    let named: Vec<Peer> = args
         .names
         .iter()
         .map(|name| Peer::named(name))
         .collect::<Result<_, _>>()?;
-    install(if wanted.is_empty() {
-        peers::ALL
-    } else {
-        &wanted
-    })
+    install(if named.is_empty() { peers::ALL } else { &named })
 }
 
-/// Installs those that are missing, two lots at a time: each has stretches that keep one core busy.
-pub(crate) fn install(wanted: &[Peer]) -> anyhow::Result<()> {
-    fs::create_dir_all(peers::cache()?.join("peers"))?;
-    let missing = wanted.iter().filter(|peer| peer.installed().is_err());
-    let lots = Mutex::new(lots(missing.copied()).into_iter());
-    let next = || lots.lock().ok().and_then(|mut lots| lots.next());
-    let work = || std::iter::from_fn(next).try_for_each(|lot| install_lot(&lot));
+/// Installs missing peers, two batches at a time, since each batch has single-threaded phases.
+pub(crate) fn install(peers: &[Peer]) -> anyhow::Result<()> {
+    fs::create_dir_all(outrigger_peers::cache()?.join("peers"))?;
+    let missing = peers.iter().filter(|peer| peer.installed().is_err());
+    let batches = Mutex::new(batches(missing.copied()).into_iter());
+    let next = || batches.lock().ok().and_then(|mut batches| batches.next());
+    let work = || std::iter::from_fn(next).try_for_each(|batch| install_batch(&batch));
     thread::scope(|scope| {
         let other = scope.spawn(work);
         let mine = work();
-        let others = other.join();
-        mine.and_then(|()| others.unwrap_or_else(|_| bail!("an installer died")))
+        let other = other.join();
+        mine.and_then(|()| other.unwrap_or_else(|_| bail!("an installer thread panicked")))
     })?;
-    for peer in wanted {
-        say(&format!("{}: {}", peer.name, verified_version(*peer)?));
+    for peer in peers {
+        log(&format!("{}: {}", peer.name, verified_version(*peer)?));
     }
     Ok(())
 }
 
-/// What is made together, the longest work first: programs in Go share most of their packages.
-fn lots(missing: impl Iterator<Item = Peer>) -> Vec<Vec<Peer>> {
+/// Peers that are built together, the slowest batch first. Go programs share most of their packages.
+fn batches(missing: impl Iterator<Item = Peer>) -> Vec<Vec<Peer>> {
     let (go, others): (Vec<_>, Vec<_>) = missing.partition(is_go);
-    let mut lots = vec![go];
-    lots.extend(others.into_iter().rev().map(|peer| vec![peer]));
-    lots.retain(|lot| !lot.is_empty());
-    lots
+    let mut batches = vec![go];
+    batches.extend(others.into_iter().rev().map(|peer| vec![peer]));
+    batches.retain(|batch| !batch.is_empty());
+    batches
 }
 
 fn is_go(peer: &Peer) -> bool {
     matches!(peer.source, Source::Go { .. } | Source::Kubernetes { .. })
 }
 
-/// Makes the binaries in a scratch folder, then moves each into place in one step. Others who want one of them at the
-/// same time wait here.
-fn install_lot(lot: &[Peer]) -> anyhow::Result<()> {
-    let first = lot.first().context("a lot is never empty")?;
+/// Builds the binaries in a scratch directory and renames them into the cache. A lock makes other processes wait.
+fn install_batch(batch: &[Peer]) -> anyhow::Result<()> {
+    let first = batch.first().context("the batch is empty")?;
     let cache = peers::cache()?;
     let lock = if is_go(first) { "go" } else { first.name };
     let lock = fs::File::create(cache.join("peers").join(format!("{lock}.lock")))?;
     lock.file()
         .lock()
-        .context("failed to lock the cache folder")?;
-    let missing = lot.iter().filter(|peer| peer.installed().is_err());
-    let lot: Vec<Peer> = missing.copied().collect();
-    if lot.is_empty() {
+        .context("failed to lock the cache directory")?;
+    let missing = batch.iter().filter(|peer| peer.installed().is_err());
+    let batch: Vec<Peer> = missing.copied().collect();
+    if batch.is_empty() {
         return Ok(());
     }
-    let names: Vec<_> = lot.iter().map(ToString::to_string).collect();
+    let names: Vec<_> = batch.iter().map(ToString::to_string).collect();
     let names = names.join(", ");
-    say(&format!("{names}: installing"));
+    log(&format!("{names}: installing"));
     let start = Instant::now();
     let scratch = tempfile::tempdir_in(cache)?;
-    make(&lot, scratch.path()).with_context(|| format!("failed to install {names}"))?;
-    for peer in &lot {
+    build(&batch, scratch.path()).with_context(|| format!("failed to install {names}"))?;
+    for peer in &batch {
         let path = peer.path()?;
-        fs::create_dir_all(path.parent().context("a peer's path has a folder")?)?;
+        fs::create_dir_all(path.parent().context("the path of a peer has a parent")?)?;
         fs::rename(scratch.path().join(peer.name), &path)?;
     }
-    say(&format!(
+    log(&format!(
         "{names}: installed in {:.0} s",
         start.elapsed().as_secs_f64()
     ));
     Ok(())
 }
 
-/// What the binary calls itself, which must have the pinned version in it. One that lies is removed.
+/// The version that the binary prints, which must contain the pinned version. Otherwise the binary is removed.
 fn verified_version(peer: Peer) -> anyhow::Result<String> {
     let reported = peer.reported_version()?;
     if !reported.contains(peer.version) {
         fs::remove_file(peer.path()?)?;
         bail!(
-            "{} calls itself {reported:?}, not {}; it is removed, try again",
+            "{} reports version {reported:?}, not {}; it was removed, try again",
             peer.name,
             peer.version
         );
@@ -110,21 +105,21 @@ fn verified_version(peer: Peer) -> anyhow::Result<String> {
     Ok(reported)
 }
 
-/// Leaves the binaries in the scratch folder under the peers' names.
-fn make(lot: &[Peer], scratch: &Path) -> anyhow::Result<()> {
-    lot.iter().try_for_each(|peer| match peer.source {
+/// Writes the binaries to the scratch directory, named after their peers.
+fn build(batch: &[Peer], scratch: &Path) -> anyhow::Result<()> {
+    batch.iter().try_for_each(|peer| match peer.source {
         Source::Python { package, release } => download::python(*peer, package, release, scratch),
         Source::Cargo => build::cargo(*peer, scratch),
         Source::Go { .. } | Source::Kubernetes { .. } => Ok(()),
     })?;
-    let go: Vec<Peer> = lot.iter().filter(|peer| is_go(peer)).copied().collect();
+    let go: Vec<Peer> = batch.iter().filter(|peer| is_go(peer)).copied().collect();
     if go.is_empty() {
         return Ok(());
     }
     build::go(&go, scratch)
 }
 
-#[expect(clippy::print_stderr, reason = "tasks talk to the developer on stderr")]
-fn say(text: &str) {
+#[expect(clippy::print_stderr, reason = "the output of tasks goes to stderr")]
+fn log(text: &str) {
     eprintln!("{text}");
 }

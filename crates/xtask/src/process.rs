@@ -1,4 +1,4 @@
-//! The port through which tasks start programs.
+//! Runs programs. No other module of this crate does.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,64 +6,64 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 
-/// A program to run in a folder.
+/// A command without stdin that runs in a directory.
 #[expect(
     clippy::disallowed_methods,
-    reason = "this is the port through which tasks start programs"
+    reason = "this is the port that runs programs in tasks"
 )]
-pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
+pub(crate) fn command(program: impl AsRef<OsStr>, directory: &Path) -> Command {
     let mut command = Command::new(program);
-    command.current_dir(folder).stdin(Stdio::null());
+    command.current_dir(directory).stdin(Stdio::null());
     command
 }
 
-/// Runs it, its output going where ours goes.
+/// Runs a command with our stdout and stderr.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     let status = command
         .status()
-        .with_context(|| format!("failed to start {}", shown(command)))?;
+        .with_context(|| format!("failed to start {}", command_line(command)))?;
     if !status.success() {
-        bail!("{} failed: {status}", shown(command));
+        bail!("{} failed: {status}", command_line(command));
     }
     Ok(())
 }
 
-/// Runs it, and shows what it printed when it has ended.
-#[expect(clippy::print_stderr, reason = "tasks talk to the developer on stderr")]
-pub(crate) fn run_quietly(command: &mut Command) -> anyhow::Result<()> {
+/// Runs a command and prints its output at the end.
+#[expect(clippy::print_stderr, reason = "the output of tasks goes to stderr")]
+pub(crate) fn run_captured(command: &mut Command) -> anyhow::Result<()> {
     let output = command
         .output()
-        .with_context(|| format!("failed to start {}", shown(command)))?;
+        .with_context(|| format!("failed to start {}", command_line(command)))?;
     for text in [&output.stdout, &output.stderr] {
         eprint!("{}", String::from_utf8_lossy(text));
     }
     if !output.status.success() {
-        bail!("{} failed: {}", shown(command), output.status);
+        bail!("{} failed: {}", command_line(command), output.status);
     }
     Ok(())
 }
 
-/// Runs it silently and gives what it printed; if it fails, the error has what it complained of.
+/// Runs a command and returns its stdout. If it fails, the error includes its stderr.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let output = command
         .output()
-        .with_context(|| format!("failed to start {}", shown(command)))?;
+        .with_context(|| format!("failed to start {}", command_line(command)))?;
     if !output.status.success() {
-        let complaint = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         bail!(
             "{} failed: {}\n{}",
-            shown(command),
+            command_line(command),
             output.status,
-            complaint.trim_end()
+            stderr.trim_end()
         );
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn shown(command: &Command) -> String {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words
-        .map(|word| word.to_string_lossy())
+fn command_line(command: &Command) -> String {
+    let arguments = std::iter::once(command.get_program()).chain(command.get_args());
+    arguments
+        .map(|argument| argument.to_string_lossy())
         .collect::<Vec<_>>()
         .join(" ")
 }

@@ -1,19 +1,19 @@
-//! Charts of KubeGems' catalogue as plugins: what the annotations of their `Chart.yaml` ask for.
+//! Converts charts of KubeGems' catalog to plugins, from the annotations of their `Chart.yaml`.
 
 use outrigger_chart::Metadata;
-use outrigger_gotmpl::semver::Constraint;
+use outrigger_gostd::semver::Constraint;
 
 use super::Error;
 use crate::plugin::{Dependency, PluginKind, PluginSpec, ValuesFrom, ValuesKind};
 
 const PREFIX: &str = "plugins.kubegems.io/";
 
-/// The plugin whose values every other one gets.
+/// The plugin whose values all others receive.
 const GLOBAL: &str = "global";
 
-/// The plugin that installs a chart of the catalogue. None if the chart is not marked as one.
+/// The plugin that installs a chart of the catalog. `None` if the chart is not annotated as a plugin.
 ///
-/// `health-check` is not needed, since every object is watched; `category` and `description` are for shops.
+/// `health-check` is ignored, since every object is watched; `category` and `description` are only for display.
 pub fn plugin(chart: &Metadata, repo: &str) -> Result<Option<PluginSpec>, Error> {
     if annotation(chart, "is-plugin") != Some("true") {
         return Ok(None);
@@ -63,14 +63,14 @@ fn kind(chart: &Metadata) -> Result<PluginKind, Error> {
         Some("helm") => Ok(PluginKind::Helm),
         Some("kustomize") => Ok(PluginKind::Kustomize),
         Some("native") => Ok(PluginKind::Manifests),
-        Some(other) => Err(Error::refused(
+        Some(other) => Err(Error::invalid(
             path("render-by"),
-            format!("{other:?} is no kind of plugin"),
+            format!("{other:?} is not a plugin kind"),
         )),
     }
 }
 
-/// A plugin publishes what others may need in a ConfigMap with its name.
+/// A plugin exports values to others in a ConfigMap with its name.
 fn exported_by(plugin: &str) -> ValuesFrom {
     ValuesFrom {
         kind: ValuesKind::ConfigMap,
@@ -82,41 +82,41 @@ fn exported_by(plugin: &str) -> ValuesFrom {
     }
 }
 
-/// `name op version` with commas between. An item that begins with an operator goes on with the range before it, so
-/// that `a >=1, <2` means what it says.
+/// Parses a comma-separated list of `name op version`. An item that begins with an operator extends the previous range,
+/// so that `a >=1, <2` is one requirement.
 fn requirements(chart: &Metadata) -> Result<Vec<Dependency>, Error> {
-    let mut found: Vec<Dependency> = Vec::new();
+    let mut dependencies: Vec<Dependency> = Vec::new();
     for item in items(annotation(chart, "requirements").unwrap_or_default()) {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
         let end = item.find(|c| !is_name(c)).unwrap_or(item.len());
         let (name, range) = item.split_at(end);
         let range = range.trim();
-        match found.last_mut() {
+        match dependencies.last_mut() {
             Some(last) if name.is_empty() => {
-                let before = last.version.take().unwrap_or_default();
+                let previous = last.version.take().unwrap_or_default();
                 last.version = Some(
-                    format!("{before}, {range}")
+                    format!("{previous}, {range}")
                         .trim_start_matches(", ")
                         .to_owned(),
                 );
             }
             None if name.is_empty() => {
-                return Err(Error::refused(
+                return Err(Error::invalid(
                     path("requirements"),
-                    format!("{item:?} does not say which plugin"),
+                    format!("{item:?} does not name a plugin"),
                 ));
             }
-            _ => found.push(Dependency {
+            _ => dependencies.push(Dependency {
                 name: name.to_owned(),
                 namespace: None,
                 version: Some(range.to_owned()).filter(|range| !range.is_empty()),
             }),
         }
     }
-    for dependency in &found {
+    for dependency in &dependencies {
         check_range(dependency.version.as_deref())?;
     }
-    Ok(found)
+    Ok(dependencies)
 }
 
 fn check_range(range: Option<&str>) -> Result<(), Error> {
@@ -128,7 +128,7 @@ fn check_range(range: Option<&str>) -> Result<(), Error> {
         Err(reason) => Err(Error::Range {
             path: path("requirements"),
             text: range.to_owned(),
-            reason,
+            reason: reason.to_string(),
         }),
     }
 }

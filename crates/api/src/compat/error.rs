@@ -1,10 +1,8 @@
-//! Why an object of another system cannot be made a plugin.
-
-/// Each with the path of the field.
+//! Why an object of a foreign kind cannot be converted to a plugin.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{path}: unknown field")]
-    Unknown {
+    UnknownField {
         path: String,
         nearest: Option<&'static str>,
     },
@@ -17,54 +15,55 @@ pub enum Error {
     #[error("{path}: is missing")]
     Missing { path: String },
     #[error("{path}: {reason}")]
-    Refused {
+    Invalid {
         path: String,
         reason: String,
         hint: Option<&'static str>,
     },
-    #[error("{path}: {text:?} is no version range")]
+    #[error("{path}: {text:?} is not a version range")]
     Range {
         path: String,
         text: String,
         reason: String,
     },
-    #[error("the Plugin cannot be read: {source}")]
-    Ours { source: serde_json::Error },
+    #[error("failed to deserialize the Plugin: {source}")]
+    Deserialize { source: serde_json::Error },
 }
 
 impl Error {
-    pub(super) fn refused(path: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::Refused {
+    pub(super) fn invalid(path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Invalid {
             path: path.into(),
             reason: reason.into(),
             hint: None,
         }
     }
 
-    /// The field that it is about, if it is about one.
+    /// The path of the invalid field.
     pub fn path(&self) -> Option<&str> {
         match self {
-            Self::Unknown { path, .. }
+            Self::UnknownField { path, .. }
             | Self::Type { path, .. }
             | Self::Missing { path }
-            | Self::Refused { path, .. }
+            | Self::Invalid { path, .. }
             | Self::Range { path, .. } => Some(path),
-            Self::Ours { .. } => None,
+            Self::Deserialize { .. } => None,
         }
     }
 
-    /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Unknown { nearest, .. } => nearest.map(|name| format!("did you mean {name}?")),
+            Self::UnknownField { nearest, .. } => {
+                nearest.map(|name| format!("did you mean {name}?"))
+            }
             Self::Type {
-                expected: "text",
-                found: "a number" | "true or false",
+                expected: "a string",
+                found: "a number" | "a boolean",
                 ..
             } => Some("put it in quotes".to_owned()),
-            Self::Refused { hint, .. } => hint.map(ToOwned::to_owned),
+            Self::Invalid { hint, .. } => hint.map(ToOwned::to_owned),
             Self::Range { reason, .. } => Some(reason.clone()),
-            Self::Type { .. } | Self::Missing { .. } | Self::Ours { .. } => None,
+            Self::Type { .. } | Self::Missing { .. } | Self::Deserialize { .. } => None,
         }
     }
 }

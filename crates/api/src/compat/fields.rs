@@ -1,11 +1,11 @@
-//! Takes the fields of an object one by one and minds what is left over.
+//! Reads the fields of an object one by one, and rejects unknown ones.
 
 use serde_json::{Map, Value};
 
 use super::Error;
 use crate::nearest::nearest;
 
-/// An object of which fields are taken. [`Fields::finish`] refuses what nobody took.
+/// The remaining fields of an object. Each getter removes its field; [`Fields::finish`] rejects those that remain.
 #[derive(Debug)]
 pub(super) struct Fields {
     path: String,
@@ -14,7 +14,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Null and nothing are an object without fields.
+    /// Null is an object without fields.
     pub(super) fn new(path: &str, value: Value) -> Result<Self, Error> {
         let entries = match value {
             Value::Null => Map::new(),
@@ -40,7 +40,6 @@ impl Fields {
         Ok((meta, spec))
     }
 
-    /// The path of one of its fields.
     pub(super) fn path_of(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
@@ -54,40 +53,39 @@ impl Fields {
         self.entries.remove(name).unwrap_or_default()
     }
 
-    /// Text; empty text is the same as none.
-    pub(super) fn text(&mut self, name: &'static str) -> Result<Option<String>, Error> {
+    /// A string. The empty string is `None`.
+    pub(super) fn string(&mut self, name: &'static str) -> Result<Option<String>, Error> {
         match self.take(name) {
             Value::Null => Ok(None),
             Value::String(text) => Ok(Some(text).filter(|text| !text.is_empty())),
-            other => Err(mismatch(&self.path_of(name), "text", &other)),
+            other => Err(mismatch(&self.path_of(name), "a string", &other)),
         }
     }
 
-    pub(super) fn flag(&mut self, name: &'static str) -> Result<Option<bool>, Error> {
+    pub(super) fn boolean(&mut self, name: &'static str) -> Result<Option<bool>, Error> {
         match self.take(name) {
             Value::Null => Ok(None),
             Value::Bool(flag) => Ok(Some(flag)),
-            other => Err(mismatch(&self.path_of(name), "true or false", &other)),
+            other => Err(mismatch(&self.path_of(name), "a boolean", &other)),
         }
     }
 
-    pub(super) fn whole_number(&mut self, name: &'static str) -> Result<Option<u64>, Error> {
+    pub(super) fn integer(&mut self, name: &'static str) -> Result<Option<u64>, Error> {
         match self.take(name) {
             Value::Null => Ok(None),
             other => match other.as_u64() {
                 Some(number) => Ok(Some(number)),
-                None => Err(mismatch(&self.path_of(name), "a whole number", &other)),
+                None => Err(mismatch(&self.path_of(name), "an integer", &other)),
             },
         }
     }
 
-    /// An object with fields of its own.
     pub(super) fn object(&mut self, name: &'static str) -> Result<Self, Error> {
         let value = self.take(name);
         Self::new(&self.path_of(name), value)
     }
 
-    /// An object that may hold anything.
+    /// An object with arbitrary fields.
     pub(super) fn map(&mut self, name: &'static str) -> Result<Map<String, Value>, Error> {
         match self.take(name) {
             Value::Null => Ok(Map::new()),
@@ -96,7 +94,7 @@ impl Fields {
         }
     }
 
-    /// A list, each item with its path.
+    /// The items of an array, each with its path.
     pub(super) fn list(&mut self, name: &'static str) -> Result<Vec<(String, Value)>, Error> {
         let path = self.path_of(name);
         match self.take(name) {
@@ -104,29 +102,28 @@ impl Fields {
             Value::Array(items) => {
                 let items = items.into_iter().enumerate();
                 Ok(items
-                    .map(|(at, item)| (format!("{path}[{at}]"), item))
+                    .map(|(index, item)| (format!("{path}[{index}]"), item))
                     .collect())
             }
-            other => Err(mismatch(&path, "a list", &other)),
+            other => Err(mismatch(&path, "an array", &other)),
         }
     }
 
-    /// A list of objects.
     pub(super) fn objects(&mut self, name: &'static str) -> Result<Vec<Self>, Error> {
         let items = self.list(name)?.into_iter();
         items.map(|(path, item)| Self::new(&path, item)).collect()
     }
 
-    /// A field that is known and means nothing here.
+    /// Accepts a field that has no equivalent in a plugin.
     pub(super) fn ignore(&mut self, name: &'static str) {
         self.take(name);
     }
 
-    /// Refuses fields that nobody took.
+    /// Rejects fields that were not read.
     pub(super) fn finish(self) -> Result<(), Error> {
         match self.entries.keys().next() {
             None => Ok(()),
-            Some(name) => Err(Error::Unknown {
+            Some(name) => Err(Error::UnknownField {
                 path: self.path_of(name),
                 nearest: nearest(name, &self.known),
             }),
@@ -139,11 +136,11 @@ fn mismatch(path: &str, expected: &'static str, found: &Value) -> Error {
         path: path.to_owned(),
         expected,
         found: match found {
-            Value::Null => "nothing",
-            Value::Bool(_) => "true or false",
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
             Value::Number(_) => "a number",
-            Value::String(_) => "text",
-            Value::Array(_) => "a list",
+            Value::String(_) => "a string",
+            Value::Array(_) => "an array",
             Value::Object(_) => "an object",
         },
     }

@@ -1,4 +1,4 @@
-//! KubeGems' Bundle: the ancestor of the Plugin's later form, with the same fields.
+//! KubeGems' Bundle, which has the fields of the current spec of KubeGems' Plugin.
 
 use serde_json::Value;
 

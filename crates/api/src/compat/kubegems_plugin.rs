@@ -1,4 +1,4 @@
-//! KubeGems' Plugin, in its first form (`enabled`, `repo`, `name`) and in its later one (`disabled`, `url`, `chart`).
+//! KubeGems' Plugin, with the legacy spec (`enabled`, `repo`, `name`) or the current one (`disabled`, `url`, `chart`).
 
 use serde_json::{Map, Value};
 
@@ -8,19 +8,18 @@ use crate::plugin::{
     Dependency, FileOverride, Plugin, PluginKind, PluginSpec, ValuesFrom, ValuesKind,
 };
 
-/// On a plugin of KubeGems: it must not be removed.
+/// On a plugin of KubeGems: it must not be disabled or removed.
 const REQUIRED: &str = "plugins.kubegems.io/required";
 
-/// Makes a plugin of an object in either form.
 pub(super) fn convert(object: Value) -> Result<Plugin, Error> {
     let (meta, mut spec) = Fields::of_object(object)?;
     let namespace = meta.get("namespace").and_then(Value::as_str);
     let converted = convert_spec(&mut spec, namespace)?;
     spec.finish()?;
-    let metadata = metadata::keep(Value::Object(meta), converted.chart.clone())?;
+    let metadata = metadata::convert(Value::Object(meta), converted.chart.clone())?;
     let mut plugin = Plugin::new("", converted);
     plugin.metadata = metadata;
-    plugin.spec.required = plugin.is_marked(REQUIRED);
+    plugin.spec.required = plugin.is_annotated(REQUIRED);
     Ok(plugin)
 }
 
@@ -28,11 +27,11 @@ fn convert_spec(spec: &mut Fields, namespace: Option<&str>) -> Result<PluginSpec
     Ok(PluginSpec {
         enabled: enabled(spec)?,
         kind: kind(spec)?,
-        repo: either(spec, "repo", "url")?,
-        chart: either(spec, "name", "chart")?,
-        version: spec.text("version")?,
-        path: spec.text("path")?,
-        install_namespace: spec.text("installNamespace")?,
+        repo: renamed(spec, "repo", "url")?,
+        chart: renamed(spec, "name", "chart")?,
+        version: spec.string("version")?,
+        path: spec.string("path")?,
+        install_namespace: spec.string("installNamespace")?,
         dependencies: dependencies(spec)?,
         values: without_nulls(spec.map("values")?),
         values_from: values_from(spec, namespace)?,
@@ -46,12 +45,12 @@ fn convert_spec(spec: &mut Fields, namespace: Option<&str>) -> Result<PluginSpec
     })
 }
 
-/// A plugin is on unless it says otherwise, in one of two ways.
+/// A plugin is enabled by default. The legacy spec has `enabled`, the current one `disabled`.
 fn enabled(spec: &mut Fields) -> Result<bool, Error> {
-    match (spec.flag("enabled")?, spec.flag("disabled")?) {
-        (Some(_), Some(_)) => Err(Error::refused(
+    match (spec.boolean("enabled")?, spec.boolean("disabled")?) {
+        (Some(_), Some(_)) => Err(Error::invalid(
             spec.path_of("disabled"),
-            "says the same as enabled; give one of them",
+            "conflicts with enabled; set only one of them",
         )),
         (Some(enabled), None) => Ok(enabled),
         (None, Some(disabled)) => Ok(!disabled),
@@ -59,48 +58,48 @@ fn enabled(spec: &mut Fields) -> Result<bool, Error> {
     }
 }
 
-/// A field whose name changed between the forms.
-fn either(
+/// A field that was renamed between the legacy and the current spec.
+fn renamed(
     spec: &mut Fields,
-    first: &'static str,
-    later: &'static str,
+    legacy: &'static str,
+    current: &'static str,
 ) -> Result<Option<String>, Error> {
-    match (spec.text(first)?, spec.text(later)?) {
-        (Some(one), Some(other)) if one != other => Err(Error::refused(
-            spec.path_of(later),
-            format!("is not the same as {first}; give one of them"),
+    match (spec.string(legacy)?, spec.string(current)?) {
+        (Some(old), Some(new)) if old != new => Err(Error::invalid(
+            spec.path_of(current),
+            format!("differs from {legacy}; set only one of them"),
         )),
-        (one, other) => Ok(one.or(other)),
+        (old, new) => Ok(old.or(new)),
     }
 }
 
 fn kind(spec: &mut Fields) -> Result<PluginKind, Error> {
     let path = spec.path_of("kind");
-    match spec.text("kind")?.as_deref() {
+    match spec.string("kind")?.as_deref() {
         None | Some("helm") => Ok(PluginKind::Helm),
         Some("template") => Ok(PluginKind::Template),
         Some("kustomize") => Ok(PluginKind::Kustomize),
         Some("inline" | "native") => Ok(PluginKind::Manifests),
-        Some(other) => Err(Error::Refused {
+        Some(other) => Err(Error::Invalid {
             path,
-            reason: format!("{other:?} is no kind of plugin"),
+            reason: format!("{other:?} is not a plugin kind"),
             hint: Some("use helm, template, kustomize, native or inline"),
         }),
     }
 }
 
-/// Names with versions in the first form, references to objects in the later one.
+/// Names with versions in the legacy spec, object references in the current one.
 fn dependencies(spec: &mut Fields) -> Result<Vec<Dependency>, Error> {
     let mut dependencies = Vec::new();
     for mut item in spec.objects("dependencies")? {
         let path = item.path_of("kind");
-        if let Some(kind) = item.text("kind")?
+        if let Some(kind) = item.string("kind")?
             && !["Plugin", "Bundle"].contains(&kind.as_str())
         {
-            return Err(Error::Refused {
+            return Err(Error::Invalid {
                 path,
-                reason: format!("{kind} objects cannot be waited for"),
-                hint: Some("depend on the plugin that makes it"),
+                reason: format!("a plugin cannot depend on a {kind}"),
+                hint: Some("depend on the plugin that creates it"),
             });
         }
         for unused in ["apiVersion", "uid", "resourceVersion", "fieldPath"] {
@@ -108,37 +107,37 @@ fn dependencies(spec: &mut Fields) -> Result<Vec<Dependency>, Error> {
         }
         let path = item.path_of("name");
         dependencies.push(Dependency {
-            name: item.text("name")?.ok_or(Error::Missing { path })?,
-            namespace: item.text("namespace")?,
-            version: item.text("version")?,
+            name: item.string("name")?.ok_or(Error::Missing { path })?,
+            namespace: item.string("namespace")?,
+            version: item.string("version")?,
         });
         item.finish()?;
     }
     Ok(dependencies)
 }
 
-/// Every key is a path behind the prefix.
+/// Every key is a path that the prefix is prepended to.
 fn values_from(spec: &mut Fields, namespace: Option<&str>) -> Result<Vec<ValuesFrom>, Error> {
     let mut sources = Vec::new();
     for mut item in spec.objects("valuesFrom")? {
-        let elsewhere = item.path_of("namespace");
-        if let Some(other) = item.text("namespace")?
+        let namespace_path = item.path_of("namespace");
+        if let Some(other) = item.string("namespace")?
             && Some(other.as_str()) != namespace
         {
-            return Err(Error::Refused {
-                path: elsewhere,
-                reason: "values of another namespace are not read".to_owned(),
+            return Err(Error::Invalid {
+                path: namespace_path,
+                reason: "values cannot come from another namespace".to_owned(),
                 hint: Some("copy the object into the namespace of the plugin"),
             });
         }
         let path = item.path_of("name");
         sources.push(ValuesFrom {
             kind: values_kind(&mut item)?,
-            name: item.text("name")?.ok_or(Error::Missing { path })?,
+            name: item.string("name")?.ok_or(Error::Missing { path })?,
             key: None,
             target_path: None,
-            prefix: Some(item.text("prefix")?.unwrap_or_default()),
-            optional: item.flag("optional")?.unwrap_or_default(),
+            prefix: Some(item.string("prefix")?.unwrap_or_default()),
+            optional: item.boolean("optional")?.unwrap_or_default(),
         });
         item.finish()?;
     }
@@ -147,12 +146,12 @@ fn values_from(spec: &mut Fields, namespace: Option<&str>) -> Result<Vec<ValuesF
 
 fn values_kind(item: &mut Fields) -> Result<ValuesKind, Error> {
     let path = item.path_of("kind");
-    match item.text("kind")?.as_deref() {
+    match item.string("kind")?.as_deref() {
         Some("ConfigMap") => Ok(ValuesKind::ConfigMap),
         Some("Secret") => Ok(ValuesKind::Secret),
-        Some(other) => Err(Error::refused(
+        Some(other) => Err(Error::invalid(
             path,
-            format!("{other:?} has no values; use ConfigMap or Secret"),
+            format!("{other:?} is not supported; use ConfigMap or Secret"),
         )),
         None => Err(Error::Missing { path }),
     }
@@ -163,15 +162,15 @@ fn file_overrides(spec: &mut Fields) -> Result<Vec<FileOverride>, Error> {
     for mut item in spec.objects("fileOverrides")? {
         let path = item.path_of("name");
         files.push(FileOverride {
-            name: item.text("name")?.ok_or(Error::Missing { path })?,
-            content: item.text("content")?.unwrap_or_default(),
+            name: item.string("name")?.ok_or(Error::Missing { path })?,
+            content: item.string("content")?.unwrap_or_default(),
         });
         item.finish()?;
     }
     Ok(files)
 }
 
-/// KubeGems takes out nulls, and maps that have nothing else in them, before Helm sees them.
+/// Removes nulls and maps that only contain nulls, as KubeGems does before it calls Helm.
 fn without_nulls(map: Map<String, Value>) -> Map<String, Value> {
     let entries = map.into_iter();
     entries

@@ -1,22 +1,22 @@
-//! What became of a plugin, told in the words of the system whose object it was made of.
+//! Converts the status of a plugin to that of the foreign object that it was converted from.
 
 use serde_json::{Map, Value, json};
 
-use super::{Error, Foreign};
-use crate::condition::{Condition, Truth};
+use super::{Error, ForeignKind};
+use crate::condition::{Condition, ConditionStatus};
 use crate::plugin::{Phase, Plugin, PluginStatus};
 
-/// KubeGems knows three phases and no progress; conditions tell the rest. Installed means healthy.
+/// KubeGems has only three phases, none for progress; conditions have the details. `Installed` means healthy.
 pub(super) fn kubegems(object: &Value, plugin: &Plugin) -> Value {
     let empty = PluginStatus::default();
     let status = plugin.status.as_ref().unwrap_or(&empty);
-    let first_form = is_first_form(object);
+    let is_legacy = is_legacy(object);
     let phase = match plugin.phase() {
         Phase::Ready | Phase::Upgrading => "Installed",
         Phase::Failed | Phase::Degraded => "Failed",
-        Phase::Disabled if first_form => "Removed",
+        Phase::Disabled if is_legacy => "Removed",
         Phase::Disabled => "Disabled",
-        Phase::Pending | Phase::Waiting | Phase::Installing | Phase::Removing if first_form => {
+        Phase::Pending | Phase::Waiting | Phase::Installing | Phase::Removing if is_legacy => {
             "None"
         }
         Phase::Pending | Phase::Waiting | Phase::Installing | Phase::Removing => "",
@@ -37,22 +37,26 @@ pub(super) fn kubegems(object: &Value, plugin: &Plugin) -> Value {
             })
         })
         .collect();
-    let mut told = Map::new();
-    put(&mut told, "observedGeneration", observed(object, plugin));
-    told.insert("phase".to_owned(), phase.into());
-    put_text(&mut told, "message", Some(&message));
-    put_text(&mut told, "version", status.version.as_deref());
-    put_text(&mut told, "appVersion", status.app_version.as_deref());
-    put_text(&mut told, "namespace", status.namespace.as_deref());
-    put_text(&mut told, "upgradeTimestamp", applied_at(plugin));
+    let mut converted = Map::new();
+    put(
+        &mut converted,
+        "observedGeneration",
+        observed(object, plugin),
+    );
+    converted.insert("phase".to_owned(), phase.into());
+    put_text(&mut converted, "message", Some(&message));
+    put_text(&mut converted, "version", status.version.as_deref());
+    put_text(&mut converted, "appVersion", status.app_version.as_deref());
+    put_text(&mut converted, "namespace", status.namespace.as_deref());
+    put_text(&mut converted, "upgradeTimestamp", applied_at(plugin));
     if !resources.is_empty() {
-        told.insert("resources".to_owned(), resources.into());
+        converted.insert("resources".to_owned(), resources.into());
     }
-    told.insert("conditions".to_owned(), conditions(object, plugin));
-    Value::Object(told)
+    converted.insert("conditions".to_owned(), conditions(object, plugin));
+    Value::Object(converted)
 }
 
-/// TKEStack's phases, with its own spelling.
+/// TKEStack's phases. `UpgradFailed` is its spelling.
 pub(super) fn tkestack(object: &Value, plugin: &Plugin) -> Value {
     let empty = PluginStatus::default();
     let status = plugin.status.as_ref().unwrap_or(&empty);
@@ -67,34 +71,38 @@ pub(super) fn tkestack(object: &Value, plugin: &Plugin) -> Value {
         Phase::Disabled => "Isolated",
         Phase::Removing => "Terminating",
     };
-    let mut told = Map::new();
-    put(&mut told, "observedGeneration", observed(object, plugin));
-    told.insert("phase".to_owned(), phase.into());
+    let mut converted = Map::new();
+    put(
+        &mut converted,
+        "observedGeneration",
+        observed(object, plugin),
+    );
+    converted.insert("phase".to_owned(), phase.into());
     if plugin.phase() == Phase::Ready {
-        put_text(&mut told, "releaseStatus", Some("deployed"));
+        put_text(&mut converted, "releaseStatus", Some("deployed"));
     } else {
-        put_text(&mut told, "message", Some(&ready_message(plugin)));
+        put_text(&mut converted, "message", Some(&ready_message(plugin)));
         let reason = plugin.condition("Ready").map(|ready| ready.reason.as_str());
-        put_text(&mut told, "reason", reason);
+        put_text(&mut converted, "reason", reason);
     }
-    put(&mut told, "revision", status.revision);
-    told.insert("conditions".to_owned(), conditions(object, plugin));
-    Value::Object(told)
+    put(&mut converted, "revision", status.revision);
+    converted.insert("conditions".to_owned(), conditions(object, plugin));
+    Value::Object(converted)
 }
 
-/// An object that cannot be made a plugin is told so where its users look.
-pub(super) fn refusal(kind: Foreign, object: &Value, error: &Error, now: &str) -> Value {
+/// The status of an object that cannot be converted.
+pub(super) fn rejected(kind: ForeignKind, object: &Value, error: &Error, now: &str) -> Value {
     let message = match error.hint() {
         Some(hint) => format!("{error} ({hint})"),
         None => error.to_string(),
     };
     let phase = match kind {
-        Foreign::TkestackApp => "InstallFailed",
-        Foreign::KubeGemsPlugin | Foreign::KubeGemsBundle => "Failed",
+        ForeignKind::TkestackApp => "InstallFailed",
+        ForeignKind::KubeGemsPlugin | ForeignKind::KubeGemsBundle => "Failed",
     };
     let condition = Condition {
         kind: "Ready".to_owned(),
-        status: Truth::False,
+        status: ConditionStatus::False,
         reason: "Refused".to_owned(),
         message: message.clone(),
         last_transition_time: now.to_owned(),
@@ -108,8 +116,8 @@ pub(super) fn refusal(kind: Foreign, object: &Value, error: &Error, now: &str) -
     })
 }
 
-/// Only the first form has these fields.
-fn is_first_form(object: &Value) -> bool {
+/// Whether the object has a field that only the legacy spec has.
+fn is_legacy(object: &Value) -> bool {
     let spec = &object["spec"];
     ["enabled", "repo", "name", "resources"]
         .iter()
@@ -120,7 +128,7 @@ fn generation(object: &Value) -> Option<i64> {
     object["metadata"]["generation"].as_i64()
 }
 
-/// The generation of the object that was made into what the controller saw; none if it has not seen it yet.
+/// The generation of the object, if the controller has observed the plugin that it was converted to.
 fn observed(object: &Value, plugin: &Plugin) -> Option<i64> {
     plugin.is_observed().then(|| generation(object)).flatten()
 }
@@ -137,10 +145,10 @@ fn conditions(object: &Value, plugin: &Plugin) -> Value {
     json!(conditions)
 }
 
-/// When it was applied last, as far as the conditions tell.
+/// The time of the last apply, from the conditions.
 fn applied_at(plugin: &Plugin) -> Option<&str> {
     let applied = plugin.condition("Applied")?;
-    (applied.status == Truth::True).then_some(applied.last_transition_time.as_str())
+    (applied.status == ConditionStatus::True).then_some(applied.last_transition_time.as_str())
 }
 
 fn ready_message(plugin: &Plugin) -> String {

@@ -1,10 +1,10 @@
-//! Objects as the other systems' users write them, and the plugins that they become.
+//! Tests of the conversions, with objects as users of the other systems write them.
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::condition::{Condition, Truth};
-use crate::plugin::{Phase, PluginKind, PluginStatus, ValuesKind, check};
+use crate::condition::{Condition, ConditionStatus};
+use crate::plugin::{Phase, PluginKind, PluginStatus, ValuesKind, validate};
 
 fn yaml(text: &str) -> Value {
     outrigger_goyaml::parse_json(text.as_bytes()).unwrap()
@@ -14,13 +14,13 @@ fn plugin(text: &str) -> Plugin {
     read(yaml(text)).unwrap().unwrap()
 }
 
-fn refused(text: &str) -> (String, Option<String>) {
+fn invalid(text: &str) -> (String, Option<String>) {
     let error = read(yaml(text)).unwrap_err();
     (error.to_string(), error.hint())
 }
 
-/// The first YAML of the design that this project began with. It has no metadata.
-const SEED: &str = "
+/// A plugin with the legacy spec and without metadata.
+const LEGACY: &str = "
 apiVersion: plugins.kubegems.io/v1beta1
 kind: Plugin
 spec:
@@ -32,8 +32,8 @@ spec:
 ";
 
 #[test]
-fn the_seeds_plugin_without_metadata_is_named_after_its_chart() {
-    let plugin = plugin(SEED);
+fn a_plugin_without_metadata_is_named_after_its_chart() {
+    let plugin = plugin(LEGACY);
     assert_eq!(plugin.name(), "component-a");
     assert_eq!(
         plugin.spec.repo.as_deref(),
@@ -43,13 +43,13 @@ fn the_seeds_plugin_without_metadata_is_named_after_its_chart() {
     assert_eq!(plugin.spec.version.as_deref(), Some("v1.0.0"));
     assert_eq!(plugin.spec.kind, PluginKind::Helm);
     assert!(plugin.spec.enabled);
-    assert_eq!(check(&plugin), []);
+    assert_eq!(validate(&plugin), []);
 }
 
 #[test]
-fn the_seeds_second_plugin_has_its_values() {
+fn values_are_converted() {
     let values = "  values:\n    subComponent:\n      enabled: false\n    storageClass:\n      name: local-path\n";
-    let plugin = plugin(&format!("{SEED}{values}"));
+    let plugin = plugin(&format!("{LEGACY}{values}"));
     assert_eq!(
         Value::Object(plugin.spec.values),
         json!({"subComponent": {"enabled": false}, "storageClass": {"name": "local-path"}})
@@ -57,7 +57,7 @@ fn the_seeds_second_plugin_has_its_values() {
 }
 
 #[test]
-fn the_seeds_template_has_neither_repo_nor_name_and_needs_one() {
+fn rejects_a_plugin_without_a_name() {
     let text = "
 apiVersion: plugins.kubegems.io/v1beta1
 kind: Plugin
@@ -66,11 +66,11 @@ spec:
   kind: helm
   values: {subComponent: {enable: true}}
 ";
-    assert_eq!(refused(text).0, "metadata.name: is missing");
+    assert_eq!(invalid(text).0, "metadata.name: is missing");
 }
 
 #[test]
-fn the_first_form_with_inline_objects_becomes_manifests() {
+fn the_legacy_kind_inline_becomes_manifests() {
     let plugin = plugin(
         "
 apiVersion: plugins.kubegems.io/v1beta1
@@ -92,7 +92,7 @@ spec:
     assert_eq!(plugin.spec.resources.len(), 1);
 }
 
-const LATER: &str = "
+const CURRENT: &str = "
 apiVersion: plugins.kubegems.io/v1beta1
 kind: Plugin
 metadata:
@@ -119,8 +119,8 @@ status: {phase: Installed}
 ";
 
 #[test]
-fn the_later_form_has_its_fields_in_their_places() {
-    let plugin = plugin(LATER);
+fn converts_all_fields_of_the_current_spec() {
+    let plugin = plugin(CURRENT);
     let spec = &plugin.spec;
     assert!(!spec.enabled);
     assert_eq!(spec.kind, PluginKind::Template);
@@ -129,10 +129,13 @@ fn the_later_form_has_its_fields_in_their_places() {
         spec.install_namespace.as_deref(),
         Some("kubegems-monitoring")
     );
-    let names = spec.dependencies.iter().map(|d| plugin.locate(d));
+    let names = spec
+        .dependencies
+        .iter()
+        .map(|d| plugin.resolve_dependency(d));
     let expected = [("kubegems-installer", "local"), ("gw", "gateway")];
     assert_eq!(names.collect::<Vec<_>>(), expected);
-    // KubeGems takes nulls out, and maps that they leave empty.
+    // As KubeGems, without nulls and maps that only contain nulls.
     assert_eq!(
         Value::Object(spec.values.clone()),
         json!({"d": {"e": 1}, "f": {}})
@@ -144,35 +147,35 @@ fn the_later_form_has_its_fields_in_their_places() {
     assert_eq!(plugin.metadata.labels.as_ref().unwrap()["team"], "core");
     assert_eq!(plugin.metadata.resource_version, None);
     assert_eq!(plugin.metadata.annotations, None);
-    assert_eq!(check(&plugin), []);
+    assert_eq!(validate(&plugin), []);
 }
 
 #[test]
-fn a_bundle_is_read_like_the_later_form() {
-    let text = LATER.replace(
+fn a_bundle_is_converted_like_a_plugin_with_the_current_spec() {
+    let text = CURRENT.replace(
         "plugins.kubegems.io/v1beta1\nkind: Plugin",
         "bundle.kubegems.io/v1beta1\nkind: Bundle",
     );
-    assert_eq!(plugin(&text).spec, plugin(LATER).spec);
+    assert_eq!(plugin(&text).spec, plugin(CURRENT).spec);
 }
 
 #[test]
-fn mistakes_in_a_kubegems_plugin_name_their_field() {
-    let with = |line: &str| refused(&format!("{SEED}  {line}\n"));
+fn errors_of_a_kubegems_plugin_name_the_field() {
+    let with = |line: &str| invalid(&format!("{LEGACY}  {line}\n"));
     let (message, hint) = with("verison: 1");
     assert_eq!(message, "spec.verison: unknown field");
     assert_eq!(hint.as_deref(), Some("did you mean version?"));
     assert_eq!(
         with("disabled: false").0,
-        "spec.disabled: says the same as enabled; give one of them"
+        "spec.disabled: conflicts with enabled; set only one of them"
     );
     assert_eq!(
         with("url: https://other").0,
-        "spec.url: is not the same as repo; give one of them"
+        "spec.url: differs from repo; set only one of them"
     );
     assert_eq!(
         with("dependencies: [{kind: Deployment, name: a}]").0,
-        "spec.dependencies[0].kind: Deployment objects cannot be waited for"
+        "spec.dependencies[0].kind: a plugin cannot depend on a Deployment"
     );
     assert_eq!(
         with("dependencies: [{nam: a}]").0,
@@ -180,17 +183,17 @@ fn mistakes_in_a_kubegems_plugin_name_their_field() {
     );
     assert_eq!(
         with("valuesFrom: [{kind: Secret, name: a, namespace: other}]").0,
-        "spec.valuesFrom[0].namespace: values of another namespace are not read"
+        "spec.valuesFrom[0].namespace: values cannot come from another namespace"
     );
-    let (message, hint) = refused(&SEED.replace("v1.0.0", "1.0"));
-    assert_eq!(message, "spec.version: must be text, not a number");
+    let (message, hint) = invalid(&LEGACY.replace("v1.0.0", "1.0"));
+    assert_eq!(message, "spec.version: must be a string, not a number");
     assert_eq!(hint.as_deref(), Some("put it in quotes"));
     assert_eq!(
-        refused(&SEED.replace("kind: helm", "kind: ansible")).0,
-        "spec.kind: \"ansible\" is no kind of plugin"
+        invalid(&LEGACY.replace("kind: helm", "kind: ansible")).0,
+        "spec.kind: \"ansible\" is not a plugin kind"
     );
     assert_eq!(
-        refused(&format!("{SEED}extra: 1\n")).0,
+        invalid(&format!("{LEGACY}extra: 1\n")).0,
         "extra: unknown field"
     );
 }
@@ -218,7 +221,7 @@ spec:
 ";
 
 #[test]
-fn an_app_becomes_a_plugin_with_its_values_put_together() {
+fn an_app_becomes_a_plugin_with_merged_values() {
     let plugin = plugin(APP);
     assert_eq!((plugin.name(), plugin.release_name()), ("demo", "demo"));
     assert_eq!(plugin.release_namespace(), "shop");
@@ -234,54 +237,54 @@ fn an_app_becomes_a_plugin_with_its_values_put_together() {
         Value::Object(plugin.spec.values.clone()),
         json!({"a": {"b": 2, "c": "x"}, "list": ["x", "y"], "on": true})
     );
-    assert_eq!(check(&plugin), []);
+    assert_eq!(validate(&plugin), []);
 }
 
 #[test]
-fn raw_values_may_be_in_base64_and_plain_text_is_never_mistaken_for_it() {
-    let packed = APP.replace("'a: {b: 1, c: x}'", "ZDogMQpiOiB4Cg==");
-    assert_eq!(plugin(&packed).spec.values["b"], json!("x"));
+fn raw_values_may_be_base64_encoded() {
+    let encoded = APP.replace("'a: {b: 1, c: x}'", "ZDogMQpiOiB4Cg==");
+    assert_eq!(plugin(&encoded).spec.values["b"], json!("x"));
     let json = APP.replace("'a: {b: 1, c: x}'", "'{\"abcd\": \"efgh\"}'");
     assert_eq!(plugin(&json).spec.values["abcd"], json!("efgh"));
     let neither = APP.replace("'a: {b: 1, c: x}'", "'just words'");
     assert_eq!(
-        refused(&neither).0,
-        "spec.values.rawValues: is neither a map nor a map in base64"
+        invalid(&neither).0,
+        "spec.values.rawValues: must be a YAML map, optionally base64-encoded"
     );
 }
 
 #[test]
-fn an_app_for_the_global_cluster_stays_here() {
+fn an_app_for_the_global_cluster_targets_the_local_cluster() {
     assert_eq!(plugin(&APP.replace("cls-abc", "global")).spec.cluster, None);
 }
 
 #[test]
-fn what_an_app_cannot_ask_for_is_refused_with_a_way_out() {
+fn unsupported_fields_of_an_app_are_rejected_with_a_hint() {
     let (message, hint) =
-        refused(&APP.replace("chartName: web", "chartName: web\n    repoPassword: x"));
+        invalid(&APP.replace("chartName: web", "chartName: web\n    repoPassword: x"));
     assert!(
         message.starts_with("spec.chart.repoPassword: credentials"),
         "{message}"
     );
     assert!(hint.unwrap().contains("secretRef"));
     assert!(
-        refused(&APP.replace("type: HelmV3", "type: HelmV3\n  dryRun: true"))
+        invalid(&APP.replace("type: HelmV3", "type: HelmV3\n  dryRun: true"))
             .0
             .starts_with("spec.dryRun: ")
     );
     assert!(
-        refused(&APP.replace("'on=true'", "'on'"))
+        invalid(&APP.replace("'on=true'", "'on'"))
             .0
             .starts_with("spec.values.values: ")
     );
     assert_eq!(
-        refused(&APP.replace("chartName", "chartNmae")).0,
+        invalid(&APP.replace("chartName", "chartNmae")).0,
         "spec.chart.chartName: is missing"
     );
 }
 
 #[test]
-fn our_own_plugin_is_read_as_it_is_and_other_kinds_are_left_alone() {
+fn reads_our_plugins_and_ignores_other_kinds() {
     let ours = json!({"apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": "a"}, "spec": {}});
     assert!(read(ours).unwrap().unwrap().spec.enabled);
     assert!(
@@ -294,8 +297,8 @@ fn our_own_plugin_is_read_as_it_is_and_other_kinds_are_left_alone() {
 }
 
 #[test]
-fn definitions_serve_the_kinds_that_are_converted() {
-    for (definition, foreign) in definitions().iter().zip(Foreign::ALL) {
+fn definitions_match_the_foreign_kinds() {
+    for (definition, foreign) in definitions().iter().zip(ForeignKind::ALL) {
         let resource = foreign.resource();
         assert_eq!(definition.spec.group, resource.group);
         assert_eq!(definition.spec.names.kind, resource.kind);
@@ -306,7 +309,7 @@ fn definitions_serve_the_kinds_that_are_converted() {
 }
 
 fn in_phase(phase: Phase) -> Plugin {
-    let mut plugin = plugin(LATER);
+    let mut plugin = plugin(CURRENT);
     plugin.metadata.generation = Some(3);
     plugin.status = Some(PluginStatus {
         phase,
@@ -315,9 +318,9 @@ fn in_phase(phase: Phase) -> Plugin {
         notes: Some("Have fun".to_owned()),
         conditions: vec![Condition {
             kind: "Ready".to_owned(),
-            status: Truth::False,
+            status: ConditionStatus::False,
             reason: "DependencyMissing".to_owned(),
-            message: "waits for local".to_owned(),
+            message: "waiting for local".to_owned(),
             last_transition_time: "2026-01-01T00:00:00Z".to_owned(),
             observed_generation: Some(3),
         }],
@@ -327,29 +330,30 @@ fn in_phase(phase: Phase) -> Plugin {
 }
 
 #[test]
-fn kubegems_gets_its_own_phases_and_waiting_is_no_failure() {
+fn the_status_has_phases_of_kubegems_and_waiting_is_not_a_failure() {
     let object = json!({"metadata": {"generation": 8}, "spec": {"url": "x"}});
-    let phase = |phase| Foreign::KubeGemsPlugin.status(&object, &in_phase(phase))["phase"].clone();
+    let phase =
+        |phase| ForeignKind::KubeGemsPlugin.status(&object, &in_phase(phase))["phase"].clone();
     assert_eq!(phase(Phase::Ready), "Installed");
     assert_eq!(phase(Phase::Waiting), "");
     assert_eq!(phase(Phase::Degraded), "Failed");
     assert_eq!(phase(Phase::Disabled), "Disabled");
-    let first = json!({"metadata": {"generation": 8}, "spec": {"repo": "x"}});
-    let status = Foreign::KubeGemsPlugin.status(&first, &in_phase(Phase::Disabled));
+    let legacy = json!({"metadata": {"generation": 8}, "spec": {"repo": "x"}});
+    let status = ForeignKind::KubeGemsPlugin.status(&legacy, &in_phase(Phase::Disabled));
     assert_eq!(status["phase"], "Removed");
     assert_eq!(status["observedGeneration"], 8);
     assert_eq!(status["conditions"][0]["observedGeneration"], 8);
-    assert_eq!(status["message"], "waits for local");
+    assert_eq!(status["message"], "waiting for local");
     assert_eq!(
-        Foreign::KubeGemsPlugin.status(&first, &in_phase(Phase::Ready))["message"],
+        ForeignKind::KubeGemsPlugin.status(&legacy, &in_phase(Phase::Ready))["message"],
         "Have fun"
     );
 }
 
 #[test]
-fn tkestack_gets_its_own_phases() {
+fn the_status_has_phases_of_tkestack() {
     let object = json!({"metadata": {"generation": 2}, "spec": {}});
-    let phase = |phase| Foreign::TkestackApp.status(&object, &in_phase(phase))["phase"].clone();
+    let phase = |phase| ForeignKind::TkestackApp.status(&object, &in_phase(phase))["phase"].clone();
     assert_eq!(phase(Phase::Ready), "Succeeded");
     assert_eq!(phase(Phase::Waiting), "Installing");
     assert_eq!(phase(Phase::Failed), "UpgradFailed");
@@ -357,19 +361,22 @@ fn tkestack_gets_its_own_phases() {
 }
 
 #[test]
-fn a_generation_that_was_not_seen_is_not_claimed() {
+fn observed_generation_is_unset_until_the_plugin_is_observed() {
     let object = json!({"metadata": {"generation": 8}, "spec": {}});
     let mut plugin = in_phase(Phase::Ready);
     plugin.metadata.generation = Some(4);
-    let status = Foreign::KubeGemsPlugin.status(&object, &plugin);
+    let status = ForeignKind::KubeGemsPlugin.status(&object, &plugin);
     assert_eq!(status["observedGeneration"], Value::Null);
 }
 
 #[test]
-fn an_object_that_is_refused_says_why_in_its_status() {
+fn the_status_of_an_invalid_object_has_the_error() {
     let object = json!({"metadata": {"generation": 5}, "spec": {"verison": "1"}});
-    let error = Foreign::KubeGemsPlugin.convert(object.clone()).unwrap_err();
-    let status = Foreign::KubeGemsPlugin.refusal(&object, &error, "2026-01-01T00:00:00Z");
+    let error = ForeignKind::KubeGemsPlugin
+        .convert(object.clone())
+        .unwrap_err();
+    let status =
+        ForeignKind::KubeGemsPlugin.rejected_status(&object, &error, "2026-01-01T00:00:00Z");
     assert_eq!(status["phase"], "Failed");
     assert_eq!(
         status["message"],
@@ -404,7 +411,7 @@ mod annotations {
     }
 
     #[test]
-    fn a_chart_that_is_not_marked_is_no_plugin() {
+    fn a_chart_without_the_annotation_is_not_a_plugin() {
         assert!(
             chart_annotations::plugin(&chart(&[]), "https://x")
                 .unwrap()
@@ -413,7 +420,7 @@ mod annotations {
     }
 
     #[test]
-    fn a_marked_chart_becomes_a_plugin() {
+    fn an_annotated_chart_becomes_a_plugin() {
         let spec = spec(&[
             ("install-namespace", "kubegems-eventer"),
             ("render-by", "helm"),
@@ -454,12 +461,12 @@ mod annotations {
     }
 
     #[test]
-    fn a_requirement_that_cannot_be_read_is_refused_and_not_taken_as_met() {
-        for bad in ["logging >= one", ">= 1.0", "logging => => 1"] {
-            let chart = chart(&[("is-plugin", "true"), ("requirements", bad)]);
+    fn rejects_a_requirement_that_does_not_parse() {
+        for requirement in ["logging >= one", ">= 1.0", "logging => => 1"] {
+            let chart = chart(&[("is-plugin", "true"), ("requirements", requirement)]);
             assert!(
                 chart_annotations::plugin(&chart, "https://x").is_err(),
-                "{bad}"
+                "{requirement}"
             );
         }
     }

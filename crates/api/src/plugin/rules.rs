@@ -1,39 +1,37 @@
-//! What the API server checks beyond types: rules in CEL over a plugin's spec.
-
-/// A rule, and what is told when it is broken.
+//! CEL validation rules of the custom resource definition.
 pub(crate) struct Rule {
     pub(crate) rule: &'static str,
     pub(crate) message: &'static str,
 }
 
-/// Rules over `spec`. Rules with `oldSelf` hold for changes only.
+/// Rules of `spec`. Rules with `oldSelf` are transition rules.
 pub(crate) const SPEC: &[Rule] = &[
     Rule {
         rule: "has(self.releaseName) == has(oldSelf.releaseName) && (!has(self.releaseName) || self.releaseName == oldSelf.releaseName)",
-        message: "releaseName cannot be changed; remove the plugin and make it anew",
+        message: "releaseName is immutable; delete the plugin and create it again",
     },
     Rule {
         rule: "has(self.installNamespace) == has(oldSelf.installNamespace) && (!has(self.installNamespace) || self.installNamespace == oldSelf.installNamespace)",
-        message: "installNamespace cannot be changed; remove the plugin and make it anew",
+        message: "installNamespace is immutable; delete the plugin and create it again",
     },
     Rule {
         rule: "!has(self.resources) || size(self.resources) == 0 || self.kind == 'manifests'",
-        message: "resources are for plugins of kind manifests only",
+        message: "resources are only allowed for plugins of kind manifests",
     },
     Rule {
         rule: "!self.required || self.enabled",
-        message: "a required plugin cannot be switched off; set required to false first",
+        message: "a required plugin cannot be disabled; set required to false first",
     },
 ];
 
-/// Rules over each of `spec.valuesFrom`.
+/// Rules of each item of `spec.valuesFrom`.
 pub(crate) const VALUES_FROM: &[Rule] = &[
     Rule {
         rule: "!has(self.targetPath) || has(self.key)",
-        message: "targetPath needs a key, whose value goes there",
+        message: "targetPath requires key",
     },
     Rule {
         rule: "!has(self.prefix) || !(has(self.key) || has(self.targetPath))",
-        message: "prefix takes every key, so it cannot go with key or targetPath",
+        message: "prefix applies to all keys and cannot be combined with key or targetPath",
     },
 ];

@@ -1,28 +1,28 @@
-//! What a user is told who may not do something.
+//! The message of a request that the authorizer denies.
 
 use super::Status;
 use super::field::quote;
 use crate::GroupResource;
 
-/// A request as authorization sees it.
+/// The attributes of a request that authorization considers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attributes<'a> {
     pub user: &'a str,
     pub verb: &'a str,
     pub group: &'a str,
-    /// Empty if the request is for a path.
+    /// Empty for a non-resource request.
     pub resource: &'a str,
     pub subresource: &'a str,
     pub namespace: &'a str,
     pub name: &'a str,
-    /// Of a request for no resource.
+    /// The path of a non-resource request.
     pub path: &'a str,
 }
 
 impl Status {
-    /// The answer when authorization says no. `reason` is the authorizer's own and mostly empty.
-    pub fn not_allowed(attributes: &Attributes<'_>, reason: &str) -> Self {
-        let mut message = sanitized(&attributes.sentence());
+    /// The authorizer denied the request. Its `reason` is usually empty.
+    pub fn denied(attributes: &Attributes<'_>, reason: &str) -> Self {
+        let mut message = sanitize(&attributes.forbidden_message());
         if !reason.is_empty() {
             message.push_str(": ");
             message.push_str(reason);
@@ -34,7 +34,7 @@ impl Status {
 
 impl Attributes<'_> {
     /// `User "u" cannot get resource "pods" in API group "" in the namespace "n"`.
-    pub fn sentence(&self) -> String {
+    pub fn forbidden_message(&self) -> String {
         let user = quote(self.user);
         let verb = self.verb;
         if self.resource.is_empty() {
@@ -53,8 +53,8 @@ impl Attributes<'_> {
     }
 }
 
-/// Makes sure that the sentence is no HTML.
-fn sanitized(text: &str) -> String {
+/// Escapes HTML, as kube-apiserver does.
+fn sanitize(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

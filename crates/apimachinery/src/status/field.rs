@@ -1,10 +1,13 @@
-//! Errors about single fields of an object, as validation reports them.
+//! Errors about single fields, after `k8s.io/apimachinery/pkg/util/validation/field`.
 
 use std::fmt;
 
+use outrigger_gostd::json;
 use serde_json::Value;
 
-/// Where a field is. Paths borrow their parents, so that building one costs nothing until an error is written.
+pub use outrigger_gostd::strconv::quote;
+
+/// The path of a field. Paths borrow their parents, so that building one costs nothing until an error is formatted.
 #[must_use]
 #[derive(Debug, Clone, Copy)]
 pub struct Path<'a> {
@@ -61,9 +64,32 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// What is wrong with a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Problem {
+/// A field, as a path or formatted.
+pub trait IntoField {
+    fn into_field(self) -> String;
+}
+
+impl IntoField for &Path<'_> {
+    fn into_field(self) -> String {
+        self.to_string()
+    }
+}
+
+impl IntoField for &str {
+    fn into_field(self) -> String {
+        self.to_owned()
+    }
+}
+
+impl IntoField for String {
+    fn into_field(self) -> String {
+        self
+    }
+}
+
+/// `field.ErrorType`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ErrorType {
     NotFound,
     Required,
     Duplicate,
@@ -73,10 +99,11 @@ pub enum Problem {
     TooLong,
     TooMany,
     TypeInvalid,
+    Internal,
 }
 
-impl Problem {
-    /// The `reason` of the cause.
+impl ErrorType {
+    /// The `reason` of a status cause.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::NotFound => "FieldValueNotFound",
@@ -88,6 +115,7 @@ impl Problem {
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
             Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::Internal => "InternalError",
         }
     }
 
@@ -101,11 +129,19 @@ impl Problem {
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
+            Self::Internal => "Internal error",
         }
+    }
+
+    const fn shows_value(self) -> bool {
+        !matches!(
+            self,
+            Self::Required | Self::Forbidden | Self::TooLong | Self::Internal
+        )
     }
 }
 
-/// The value that was refused, as it is written into the message.
+/// The rejected value, formatted for the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadValue(String);
 
@@ -131,98 +167,110 @@ impl From<&Value> for BadValue {
     fn from(value: &Value) -> Self {
         match value {
             Value::String(text) => Self(quote(text)),
-            other => Self(escape_html(&other.to_string())),
+            other => Self(json::marshal(other)),
         }
     }
 }
 
 impl BadValue {
-    /// A value whose text is known already.
+    /// A value that is already formatted.
     pub fn verbatim(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-/// One error about one field. Displays as `field: Problem: value: detail`.
+/// `field.Error`. Displays as `spec.replicas: Invalid value: -1: must not be negative`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    pub problem: Problem,
+    pub type_: ErrorType,
+    /// The path; `<nil>` if the error is not about a field.
     pub field: String,
     pub value: Option<BadValue>,
     pub detail: String,
 }
 
 impl Error {
-    pub fn required(field: &Path<'_>, detail: impl Into<String>) -> Self {
-        Self::new(Problem::Required, field, None, detail)
+    pub fn required(field: impl IntoField, detail: impl Into<String>) -> Self {
+        Self::new(ErrorType::Required, field, None, detail)
     }
 
-    pub fn forbidden(field: &Path<'_>, detail: impl Into<String>) -> Self {
-        Self::new(Problem::Forbidden, field, None, detail)
+    pub fn forbidden(field: impl IntoField, detail: impl Into<String>) -> Self {
+        Self::new(ErrorType::Forbidden, field, None, detail)
     }
 
     pub fn invalid(
-        field: &Path<'_>,
+        field: impl IntoField,
         value: impl Into<BadValue>,
         detail: impl Into<String>,
     ) -> Self {
-        Self::new(Problem::Invalid, field, Some(value.into()), detail)
+        Self::new(ErrorType::Invalid, field, Some(value.into()), detail)
     }
 
-    /// A value that is wrong and not worth showing.
-    pub fn invalid_unshown(field: &Path<'_>, detail: impl Into<String>) -> Self {
-        Self::new(Problem::Invalid, field, None, detail)
+    /// Like [`Error::invalid`], with `field.OmitValueType`.
+    pub fn invalid_omitting_value(field: impl IntoField, detail: impl Into<String>) -> Self {
+        Self::new(ErrorType::Invalid, field, None, detail)
     }
 
-    pub fn duplicate(field: &Path<'_>, value: impl Into<BadValue>) -> Self {
-        Self::new(Problem::Duplicate, field, Some(value.into()), "")
+    pub fn duplicate(field: impl IntoField, value: impl Into<BadValue>) -> Self {
+        Self::new(ErrorType::Duplicate, field, Some(value.into()), "")
     }
 
-    pub fn not_found(field: &Path<'_>, value: impl Into<BadValue>) -> Self {
-        Self::new(Problem::NotFound, field, Some(value.into()), "")
+    pub fn not_found(field: impl IntoField, value: impl Into<BadValue>) -> Self {
+        Self::new(ErrorType::NotFound, field, Some(value.into()), "")
     }
 
-    /// A value that is none of the supported ones, which are listed as given.
-    pub fn not_supported(field: &Path<'_>, value: impl Into<BadValue>, supported: &[&str]) -> Self {
+    /// Lists the supported values in the given order.
+    pub fn not_supported(
+        field: impl IntoField,
+        value: impl Into<BadValue>,
+        supported: &[&str],
+    ) -> Self {
         let supported: Vec<_> = supported.iter().map(|value| quote(value)).collect();
         let detail = if supported.is_empty() {
             String::new()
         } else {
             format!("supported values: {}", supported.join(", "))
         };
-        Self::new(Problem::NotSupported, field, Some(value.into()), detail)
+        Self::new(ErrorType::NotSupported, field, Some(value.into()), detail)
     }
 
-    pub fn too_long(field: &Path<'_>, most: usize) -> Self {
-        let unit = if most == 1 { "byte" } else { "bytes" };
-        let detail = format!("may not be more than {most} {unit}");
-        Self::new(Problem::TooLong, field, None, detail)
+    pub fn too_long(field: impl IntoField, max: impl fmt::Display) -> Self {
+        let detail = format!("may not be more than {}", count(max, "byte"));
+        Self::new(ErrorType::TooLong, field, None, detail)
     }
 
-    pub fn too_many(field: &Path<'_>, count: usize, most: usize) -> Self {
-        let unit = if most == 1 { "item" } else { "items" };
-        let detail = format!("must have at most {most} {unit}");
-        let value = BadValue::verbatim(count.to_string());
-        Self::new(Problem::TooMany, field, Some(value), detail)
+    pub fn too_many(
+        field: impl IntoField,
+        actual: impl fmt::Display,
+        max: impl fmt::Display,
+    ) -> Self {
+        let detail = format!("must have at most {}", count(max, "item"));
+        let value = BadValue::verbatim(actual.to_string());
+        Self::new(ErrorType::TooMany, field, Some(value), detail)
     }
 
-    fn new(
-        problem: Problem,
-        field: &Path<'_>,
+    /// The value is omitted where the type of error never shows one.
+    pub fn new(
+        type_: ErrorType,
+        field: impl IntoField,
         value: Option<BadValue>,
         detail: impl Into<String>,
     ) -> Self {
+        let mut field = field.into_field();
+        if field.is_empty() {
+            field.push_str("<nil>");
+        }
         Self {
-            problem,
-            field: field.to_string(),
-            value,
+            type_,
+            field,
+            value: value.filter(|_| type_.shows_value()),
             detail: detail.into(),
         }
     }
 
-    /// The message without the field.
+    /// `ErrorBody`: the message without the field.
     pub fn body(&self) -> String {
-        let mut body = self.problem.text().to_owned();
+        let mut body = self.type_.text().to_owned();
         if let Some(BadValue(value)) = &self.value {
             body.push_str(": ");
             body.push_str(value);
@@ -241,46 +289,27 @@ impl fmt::Display for Error {
     }
 }
 
-/// Quotes a text as Go's `%q` does.
-pub fn quote(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{b}' => quoted.push_str("\\v"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\0'..='\u{1f}' | '\u{7f}' => {
-                quoted.push_str(&format!("\\x{:02x}", u32::from(character)));
-            }
-            '\u{80}'..='\u{a0}'
-            | '\u{ad}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202f}'
-            | '\u{feff}' => quoted.push_str(&format!("\\u{:04x}", u32::from(character))),
-            _ => quoted.push(character),
-        }
-    }
-    quoted.push('"');
-    quoted
+/// `1 item`, `2 items`.
+fn count(number: impl fmt::Display, unit: &str) -> String {
+    let number = number.to_string();
+    let plural = if number == "1" { "" } else { "s" };
+    format!("{number} {unit}{plural}")
 }
 
-/// Escapes what Go's JSON encoder escapes inside strings and Rust's does not.
-pub fn escape_html(json: &str) -> String {
-    if !json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        return json.to_owned();
+/// `ErrorList.ToAggregate`: joins the distinct messages, in brackets if there are several.
+pub fn to_aggregate(errors: &[Error]) -> String {
+    let mut messages: Vec<String> = Vec::new();
+    for error in errors {
+        let message = error.to_string();
+        if !messages.contains(&message) {
+            messages.push(message);
+        }
     }
-    json.replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
+    match messages.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
 }
 
 #[cfg(test)]
@@ -290,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_written_with_dots_and_brackets() {
+    fn formats_paths_with_dots_and_brackets() {
         let spec = Path::root("spec");
         let containers = spec.child("containers");
         let first = containers.index(0);
@@ -302,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_written_as_go_writes_them() {
+    fn formats_values_as_go_does() {
         let path = Path::root("x");
         let body = |value: BadValue| Error::invalid(&path, value, "no").body();
         assert_eq!(body("a\"\u{1}".into()), r#"Invalid value: "a\"\x01": no"#);
@@ -314,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_not_repeated() {
+    fn omits_values_that_are_too_long() {
         let error = Error::too_long(&Path::root("metadata").child("name"), 63);
         assert_eq!(
             error.to_string(),

@@ -1,16 +1,16 @@
-//! Each constructor against the answer that a real server gave, byte for byte.
+//! Compares each constructor with the recorded response of a real server, byte for byte.
 
 use super::authorization::Attributes;
 use super::field::{Error, Path};
 use super::*;
 
-const ANSWERS: &str = include_str!("../../tests/data/status.jsonl");
+const RESPONSES: &str = include_str!("../../tests/data/status.jsonl");
 const CONFIG_MAPS: GroupResource<'static> = GroupResource::new("", "configmaps");
 const CONFIG_MAP: GroupKind<'static> = GroupKind::new("", "ConfigMap");
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
-fn about_objects() -> Vec<(&'static str, Status)> {
+fn object_failures() -> Vec<(&'static str, Status)> {
     let metadata = Path::root("metadata");
     let name = metadata.child("name");
     let data = Path::root("data");
@@ -45,11 +45,11 @@ fn about_objects() -> Vec<(&'static str, Status)> {
         ("modified", Status::modified(CONFIG_MAPS, "a")),
         (
             "uid differs",
-            Status::uid_differs(CONFIG_MAP, "a", "x", "UID"),
+            Status::uid_precondition_failed(CONFIG_MAP, "a", "x", "UID"),
         ),
         (
             "version differs",
-            Status::version_differs(CONFIG_MAP, "a", "x", "RV"),
+            Status::resource_version_precondition_failed(CONFIG_MAP, "a", "x", "RV"),
         ),
         (
             "namespace terminating",
@@ -58,13 +58,16 @@ fn about_objects() -> Vec<(&'static str, Status)> {
         ("deleted", Status::deleted(CONFIG_MAPS, "a", "UID")),
         (
             "version required",
-            Status::version_required(GroupResource::new("coordination.k8s.io", "leases"), "vr"),
+            Status::resource_version_required(
+                GroupResource::new("coordination.k8s.io", "leases"),
+                "vr",
+            ),
         ),
         ("being deleted", Status::being_deleted(CONFIG_MAPS, "bd")),
     ]
 }
 
-fn about_requests() -> Vec<(&'static str, Status)> {
+fn request_failures() -> Vec<(&'static str, Status)> {
     let media_types = [
         "application/json",
         "application/yaml",
@@ -91,7 +94,10 @@ fn about_requests() -> Vec<(&'static str, Status)> {
                 "this namespace may not be deleted",
             ),
         ),
-        ("too large", Status::too_large(999_999_999, 7)),
+        (
+            "too large",
+            Status::too_large_resource_version(999_999_999, 7),
+        ),
         (
             "bad label selector",
             Status::bad_request(
@@ -109,17 +115,17 @@ fn about_requests() -> Vec<(&'static str, Status)> {
     ]
 }
 
-fn refused() -> Vec<(&'static str, Status)> {
+fn denials() -> Vec<(&'static str, Status)> {
     let base = Attributes {
         user: "alice",
         verb: "get",
         ..Attributes::default()
     };
-    let refuse = |attributes| Status::not_allowed(&attributes, "");
+    let denied = |attributes| Status::denied(&attributes, "");
     vec![
         (
             "forbidden at cluster scope",
-            refuse(Attributes {
+            denied(Attributes {
                 verb: "list",
                 resource: "pods",
                 ..base
@@ -127,7 +133,7 @@ fn refused() -> Vec<(&'static str, Status)> {
         ),
         (
             "forbidden in a namespace",
-            refuse(Attributes {
+            denied(Attributes {
                 resource: "pods",
                 namespace: "default",
                 name: "x",
@@ -136,7 +142,7 @@ fn refused() -> Vec<(&'static str, Status)> {
         ),
         (
             "forbidden subresource",
-            refuse(Attributes {
+            denied(Attributes {
                 group: "apps",
                 resource: "deployments",
                 subresource: "scale",
@@ -147,14 +153,14 @@ fn refused() -> Vec<(&'static str, Status)> {
         ),
         (
             "forbidden path",
-            refuse(Attributes {
+            denied(Attributes {
                 path: "/metrics",
                 ..base
             }),
         ),
         (
             "forbidden path with markup",
-            refuse(Attributes {
+            denied(Attributes {
                 path: "/a<b",
                 ..base
             }),
@@ -163,11 +169,11 @@ fn refused() -> Vec<(&'static str, Status)> {
 }
 
 #[test]
-fn every_recorded_answer_is_given_byte_for_byte() {
-    let mut ours = about_objects();
-    ours.extend(about_requests());
-    ours.extend(refused());
-    for line in ANSWERS.lines() {
+fn responses_match_the_recorded_ones_byte_for_byte() {
+    let mut ours = object_failures();
+    ours.extend(request_failures());
+    ours.extend(denials());
+    for line in RESPONSES.lines() {
         let recorded: serde_json::Value = serde_json::from_str(line).unwrap();
         let case = recorded["case"].as_str().unwrap();
         let (_, status) = ours.iter().find(|(name, _)| *name == case).expect(case);
@@ -178,11 +184,11 @@ fn every_recorded_answer_is_given_byte_for_byte() {
             recorded["answer"]
         );
     }
-    assert_eq!(ANSWERS.lines().count(), ours.len());
+    assert_eq!(RESPONSES.lines().count(), ours.len());
 }
 
 #[test]
-fn the_same_error_is_told_once_but_counted_twice() {
+fn a_repeated_error_is_one_message_but_two_causes() {
     let error = Error::required(&Path::root("a"), "");
     let status = Status::invalid(CONFIG_MAP, "x", &[error.clone(), error]);
     assert_eq!(

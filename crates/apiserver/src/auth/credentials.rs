@@ -1,7 +1,6 @@
-//! The secrets of a server: who is known by a token, and the key that signs the tokens of service accounts.
+//! The credentials of a server: static tokens, and the signing key of service account tokens.
 //!
-//! Nothing here touches the disk. The caller keeps [`Token::expose`] and [`SigningKey::to_bytes`] in files that only
-//! it can read.
+//! Nothing here touches the disk. The caller stores [`Token::expose`] and [`SigningKey::to_bytes`] in private files.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,12 +16,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
-use super::identity::{AUTHENTICATED, Identity, MASTERS};
+use super::user::{AUTHENTICATED, MASTERS, UserInfo};
 
 /// The issuer of service account tokens, and the audience of those for this server.
 pub const ISSUER: &str = "https://kubernetes.default.svc";
 
-/// A bearer token. Shows itself only to those who ask.
+/// A bearer token. `Debug` redacts it.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -34,7 +33,7 @@ impl Token {
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// A token that was kept. Surrounding white space is not part of it.
+    /// Parses a stored token. Surrounding white space is ignored.
     pub fn parse(text: &str) -> Result<Self, SecretError> {
         let text = text.trim();
         if text.len() < 16 || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -43,12 +42,12 @@ impl Token {
         Ok(Self(text.to_owned()))
     }
 
-    /// The secret itself, to be written into a kubeconfig.
+    /// The secret, for a kubeconfig.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Takes the same time wherever the two differ.
+    /// Compares in constant time.
     fn is(&self, other: &str) -> bool {
         verify_slices_are_equal(self.0.as_bytes(), other.as_bytes()).is_ok()
     }
@@ -60,31 +59,24 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Why there is no secret.
+/// Why a secret cannot be generated or parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The system has no random numbers.
-    #[error("failed to get random numbers")]
+    #[error("failed to read random bytes")]
     Random,
-    /// What was kept is no token.
     #[error("a token must have 16 or more visible characters and no space")]
     Token,
-    /// What was kept is no key.
-    #[error("the key is no P-256 key in PKCS #8")]
+    #[error("the key is not a P-256 key in PKCS #8")]
     Key,
-    /// A line of a token file.
     #[error("line {line} of the token file must have a token, a user name and a user uid")]
-    TokenFile {
-        /// From 1 on.
-        line: usize,
-    },
+    TokenFile { line: usize },
 }
 
 /// Users by static token, as in the token file of a real server: `token,user,uid,"group1,group2"`.
 #[derive(Clone, Default)]
 pub struct StaticTokens {
-    /// By digest, so that how long a lookup takes says nothing about a token.
-    users: HashMap<[u8; 32], Identity>,
+    /// By digest, so that the duration of a lookup reveals nothing about a token.
+    users: HashMap<[u8; 32], UserInfo>,
 }
 
 impl StaticTokens {
@@ -109,13 +101,13 @@ impl StaticTokens {
             let groups = groups.map(str::trim).filter(|group| !group.is_empty());
             let mut groups: Vec<String> = groups.map(str::to_owned).collect();
             groups.push(AUTHENTICATED.to_owned());
-            let identity = Identity {
+            let user = UserInfo {
                 name: name.clone(),
                 uid: uid.clone(),
                 groups,
-                ..Identity::default()
+                ..UserInfo::default()
             };
-            users.insert(digest(token), identity);
+            users.insert(digest(token), user);
         }
         Ok(Self { users })
     }
@@ -128,7 +120,7 @@ impl fmt::Debug for StaticTokens {
     }
 }
 
-/// The columns of a line; commas in double quotes do not separate.
+/// The columns of a CSV line.
 fn columns(line: &str) -> Vec<String> {
     let mut columns = vec![String::new()];
     let mut quoted = false;
@@ -153,11 +145,11 @@ pub(super) fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// The key that signs tokens of service accounts: ECDSA on P-256.
+/// The signing key of service account tokens: ECDSA on P-256.
 pub struct SigningKey {
     pair: EcdsaKeyPair,
     bytes: Vec<u8>,
-    /// Tells tokens of this key from those of another.
+    /// The `kid` of tokens.
     id: String,
 }
 
@@ -169,7 +161,7 @@ impl SigningKey {
         Self::from_bytes(document.as_ref())
     }
 
-    /// From what [`SigningKey::to_bytes`] gave.
+    /// The reverse of [`SigningKey::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SecretError> {
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, bytes)
             .map_err(|_| SecretError::Key)?;
@@ -183,7 +175,7 @@ impl SigningKey {
         })
     }
 
-    /// PKCS #8. A secret: keep it where nobody else can read it.
+    /// PKCS #8. A secret.
     pub fn to_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -215,19 +207,19 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// What a server accepts.
+/// The credentials that a server accepts.
 #[derive(Debug)]
 pub struct Credentials {
-    /// Who has it may do everything.
+    /// The token of the administrator.
     pub admin: Token,
     pub tokens: StaticTokens,
     pub key: SigningKey,
-    /// Whether a request without a token is made by `system:anonymous` and not refused at once.
+    /// Whether requests without a token are those of `system:anonymous` instead of unauthorized.
     pub anonymous: bool,
 }
 
 impl Credentials {
-    /// New secrets; nobody is known but the administrator.
+    /// New credentials without static tokens.
     pub fn generate() -> Result<Self, SecretError> {
         Ok(Self::new(Token::generate()?, SigningKey::generate()?))
     }
@@ -241,14 +233,14 @@ impl Credentials {
         }
     }
 
-    /// The user of a token that is no service account's.
-    pub(super) fn user(&self, token: &str) -> Option<Identity> {
+    /// The user of a static token.
+    pub(super) fn user(&self, token: &str) -> Option<UserInfo> {
         if self.admin.is(token) {
-            return Some(Identity {
+            return Some(UserInfo {
                 name: "admin".to_owned(),
                 uid: "admin".to_owned(),
                 groups: vec![MASTERS.to_owned(), AUTHENTICATED.to_owned()],
-                ..Identity::default()
+                ..UserInfo::default()
             });
         }
         if self.tokens.users.is_empty() {
@@ -263,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_do_not_show_themselves() {
+    fn debug_redacts_secrets() {
         let credentials = Credentials::generate().unwrap();
         let shown = format!("{credentials:?}");
         assert!(!shown.contains(credentials.admin.expose()), "{shown}");
@@ -273,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_survives_being_kept() {
+    fn restores_a_key_from_its_bytes() {
         let key = SigningKey::generate().unwrap();
         let again = SigningKey::from_bytes(key.to_bytes()).unwrap();
         assert_eq!(key.id(), again.id());
@@ -284,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_file_names_users_and_groups() {
+    fn parses_users_and_groups_of_a_token_file() {
         let file = "admintoken,admin,1,system:masters\n\nalicetoken, alice,2,\"dev,ops\"\nbobtoken,bob,3\n";
         let mut credentials = Credentials::generate().unwrap();
         credentials.tokens = StaticTokens::parse(file).unwrap();

@@ -1,4 +1,4 @@
-//! Nobody gives away rights that they do not have: the checks on roles and bindings that are written.
+//! Privilege escalation prevention: checks roles and bindings that are written.
 
 use outrigger_apimachinery::status::Status;
 use outrigger_apimachinery::status::field::quote;
@@ -6,72 +6,78 @@ use outrigger_builtin::kinds::Kind;
 use serde_json::Value;
 
 use super::Auth;
-use super::identity::{Attributes, Identity, Target};
-use super::index::RoleRef;
+use super::index::{RoleRef, RoleRefError};
 use super::rule::{Rule, missing, quoted_list};
 use super::service_account::text;
+use super::user::{Attributes, Target, UserInfo};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
+/// Permissions that the user would grant but does not hold, in the words of the real server.
+#[derive(Debug)]
+struct EscalationError(String);
+
 impl Auth {
-    /// Whether `who` may write this role or binding. Other kinds are not looked at. `old` is what is there.
+    /// Checks that `user` may write this role or binding. Other kinds pass.
     pub fn check_escalation(
         &self,
-        who: &Identity,
+        user: &UserInfo,
         kind: &Kind,
         new: &Value,
         old: Option<&Value>,
     ) -> Result<(), Status> {
-        if kind.group != GROUP || who.is_privileged() {
+        if kind.group != GROUP || user.is_privileged() {
             return Ok(());
         }
         if old.is_some_and(|old| differs_only_for_deletion(new, old)) {
             return Ok(());
         }
         match kind.plural.as_str() {
-            "roles" | "clusterroles" => self.check_role(who, kind, new, old),
-            "rolebindings" | "clusterrolebindings" => self.check_binding(who, kind, new),
+            "roles" | "clusterroles" => self.check_role(user, kind, new, old),
+            "rolebindings" | "clusterrolebindings" => self.check_binding(user, kind, new),
             _ => Ok(()),
         }
     }
 
     fn check_role(
         &self,
-        who: &Identity,
+        user: &UserInfo,
         kind: &Kind,
         new: &Value,
         old: Option<&Value>,
     ) -> Result<(), Status> {
-        let (namespace, name) = place(new);
-        // A new object is not named in the request.
-        let asked = if old.is_some() { name } else { "" };
-        if self.may(who, "escalate", &kind.plural, namespace, asked) {
+        let (namespace, name) = namespaced_name(new);
+        // The path of a create has no name.
+        let requested = if old.is_some() { name } else { "" };
+        if self.may(user, "escalate", &kind.plural, namespace, requested) {
             return Ok(());
         }
-        let refuse = |why: String| Status::forbidden(kind.group_resource(), name, why);
-        self.check_covered(who, namespace, &Rule::all_of(new))
-            .map_err(refuse)?;
-        if gathers(new) || old.is_some_and(gathers) {
+        let forbidden =
+            |error: EscalationError| Status::forbidden(kind.group_resource(), name, error.0);
+        self.check_covered(user, namespace, &Rule::all_of(new))
+            .map_err(forbidden)?;
+        if has_aggregation_rule(new) || old.is_some_and(has_aggregation_rule) {
             let full = Rule::full_authority();
-            let why = "must have cluster-admin privileges to use the aggregationRule";
-            self.check_covered(who, namespace, &full)
-                .map_err(|_| refuse(why.to_owned()))?;
+            self.check_covered(user, namespace, &full).map_err(|_| {
+                let reason = "must have cluster-admin privileges to use the aggregationRule";
+                Status::forbidden(kind.group_resource(), name, reason)
+            })?;
         }
         Ok(())
     }
 
-    fn check_binding(&self, who: &Identity, kind: &Kind, new: &Value) -> Result<(), Status> {
-        let (namespace, name) = place(new);
+    fn check_binding(&self, user: &UserInfo, kind: &Kind, new: &Value) -> Result<(), Status> {
+        let (namespace, name) = namespaced_name(new);
         let role = RoleRef::parse(&new["roleRef"]);
         let plural = match role.kind.as_str() {
             "ClusterRole" => "clusterroles",
             "Role" => "roles",
             other => {
-                let message = format!("unsupported role reference kind: {}", quote(other));
-                return Err(Status::internal(message));
+                let kind = other.to_owned();
+                return Err(Status::internal(RoleRefError::UnsupportedKind { kind }));
             }
         };
-        if self.may(who, "bind", plural, namespace, &role.name) {
+        if self.may(user, "bind", plural, namespace, &role.name) {
             return Ok(());
         }
         if role.kind == "Role" && namespace.is_empty() {
@@ -83,11 +89,18 @@ impl Auth {
             .map(<[Rule]>::to_vec);
         // The real server names the resource of the request here, not that of the role.
         let rules = rules.map_err(|_| Status::not_found(kind.group_resource(), &role.name))?;
-        self.check_covered(who, namespace, &rules)
-            .map_err(|why| Status::forbidden(kind.group_resource(), name, why))
+        self.check_covered(user, namespace, &rules)
+            .map_err(|error| Status::forbidden(kind.group_resource(), name, error.0))
     }
 
-    fn may(&self, who: &Identity, verb: &str, resource: &str, namespace: &str, name: &str) -> bool {
+    fn may(
+        &self,
+        user: &UserInfo,
+        verb: &str,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> bool {
         let target = Target::Resource {
             group: GROUP,
             version: "*",
@@ -96,45 +109,45 @@ impl Auth {
             namespace,
             name,
         };
-        self.authorize(who, &Attributes { verb, target }).is_ok()
+        self.authorize(user, &Attributes { verb, target }).is_ok()
     }
 
     fn check_covered(
         &self,
-        who: &Identity,
+        user: &UserInfo,
         namespace: &str,
-        wanted: &[Rule],
-    ) -> Result<(), String> {
-        let held = self.index().held(who, namespace);
-        let missing = missing(&held.rules, wanted);
+        granted: &[Rule],
+    ) -> Result<(), EscalationError> {
+        let held = self.index().rules_for(user, namespace);
+        let missing = missing(&held.rules, granted);
         if missing.is_empty() {
             return Ok(());
         }
         let mut message = format!(
             "user {} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
-            quote(&who.name),
-            quoted_list(&who.groups),
+            quote(&user.name),
+            quoted_list(&user.groups),
             missing.join("\n"),
         );
         if !held.errors.is_empty() {
-            let errors = super::index::together(&held.errors);
+            let errors = super::index::aggregate(&held.errors);
             message.push_str(&format!("; resolution errors: [{errors}]"));
         }
-        Err(message)
+        Err(EscalationError(message))
     }
 }
 
-fn place(object: &Value) -> (&str, &str) {
+fn namespaced_name(object: &Value) -> (&str, &str) {
     let metadata = &object["metadata"];
     (text(&metadata["namespace"]), text(&metadata["name"]))
 }
 
-fn gathers(role: &Value) -> bool {
+fn has_aggregation_rule(role: &Value) -> bool {
     let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
     selectors.is_some_and(|selectors| !selectors.is_empty())
 }
 
-/// Whether only owners and finalizers change, as when an object is about to be removed.
+/// Whether only owner references and finalizers change, as the garbage collector does.
 fn differs_only_for_deletion(new: &Value, old: &Value) -> bool {
     let [new, old] = [new, old].map(|object| {
         let mut object = object.clone();

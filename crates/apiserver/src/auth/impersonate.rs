@@ -1,8 +1,8 @@
-//! Acting as somebody else: the `Impersonate-*` headers and who may use them.
+//! Impersonation: the `Impersonate-*` headers.
 //!
-//! There are several ways to be allowed, and they are tried in the order of the real server: to be a node, a service
-//! account or a user for one verb (`impersonate-on:MODE:VERB` and `impersonate:MODE`), and at last for all
-//! (`impersonate`). What is told is why the first that applied did not allow it.
+//! The modes are tried in the order of the real server: constrained impersonation of a node, a service account or a user
+//! (`impersonate-on:MODE:VERB` and `impersonate:MODE`), then legacy impersonation (`impersonate`). The error is that of
+//! the first mode that applies.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use outrigger_apimachinery::status::Status;
 use outrigger_apimachinery::status::field::quote;
 
 use super::Auth;
-use super::identity::{
-    ANONYMOUS, AUTHENTICATED, Attributes, Identity, MASTERS, Target, UNAUTHENTICATED,
+use super::user::{
+    ANONYMOUS, AUTHENTICATED, Attributes, MASTERS, Target, UNAUTHENTICATED, UserInfo,
     service_account_groups, split_node, split_service_account,
 };
 
@@ -22,14 +22,14 @@ const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// For whom a user may be taken.
+/// The impersonation modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     AssociatedNode,
     ArbitraryNode,
     ServiceAccount,
     UserInfo,
-    /// Anybody, for anything.
+    /// Unconstrained impersonation.
     Legacy,
 }
 
@@ -59,14 +59,14 @@ impl Mode {
         }
     }
 
-    fn applies(self, who: &Identity, wanted: &Identity) -> bool {
+    fn applies(self, user: &UserInfo, target: &UserInfo) -> bool {
         let only_name =
-            wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty();
-        let node = split_node(&wanted.name);
-        let account = split_service_account(&wanted.name);
+            target.uid.is_empty() && target.groups.is_empty() && target.extra.is_empty();
+        let node = split_node(&target.name);
+        let account = split_service_account(&target.name);
         match self {
             Self::AssociatedNode => {
-                let own = who.extra.get("authentication.kubernetes.io/node-name");
+                let own = user.extra.get("authentication.kubernetes.io/node-name");
                 let own = own.and_then(|names| match names.as_slice() {
                     [name] => Some(name.as_str()),
                     _ => None,
@@ -74,7 +74,7 @@ impl Mode {
                 only_name
                     && node.is_some()
                     && node == own
-                    && split_service_account(&who.name).is_some()
+                    && split_service_account(&user.name).is_some()
             }
             Self::ArbitraryNode => only_name && node.is_some(),
             Self::ServiceAccount => only_name && account.is_some(),
@@ -85,30 +85,30 @@ impl Mode {
 }
 
 impl Auth {
-    /// Whether a request asks to act for somebody else.
-    pub fn names_another(headers: &HeaderMap) -> bool {
+    /// Whether a request has impersonation headers.
+    pub fn has_impersonation(headers: &HeaderMap) -> bool {
         headers
             .keys()
             .any(|name| name.as_str().starts_with("impersonate-"))
     }
 
-    /// Who the request acts for: `who`, or the user that its headers name if `who` may act as that user.
+    /// The impersonated user if the headers name one and `user` may impersonate it; otherwise `user`.
     pub fn impersonate(
         &self,
-        who: Identity,
+        user: UserInfo,
         headers: &HeaderMap,
-        what: &Attributes<'_>,
-    ) -> Result<Identity, Status> {
-        let Some(wanted) = wanted(headers)? else {
-            return Ok(who);
+        attributes: &Attributes<'_>,
+    ) -> Result<UserInfo, Status> {
+        let Some(target) = requested_user(headers)? else {
+            return Ok(user);
         };
         let mut first = None;
         for mode in MODES {
-            if !mode.applies(&who, &wanted) {
+            if !mode.applies(&user, &target) {
                 continue;
             }
-            match self.check_mode(mode, &who, &wanted, what) {
-                Ok(identity) => return Ok(identity),
+            match self.check_mode(mode, &user, &target, attributes) {
+                Ok(user) => return Ok(user),
                 Err(status) => {
                     first.get_or_insert(status);
                 }
@@ -120,33 +120,33 @@ impl Auth {
     fn check_mode(
         &self,
         mode: Mode,
-        who: &Identity,
-        wanted: &Identity,
-        what: &Attributes<'_>,
-    ) -> Result<Identity, Status> {
+        user: &UserInfo,
+        target: &UserInfo,
+        attributes: &Attributes<'_>,
+    ) -> Result<UserInfo, Status> {
         if mode != Mode::Legacy {
-            let verb = format!("impersonate-on:{}:{}", mode.name(), what.verb);
+            let verb = format!("impersonate-on:{}:{}", mode.name(), attributes.verb);
             self.authorize(
-                who,
+                user,
                 &Attributes {
                     verb: &verb,
-                    ..*what
+                    ..*attributes
                 },
             )?;
         }
         let check = Check {
             auth: self,
-            who,
+            user,
             mode,
             verb: mode.verb(),
         };
-        let mut actual = wanted.clone();
-        check.name(wanted, &mut actual)?;
-        if !wanted.uid.is_empty() {
-            check.one(AUTHENTICATION, "uids", "", "", &wanted.uid)?;
+        let mut actual = target.clone();
+        check.name(target, &mut actual)?;
+        if !target.uid.is_empty() {
+            check.one(AUTHENTICATION, "uids", "", "", &target.uid)?;
         }
-        check.groups(&wanted.groups)?;
-        check.extra(&wanted.extra)?;
+        check.groups(&target.groups)?;
+        check.extra(&target.extra)?;
         let group = if actual.name == ANONYMOUS {
             UNAUTHENTICATED
         } else {
@@ -162,7 +162,7 @@ impl Auth {
 /// The checks of one mode.
 struct Check<'a> {
     auth: &'a Auth,
-    who: &'a Identity,
+    user: &'a UserInfo,
     mode: Mode,
     verb: String,
 }
@@ -185,10 +185,10 @@ impl Check<'_> {
             name,
         };
         let verb = &self.verb;
-        self.auth.authorize(self.who, &Attributes { verb, target })
+        self.auth.authorize(self.user, &Attributes { verb, target })
     }
 
-    fn refused(&self, resource: &str, name: &str, reason: &str) -> Status {
+    fn forbidden(&self, resource: &str, name: &str, reason: &str) -> Status {
         let attributes = Attributes {
             verb: &self.verb,
             target: Target::Resource {
@@ -200,10 +200,10 @@ impl Check<'_> {
                 name,
             },
         };
-        Status::not_allowed(&attributes.described(&self.who.name), reason)
+        Status::denied(&attributes.for_message(&self.user.name), reason)
     }
 
-    /// Users and groups are in the core group for those who may be anybody.
+    /// Legacy impersonation has users and groups in the core group.
     fn api_group(&self) -> &'static str {
         match self.mode {
             Mode::Legacy => "",
@@ -211,15 +211,15 @@ impl Check<'_> {
         }
     }
 
-    fn name(&self, wanted: &Identity, actual: &mut Identity) -> Result<(), Status> {
+    fn name(&self, target: &UserInfo, actual: &mut UserInfo) -> Result<(), Status> {
         let group = self.api_group();
-        if let Some((namespace, name)) = split_service_account(&wanted.name) {
-            if wanted.groups.is_empty() {
+        if let Some((namespace, name)) = split_service_account(&target.name) {
+            if target.groups.is_empty() {
                 actual.groups = service_account_groups(namespace);
             }
             return self.one(group, "serviceaccounts", "", namespace, name);
         }
-        match split_node(&wanted.name) {
+        match split_node(&target.name) {
             Some(node) if self.mode != Mode::Legacy => {
                 actual.groups = vec!["system:nodes".to_owned()];
                 let name = if self.mode == Mode::AssociatedNode {
@@ -229,7 +229,7 @@ impl Check<'_> {
                 };
                 self.one(group, "nodes", "", "", name)
             }
-            _ => self.one(group, "users", "", "", &wanted.name),
+            _ => self.one(group, "users", "", "", &target.name),
         }
     }
 
@@ -237,11 +237,11 @@ impl Check<'_> {
         if self.mode != Mode::Legacy {
             if groups.iter().any(String::is_empty) {
                 let reason = "impersonating the empty string group is not allowed";
-                return Err(self.refused("groups", "", reason));
+                return Err(self.forbidden("groups", "", reason));
             }
             if groups.iter().any(|group| group == MASTERS) {
                 let reason = "impersonating the system:masters group is not allowed";
-                return Err(self.refused("groups", MASTERS, reason));
+                return Err(self.forbidden("groups", MASTERS, reason));
             }
         }
         for group in groups {
@@ -261,32 +261,32 @@ impl Check<'_> {
 }
 
 /// The user that the headers name.
-fn wanted(headers: &HeaderMap) -> Result<Option<Identity>, Status> {
-    let mut wanted = Identity {
+fn requested_user(headers: &HeaderMap) -> Result<Option<UserInfo>, Status> {
+    let mut target = UserInfo {
         name: first(headers, USER),
         uid: first(headers, UID),
-        ..Identity::default()
+        ..UserInfo::default()
     };
     let groups = headers.get_all(GROUP).iter();
-    wanted.groups = groups
+    target.groups = groups
         .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
         .collect();
     for (name, value) in headers {
-        // Header names are in lower case here.
+        // `http` lowercases header names.
         if let Some(key) = name.as_str().strip_prefix(EXTRA) {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-            wanted.extra.entry(unescaped(key)).or_default().push(value);
+            target.extra.entry(unescaped(key)).or_default().push(value);
         }
     }
-    if !wanted.name.is_empty() {
-        return Ok(Some(wanted));
+    if !target.name.is_empty() {
+        return Ok(Some(target));
     }
-    if wanted == Identity::default() {
+    if target == UserInfo::default() {
         return Ok(None);
     }
     Err(Status::bad_request(format!(
         "requested {} without impersonating a user name",
-        go_syntax(&wanted)
+        go_syntax(&target)
     )))
 }
 
@@ -295,7 +295,7 @@ fn first(headers: &HeaderMap, name: &str) -> String {
     String::from_utf8_lossy(value.unwrap_or_default()).into_owned()
 }
 
-/// Undoes percent encoding. What is not encoded properly stays as it is.
+/// Decodes percent-encoding. Invalid escapes are kept.
 fn unescaped(key: &str) -> String {
     let mut bytes = Vec::with_capacity(key.len());
     let mut rest = key.as_bytes();
@@ -317,8 +317,8 @@ fn unescaped(key: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| key.to_owned())
 }
 
-/// The user as the real server writes it into this one message.
-fn go_syntax(user: &Identity) -> String {
+/// The user in Go's `%#v` format, as this error message has it.
+fn go_syntax(user: &UserInfo) -> String {
     let list = |texts: &[String]| {
         let texts: Vec<String> = texts.iter().map(|text| quote(text)).collect();
         format!("[]string{{{}}}", texts.join(", "))

@@ -1,7 +1,6 @@
-//! Roles and bindings as a request needs them: by subject, parsed once, brought up to date by events.
+//! The RBAC index: parsed roles, and bindings by subject, updated by watch events.
 //!
-//! A request costs a hash lookup for the user and each group. Nothing is parsed unless a role or a binding has
-//! changed, and then only that object.
+//! A request costs a hash lookup for the user and each group. Only changed objects are parsed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,10 +8,9 @@ use std::sync::Arc;
 use outrigger_apimachinery::status::field::quote;
 use serde_json::Value;
 
-use super::identity::{Attributes, Identity, service_account_name};
 use super::rule::Rule;
+use super::user::{Attributes, UserInfo, service_account_name};
 
-/// What is known of all roles and bindings.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// By namespace, empty for cluster roles, and name.
@@ -38,6 +36,18 @@ pub(super) struct Binding {
     subjects: Vec<Subject>,
 }
 
+/// Why the role of a binding cannot be resolved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum RoleRefError {
+    #[error("unsupported role reference kind: {}", quote(kind))]
+    UnsupportedKind { kind: String },
+    #[error("{resource}.rbac.authorization.k8s.io {} not found", quote(name))]
+    NotFound {
+        resource: &'static str,
+        name: String,
+    },
+}
+
 /// The role that a binding grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RoleRef {
@@ -50,7 +60,7 @@ struct Subject {
     kind: SubjectKind,
     /// The user or the group; for a service account the name of its user.
     matched: String,
-    /// How the real server names it.
+    /// The name in messages.
     described: String,
 }
 
@@ -60,24 +70,23 @@ enum SubjectKind {
     Group,
 }
 
-/// What authorization finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Decision {
     pub(super) allowed: bool,
-    /// By which binding it is allowed; what could not be read if it is not.
+    /// The binding that allows it, or the errors of rule resolution.
     pub(super) reason: String,
 }
 
-/// The rules that apply to somebody.
+/// The rules that apply to a user.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct ResolvedRules {
     pub(super) rules: Vec<Rule>,
-    /// Roles that are bound and not there.
+    /// Bound roles that do not exist.
     pub(super) errors: Vec<String>,
 }
 
 impl Index {
-    pub(super) fn put_role(&mut self, namespace: &str, name: &str, role: &Value) {
+    pub(super) fn insert_role(&mut self, namespace: &str, name: &str, role: &Value) {
         let roles = self.roles.entry(namespace.to_owned()).or_default();
         roles.insert(name.to_owned(), Rule::all_of(role).into());
     }
@@ -88,7 +97,7 @@ impl Index {
         }
     }
 
-    pub(super) fn put_binding(&mut self, namespace: &str, name: &str, binding: &Value) {
+    pub(super) fn insert_binding(&mut self, namespace: &str, name: &str, binding: &Value) {
         self.remove_binding(namespace, name);
         let binding = Arc::new(Binding::parse(namespace, name, binding));
         let grants = self.grants.entry(namespace.to_owned()).or_default();
@@ -121,38 +130,38 @@ impl Index {
         }
     }
 
-    /// Whether a binding allows it. The way of every request.
-    pub(super) fn allows(&self, who: &Identity, what: &Attributes<'_>) -> bool {
-        let scopes = match what.namespace() {
+    /// Whether a binding allows the request. The hot path.
+    pub(super) fn allows(&self, user: &UserInfo, attributes: &Attributes<'_>) -> bool {
+        let scopes = match attributes.namespace() {
             "" => &[""][..],
             namespace => &["", namespace],
         };
         let grants = scopes
             .iter()
             .filter_map(|namespace| self.grants.get(*namespace));
-        let mut bindings = grants.flat_map(|grants| grants.of_user(who));
+        let mut bindings = grants.flat_map(|grants| grants.of_user(user));
         bindings.any(|binding| {
             let rules = self.rules_of(&binding.role, &binding.namespace);
-            rules.is_ok_and(|rules| rules.iter().any(|rule| rule.allows(what)))
+            rules.is_ok_and(|rules| rules.iter().any(|rule| rule.allows(attributes)))
         })
     }
 
-    /// Whether a binding allows it, and which.
-    pub(super) fn decide(&self, who: &Identity, what: &Attributes<'_>) -> Decision {
+    /// Like [`Index::allows`], with the reason.
+    pub(super) fn decide(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
         let mut errors = Vec::new();
-        for binding in self.bindings(who, what.namespace()) {
+        for binding in self.bindings(user, attributes.namespace()) {
             match self.rules_of(&binding.role, &binding.namespace) {
-                Ok(rules) if rules.iter().any(|rule| rule.allows(what)) => {
+                Ok(rules) if rules.iter().any(|rule| rule.allows(attributes)) => {
                     return Decision {
                         allowed: true,
-                        reason: format!("RBAC: allowed by {}", binding.described(who)),
+                        reason: format!("RBAC: allowed by {}", binding.message(user)),
                     };
                 }
                 Ok(_) => {}
-                Err(error) => errors.push(error),
+                Err(error) => errors.push(error.to_string()),
             }
         }
-        let reason = match together(&errors) {
+        let reason = match aggregate(&errors) {
             text if text.is_empty() => text,
             text => format!("RBAC: {text}"),
         };
@@ -162,47 +171,57 @@ impl Index {
         }
     }
 
-    /// All rules that apply in a namespace; those of the cluster if it is empty.
-    pub(super) fn held(&self, who: &Identity, namespace: &str) -> Held {
-        let mut held = Held::default();
-        for binding in self.bindings(who, namespace) {
+    /// All rules that apply in a namespace; only cluster-wide ones if it is empty.
+    pub(super) fn rules_for(&self, user: &UserInfo, namespace: &str) -> ResolvedRules {
+        let mut resolved = ResolvedRules::default();
+        for binding in self.bindings(user, namespace) {
             match self.rules_of(&binding.role, &binding.namespace) {
-                Ok(rules) => held.rules.extend(rules.iter().cloned()),
-                Err(error) => held.errors.push(error),
+                Ok(rules) => resolved.rules.extend(rules.iter().cloned()),
+                Err(error) => resolved.errors.push(error.to_string()),
             }
         }
-        held
+        resolved
     }
 
-    /// The rules of a role, or what is wrong with the reference. `namespace` is that of the binding.
-    pub(super) fn rules_of(&self, role: &RoleRef, namespace: &str) -> Result<&[Rule], String> {
+    /// The rules of a role. `namespace` is that of the binding.
+    pub(super) fn rules_of(
+        &self,
+        role: &RoleRef,
+        namespace: &str,
+    ) -> Result<&[Rule], RoleRefError> {
         let (namespace, kind) = match role.kind.as_str() {
             "ClusterRole" => ("", "clusterrole"),
             "Role" => (namespace, "role"),
-            other => return Err(format!("unsupported role reference kind: {}", quote(other))),
+            other => {
+                return Err(RoleRefError::UnsupportedKind {
+                    kind: other.to_owned(),
+                });
+            }
         };
         let roles = self.roles.get(namespace);
         let rules = roles.and_then(|roles| roles.get(&role.name));
-        rules.map(|rules| &**rules).ok_or_else(|| {
-            let name = quote(&role.name);
-            format!("{kind}.rbac.authorization.k8s.io {name} not found")
-        })
+        rules
+            .map(|rules| &**rules)
+            .ok_or_else(|| RoleRefError::NotFound {
+                resource: kind,
+                name: role.name.clone(),
+            })
     }
 
-    /// The bindings that apply, those of the cluster first, by name.
-    fn bindings(&self, who: &Identity, namespace: &str) -> Vec<&Arc<Binding>> {
-        let mut found = self.bindings_in(who, "");
+    /// The bindings that apply, cluster role bindings first, sorted by name.
+    fn bindings(&self, user: &UserInfo, namespace: &str) -> Vec<&Arc<Binding>> {
+        let mut found = self.bindings_in(user, "");
         if !namespace.is_empty() {
-            found.append(&mut self.bindings_in(who, namespace));
+            found.append(&mut self.bindings_in(user, namespace));
         }
         found
     }
 
-    fn bindings_in(&self, who: &Identity, namespace: &str) -> Vec<&Arc<Binding>> {
+    fn bindings_in(&self, user: &UserInfo, namespace: &str) -> Vec<&Arc<Binding>> {
         let Some(grants) = self.grants.get(namespace) else {
             return Vec::new();
         };
-        let mut found: Vec<&Arc<Binding>> = grants.of_user(who).collect();
+        let mut found: Vec<&Arc<Binding>> = grants.of_user(user).collect();
         found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         found.dedup_by(|a, b| Arc::ptr_eq(a, b));
         found
@@ -210,14 +229,20 @@ impl Index {
 }
 
 impl Grants {
-    /// The bindings of a user and its groups; some may come twice.
+    /// The bindings of a user and its groups, with duplicates.
     fn of_user<'a, 'u>(
         &'a self,
-        who: &'u Identity,
+        user: &'u UserInfo,
     ) -> impl Iterator<Item = &'a Arc<Binding>> + use<'a, 'u> {
-        let user = self.users.get(&who.name);
-        let groups = who.groups.iter().filter_map(|group| self.groups.get(group));
-        user.into_iter().chain(groups).flat_map(BTreeMap::values)
+        let bindings = self.users.get(&user.name);
+        let groups = user
+            .groups
+            .iter()
+            .filter_map(|group| self.groups.get(group));
+        bindings
+            .into_iter()
+            .chain(groups)
+            .flat_map(BTreeMap::values)
     }
 
     fn of(&mut self, kind: SubjectKind) -> &mut HashMap<String, BTreeMap<String, Arc<Binding>>> {
@@ -241,8 +266,8 @@ impl Binding {
         }
     }
 
-    fn described(&self, who: &Identity) -> String {
-        let subject = self.subjects.iter().find(|subject| subject.is(who));
+    fn message(&self, user: &UserInfo) -> String {
+        let subject = self.subjects.iter().find(|subject| subject.is(user));
         let subject = subject.map_or("", |subject| &subject.described);
         let (kind, name) = match self.namespace.as_str() {
             "" => ("ClusterRoleBinding", quote(&self.name)),
@@ -264,7 +289,7 @@ impl RoleRef {
 }
 
 impl Subject {
-    /// None if it can match nobody.
+    /// None if it matches no user.
     fn parse(subject: &Value, binding_namespace: &str) -> Option<Self> {
         let name = subject["name"].as_str()?;
         let namespace = subject["namespace"].as_str().unwrap_or_default();
@@ -298,16 +323,16 @@ impl Subject {
         })
     }
 
-    fn is(&self, who: &Identity) -> bool {
+    fn is(&self, user: &UserInfo) -> bool {
         match self.kind {
-            SubjectKind::User => self.matched == who.name,
-            SubjectKind::Group => who.is_in(&self.matched),
+            SubjectKind::User => self.matched == user.name,
+            SubjectKind::Group => user.is_in(&self.matched),
         }
     }
 }
 
-/// Several errors as one text, each once, in brackets.
-pub(super) fn together(errors: &[String]) -> String {
+/// The message of `utilerrors.NewAggregate`: each error once.
+pub(super) fn aggregate(errors: &[String]) -> String {
     let mut once: Vec<&str> = Vec::new();
     for error in errors {
         if !once.contains(&error.as_str()) {

@@ -1,4 +1,4 @@
-//! The index of roles and bindings beside the store: up to date with every write that is visible.
+//! Keeps the RBAC index consistent with the store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
@@ -11,18 +11,17 @@ use super::index::Index;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum RbacKind {
     Roles,
     Bindings,
 }
 
-const RESOURCES: [(&str, Part); 4] = [
-    ("clusterroles", Part::Roles),
-    ("roles", Part::Roles),
-    ("clusterrolebindings", Part::Bindings),
-    ("rolebindings", Part::Bindings),
+const RESOURCES: [(&str, RbacKind); 4] = [
+    ("clusterroles", RbacKind::Roles),
+    ("roles", RbacKind::Roles),
+    ("clusterrolebindings", RbacKind::Bindings),
+    ("rolebindings", RbacKind::Bindings),
 ];
 
 /// Roles and bindings of a store.
@@ -30,9 +29,9 @@ const RESOURCES: [(&str, Part); 4] = [
 pub(super) struct Policy {
     store: Store,
     index: RwLock<Index>,
-    /// The index is right for this revision of the store and, unless something was missed, for later ones.
-    seen: AtomicU64,
-    watchers: Mutex<Vec<(Watcher, Part)>>,
+    /// The index has all changes up to this revision.
+    revision: AtomicU64,
+    watchers: Mutex<Vec<(Watcher, RbacKind)>>,
 }
 
 impl Policy {
@@ -40,16 +39,16 @@ impl Policy {
         let policy = Self {
             store,
             index: RwLock::default(),
-            seen: AtomicU64::new(0),
+            revision: AtomicU64::new(0),
             watchers: Mutex::default(),
         };
         policy.refresh();
         policy
     }
 
-    /// The index with all writes that are visible now.
+    /// The index at the current revision of the store.
     pub(super) fn current(&self) -> RwLockReadGuard<'_, Index> {
-        if self.store.revision() != self.seen.load(Ordering::Acquire) {
+        if self.store.revision() != self.revision.load(Ordering::Acquire) {
             self.refresh();
         }
         self.index.read().unwrap_or_else(PoisonError::into_inner)
@@ -58,14 +57,14 @@ impl Policy {
     fn refresh(&self) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         let revision = self.store.revision();
-        if watchers.is_empty() || !self.follow(&mut watchers) {
-            *watchers = self.read_all();
+        if watchers.is_empty() || !self.apply_events(&mut watchers) {
+            *watchers = self.list_and_watch();
         }
-        self.seen.store(revision, Ordering::Release);
+        self.revision.store(revision, Ordering::Release);
     }
 
-    /// Applies what has happened. False if something was missed.
-    fn follow(&self, watchers: &mut [(Watcher, Part)]) -> bool {
+    /// Applies new events. False if a watcher fell behind.
+    fn apply_events(&self, watchers: &mut [(Watcher, RbacKind)]) -> bool {
         for (watcher, part) in watchers {
             loop {
                 match watcher.ready() {
@@ -81,7 +80,7 @@ impl Policy {
         true
     }
 
-    fn read_all(&self) -> Vec<(Watcher, Part)> {
+    fn list_and_watch(&self) -> Vec<(Watcher, RbacKind)> {
         let snapshot = self.store.snapshot();
         let mut index = Index::default();
         let mut watchers = Vec::new();
@@ -97,39 +96,39 @@ impl Policy {
         }
         *self.index.write().unwrap_or_else(PoisonError::into_inner) = index;
         if watchers.len() < RESOURCES.len() {
-            // Read everything again next time.
+            // List again next time.
             watchers.clear();
         }
         watchers
     }
 }
 
-fn read(index: &mut Index, part: Part, snapshot: &Snapshot, scope: &Scope) {
+fn read(index: &mut Index, part: RbacKind, snapshot: &Snapshot, scope: &Scope) {
     for object in snapshot.list(scope) {
-        put(index, part, object);
+        insert(index, part, object);
     }
 }
 
-fn apply(index: &mut Index, part: Part, event: &Event) {
+fn apply(index: &mut Index, part: RbacKind, event: &Event) {
     match event {
-        Event::Added { object } | Event::Modified { object, .. } => put(index, part, object),
+        Event::Added { object } | Event::Modified { object, .. } => insert(index, part, object),
         Event::Deleted { object, .. } => remove(index, part, object.key()),
     }
 }
 
-fn put(index: &mut Index, part: Part, object: &Object) {
-    // What cannot be read allows nothing.
+fn insert(index: &mut Index, part: RbacKind, object: &Object) {
+    // A role that does not parse allows nothing.
     let value: Value = serde_json::from_slice(object.bytes()).unwrap_or_default();
     let (namespace, name) = (object.key().namespace(), object.key().name());
     match part {
-        Part::Roles => index.put_role(namespace, name, &value),
-        Part::Bindings => index.put_binding(namespace, name, &value),
+        RbacKind::Roles => index.insert_role(namespace, name, &value),
+        RbacKind::Bindings => index.insert_binding(namespace, name, &value),
     }
 }
 
-fn remove(index: &mut Index, part: Part, key: &Key) {
+fn remove(index: &mut Index, part: RbacKind, key: &Key) {
     match part {
-        Part::Roles => index.remove_role(key.namespace(), key.name()),
-        Part::Bindings => index.remove_binding(key.namespace(), key.name()),
+        RbacKind::Roles => index.remove_role(key.namespace(), key.name()),
+        RbacKind::Bindings => index.remove_binding(key.namespace(), key.name()),
     }
 }

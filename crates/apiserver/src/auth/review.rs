@@ -1,4 +1,4 @@
-//! Reviews: questions about rights and identities that are answered and forgotten.
+//! Access, rules, token and self-subject reviews.
 
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::Status;
@@ -6,52 +6,52 @@ use outrigger_apimachinery::status::field::{BadValue, Error, Path};
 use serde_json::{Map, Value, json};
 
 use super::Auth;
-use super::identity::{Attributes, Identity, Target};
-use super::index::together;
-use super::issue::seconds_text;
+use super::index::aggregate;
 use super::rule::Rule;
 use super::service_account::{strings, text};
+use super::token_request::seconds_text;
+use super::user::{Attributes, Target, UserInfo};
 
 impl Auth {
-    /// Answers a review that `who` has sent: `object` with its status. None if `kind`, a plural name, is no review.
+    /// The review with its status; none if `kind`, a plural name, is not a review.
     pub fn review(
         &self,
         kind: &str,
-        who: &Identity,
+        user: &UserInfo,
         mut object: Value,
     ) -> Option<Result<Value, Status>> {
         if object["metadata"].is_null() {
             set(&mut object, "metadata", json!({}));
         }
         Some(match kind {
-            "selfsubjectaccessreviews" => self.access(object, Some(who), false),
+            "selfsubjectaccessreviews" => self.access(object, Some(user), false),
             "subjectaccessreviews" => self.access(object, None, false),
             "localsubjectaccessreviews" => self.access(object, None, true),
-            "selfsubjectrulesreviews" => self.rules(&object, who),
-            "selfsubjectreviews" => Ok(self.identity(who)),
+            "selfsubjectrulesreviews" => self.rules(&object, user),
+            "selfsubjectreviews" => Ok(self.self_subject(user)),
             "tokenreviews" => self.token(object),
             _ => return None,
         })
     }
 
-    /// `who` is the user of a review about oneself.
+    /// `user` is set for self-subject reviews.
     fn access(
         &self,
         mut review: Value,
-        who: Option<&Identity>,
+        user: Option<&UserInfo>,
         local: bool,
     ) -> Result<Value, Status> {
-        check_access(&review, who.is_none(), local)?;
+        check_access(&review, user.is_none(), local)?;
         let spec = &review["spec"];
-        let status = match who {
-            Some(who) => self.answer(who, spec),
-            None => self.answer(&user_of(spec), spec),
+        let status = match user {
+            Some(user) => self.access_status(user, spec),
+            None => self.access_status(&user_of(spec), spec),
         };
         set(&mut review, "status", status);
         Ok(review)
     }
 
-    fn answer(&self, who: &Identity, spec: &Value) -> Value {
+    fn access_status(&self, user: &UserInfo, spec: &Value) -> Value {
         let resource = &spec["resourceAttributes"];
         let path = &spec["nonResourceAttributes"];
         let (verb, target) = if resource.is_null() {
@@ -67,7 +67,7 @@ impl Auth {
             };
             (text(&resource["verb"]), target)
         };
-        let decision = self.decide(who, &Attributes { verb, target });
+        let decision = self.decide(user, &Attributes { verb, target });
         let mut status = json!({"allowed": decision.allowed});
         if !decision.reason.is_empty() {
             status["reason"] = decision.reason.into();
@@ -75,13 +75,13 @@ impl Auth {
         status
     }
 
-    fn rules(&self, review: &Value, who: &Identity) -> Result<Value, Status> {
+    fn rules(&self, review: &Value, user: &UserInfo) -> Result<Value, Status> {
         let namespace = text(&review["spec"]["namespace"]);
         if namespace.is_empty() {
             return Err(Status::bad_request("no namespace on request"));
         }
-        let mut held = self.index().held(who, namespace);
-        if who.is_privileged() {
+        let mut held = self.index().rules_for(user, namespace);
+        if user.is_privileged() {
             held.rules.extend(Rule::full_authority());
         }
         let resources: Vec<Value> = held.rules.iter().filter_map(resource_rule).collect();
@@ -90,7 +90,7 @@ impl Auth {
             "resourceRules": resources, "nonResourceRules": paths, "incomplete": false,
         });
         if !held.errors.is_empty() {
-            status["evaluationError"] = together(&held.errors).into();
+            status["evaluationError"] = aggregate(&held.errors).into();
         }
         Ok(json!({
             "kind": "SelfSubjectRulesReview",
@@ -101,12 +101,12 @@ impl Auth {
         }))
     }
 
-    fn identity(&self, who: &Identity) -> Value {
+    fn self_subject(&self, user: &UserInfo) -> Value {
         json!({
             "kind": "SelfSubjectReview",
             "apiVersion": "authentication.k8s.io/v1",
             "metadata": {"creationTimestamp": seconds_text(self.now())},
-            "status": {"userInfo": user_info(who)},
+            "status": {"userInfo": user_info(user)},
         })
     }
 
@@ -118,11 +118,11 @@ impl Auth {
                 "token is required for TokenReview in authentication",
             ));
         }
-        let status = match self.identify(token, &strings(&spec["audiences"])) {
-            Ok(shown) => json!({
-                "authenticated": true, "user": user_info(&shown.identity), "audiences": shown.audiences,
+        let status = match self.authenticate_token(token, &strings(&spec["audiences"])) {
+            Ok(token) => json!({
+                "authenticated": true, "user": user_info(&token.user), "audiences": token.audiences,
             }),
-            Err(error) => json!({"user": {}, "error": error}),
+            Err(error) => json!({"user": {}, "error": error.to_string()}),
         };
         set(&mut review, "status", status);
         Ok(review)
@@ -135,9 +135,9 @@ fn set(review: &mut Value, key: &str, value: Value) {
     }
 }
 
-fn user_of(spec: &Value) -> Identity {
+fn user_of(spec: &Value) -> UserInfo {
     let extra = spec["extra"].as_object().into_iter().flatten();
-    Identity {
+    UserInfo {
         name: text(&spec["user"]).to_owned(),
         uid: text(&spec["uid"]).to_owned(),
         groups: strings(&spec["groups"]),
@@ -147,17 +147,17 @@ fn user_of(spec: &Value) -> Identity {
     }
 }
 
-fn user_info(who: &Identity) -> Value {
+fn user_info(user: &UserInfo) -> Value {
     let mut info = Map::new();
-    info.insert("username".to_owned(), who.name.clone().into());
-    if !who.uid.is_empty() {
-        info.insert("uid".to_owned(), who.uid.clone().into());
+    info.insert("username".to_owned(), user.name.clone().into());
+    if !user.uid.is_empty() {
+        info.insert("uid".to_owned(), user.uid.clone().into());
     }
-    if !who.groups.is_empty() {
-        info.insert("groups".to_owned(), who.groups.clone().into());
+    if !user.groups.is_empty() {
+        info.insert("groups".to_owned(), user.groups.clone().into());
     }
-    if !who.extra.is_empty() {
-        info.insert("extra".to_owned(), json!(who.extra));
+    if !user.extra.is_empty() {
+        info.insert("extra".to_owned(), json!(user.extra));
     }
     info.into()
 }
@@ -208,7 +208,7 @@ fn check_access(review: &Value, names_user: bool, local: bool) -> Result<(), Sta
     for selector in ["fieldSelector", "labelSelector"] {
         errors.extend(check_selector(&resource[selector], selector));
     }
-    let metadata = told_metadata(&review["metadata"], local);
+    let metadata = client_metadata(&review["metadata"], local);
     if metadata
         .as_object()
         .is_some_and(|fields| !fields.is_empty())
@@ -240,7 +240,7 @@ fn check_access(review: &Value, names_user: bool, local: bool) -> Result<(), Sta
     if errors.is_empty() {
         return Ok(());
     }
-    // The real server has lost the kind when it says this.
+    // The real server omits the kind here.
     Err(Status::invalid(
         GroupKind::new("authorization.k8s.io", ""),
         "",
@@ -248,7 +248,7 @@ fn check_access(review: &Value, names_user: bool, local: bool) -> Result<(), Sta
     ))
 }
 
-/// A selector is either text or a list of requirements.
+/// A selector is either a string or a list of requirements.
 fn check_selector(selector: &Value, name: &str) -> Option<Error> {
     let root = Path::root("spec");
     let resource = root.child("resourceAttributes");
@@ -274,8 +274,8 @@ fn check_selector(selector: &Value, name: &str) -> Option<Error> {
     }
 }
 
-/// What must be empty: all that a client may have written.
-fn told_metadata(metadata: &Value, local: bool) -> Value {
+/// The metadata that a client has set, which must be empty.
+fn client_metadata(metadata: &Value, local: bool) -> Value {
     let mut metadata = metadata.clone();
     if let Some(fields) = metadata.as_object_mut() {
         fields.remove("managedFields");

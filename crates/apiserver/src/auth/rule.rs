@@ -1,15 +1,15 @@
-//! One rule of a role: what it allows, and whether it covers another rule.
+//! RBAC policy rules: matching, and coverage of other rules.
 
 use outrigger_apimachinery::status::field::quote;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::identity::{Attributes, Target};
+use super::user::{Attributes, Target};
 
-/// Most rules that one is broken down to, and most that are told to be missing.
+/// How many rules one breaks down to at most, and how many missing rules are reported.
 const MAX_PARTS: usize = 10_000;
 
-/// What a role allows. The fields are those of the API.
+/// `PolicyRule`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Rule {
@@ -30,7 +30,7 @@ fn null_is_empty<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String
 }
 
 impl Rule {
-    /// The rules of a role. One that cannot be read allows nothing.
+    /// The rules of a role. A rule that does not parse allows nothing.
     pub(super) fn all_of(role: &Value) -> Vec<Self> {
         let rules = role["rules"].as_array().into_iter().flatten();
         rules
@@ -38,7 +38,7 @@ impl Rule {
             .collect()
     }
 
-    /// Everything: what is needed to let a role gather rules from others.
+    /// All permissions, which writing an aggregation rule requires.
     pub(super) fn full_authority() -> [Self; 2] {
         let all = || vec!["*".to_owned()];
         [
@@ -56,11 +56,11 @@ impl Rule {
         ]
     }
 
-    pub(super) fn allows(&self, what: &Attributes<'_>) -> bool {
-        if !has_or_all(&self.verbs, what.verb) {
+    pub(super) fn allows(&self, attributes: &Attributes<'_>) -> bool {
+        if !has_or_all(&self.verbs, attributes.verb) {
             return false;
         }
-        match what.target {
+        match attributes.target {
             Target::Path(path) => self
                 .non_resource_urls
                 .iter()
@@ -92,9 +92,9 @@ impl Rule {
         })
     }
 
-    /// Rules of one verb and at most one of everything else, which together say the same. A rule that would give
-    /// too many stays whole: then one rule that is held must cover all of it.
-    fn broken_down(&self) -> Vec<Self> {
+    /// Equivalent rules with one verb and at most one of everything else, after `BreakdownRule`. A rule that would give
+    /// too many is not broken down; then a single rule must cover it.
+    fn breakdown(&self) -> Vec<Self> {
         let sizes = [
             &self.api_groups,
             &self.resources,
@@ -170,8 +170,8 @@ impl Rule {
                 .is_some_and(|(_, child)| has(&self.resources, &format!("*/{child}")))
     }
 
-    /// Rules about the same resource can be told as one.
-    fn is_like(&self, other: &Self) -> bool {
+    /// Whether rules are for the same resource and can be merged in a message.
+    fn has_same_resource(&self, other: &Self) -> bool {
         self.non_resource_urls.is_empty()
             && other.non_resource_urls.is_empty()
             && self.api_groups == other.api_groups
@@ -180,7 +180,7 @@ impl Rule {
     }
 
     /// `{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}`.
-    fn sentence(&self) -> String {
+    fn compact_string(&self) -> String {
         let fields = [
             ("APIGroups", &self.api_groups),
             ("Resources", &self.resources),
@@ -196,21 +196,24 @@ impl Rule {
     }
 }
 
-/// The sentences about what `wanted` allows and `held` does not, sorted. Empty if everything is held.
+/// The messages about what `wanted` allows and `held` does not, sorted. Empty if everything is held.
 pub(super) fn missing(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
-    let parts = wanted.iter().flat_map(Rule::broken_down);
+    let parts = wanted.iter().flat_map(Rule::breakdown);
     let lacking = parts.filter(|part| !held.iter().any(|rule| rule.covers(part)));
     let mut compact: Vec<Rule> = Vec::new();
     for part in lacking.take(MAX_PARTS) {
-        match compact.iter_mut().find(|rule| rule.is_like(&part)) {
+        match compact
+            .iter_mut()
+            .find(|rule| rule.has_same_resource(&part))
+        {
             Some(rule) => rule.verbs.extend(part.verbs),
             None => compact.push(part),
         }
     }
-    let mut sentences: Vec<String> = compact.iter().map(Rule::sentence).collect();
-    sentences.sort_unstable();
-    sentences.dedup();
-    sentences
+    let mut messages: Vec<String> = compact.iter().map(Rule::compact_string).collect();
+    messages.sort_unstable();
+    messages.dedup();
+    messages
 }
 
 /// `["a" "b"]`.
@@ -246,7 +249,7 @@ mod tests {
     #[track_caller]
     fn check(rule: &Rule, verb: &str, group: &str, path: &str, name: &str, expected: bool) {
         let (resource, subresource) = path.split_once('/').unwrap_or((path, ""));
-        let what = Attributes {
+        let attributes = Attributes {
             verb,
             target: Target::Resource {
                 group,
@@ -257,11 +260,15 @@ mod tests {
                 name,
             },
         };
-        assert_eq!(rule.allows(&what), expected, "{verb} {group} {path} {name}");
+        assert_eq!(
+            rule.allows(&attributes),
+            expected,
+            "{verb} {group} {path} {name}"
+        );
     }
 
     #[test]
-    fn resources_names_and_stars_are_matched() {
+    fn matches_resources_names_and_wildcards() {
         let pods =
             rule(&json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "*/scale"]}));
         check(&pods, "get", "", "pods", "a", true);
@@ -277,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_end_in_a_star() {
+    fn matches_non_resource_urls_with_a_trailing_wildcard() {
         let paths = rule(&json!({"verbs": ["get"], "nonResourceURLs": ["/api/*", "/version"]}));
         let get = |path| {
             paths.allows(&Attributes {
@@ -290,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_like_the_real_server() {
+    fn formats_missing_rules_like_the_real_server() {
         let held = [rule(
             &json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}),
         )];

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use outrigger_builtin::kinds::Registry;
-use outrigger_store::{Draft, Mutation, Options, Precondition, Resource};
+use outrigger_store::{EncodedObject, Options, Precondition, Resource, Transaction};
 use serde_json::{Value, json};
 
 use super::*;
@@ -46,13 +46,13 @@ impl Fixture {
             .unwrap()
             .key(namespace, name)
             .unwrap();
-        let draft = Draft::new(object).unwrap();
-        let mutation = if self.store.get(&key).is_some() {
-            Mutation::replace(key, draft, Precondition::exists())
+        let encoded = EncodedObject::new(object).unwrap();
+        let transaction = if self.store.get(&key).is_some() {
+            Transaction::replace(key, encoded, Precondition::exists())
         } else {
-            Mutation::create(key, draft)
+            Transaction::create(key, encoded)
         };
-        self.store.write(mutation).await.unwrap();
+        self.store.write(transaction).await.unwrap();
     }
 
     async fn remove(&self, group: &str, plural: &str, namespace: &str, name: &str) {
@@ -61,7 +61,7 @@ impl Fixture {
             .key(namespace, name)
             .unwrap();
         self.store
-            .write(Mutation::delete(key, Precondition::exists()))
+            .write(Transaction::delete(key, Precondition::exists()))
             .await
             .unwrap();
     }
@@ -88,30 +88,30 @@ impl Fixture {
         self.put(RBAC, &plural(binding), &bound).await;
     }
 
-    fn user(&self, token: &str) -> Identity {
+    fn user(&self, token: &str) -> UserInfo {
         self.auth
             .authenticate(&headers(&[("authorization", &format!("Bearer {token}"))]))
             .unwrap()
     }
 
-    fn refusal(&self, who: &Identity, verb: &str, path: &str) -> Option<String> {
-        let refused = self.auth.authorize(who, &attributes(verb, path)).err()?;
+    fn refusal(&self, user: &UserInfo, verb: &str, path: &str) -> Option<String> {
+        let refused = self.auth.authorize(user, &attributes(verb, path)).err()?;
         assert_eq!(refused.code(), 403);
         Some(refused.message)
     }
 
-    fn ask(&self, kind: &str, who: &Identity, spec: &Value) -> Value {
-        let answer = self
+    fn ask(&self, kind: &str, user: &UserInfo, spec: &Value) -> Value {
+        let response = self
             .auth
-            .review(kind, who, json!({"metadata": {}, "spec": spec}));
-        let answer = answer
+            .review(kind, user, json!({"metadata": {}, "spec": spec}));
+        let response = response
             .unwrap()
             .unwrap_or_else(|status| serde_json::to_value(status).unwrap());
-        answer
+        response
             .get("status")
             .filter(|status| status.is_object())
             .cloned()
-            .unwrap_or(answer)
+            .unwrap_or(response)
     }
 }
 
@@ -154,7 +154,7 @@ fn account(uid: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_request_is_made_by_the_owner_of_its_token() {
+async fn authenticates_the_user_of_a_token() {
     let fixture = Fixture::new().await;
     let admin = fixture.user(fixture.auth.credentials().admin.expose());
     assert_eq!(admin.groups, [MASTERS, AUTHENTICATED]);
@@ -173,7 +173,7 @@ async fn a_request_is_made_by_the_owner_of_its_token() {
 }
 
 #[tokio::test]
-async fn who_may_not_is_told_so() {
+async fn forbids_requests_without_permission() {
     let fixture = Fixture::new().await;
     let bob = fixture.user("bobtoken");
     for (verb, path, expected) in [
@@ -210,17 +210,17 @@ async fn who_may_not_is_told_so() {
         None
     );
     assert_eq!(
-        fixture.refusal(&Identity::anonymous(), "get", "/healthz"),
+        fixture.refusal(&UserInfo::anonymous(), "get", "/healthz"),
         None
     );
     assert_eq!(
-        fixture.refusal(&Identity::internal(), "get", "/metrics"),
+        fixture.refusal(&UserInfo::internal(), "get", "/metrics"),
         None
     );
 }
 
 #[tokio::test]
-async fn a_new_binding_counts_at_once() {
+async fn a_new_binding_applies_at_once() {
     let fixture = Fixture::new().await;
     let bob = fixture.user("bobtoken");
     assert!(fixture.refusal(&bob, "get", "/pods default a").is_some());
@@ -238,15 +238,15 @@ async fn a_new_binding_counts_at_once() {
 }
 
 #[tokio::test]
-async fn impersonation_is_checked_and_told_like_the_real_server() {
+async fn checks_impersonation_like_the_real_server() {
     let fixture = Fixture::new().await;
-    let (admin, bob) = (Identity::internal(), fixture.user("bobtoken"));
+    let (admin, bob) = (UserInfo::internal(), fixture.user("bobtoken"));
     let list = attributes("list", "/pods");
-    let act = |who: &Identity, pairs: &[(&str, &str)]| {
-        let identity = fixture
+    let act = |user: &UserInfo, pairs: &[(&str, &str)]| {
+        let user = fixture
             .auth
-            .impersonate(who.clone(), &headers(pairs), &list);
-        identity.map_err(|status| (status.code(), status.message))
+            .impersonate(user.clone(), &headers(pairs), &list);
+        user.map_err(|status| (status.code(), status.message))
     };
     assert_eq!(act(&bob, &[]).unwrap(), bob);
     let jane = act(
@@ -324,7 +324,7 @@ async fn impersonation_is_checked_and_told_like_the_real_server() {
 }
 
 #[tokio::test]
-async fn nobody_gives_rights_that_they_do_not_have() {
+async fn rejects_privilege_escalation() {
     let fixture = Fixture::new().await;
     let kinds = Registry::default().snapshot();
     let kind = |plural: &str| kinds.resource(RBAC, "v1", plural).unwrap();
@@ -388,22 +388,22 @@ async fn nobody_gives_rights_that_they_do_not_have() {
 }
 
 #[tokio::test]
-async fn a_token_lives_as_long_as_its_account() {
+async fn a_token_is_valid_while_its_service_account_exists() {
     let fixture = Fixture::new().await;
     fixture.put("", "serviceaccounts", &account("uid-1")).await;
-    let answer = fixture
+    let response = fixture
         .auth
         .issue_token("default", &account("uid-1"), json!({"spec": {}}))
         .unwrap();
     assert_eq!(
-        answer["spec"],
+        response["spec"],
         json!({"audiences": [ISSUER], "expirationSeconds": 3600, "boundObjectRef": null})
     );
     assert_eq!(
-        answer["status"]["expirationTimestamp"],
+        response["status"]["expirationTimestamp"],
         "2026-11-16T02:34:15Z"
     );
-    let token = answer["status"]["token"].as_str().unwrap();
+    let token = response["status"]["token"].as_str().unwrap();
     let claims = jwt::claims(token).unwrap();
     assert_eq!(claims["sub"], "system:serviceaccount:default:robot");
     assert_eq!(
@@ -443,7 +443,7 @@ async fn a_token_expires() {
     })
     .await;
     fixture.put("", "serviceaccounts", &account("u")).await;
-    let answer = fixture
+    let response = fixture
         .auth
         .issue_token(
             "default",
@@ -451,17 +451,21 @@ async fn a_token_expires() {
             json!({"spec": {"expirationSeconds": 7200}}),
         )
         .unwrap();
-    let token = answer["status"]["token"].as_str().unwrap();
-    assert!(fixture.auth.identify(token, &[]).is_ok());
+    let token = response["status"]["token"].as_str().unwrap();
+    assert!(fixture.auth.authenticate_token(token, &[]).is_ok());
     DAYS.store(1, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(
-        fixture.auth.identify(token, &[]).unwrap_err(),
+        fixture
+            .auth
+            .authenticate_token(token, &[])
+            .unwrap_err()
+            .to_string(),
         "[invalid bearer token, service account token has expired]"
     );
 }
 
 #[tokio::test]
-async fn a_bad_token_request_is_told_like_the_real_server() {
+async fn rejects_invalid_token_requests_like_the_real_server() {
     let fixture = Fixture::new().await;
     let account = account("uid-1");
     for (request, code, expected) in [
@@ -500,7 +504,7 @@ async fn a_bad_token_request_is_told_like_the_real_server() {
 }
 
 #[tokio::test]
-async fn the_token_of_a_secret_is_good_while_it_is_there() {
+async fn a_legacy_token_is_valid_while_its_secret_exists() {
     let fixture = Fixture::new().await;
     fixture.put("", "serviceaccounts", &account("u")).await;
     let token = fixture
@@ -508,7 +512,7 @@ async fn the_token_of_a_secret_is_good_while_it_is_there() {
         .legacy_token("default", "robot", "u", "legacy")
         .unwrap();
     let secret = json!({"metadata": {"name": "legacy", "namespace": "default", "uid": "s"}, "data": {"token": service_account::encoded(&token)}});
-    assert!(fixture.auth.identify(&token, &[]).is_err());
+    assert!(fixture.auth.authenticate_token(&token, &[]).is_err());
     fixture.put("", "secrets", &secret).await;
     assert_eq!(
         fixture.user(&token).name,
@@ -522,23 +526,31 @@ async fn the_token_of_a_secret_is_good_while_it_is_there() {
         .unwrap();
     let bound = bound["status"]["token"].as_str().unwrap();
     assert_eq!(
-        fixture.auth.identify(bound, &[]).unwrap_err(),
+        fixture
+            .auth
+            .authenticate_token(bound, &[])
+            .unwrap_err()
+            .to_string(),
         r#"[invalid bearer token, token audiences ["a" "b"] is invalid for the target audiences ["https://kubernetes.default.svc"]]"#
     );
-    let wanted = ["b".to_owned(), "c".to_owned()];
+    let audiences = ["b".to_owned(), "c".to_owned()];
     assert_eq!(
-        fixture.auth.identify(bound, &wanted).unwrap().audiences,
+        fixture
+            .auth
+            .authenticate_token(bound, &audiences)
+            .unwrap()
+            .audiences,
         ["b"]
     );
     fixture.remove("", "secrets", "default", "legacy").await;
-    assert!(fixture.auth.identify(&token, &[]).is_err());
-    assert!(fixture.auth.identify(bound, &wanted).is_err());
+    assert!(fixture.auth.authenticate_token(&token, &[]).is_err());
+    assert!(fixture.auth.authenticate_token(bound, &audiences).is_err());
 }
 
 #[tokio::test]
-async fn reviews_tell_the_truth() {
+async fn reviews_match_authorization() {
     let fixture = Fixture::new().await;
-    let (admin, bob) = (Identity::internal(), fixture.user("bobtoken"));
+    let (admin, bob) = (UserInfo::internal(), fixture.user("bobtoken"));
     let pods = json!({"resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "x"}});
     assert_eq!(
         fixture.ask("selfsubjectaccessreviews", &bob, &pods),
@@ -600,9 +612,9 @@ async fn reviews_tell_the_truth() {
 }
 
 #[tokio::test]
-async fn a_bad_review_is_told_like_the_real_server() {
+async fn rejects_invalid_reviews_like_the_real_server() {
     let fixture = Fixture::new().await;
-    let admin = Identity::internal();
+    let admin = UserInfo::internal();
     let both = json!({"nonResourceAttributes": {"verb": "get", "path": "/version"}, "resourceAttributes": {"verb": "get"}});
     for (kind, review, expected) in [
         (

@@ -1,5 +1,5 @@
-//! Secrets of type `kubernetes.io/service-account-token`: gives them their token, and removes them when their account
-//! is gone.
+//! The tokens controller: adds tokens to Secrets of type `kubernetes.io/service-account-token`, and deletes the Secrets of
+//! deleted service accounts.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use super::Auth;
 use super::service_account::{find, text};
-use crate::local::{Local, Patch, Place};
+use crate::loopback::{Client, Patch, ResourcePath};
 
 const TYPE: &str = "kubernetes.io/service-account-token";
 const NAME: &str = "kubernetes.io/service-account.name";
 const UID: &str = "kubernetes.io/service-account.uid";
 
-/// Serves token Secrets until the store closes. `certificates` is what clients trust, as PEM.
-pub async fn run(local: Local, auth: Auth, certificates: String) {
+/// Runs until the store closes. `certificates` is the CA bundle in PEM.
+pub async fn run(client: Client, auth: Auth, certificates: String) {
     let store = auth.store().clone();
     let scopes = ["secrets", "serviceaccounts"].map(|plural| Resource::new("", plural));
     let [Ok(secrets), Ok(accounts)] = scopes else {
@@ -38,8 +38,8 @@ pub async fn run(local: Local, auth: Auth, certificates: String) {
         let known = snapshot
             .list(&secrets)
             .filter(|secret| may_be_token(secret));
-        let mut keeper = Keeper {
-            local: &local,
+        let mut keeper = TokensController {
+            client: &client,
             auth: &auth,
             certificates: &certificates,
             store: &store,
@@ -52,55 +52,54 @@ pub async fn run(local: Local, auth: Auth, certificates: String) {
     }
 }
 
-/// The token Secrets that are known.
-struct Keeper<'a> {
-    local: &'a Local,
+struct TokensController<'a> {
+    client: &'a Client,
     auth: &'a Auth,
     certificates: &'a str,
     store: &'a Store,
     known: BTreeSet<Key>,
 }
 
-impl Keeper<'_> {
+impl TokensController<'_> {
     async fn run(&mut self, mut secrets: Watcher, mut accounts: Watcher) -> WatchEnd {
         for key in self.known.clone() {
-            self.serve(&key).await;
+            self.sync(&key).await;
         }
         loop {
             tokio::select! {
                 event = secrets.next() => match event {
-                    Ok(event) => self.note(&event).await,
+                    Ok(event) => self.handle_event(&event).await,
                     Err(end) => return end,
                 },
                 event = accounts.next() => match event {
-                    Ok(event) => self.serve_all_of(event.key()).await,
+                    Ok(event) => self.sync_namespace(event.key()).await,
                     Err(end) => return end,
                 },
             }
         }
     }
 
-    async fn note(&mut self, event: &Event) {
+    async fn handle_event(&mut self, event: &Event) {
         if matches!(event, Event::Deleted { .. }) {
             self.known.remove(event.key());
         } else if may_be_token(event.object()) {
             self.known.insert(event.key().clone());
-            self.serve(event.key()).await;
+            self.sync(event.key()).await;
         }
     }
 
-    /// An account has come or gone.
-    async fn serve_all_of(&self, account: &Key) {
+    /// Syncs the Secrets in the namespace of a changed service account.
+    async fn sync_namespace(&self, account: &Key) {
         for key in self
             .known
             .iter()
             .filter(|key| key.namespace() == account.namespace())
         {
-            self.serve(key).await;
+            self.sync(key).await;
         }
     }
 
-    async fn serve(&self, key: &Key) {
+    async fn sync(&self, key: &Key) {
         let Some(object) = self.store.get(key) else {
             return;
         };
@@ -110,39 +109,39 @@ impl Keeper<'_> {
         if secret["type"] != TYPE || object.metadata().deletion_timestamp().is_some() {
             return;
         }
-        let place = Place::all("v1", "secrets")
-            .within(key.namespace())
+        let path = ResourcePath::all("v1", "secrets")
+            .in_namespace(key.namespace())
             .named(key.name());
-        let answer = match self.change(key, &secret) {
-            Wanted::Nothing => return,
-            Wanted::Change(change) => self.local.patch(&place, Patch::Merge, &change).await,
-            Wanted::Removal => {
+        let result = match self.decide(key, &secret) {
+            SecretAction::None => return,
+            SecretAction::Patch(change) => self.client.patch(&path, Patch::Merge, &change).await,
+            SecretAction::Delete => {
                 let options = json!({"preconditions": {"uid": object.metadata().uid()}});
-                self.local.delete(&place, &options).await
+                self.client.delete(&path, &options).await
             }
         };
-        if let Err(error) = answer
+        if let Err(error) = result
             && !error.is_not_found()
             && !error.is_conflict()
         {
-            tracing::warn!(%key, %error, "failed to serve a token Secret");
+            tracing::warn!(%key, %error, "failed to sync a service account token Secret");
         }
     }
 
-    fn change(&self, key: &Key, secret: &Value) -> Wanted {
+    fn decide(&self, key: &Key, secret: &Value) -> SecretAction {
         let metadata = &secret["metadata"];
         let name = text(&metadata["annotations"][NAME]);
-        let told = text(&metadata["annotations"][UID]);
+        let annotated_uid = text(&metadata["annotations"][UID]);
         let account = find(self.store, "serviceaccounts", key.namespace(), name);
-        let Some(account) =
-            account.filter(|account| told.is_empty() || account.metadata().uid() == told)
-        else {
-            return Wanted::Removal;
+        let Some(account) = account.filter(|account| {
+            annotated_uid.is_empty() || account.metadata().uid() == annotated_uid
+        }) else {
+            return SecretAction::Delete;
         };
         let uid = account.metadata().uid();
         let mut data = json!({});
-        let mut is_changed = told.is_empty();
-        let mut want = |field: &str, value: Option<String>| {
+        let mut is_changed = annotated_uid.is_empty();
+        let mut set_missing = |field: &str, value: Option<String>| {
             if let Some(value) = value
                 && text(&secret["data"][field]).is_empty()
             {
@@ -150,13 +149,13 @@ impl Keeper<'_> {
                 is_changed = true;
             }
         };
-        want("namespace", Some(key.namespace().to_owned()));
-        want(
+        set_missing("namespace", Some(key.namespace().to_owned()));
+        set_missing(
             "ca.crt",
             (!self.certificates.is_empty()).then(|| self.certificates.to_owned()),
         );
         if text(&secret["data"]["token"]).is_empty() {
-            want(
+            set_missing(
                 "token",
                 self.auth
                     .legacy_token(key.namespace(), name, uid, key.name())
@@ -164,23 +163,22 @@ impl Keeper<'_> {
             );
         }
         if !is_changed {
-            return Wanted::Nothing;
+            return SecretAction::None;
         }
-        Wanted::Change(json!({
+        SecretAction::Patch(json!({
             "metadata": {"annotations": {UID: uid}, "resourceVersion": metadata["resourceVersion"]},
             "data": data,
         }))
     }
 }
 
-/// What a Secret needs.
-enum Wanted {
-    Nothing,
-    Change(Value),
-    Removal,
+enum SecretAction {
+    None,
+    Patch(Value),
+    Delete,
 }
 
-/// Most Secrets are something else and are not parsed.
+/// A cheap check, so that other Secrets are not parsed.
 fn may_be_token(secret: &Object) -> bool {
     let needle = TYPE.as_bytes();
     secret

@@ -1,10 +1,10 @@
-//! Everything below `/api` or `/apis` in one document.
+//! Aggregated discovery: everything below `/api` or `/apis` in one document.
 
 use outrigger_builtin::kinds::{Group, Kind, Kinds, Subresource, Version};
 use serde::Serialize;
 use sha2::Digest as _;
 
-/// What a client sends in `Accept` to get this document, and what the answer's content type must be.
+/// The media type in the `Accept` header of the request, and of the response.
 pub const CONTENT_TYPE: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -17,7 +17,7 @@ pub enum Root {
     Named,
 }
 
-/// The document.
+/// `APIGroupDiscoveryList`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupDiscoveryList {
@@ -76,7 +76,7 @@ struct SubresourceDiscovery {
     verbs: &'static [&'static str],
 }
 
-/// Group and version are empty for built-in kinds that are of the version in which they are listed.
+/// Group and version are empty for built-in kinds that have those of their list.
 #[derive(Debug, Serialize)]
 struct ResponseKind {
     group: String,
@@ -100,7 +100,7 @@ pub fn group_discovery_list(kinds: &Kinds, root: Root) -> GroupDiscoveryList {
 }
 
 impl GroupDiscoveryList {
-    /// The tag by which a client asks whether the document has changed, without quotes.
+    /// The `ETag` without quotes.
     pub fn etag(&self) -> String {
         let content = serde_json::to_vec(&self.content).unwrap_or_default();
         let digest = sha2::Sha512::digest(content);
@@ -129,7 +129,7 @@ fn resource(kind: &Kind) -> ResourceDiscovery {
     let subresources = kind.subresources.iter();
     ResourceDiscovery {
         resource: kind.plural.clone(),
-        response_kind: own_kind(kind, &kind.kind),
+        response_kind: response_kind(kind, &kind.kind),
         scope: if kind.namespaced {
             "Namespaced"
         } else {
@@ -150,7 +150,7 @@ fn subresource(kind: &Kind, subresource: &Subresource) -> SubresourceDiscovery {
             version: version.to_owned(),
             kind: subresource.kind.clone(),
         },
-        None => own_kind(kind, &subresource.kind),
+        None => response_kind(kind, &subresource.kind),
     };
     SubresourceDiscovery {
         subresource: subresource.name,
@@ -159,7 +159,7 @@ fn subresource(kind: &Kind, subresource: &Subresource) -> SubresourceDiscovery {
     }
 }
 
-fn own_kind(kind: &Kind, name: &str) -> ResponseKind {
+fn response_kind(kind: &Kind, name: &str) -> ResponseKind {
     let (group, version) = match kind.custom {
         Some(_) => (kind.group.clone(), kind.version.clone()),
         None => (String::new(), String::new()),

@@ -1,9 +1,9 @@
-//! One document for each of `/api`, `/apis`, a group, and a version of a group.
+//! Unaggregated discovery: `/api`, `/apis`, and one document for each group and version.
 
 use outrigger_builtin::kinds::{Group, Kind, Kinds, Subresource, Version};
 use serde::Serialize;
 
-/// `/api`. The address is where clients reach this server.
+/// `/api`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiVersions {
@@ -41,7 +41,7 @@ pub struct ApiGroupList {
     groups: Vec<ApiGroup>,
 }
 
-/// `/apis/{group}`, and an item of [`ApiGroupList`], where kind and version are left out.
+/// `/apis/{group}`, and an item of [`ApiGroupList`], which omits `kind` and `apiVersion`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiGroup {
@@ -64,7 +64,7 @@ struct GroupVersion {
 pub fn api_group_list(kinds: &Kinds) -> ApiGroupList {
     let mut groups: Vec<&Group> = kinds.groups.iter().collect();
     groups.retain(|group| !group.name.is_empty());
-    // Groups of equal priority follow the names of their versions here, and their own in the aggregated document.
+    // Groups of equal priority are sorted by the name of their version here, and by their own in aggregated discovery.
     groups.sort_by(|a, b| {
         let by_priority = b.priority().cmp(&a.priority());
         by_priority.then_with(|| first_service(a).cmp(&first_service(b)))
@@ -109,7 +109,7 @@ fn item(group: &Group, alone: bool) -> ApiGroup {
 #[serde(rename_all = "camelCase")]
 pub struct ApiResourceList {
     kind: &'static str,
-    /// Missing in the core group.
+    /// Absent in the core group.
     #[serde(skip_serializing_if = "Option::is_none")]
     api_version: Option<&'static str>,
     group_version: String,

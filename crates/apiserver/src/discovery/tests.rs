@@ -1,4 +1,4 @@
-//! Every discovery document against the one of a real server, byte for byte.
+//! Compares all discovery documents with those of a real server, byte for byte.
 
 use outrigger_apimachinery::GroupVersion;
 use outrigger_builtin::kinds::{Kinds, Registry};
@@ -18,7 +18,7 @@ fn with_definitions() -> Registry {
     registry
 }
 
-/// The document of a path, and its tag.
+/// The document of a path and its `ETag`.
 fn ours(kinds: &Kinds, path: &str, is_aggregated: bool, real: &Value) -> (String, Option<String>) {
     if is_aggregated {
         let root = if path == "/api" {
@@ -54,7 +54,7 @@ fn ours(kinds: &Kinds, path: &str, is_aggregated: bool, real: &Value) -> (String
     (bytes.unwrap(), None)
 }
 
-/// The real server lists the resources of definitions in the order of a hash map.
+/// The real server lists custom resources in random order.
 fn sorted(mut document: Value) -> Value {
     if let Some(resources) = document["resources"].as_array_mut() {
         resources.sort_by_key(|resource| resource["name"].to_string());
@@ -63,7 +63,7 @@ fn sorted(mut document: Value) -> Value {
 }
 
 #[test]
-fn every_document_is_that_of_the_real_server() {
+fn all_documents_match_the_real_server() {
     let builtin = Registry::default().snapshot();
     let custom = with_definitions().snapshot();
     let mut documents = 0;

@@ -1,55 +1,54 @@
-//! Does what was decided, through the API like any other client, and only to the object that was looked at.
+//! Executes actions through the API, with preconditions on the observed version.
 
 use outrigger_store::{Key, Object};
 use serde_json::{Value, json};
 
 use super::decide::{Action, Policy};
 use super::observe::Observer;
-use crate::local::{Error, Local, Patch, Place};
+use crate::loopback::{Client, Error, Patch, ResourcePath};
 
-/// How it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Done, or there is nothing left to do it to.
+    /// The actions succeeded, or the object is gone.
     Done,
-    /// The object has changed, or the server could not do it now.
-    Again,
+    /// The object has changed, or the request failed.
+    Retry,
 }
 
-/// Does the actions in order.
+/// Executes actions in order.
 pub(super) async fn act(
-    local: &Local,
+    client: &Client,
     observer: &Observer,
     key: &Key,
     actions: Vec<Action>,
 ) -> Outcome {
     for action in actions {
-        let Some((object, place)) = find(observer, key) else {
+        let Some((object, path)) = find(observer, key) else {
             return Outcome::Done;
         };
-        match one(local, observer, &object, &place, &action).await {
+        match execute(client, observer, &object, &path, &action).await {
             Ok(()) => {}
             Err(error) if error.is_not_found() => return Outcome::Done,
             Err(error) => {
                 if !error.is_conflict() {
-                    tracing::warn!(%key, ?action, %error, "garbage collection failed");
+                    tracing::warn!(%key, ?action, %error, "failed to execute a garbage collection action");
                 }
-                return Outcome::Again;
+                return Outcome::Retry;
             }
         }
     }
     Outcome::Done
 }
 
-fn find(observer: &Observer, key: &Key) -> Option<(std::sync::Arc<Object>, Place)> {
-    Some((observer.get(key)?, observer.place(key)?))
+fn find(observer: &Observer, key: &Key) -> Option<(std::sync::Arc<Object>, ResourcePath)> {
+    Some((observer.get(key)?, observer.path(key)?))
 }
 
-async fn one(
-    local: &Local,
+async fn execute(
+    client: &Client,
     observer: &Observer,
     object: &Object,
-    place: &Place,
+    path: &ResourcePath,
     action: &Action,
 ) -> Result<(), Error> {
     match action {
@@ -67,53 +66,53 @@ async fn one(
                     "uid": object.metadata().uid(), "resourceVersion": object.revision().to_string(),
                 },
             });
-            local.delete(place, &options).await?;
+            client.delete(path, &options).await?;
         }
-        Action::DropOwners(uids) => {
+        Action::RemoveOwners(uids) => {
             let is_kept = |reference: &Value| !uids.iter().any(|uid| reference["uid"] == **uid);
-            change_references(local, object, place, is_kept).await?;
+            update_references(client, object, path, is_kept).await?;
         }
         Action::Unblock => {
             let mut references = references(object);
             for reference in &mut references {
                 reference["blockOwnerDeletion"] = false.into();
             }
-            patch(local, object, place, json!({"ownerReferences": references})).await?;
+            patch(client, object, path, json!({"ownerReferences": references})).await?;
         }
-        Action::Release(keys) => {
+        Action::OrphanDependents(keys) => {
             let uid = object.metadata().uid();
             for key in keys {
-                release(local, observer, key, uid).await?;
+                orphan(client, observer, key, uid).await?;
             }
         }
-        Action::DropFinalizer(name) => {
+        Action::RemoveFinalizer(name) => {
             let finalizers = object.metadata().finalizers().iter();
             let rest: Vec<&str> = finalizers
                 .map(|text| &**text)
                 .filter(|text| text != name)
                 .collect();
-            patch(local, object, place, json!({"finalizers": rest})).await?;
+            patch(client, object, path, json!({"finalizers": rest})).await?;
         }
     }
     Ok(())
 }
 
-/// Takes an owner out of one dependent.
-async fn release(local: &Local, observer: &Observer, key: &Key, owner: &str) -> Result<(), Error> {
-    let Some((object, place)) = find(observer, key) else {
+/// Removes an owner reference from a dependent.
+async fn orphan(client: &Client, observer: &Observer, key: &Key, owner: &str) -> Result<(), Error> {
+    let Some((object, path)) = find(observer, key) else {
         return Ok(());
     };
     let is_kept = |reference: &Value| reference["uid"] != owner;
-    match change_references(local, &object, &place, is_kept).await {
+    match update_references(client, &object, &path, is_kept).await {
         Err(error) if error.is_not_found() => Ok(()),
         result => result,
     }
 }
 
-async fn change_references(
-    local: &Local,
+async fn update_references(
+    client: &Client,
     object: &Object,
-    place: &Place,
+    path: &ResourcePath,
     is_kept: impl Fn(&Value) -> bool,
 ) -> Result<(), Error> {
     let all = references(object);
@@ -130,20 +129,20 @@ async fn change_references(
     } else {
         kept.into()
     };
-    patch(local, object, place, json!({"ownerReferences": kept})).await
+    patch(client, object, path, json!({"ownerReferences": kept})).await
 }
 
-/// Changes metadata of the object if it is still at the version that was looked at.
+/// Patches metadata of the observed version.
 async fn patch(
-    local: &Local,
+    client: &Client,
     object: &Object,
-    place: &Place,
+    path: &ResourcePath,
     mut metadata: Value,
 ) -> Result<(), Error> {
     metadata["resourceVersion"] = object.revision().to_string().into();
     metadata["uid"] = object.metadata().uid().into();
-    local
-        .patch(place, Patch::Merge, &json!({"metadata": metadata}))
+    client
+        .patch(path, Patch::Merge, &json!({"metadata": metadata}))
         .await?;
     Ok(())
 }

@@ -1,44 +1,42 @@
-//! What to do with one object, from what is known of it, its owners and its dependents. Pure.
+//! Decides what to do with one object, from its owners and dependents. Pure.
 
 use outrigger_store::Key;
 
 use super::graph::{FOREGROUND, ORPHAN};
 
-/// How it is with an owner.
+/// The state of an owner reference, in the terms of the real garbage collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// It is there.
+    /// The owner exists.
     Solid,
-    /// It is not there, or there is another of that name.
-    Absent,
-    /// It is to go after its dependents.
-    Waiting,
+    /// The owner does not exist, or has another uid.
+    Dangling,
+    /// The owner is being deleted in the foreground.
+    WaitingForDependents,
 }
 
-/// An object that names this one as an owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Dependent {
     pub(super) key: Key,
-    /// The owner must not go before it.
-    pub(super) blocks: bool,
-    /// It waits for dependents of its own.
-    pub(super) is_waiting: bool,
+    /// `blockOwnerDeletion`.
+    pub(super) blocks_owner: bool,
+    /// It is itself being deleted in the foreground.
+    pub(super) is_waiting_for_dependents: bool,
 }
 
-/// What is known of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(super) struct ObservedObject {
     pub(super) is_deleting: bool,
-    /// It has the finalizer of a deletion in the foreground.
+    /// Has the finalizer `foregroundDeletion`.
     pub(super) has_foreground: bool,
-    /// It has the finalizer of a deletion that leaves dependents behind.
+    /// Has the finalizer `orphan`.
     pub(super) has_orphan: bool,
     /// By uid.
     pub(super) owners: Vec<(Box<str>, Owner)>,
     pub(super) dependents: Vec<Dependent>,
 }
 
-/// How dependents of a deleted object fare.
+/// The propagation policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Policy {
     Background,
@@ -46,110 +44,109 @@ pub(super) enum Policy {
     Orphan,
 }
 
-/// One step, through the API.
+/// One request to the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     Delete(Policy),
-    /// Takes references to these owners out of the object.
-    DropOwners(Vec<Box<str>>),
-    /// Makes no reference of the object block its owner.
+    /// Removes the references to these owners.
+    RemoveOwners(Vec<Box<str>>),
+    /// Sets `blockOwnerDeletion` to false in all references.
     Unblock,
-    /// Takes the reference to this object out of these.
-    Release(Vec<Key>),
-    DropFinalizer(&'static str),
+    /// Removes the references to this object from these dependents.
+    OrphanDependents(Vec<Key>),
+    RemoveFinalizer(&'static str),
 }
 
-/// What to do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Decision {
-    /// In order; what fails ends it.
+    /// Executed in order until one fails.
     pub(super) actions: Vec<Action>,
-    /// Objects that must be decided about for this one to get on.
-    pub(super) look_at: Vec<Key>,
+    /// Objects that must be processed again.
+    pub(super) requeue: Vec<Key>,
 }
 
 impl Decision {
-    fn to(actions: impl Into<Vec<Action>>) -> Self {
+    fn actions(actions: impl Into<Vec<Action>>) -> Self {
         Self {
             actions: actions.into(),
-            look_at: Vec::new(),
+            requeue: Vec::new(),
         }
     }
 }
 
-pub(super) fn decide(facts: &Facts) -> Decision {
-    if facts.is_deleting {
-        return decide_deleting(facts);
+pub(super) fn decide(observed: &ObservedObject) -> Decision {
+    if observed.is_deleting {
+        return decide_deleting(observed);
     }
     let with = |wanted: &[Owner]| {
-        let owners = facts
+        let owners = observed
             .owners
             .iter()
             .filter(|(_, owner)| wanted.contains(owner));
         owners.map(|(uid, _)| uid.clone()).collect::<Vec<_>>()
     };
-    if facts.owners.is_empty() {
+    if observed.owners.is_empty() {
         return Decision::default();
     }
     if !with(&[Owner::Solid]).is_empty() {
-        let gone = with(&[Owner::Absent, Owner::Waiting]);
+        let gone = with(&[Owner::Dangling, Owner::WaitingForDependents]);
         if gone.is_empty() {
             return Decision::default();
         }
-        return Decision::to([Action::DropOwners(gone)]);
+        return Decision::actions([Action::RemoveOwners(gone)]);
     }
-    if !with(&[Owner::Waiting]).is_empty() && !facts.dependents.is_empty() {
+    if !with(&[Owner::WaitingForDependents]).is_empty() && !observed.dependents.is_empty() {
         let delete = Action::Delete(Policy::Foreground);
-        // Owners and dependents that wait may be a circle, which would never end.
-        if facts
+        // Owners and dependents that wait for each other may form a cycle.
+        if observed
             .dependents
             .iter()
-            .any(|dependent| dependent.is_waiting)
+            .any(|dependent| dependent.is_waiting_for_dependents)
         {
-            return Decision::to([Action::Unblock, delete]);
+            return Decision::actions([Action::Unblock, delete]);
         }
-        return Decision::to([delete]);
+        return Decision::actions([delete]);
     }
-    Decision::to([Action::Delete(own_policy(facts))])
+    Decision::actions([Action::Delete(own_policy(observed))])
 }
 
-/// A deletion has begun: it is only helped along.
-fn decide_deleting(facts: &Facts) -> Decision {
-    if facts.has_orphan {
-        let keys = facts
+/// Continues a deletion that is in progress.
+fn decide_deleting(observed: &ObservedObject) -> Decision {
+    if observed.has_orphan {
+        let keys = observed
             .dependents
             .iter()
             .map(|dependent| dependent.key.clone());
         let keys: Vec<Key> = keys.collect();
-        let drop = Action::DropFinalizer(ORPHAN);
+        let drop = Action::RemoveFinalizer(ORPHAN);
         if keys.is_empty() {
-            return Decision::to([drop]);
+            return Decision::actions([drop]);
         }
-        return Decision::to([Action::Release(keys), drop]);
+        return Decision::actions([Action::OrphanDependents(keys), drop]);
     }
-    if !facts.has_foreground {
+    if !observed.has_foreground {
         return Decision::default();
     }
-    let mut blocking = facts
+    let mut blocking = observed
         .dependents
         .iter()
-        .filter(|dependent| dependent.blocks)
+        .filter(|dependent| dependent.blocks_owner)
         .peekable();
     if blocking.peek().is_none() {
-        return Decision::to([Action::DropFinalizer(FOREGROUND)]);
+        return Decision::actions([Action::RemoveFinalizer(FOREGROUND)]);
     }
-    let look_at = blocking.filter(|dependent| !dependent.is_waiting);
+    let requeue = blocking.filter(|dependent| !dependent.is_waiting_for_dependents);
     Decision {
         actions: Vec::new(),
-        look_at: look_at.map(|dependent| dependent.key.clone()).collect(),
+        requeue: requeue.map(|dependent| dependent.key.clone()).collect(),
     }
 }
 
-/// What the finalizers ask for that somebody has put on the object.
-fn own_policy(facts: &Facts) -> Policy {
-    if facts.has_orphan {
+/// The propagation policy according to the finalizers of the object.
+fn own_policy(observed: &ObservedObject) -> Policy {
+    if observed.has_orphan {
         Policy::Orphan
-    } else if facts.has_foreground {
+    } else if observed.has_foreground {
         Policy::Foreground
     } else {
         Policy::Background
@@ -165,114 +162,114 @@ mod tests {
         Resource::new("", "pods").unwrap().key("n", name).unwrap()
     }
 
-    fn owned(owners: &[Owner]) -> Facts {
+    fn owned(owners: &[Owner]) -> ObservedObject {
         let owners = owners.iter().enumerate();
-        Facts {
+        ObservedObject {
             owners: owners
                 .map(|(index, owner)| (format!("u{index}").into(), *owner))
                 .collect(),
-            ..Facts::default()
+            ..ObservedObject::default()
         }
     }
 
-    fn dependent(blocks: bool, is_waiting: bool) -> Dependent {
+    fn dependent(blocks_owner: bool, is_waiting_for_dependents: bool) -> Dependent {
         Dependent {
             key: key("d"),
-            blocks,
-            is_waiting,
+            blocks_owner,
+            is_waiting_for_dependents,
         }
     }
 
     #[track_caller]
-    fn check(facts: &Facts, actions: &[Action]) {
-        assert_eq!(decide(facts).actions, actions);
+    fn check(observed: &ObservedObject, actions: &[Action]) {
+        assert_eq!(decide(observed).actions, actions);
     }
 
     #[test]
-    fn what_has_an_owner_stays_and_forgets_the_others() {
+    fn keeps_an_object_with_a_solid_owner_and_removes_dangling_references() {
         check(&owned(&[]), &[]);
         check(&owned(&[Owner::Solid]), &[]);
-        let gone = Action::DropOwners(vec!["u1".into(), "u2".into()]);
+        let gone = Action::RemoveOwners(vec!["u1".into(), "u2".into()]);
         check(
-            &owned(&[Owner::Solid, Owner::Absent, Owner::Waiting]),
+            &owned(&[Owner::Solid, Owner::Dangling, Owner::WaitingForDependents]),
             &[gone],
         );
     }
 
     #[test]
-    fn what_has_no_owner_goes() {
+    fn deletes_an_object_without_owners() {
         check(
-            &owned(&[Owner::Absent]),
+            &owned(&[Owner::Dangling]),
             &[Action::Delete(Policy::Background)],
         );
         check(
-            &owned(&[Owner::Absent, Owner::Waiting]),
+            &owned(&[Owner::Dangling, Owner::WaitingForDependents]),
             &[Action::Delete(Policy::Background)],
         );
-        let facts = Facts {
+        let observed = ObservedObject {
             has_orphan: true,
-            ..owned(&[Owner::Absent])
+            ..owned(&[Owner::Dangling])
         };
-        check(&facts, &[Action::Delete(Policy::Orphan)]);
-        let facts = Facts {
+        check(&observed, &[Action::Delete(Policy::Orphan)]);
+        let observed = ObservedObject {
             has_foreground: true,
-            ..owned(&[Owner::Absent])
+            ..owned(&[Owner::Dangling])
         };
-        check(&facts, &[Action::Delete(Policy::Foreground)]);
+        check(&observed, &[Action::Delete(Policy::Foreground)]);
     }
 
     #[test]
-    fn what_has_dependents_goes_after_them_if_its_owner_waits() {
-        let mut facts = owned(&[Owner::Waiting]);
-        facts.dependents = vec![dependent(true, false)];
-        check(&facts, &[Action::Delete(Policy::Foreground)]);
-        facts.dependents = vec![dependent(true, true)];
+    fn deletes_in_the_foreground_if_the_owner_waits() {
+        let mut observed = owned(&[Owner::WaitingForDependents]);
+        observed.dependents = vec![dependent(true, false)];
+        check(&observed, &[Action::Delete(Policy::Foreground)]);
+        observed.dependents = vec![dependent(true, true)];
         check(
-            &facts,
+            &observed,
             &[Action::Unblock, Action::Delete(Policy::Foreground)],
         );
     }
 
     #[test]
-    fn a_deletion_in_the_foreground_waits_for_those_that_block() {
-        let mut facts = Facts {
+    fn a_foreground_deletion_waits_for_blocking_dependents() {
+        let mut observed = ObservedObject {
             is_deleting: true,
             has_foreground: true,
-            ..Facts::default()
+            ..ObservedObject::default()
         };
-        check(&facts, &[Action::DropFinalizer(FOREGROUND)]);
-        facts.dependents = vec![dependent(false, false)];
-        check(&facts, &[Action::DropFinalizer(FOREGROUND)]);
-        facts.dependents = vec![dependent(true, false)];
-        let decision = decide(&facts);
+        check(&observed, &[Action::RemoveFinalizer(FOREGROUND)]);
+        observed.dependents = vec![dependent(false, false)];
+        check(&observed, &[Action::RemoveFinalizer(FOREGROUND)]);
+        observed.dependents = vec![dependent(true, false)];
+        let decision = decide(&observed);
         assert_eq!(
-            (decision.actions, decision.look_at),
+            (decision.actions, decision.requeue),
             (vec![], vec![key("d")])
         );
-        facts.dependents = vec![dependent(true, true)];
-        assert_eq!(decide(&facts), Decision::default());
+        observed.dependents = vec![dependent(true, true)];
+        assert_eq!(decide(&observed), Decision::default());
     }
 
     #[test]
-    fn an_orphaning_deletion_releases_first() {
-        let mut facts = Facts {
+    fn an_orphaning_deletion_orphans_dependents_first() {
+        let mut observed = ObservedObject {
             is_deleting: true,
             has_orphan: true,
-            ..Facts::default()
+            ..ObservedObject::default()
         };
-        check(&facts, &[Action::DropFinalizer(ORPHAN)]);
-        facts.dependents = vec![dependent(true, false)];
+        check(&observed, &[Action::RemoveFinalizer(ORPHAN)]);
+        observed.dependents = vec![dependent(true, false)];
         check(
-            &facts,
+            &observed,
             &[
-                Action::Release(vec![key("d")]),
-                Action::DropFinalizer(ORPHAN),
+                Action::OrphanDependents(vec![key("d")]),
+                Action::RemoveFinalizer(ORPHAN),
             ],
         );
         check(
-            &Facts {
+            &ObservedObject {
                 is_deleting: true,
-                ..owned(&[Owner::Absent])
+                ..owned(&[Owner::Dangling])
             },
             &[],
         );

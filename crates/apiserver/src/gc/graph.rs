@@ -1,4 +1,4 @@
-//! Who depends on whom: only what owner references say, and only of objects that have some.
+//! The dependency graph of owner references.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,7 +15,7 @@ pub(super) struct Graph {
     dependents: HashMap<Box<str>, BTreeSet<Key>>,
 }
 
-/// What must be looked at after an event.
+/// The objects to process after an event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Affected {
     pub(super) objects: Vec<Key>,
@@ -23,18 +23,20 @@ pub(super) struct Affected {
     pub(super) owners: Vec<(OwnerReference, String)>,
 }
 
-/// Whether there is anything to do about an object.
-pub(super) fn concerns(object: &Object) -> bool {
+/// Whether the garbage collector must process an object.
+pub(super) fn is_relevant(object: &Object) -> bool {
     let metadata = object.metadata();
-    !metadata.owner_references().is_empty() || is_waiting(metadata) || is_orphaning(metadata)
+    !metadata.owner_references().is_empty()
+        || is_waiting_for_dependents(metadata)
+        || is_orphaning(metadata)
 }
 
-/// Whether it goes when its dependents are gone.
-pub(super) fn is_waiting(metadata: &Metadata) -> bool {
+/// Whether a foreground deletion is in progress.
+pub(super) fn is_waiting_for_dependents(metadata: &Metadata) -> bool {
     metadata.deletion_timestamp().is_some() && has_finalizer(metadata, FOREGROUND)
 }
 
-/// Whether it goes when its dependents no longer name it.
+/// Whether an orphaning deletion is in progress.
 pub(super) fn is_orphaning(metadata: &Metadata) -> bool {
     metadata.deletion_timestamp().is_some() && has_finalizer(metadata, ORPHAN)
 }
@@ -47,7 +49,7 @@ pub(super) fn has_finalizer(metadata: &Metadata, name: &str) -> bool {
 }
 
 impl Graph {
-    pub(super) fn put(&mut self, object: &Object) {
+    pub(super) fn insert(&mut self, object: &Object) {
         self.remove(object.key());
         let references = object.metadata().owner_references();
         if references.is_empty() {
@@ -72,41 +74,39 @@ impl Graph {
         }
     }
 
-    /// The objects that name the owner.
     pub(super) fn dependents(&self, uid: &str) -> impl Iterator<Item = &Key> {
         self.dependents.get(uid).into_iter().flatten()
     }
 
-    /// Takes note of an event.
     pub(super) fn apply(&mut self, event: &Event) -> Affected {
         let mut affected = Affected::default();
         match event {
             Event::Added { object } => {
-                self.put(object);
+                self.insert(object);
                 self.changed(object, &mut affected);
             }
             Event::Modified { old, object } => {
-                self.put(object);
+                self.insert(object);
                 self.changed(object, &mut affected);
                 let now = object.metadata().owner_references();
-                lost(old, |reference| !now.contains(reference), &mut affected);
+                add_lost_owners(old, |reference| !now.contains(reference), &mut affected);
             }
             Event::Deleted { old, .. } => {
                 self.remove(old.key());
                 affected
                     .objects
                     .extend(self.dependents(old.metadata().uid()).cloned());
-                lost(old, |_| true, &mut affected);
+                add_lost_owners(old, |_| true, &mut affected);
             }
         }
         affected
     }
 
     fn changed(&self, object: &Object, affected: &mut Affected) {
-        if concerns(object) {
+        if is_relevant(object) {
             affected.objects.push(object.key().clone());
         }
-        if is_waiting(object.metadata()) {
+        if is_waiting_for_dependents(object.metadata()) {
             affected
                 .objects
                 .extend(self.dependents(object.metadata().uid()).cloned());
@@ -114,7 +114,11 @@ impl Graph {
     }
 }
 
-fn lost(old: &Object, is_lost: impl Fn(&OwnerReference) -> bool, affected: &mut Affected) {
+fn add_lost_owners(
+    old: &Object,
+    is_lost: impl Fn(&OwnerReference) -> bool,
+    affected: &mut Affected,
+) {
     let references = old.metadata().owner_references().iter();
     let namespace = old.key().namespace();
     let lost = references.filter(|reference| is_lost(reference));

@@ -1,5 +1,4 @@
-//! What is known of an object that is about to be decided about: itself, its owners, its dependents, all as they are
-//! in the store now.
+//! Reads an object, its owners and its dependents from the store.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,9 +8,9 @@ use outrigger_builtin::kinds::Kind;
 use outrigger_store::{Key, Object, OwnerReference, Resource, Store};
 
 use super::ServedKinds;
-use super::decide::{Dependent, Facts, Owner};
-use super::graph::{FOREGROUND, Graph, ORPHAN, has_finalizer, is_waiting};
-use crate::local::Place;
+use super::decide::{Dependent, ObservedObject, Owner};
+use super::graph::{FOREGROUND, Graph, ORPHAN, has_finalizer, is_waiting_for_dependents};
+use crate::loopback::ResourcePath;
 
 /// Reads the store. Cheap to clone.
 #[derive(Clone)]
@@ -21,7 +20,7 @@ pub(super) struct Observer {
     served: Arc<Mutex<Served>>,
 }
 
-/// How objects are reached, for one revision of the kinds.
+/// The served kinds by resource, for one revision of the kinds.
 #[derive(Debug, Default)]
 struct Served {
     revision: u64,
@@ -34,14 +33,13 @@ impl fmt::Debug for Observer {
     }
 }
 
-/// What a look at an object gives.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Seen {
-    /// It is gone, or of a kind whose owners do not count.
-    Nothing,
-    /// An owner is of a kind that is not served. It may be some day, so nothing is done.
+pub(super) enum Observation {
+    /// The object is gone, or its kind is not garbage-collected.
+    Skip,
+    /// The kind of an owner is not served, but may be later.
     Unresolved,
-    Facts(Facts),
+    Object(ObservedObject),
 }
 
 impl Observer {
@@ -57,33 +55,32 @@ impl Observer {
         self.store.get(key)
     }
 
-    /// Where the object of a key is served.
-    pub(super) fn place(&self, key: &Key) -> Option<Place> {
-        Some(Place::of_key(&*self.kind(key)?, key))
+    pub(super) fn path(&self, key: &Key) -> Option<ResourcePath> {
+        Some(ResourcePath::of_key(&*self.kind(key)?, key))
     }
 
-    pub(super) fn look(&self, key: &Key, graph: &Graph) -> Seen {
+    pub(super) fn observe(&self, key: &Key, graph: &Graph) -> Observation {
         let (Some(object), Some(kind)) = (self.store.get(key), self.kind(key)) else {
-            return Seen::Nothing;
+            return Observation::Skip;
         };
         if kind.deletion.without_garbage_collection {
-            return Seen::Nothing;
+            return Observation::Skip;
         }
         let metadata = object.metadata();
         let mut owners = Vec::new();
         for reference in metadata.owner_references() {
             match self.owner(reference, key.namespace()) {
                 Some(owner) => owners.push((reference.uid.clone(), owner)),
-                // A deletion that has begun is no matter of owners.
+                // A deletion in progress does not depend on owners.
                 None if metadata.deletion_timestamp().is_some() => {}
-                None => return Seen::Unresolved,
+                None => return Observation::Unresolved,
             }
         }
         let uid = metadata.uid();
         let dependents = graph
             .dependents(uid)
             .filter_map(|key| self.dependent(key, uid));
-        Seen::Facts(Facts {
+        Observation::Object(ObservedObject {
             is_deleting: metadata.deletion_timestamp().is_some(),
             has_foreground: has_finalizer(metadata, FOREGROUND),
             has_orphan: has_finalizer(metadata, ORPHAN),
@@ -92,8 +89,8 @@ impl Observer {
         })
     }
 
-    /// The key of an owner, which need not be there. None if its kind is not served, or is in namespaces and the
-    /// dependent is not.
+    /// The key of an owner, which may not exist. None if its kind is not served, or is namespaced and the dependent is
+    /// not.
     pub(super) fn owner_key(&self, reference: &OwnerReference, namespace: &str) -> Option<Key> {
         let version = &*reference.api_version;
         let (group, version) = version.split_once('/').unwrap_or(("", version));
@@ -112,8 +109,10 @@ impl Observer {
         let owner = self.store.get(&key);
         let owner = owner.filter(|owner| owner.metadata().uid() == &*reference.uid);
         Some(match owner {
-            None => Owner::Absent,
-            Some(owner) if is_waiting(owner.metadata()) => Owner::Waiting,
+            None => Owner::Dangling,
+            Some(owner) if is_waiting_for_dependents(owner.metadata()) => {
+                Owner::WaitingForDependents
+            }
             Some(_) => Owner::Solid,
         })
     }
@@ -127,8 +126,8 @@ impl Observer {
         references.peek()?;
         Some(Dependent {
             key: key.clone(),
-            blocks: references.any(|reference| reference.block_owner_deletion == Some(true)),
-            is_waiting: is_waiting(object.metadata()),
+            blocks_owner: references.any(|reference| reference.block_owner_deletion == Some(true)),
+            is_waiting_for_dependents: is_waiting_for_dependents(object.metadata()),
         })
     }
 

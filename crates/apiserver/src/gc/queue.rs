@@ -1,4 +1,4 @@
-//! The objects that are to be looked at: each once at a time, those that failed later.
+//! The work queue: each object is processed once at a time; failures are retried with backoff.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -6,25 +6,24 @@ use std::time::Duration;
 use outrigger_store::Key;
 use tokio::time::Instant;
 
-const FIRST_WAIT: Duration = Duration::from_millis(20);
-const SERVED_WITHIN: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
+const MIN_BACKOFF: Duration = Duration::from_millis(20);
+const DISCOVERY_DELAY: Duration = Duration::from_millis(500);
+const MAX_BACKOFF: Duration = Duration::from_mins(1);
 
-/// What is to be looked at, by key.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     ready: VecDeque<Key>,
     queued: HashSet<Key>,
-    /// Being acted on; true if it must be looked at again afterwards.
-    busy: HashMap<Key, bool>,
-    later: BTreeSet<(Instant, Key)>,
+    /// Objects in progress; true if they must be processed again.
+    processing: HashMap<Key, bool>,
+    delayed: BTreeSet<(Instant, Key)>,
     failures: HashMap<Key, u32>,
     unresolved: BTreeSet<Key>,
 }
 
 impl Queue {
     pub(super) fn push(&mut self, key: Key) {
-        if let Some(again) = self.busy.get_mut(&key) {
+        if let Some(again) = self.processing.get_mut(&key) {
             *again = true;
         } else if self.queued.insert(key.clone()) {
             self.ready.push_back(key);
@@ -33,11 +32,11 @@ impl Queue {
 
     pub(super) fn pop(&mut self) -> Option<Key> {
         let now = Instant::now();
-        while let Some((time, _)) = self.later.first() {
+        while let Some((time, _)) = self.delayed.first() {
             if *time > now {
                 break;
             }
-            if let Some((_, key)) = self.later.pop_first() {
+            if let Some((_, key)) = self.delayed.pop_first() {
                 self.push(key);
             }
         }
@@ -46,48 +45,48 @@ impl Queue {
         Some(key)
     }
 
-    pub(super) fn set_busy(&mut self, key: Key) {
-        self.busy.insert(key, false);
+    pub(super) fn start(&mut self, key: Key) {
+        self.processing.insert(key, false);
     }
 
-    /// Nothing is left to do unless something happened meanwhile.
-    pub(super) fn settle(&mut self, key: &Key) {
+    /// Finishes an object; enqueues it again if it was pushed meanwhile.
+    pub(super) fn done(&mut self, key: &Key) {
         self.failures.remove(key);
         self.unresolved.remove(key);
-        if self.busy.remove(key) == Some(true) {
+        if self.processing.remove(key) == Some(true) {
             self.push(key.clone());
         }
     }
 
-    /// Looks at it again after a while, which grows.
+    /// Enqueues an object again with exponential backoff.
     pub(super) fn retry(&mut self, key: Key) {
-        self.busy.remove(&key);
+        self.processing.remove(&key);
         let failures = self.failures.entry(key.clone()).or_default();
-        let wait = FIRST_WAIT
+        let wait = MIN_BACKOFF
             .saturating_mul(1 << (*failures).min(16))
-            .min(LONGEST_WAIT);
+            .min(MAX_BACKOFF);
         *failures += 1;
-        self.later.insert((Instant::now() + wait, key));
+        self.delayed.insert((Instant::now() + wait, key));
     }
 
-    /// An owner is of a kind that is not known.
+    /// Parks an object until the kind of its owner is served.
     pub(super) fn set_unresolved(&mut self, key: Key) {
         self.failures.remove(&key);
         self.unresolved.insert(key);
     }
 
-    /// A definition of kinds has changed. It is served some instants after it is stored, so there is a second look.
+    /// A definition has changed. It is served shortly after it is stored, so parked objects are enqueued twice.
     pub(super) fn push_unresolved(&mut self) {
-        let soon = Instant::now() + SERVED_WITHIN;
+        let soon = Instant::now() + DISCOVERY_DELAY;
         for key in std::mem::take(&mut self.unresolved) {
-            self.later.insert((soon, key.clone()));
+            self.delayed.insert((soon, key.clone()));
             self.push(key);
         }
     }
 
-    /// Until the next that failed is due; for ever if there is none.
+    /// Waits until a delayed object is due.
     pub(super) async fn wait(&self) {
-        match self.later.first() {
+        match self.delayed.first() {
             Some((time, _)) => tokio::time::sleep_until(*time).await,
             None => std::future::pending().await,
         }

@@ -1,13 +1,13 @@
-//! The graph of owners, fed by a store.
+//! The graph and the observer over a store.
 
 use outrigger_builtin::kinds::Registry;
-use outrigger_store::{Draft, Mutation, Options, Precondition, Resource};
+use outrigger_store::{EncodedObject, Options, Precondition, Resource, Transaction};
 use serde_json::{Value, json};
 
-use super::decide::{Facts, Owner};
+use super::decide::{ObservedObject, Owner};
 use super::*;
 
-/// Objects in a store in memory and the graph of their owners.
+/// A store in memory and the graph of its owner references.
 struct Fixture {
     store: Store,
     graph: Graph,
@@ -36,26 +36,32 @@ impl Fixture {
         }
     }
 
-    /// Writes an object; returns the names of what is affected.
+    /// Writes an object; returns the names of the affected objects.
     async fn put(&mut self, plural: &str, name: &str, metadata: Value) -> Vec<String> {
         let mut object =
             json!({"metadata": {"name": name, "namespace": "n", "uid": format!("u-{name}")}});
         for (field, value) in metadata.as_object().unwrap() {
             object["metadata"][field] = value.clone();
         }
-        let draft = Draft::new(&object).unwrap();
+        let encoded = EncodedObject::new(&object).unwrap();
         let key = key(plural, name);
-        let mutation = match self.store.get(&key) {
-            Some(_) => Mutation::replace(key, draft, Precondition::exists()),
-            None => Mutation::create(key, draft),
+        let transaction = match self.store.get(&key) {
+            Some(_) => Transaction::replace(key, encoded, Precondition::exists()),
+            None => Transaction::create(key, encoded),
         };
-        self.store.write(mutation).await.unwrap();
+        self.store.write(transaction).await.unwrap();
         self.affected().await
     }
 
+    /// Writes the Secret `b` with an owner.
+    async fn put_dependent(&mut self, owner: Value) -> Vec<String> {
+        let metadata = json!({"ownerReferences": [owner]});
+        self.put("secrets", "b", metadata).await
+    }
+
     async fn remove(&mut self, plural: &str, name: &str) -> Vec<String> {
-        let mutation = Mutation::delete(key(plural, name), Precondition::exists());
-        self.store.write(mutation).await.unwrap();
+        let transaction = Transaction::delete(key(plural, name), Precondition::exists());
+        self.store.write(transaction).await.unwrap();
         self.affected().await
     }
 
@@ -78,15 +84,15 @@ impl Fixture {
         names
     }
 
-    fn facts(&self, plural: &str, name: &str) -> Facts {
-        match self.observer.look(&key(plural, name), &self.graph) {
-            Seen::Facts(facts) => facts,
+    fn observed(&self, plural: &str, name: &str) -> ObservedObject {
+        match self.observer.observe(&key(plural, name), &self.graph) {
+            Observation::Object(observed) => observed,
             other => panic!("{other:?}"),
         }
     }
 
     fn owners(&self, plural: &str, name: &str) -> Vec<Owner> {
-        self.facts(plural, name)
+        self.observed(plural, name)
             .owners
             .into_iter()
             .map(|(_, owner)| owner)
@@ -95,35 +101,29 @@ impl Fixture {
 }
 
 #[tokio::test]
-async fn an_owner_that_goes_affects_its_dependents() {
+async fn a_deleted_owner_affects_its_dependents() {
     let mut fixture = Fixture::new();
     assert!(fixture.put("configmaps", "a", json!({})).await.is_empty());
     let references = json!({"ownerReferences": [owner("ConfigMap", "a")]});
     assert_eq!(fixture.put("secrets", "b", references).await, ["b"]);
     assert_eq!(fixture.owners("secrets", "b"), [Owner::Solid]);
-    assert_eq!(fixture.facts("configmaps", "a").dependents.len(), 1);
+    assert_eq!(fixture.observed("configmaps", "a").dependents.len(), 1);
     assert_eq!(fixture.remove("configmaps", "a").await, ["b"]);
-    assert_eq!(fixture.owners("secrets", "b"), [Owner::Absent]);
+    assert_eq!(fixture.owners("secrets", "b"), [Owner::Dangling]);
 }
 
 #[tokio::test]
-async fn a_later_object_of_the_same_name_is_no_owner() {
+async fn a_recreated_owner_is_dangling() {
     let mut fixture = Fixture::new();
     fixture
         .put("configmaps", "a", json!({"uid": "another"}))
         .await;
-    fixture
-        .put(
-            "secrets",
-            "b",
-            json!({"ownerReferences": [owner("ConfigMap", "a")]}),
-        )
-        .await;
-    assert_eq!(fixture.owners("secrets", "b"), [Owner::Absent]);
+    fixture.put_dependent(owner("ConfigMap", "a")).await;
+    assert_eq!(fixture.owners("secrets", "b"), [Owner::Dangling]);
 }
 
 #[tokio::test]
-async fn an_owner_in_another_namespace_counts_as_absent() {
+async fn an_owner_in_another_namespace_is_dangling() {
     let mut fixture = Fixture::new();
     let elsewhere = Resource::new("", "configmaps")
         .unwrap()
@@ -132,52 +132,42 @@ async fn an_owner_in_another_namespace_counts_as_absent() {
     let object = json!({"metadata": {"name": "a", "namespace": "other", "uid": "u-a"}});
     fixture
         .store
-        .write(Mutation::create(elsewhere, Draft::new(&object).unwrap()))
+        .write(Transaction::create(
+            elsewhere,
+            EncodedObject::new(&object).unwrap(),
+        ))
         .await
         .unwrap();
     fixture.affected().await;
-    fixture
-        .put(
-            "secrets",
-            "b",
-            json!({"ownerReferences": [owner("ConfigMap", "a")]}),
-        )
-        .await;
-    assert_eq!(fixture.owners("secrets", "b"), [Owner::Absent]);
+    fixture.put_dependent(owner("ConfigMap", "a")).await;
+    assert_eq!(fixture.owners("secrets", "b"), [Owner::Dangling]);
 }
 
 #[tokio::test]
-async fn an_owner_that_waits_is_looked_at_when_a_dependent_goes() {
+async fn a_waiting_owner_is_processed_when_a_dependent_is_deleted() {
     let mut fixture = Fixture::new();
     fixture.put("configmaps", "a", json!({})).await;
-    fixture
-        .put(
-            "secrets",
-            "b",
-            json!({"ownerReferences": [owner("ConfigMap", "a")]}),
-        )
-        .await;
+    fixture.put_dependent(owner("ConfigMap", "a")).await;
     let waiting =
         json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]});
     assert_eq!(fixture.put("configmaps", "a", waiting).await, ["a", "b"]);
-    assert_eq!(fixture.owners("secrets", "b"), [Owner::Waiting]);
+    assert_eq!(
+        fixture.owners("secrets", "b"),
+        [Owner::WaitingForDependents]
+    );
     assert_eq!(fixture.remove("secrets", "b").await, ["a"]);
-    assert!(fixture.facts("configmaps", "a").dependents.is_empty());
+    assert!(fixture.observed("configmaps", "a").dependents.is_empty());
 }
 
 #[tokio::test]
-async fn an_owner_of_an_unknown_kind_keeps_its_dependents() {
+async fn an_owner_of_an_unknown_kind_is_unresolved() {
     let mut fixture = Fixture::new();
-    fixture
-        .put(
-            "secrets",
-            "b",
-            json!({"ownerReferences": [owner("Unheard", "a")]}),
-        )
-        .await;
+    fixture.put_dependent(owner("Unknown", "a")).await;
     assert_eq!(
-        fixture.observer.look(&key("secrets", "b"), &fixture.graph),
-        Seen::Unresolved
+        fixture
+            .observer
+            .observe(&key("secrets", "b"), &fixture.graph),
+        Observation::Unresolved
     );
     fixture
         .put(
@@ -187,7 +177,9 @@ async fn an_owner_of_an_unknown_kind_keeps_its_dependents() {
         )
         .await;
     assert_eq!(
-        fixture.observer.look(&key("events", "e"), &fixture.graph),
-        Seen::Nothing
+        fixture
+            .observer
+            .observe(&key("events", "e"), &fixture.graph),
+        Observation::Skip
     );
 }

@@ -1,4 +1,4 @@
-//! One operation of a path: what it takes, what it answers.
+//! Operations: parameters, request bodies and responses.
 
 use outrigger_builtin::kinds::Kind;
 use serde_json::{Map, Value, json};
@@ -50,7 +50,6 @@ const LOG: Parameters = &[
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
-/// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Get,
@@ -86,7 +85,7 @@ impl Action {
         }
     }
 
-    /// How the name of the operation begins.
+    /// The prefix of the operation id.
     pub(super) fn prefix(self) -> &'static str {
         match self {
             Self::Get | Self::Log => "read",
@@ -99,18 +98,17 @@ impl Action {
     }
 }
 
-/// What an operation is about.
 pub(super) struct Target<'a> {
     pub(super) kind: &'a Kind,
-    /// The names of the definitions of what is exchanged: an object, and a list of them.
+    /// The names of the definitions of the object and of its list.
     pub(super) object: String,
     pub(super) list: String,
-    /// Group, version and kind that the operation is tagged with.
+    /// `x-kubernetes-group-version-kind`.
     pub(super) tag: [&'a str; 3],
     pub(super) operation_id: String,
 }
 
-/// An operation with its parameters, those of the path not among them.
+/// An operation and its parameters, without those of the path.
 pub(super) fn operation(action: Action, target: &Target<'_>) -> (Value, Vec<Value>) {
     let [group, version, kind] = target.tag;
     let mut operation = json!({
@@ -207,9 +205,9 @@ fn responses(action: Action, target: &Target<'_>) -> Value {
         }
     }
     let status = format!("{META}Status");
-    let answer = match action {
+    let definition = match action {
         Action::List => &target.list,
-        Action::Delete if !answers_with_object(target.kind) => &status,
+        Action::Delete if !returns_object(target.kind) => &status,
         Action::DeleteCollection => &status,
         _ => &target.object,
     };
@@ -227,7 +225,7 @@ fn responses(action: Action, target: &Target<'_>) -> Value {
             "202" => "Accepted",
             _ => "OK",
         };
-        let mut content = content(&types, answer);
+        let mut content = content(&types, definition);
         if action == Action::Log {
             content = Map::new();
             for type_ in types.iter().chain(&["text/plain"]) {
@@ -241,8 +239,8 @@ fn responses(action: Action, target: &Target<'_>) -> Value {
     responses.into()
 }
 
-/// Whether the document says that a deletion is answered with the object. Of namespaces it says otherwise.
-fn answers_with_object(kind: &Kind) -> bool {
+/// Whether the document declares the object as the response to a deletion, which it does not for namespaces.
+fn returns_object(kind: &Kind) -> bool {
     kind.deletion.returns_object && kind.kind != "Namespace"
 }
 

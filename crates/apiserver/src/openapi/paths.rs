@@ -1,4 +1,4 @@
-//! The paths of a kind and what can be done with each.
+//! The paths of a kind and their operations.
 
 use outrigger_builtin::kinds::{Kind, Subresource};
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::operation::{Action, Target, operation, parameter};
 use super::schemas::{definition_name, list_definition_name};
 
-/// Endpoints that connect to something else than the API.
+/// Connect subresources.
 const CONNECTING: [&str; 4] = ["attach", "exec", "portforward", "proxy"];
 
 /// All paths of a kind.
@@ -23,8 +23,8 @@ pub(super) fn of_kind(kind: &Kind) -> Map<String, Value> {
         }
     };
     let collection = if kind.namespaced {
-        let everywhere = collection(kind, &[("list", Action::List)], true);
-        add(format!("{root}/{plural}"), everywhere);
+        let all_namespaces = collection(kind, &[("list", Action::List)], true);
+        add(format!("{root}/{plural}"), all_namespaces);
         format!("{root}/namespaces/{{namespace}}/{plural}")
     } else {
         format!("{root}/{plural}")
@@ -46,12 +46,12 @@ pub(super) fn of_kind(kind: &Kind) -> Map<String, Value> {
     paths
 }
 
-/// `apps_v1`: what operations are grouped under.
+/// The tag of the operations, such as `apps_v1`.
 pub(super) fn tag(kind: &Kind) -> String {
     format!("{}_{}", group_words(kind, false), kind.version)
 }
 
-/// The group as one word: `stableExampleCom`, or with a capital.
+/// The group in camel case: `stableExampleCom`, or `StableExampleCom`.
 fn group_words(kind: &Kind, is_capital: bool) -> String {
     let group = kind.group.strip_suffix(".k8s.io").unwrap_or(&kind.group);
     let group = if group.is_empty() { "core" } else { group };
@@ -72,7 +72,7 @@ fn capitalized(word: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// The name of an operation, as generated clients call it.
+/// The operation id.
 fn operation_id(kind: &Kind, action: Action, suffix: &str) -> String {
     let version = format!("{}{}", group_words(kind, true), capitalized(&kind.version));
     let scope = if kind.namespaced && suffix != "ForAllNamespaces" {
@@ -107,13 +107,17 @@ fn target<'a>(kind: &'a Kind, action: Action, suffix: &str) -> Target<'a> {
     }
 }
 
-fn collection(kind: &Kind, verbs: &[(&str, Action)], everywhere: bool) -> Option<Value> {
-    let suffix = if everywhere { "ForAllNamespaces" } else { "" };
+fn collection(kind: &Kind, verbs: &[(&str, Action)], all_namespaces: bool) -> Option<Value> {
+    let suffix = if all_namespaces {
+        "ForAllNamespaces"
+    } else {
+        ""
+    };
     let operations = verbs
         .iter()
         .filter(|(verb, _)| kind.has_verb(verb))
         .map(|(_, action)| (*action, operation(*action, &target(kind, *action, suffix))));
-    let scoped = kind.namespaced && !everywhere;
+    let scoped = kind.namespaced && !all_namespaces;
     let names: &[&str] = if scoped { &["namespace"] } else { &[] };
     path_item(operations.collect(), names)
 }
@@ -161,7 +165,7 @@ fn endpoint(kind: &Kind, subresource: &Subresource) -> Option<Value> {
         let mut target = target(kind, action, &suffix);
         let exchanged = is_custom && !is_foreign;
         target.object = definition_name(group, version, &subresource.kind, exchanged);
-        // Operations of custom resources are tagged with the resource, whatever they exchange.
+        // Operations of custom resources always have the kind of the resource.
         if !is_custom {
             target.tag = [group, version, &subresource.kind];
         }
@@ -170,7 +174,7 @@ fn endpoint(kind: &Kind, subresource: &Subresource) -> Option<Value> {
     path_item(operations.collect(), path_names(kind))
 }
 
-/// An item of the paths. Parameters that all its operations have are given once.
+/// A path item. Parameters of all its operations are listed once.
 fn path_item(operations: Vec<(Action, (Value, Vec<Value>))>, names: &[&str]) -> Option<Value> {
     let shared: Vec<Value> = operations
         .first()?

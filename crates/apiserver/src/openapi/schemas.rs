@@ -1,4 +1,4 @@
-//! The schemas of a document: of built-in kinds as they are given, of custom resources from their definitions.
+//! The component schemas of a document.
 
 use outrigger_apimachinery::GroupVersion;
 use outrigger_builtin::kinds::{Custom, Kind};
@@ -9,7 +9,7 @@ use super::{Definitions, REFERENCE};
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 const TAG: &str = "x-kubernetes-group-version-kind";
 
-/// The name under which upstream has a definition.
+/// The upstream name of a definition.
 pub(super) fn definition_name(group: &str, version: &str, kind: &str, is_custom: bool) -> String {
     if is_custom {
         let mut parts: Vec<_> = group.split('.').collect();
@@ -30,11 +30,11 @@ pub(super) fn list_definition_name(kind: &Kind) -> String {
     definition_name(&kind.group, &kind.version, &kind.list_kind, is_custom)
 }
 
-/// The schemas of one document while they are collected.
+/// Collects the schemas of one document.
 pub(super) struct Schemas<'a> {
     definitions: &'a Definitions<'a>,
     collected: Map<String, Value>,
-    /// The definition of some kind, for the words about what every kind has.
+    /// The definition of a built-in kind, for the descriptions of common fields.
     known: Value,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Schemas<'a> {
             "type": "object",
         });
         schemas.collected.insert(format!("{META}Patch"), patch);
-        // Metadata of objects and lists come along with any kind.
+        // Any kind includes the metadata of objects and lists.
         schemas.add_definitions("v1", "ConfigMap", false);
         schemas.add_definitions("v1", "Status", false);
         schemas
@@ -82,7 +82,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Adds the definitions of a built-in kind, or of what it refers to only.
+    /// Adds the definitions of a built-in kind, or only those that it references.
     fn add_definitions(&mut self, api_version: &str, kind: &str, with_itself: bool) {
         let Some(definitions) = (self.definitions)(api_version, kind) else {
             return;
@@ -96,7 +96,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Says of which kind a definition is. One that is not given is there as an object of which nothing else is said.
+    /// Adds `x-kubernetes-group-version-kind` to a definition; a missing one becomes an untyped object.
     fn tag(&mut self, name: &str, version: GroupVersion<'_>, kind: &str) {
         let schema = self.collected.entry(name);
         let schema = schema.or_insert_with(|| json!({"type": "object"}));
@@ -136,7 +136,7 @@ impl<'a> Schemas<'a> {
         self.collected.insert(name, schema.into());
     }
 
-    /// A field that every kind has, with the words of the built-in kinds.
+    /// A common field with the description of the built-in kinds.
     fn described(&self, key: &str, mut schema: Value) -> Value {
         let description = &self.known["properties"][key]["description"];
         if description.is_string() {
@@ -168,7 +168,7 @@ impl<'a> Schemas<'a> {
         self.collected.insert(list_definition_name(kind), list);
     }
 
-    /// All schemas. What is referred to and not given is there as an object of which nothing is said.
+    /// All schemas. Missing references become untyped objects.
     pub(super) fn finish(self) -> Map<String, Value> {
         let mut schemas = self.collected;
         let mut missing = Vec::new();
@@ -196,7 +196,7 @@ fn selectable_fields(kind: &Kind) -> Vec<Value> {
     own.map(|field| json!({"fieldPath": field.label})).collect()
 }
 
-/// The names of the definitions that a schema refers to.
+/// The names of the definitions that a schema references.
 fn references(schema: &Value, found: &mut Vec<String>, depth: usize) {
     const MAX_DEPTH: usize = 128;
     if depth > MAX_DEPTH {

@@ -1,4 +1,4 @@
-//! Paths and schemas against the documents of a real server.
+//! Compares paths and schemas with the documents of a real server.
 
 use outrigger_builtin::kinds::Registry;
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ fn registry() -> Registry {
     registry
 }
 
-/// Definitions of a caller that knows one kind.
+/// The definitions of a single kind.
 fn one_definition(_: &str, kind: &str) -> Option<Map<String, Value>> {
     let recorded: Value = serde_json::from_str(RECORDED).unwrap();
     let mut definitions = Map::new();
@@ -31,7 +31,7 @@ fn one_definition(_: &str, kind: &str) -> Option<Map<String, Value>> {
     (kind == "ConfigMap").then_some(definitions)
 }
 
-/// Without descriptions, which are not given for all.
+/// Removes descriptions, which not all schemas have.
 fn stripped(mut value: Value) -> Value {
     match &mut value {
         Value::Object(map) => {
@@ -57,7 +57,7 @@ fn digest(item: &Value) -> String {
 }
 
 #[test]
-fn every_path_is_that_of_the_real_server() {
+fn all_paths_match_the_real_server() {
     let recorded: Value = serde_json::from_str(RECORDED).unwrap();
     let kinds = registry().snapshot();
     let mut count = 0;
@@ -80,7 +80,7 @@ fn every_path_is_that_of_the_real_server() {
 }
 
 #[test]
-fn an_item_is_that_of_the_real_server_in_full() {
+fn a_path_item_matches_the_real_server() {
     let recorded: Value = serde_json::from_str(RECORDED).unwrap();
     let kinds = registry().snapshot();
     let document = document(&kinds, GroupVersion::new("apps", "v1"), &one_definition).unwrap();
@@ -92,7 +92,7 @@ fn an_item_is_that_of_the_real_server_in_full() {
 }
 
 #[test]
-fn schemas_of_definitions_are_those_of_the_real_server() {
+fn schemas_of_custom_resources_match_the_real_server() {
     let recorded: Value = serde_json::from_str(RECORDED).unwrap();
     let kinds = registry().snapshot();
     let version = GroupVersion::new("stable.example.com", "v1");
@@ -108,7 +108,7 @@ fn schemas_of_definitions_are_those_of_the_real_server() {
 }
 
 #[test]
-fn nothing_is_referred_to_that_is_not_there() {
+fn all_references_resolve() {
     let kinds = registry().snapshot();
     for group in &kinds.groups {
         for version in &group.versions {
@@ -126,7 +126,7 @@ fn nothing_is_referred_to_that_is_not_there() {
 }
 
 #[test]
-fn the_index_leads_to_every_version_and_changes_with_a_definition() {
+fn the_index_lists_all_group_versions_and_changes_with_a_definition() {
     let registry = registry();
     let before = index(&registry.snapshot());
     let url = |index: &Value, path: &str| index["paths"][path]["serverRelativeURL"].clone();

@@ -1,4 +1,4 @@
-//! The options of lists and watches.
+//! `ListOptions`.
 
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::Status;
@@ -9,21 +9,20 @@ use outrigger_builtin::selector::{FieldSelector, LabelSelector};
 use super::Query;
 use super::options::parse_revision;
 
-/// How a resource version is meant.
+/// `resourceVersionMatch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Match {
     Exact,
     NotOlderThan,
 }
 
-/// What a list or a watch is about.
 #[derive(Debug, Clone)]
 pub(crate) struct ListOptions {
     pub(crate) labels: LabelSelector,
     pub(crate) fields: FieldSelector,
     pub(crate) limit: usize,
     pub(crate) continue_token: String,
-    /// None if the request does not say.
+    /// `resourceVersion`.
     pub(crate) revision: Option<u64>,
     pub(crate) version_match: Option<Match>,
     pub(crate) timeout: Option<u64>,
@@ -102,9 +101,9 @@ fn check(query: &Query<'_>, is_watch: bool) -> Vec<Error> {
         }
     }
     if sends_initial {
-        let place = Path::root("sendInitialEvents");
+        let path = Path::root("sendInitialEvents");
         let detail = "sendInitialEvents is forbidden for list";
-        errors.push(Error::forbidden(&place, detail));
+        errors.push(Error::forbidden(&path, detail));
     }
     errors
 }

@@ -1,4 +1,4 @@
-//! What writes and deletions are told beside the object: dry run, field manager, propagation.
+//! The options of writes and deletions: dry run, field manager, field validation, propagation policy.
 
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::Status;
@@ -9,7 +9,7 @@ use super::Query;
 
 const MAX_MANAGER: usize = 128;
 
-/// What is done about unknown and repeated fields.
+/// How unknown and duplicate fields are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -27,7 +27,7 @@ pub(crate) struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Reads and checks the options. `kind` is what errors call them: `CreateOptions` for example.
+    /// Parses and validates the options. `kind` is their name in errors, such as `CreateOptions`.
     pub(crate) fn parse(query: &Query<'_>, kind: &str, is_apply: bool) -> Result<Self, Status> {
         let options = Self {
             dry_run: query.has("dryRun"),
@@ -42,31 +42,28 @@ impl WriteOptions {
         let mut errors = Vec::new();
         if kind == "PatchOptions" {
             if is_apply && options.field_manager.is_empty() {
-                let place = field::Path::root("fieldManager");
-                errors.push(field::Error::required(
-                    &place,
-                    "is required for apply patch",
-                ));
+                let path = field::Path::root("fieldManager");
+                errors.push(field::Error::required(&path, "is required for apply patch"));
             } else if !is_apply && options.force.is_some() {
-                let place = field::Path::root("force");
+                let path = field::Path::root("force");
                 let detail = "may not be specified for non-apply patch";
-                errors.push(field::Error::forbidden(&place, detail));
+                errors.push(field::Error::forbidden(&path, detail));
             }
         }
         check_manager(&options.field_manager, &mut errors);
         check_dry_run(query.all("dryRun"), &mut errors);
         let validation = query.text("fieldValidation");
         if !matches!(validation, "" | "Ignore" | "Warn" | "Strict") {
-            let place = field::Path::root("fieldValidation");
+            let path = field::Path::root("fieldValidation");
             let known = ["", "Ignore", "Strict", "Warn"];
-            errors.push(field::Error::not_supported(&place, validation, &known));
+            errors.push(field::Error::not_supported(&path, validation, &known));
         }
-        refused(kind, &errors)?;
+        check_errors(kind, &errors)?;
         Ok(options)
     }
 }
 
-fn refused(kind: &str, errors: &[field::Error]) -> Result<(), Status> {
+fn check_errors(kind: &str, errors: &[field::Error]) -> Result<(), Status> {
     if errors.is_empty() {
         return Ok(());
     }
@@ -78,27 +75,27 @@ fn refused(kind: &str, errors: &[field::Error]) -> Result<(), Status> {
 }
 
 fn check_manager(manager: &str, errors: &mut Vec<field::Error>) {
-    let place = field::Path::root("fieldManager");
+    let path = field::Path::root("fieldManager");
     if manager.len() > MAX_MANAGER {
-        errors.push(field::Error::too_long(&place, MAX_MANAGER));
+        errors.push(field::Error::too_long(&path, MAX_MANAGER));
     }
     for (at, c) in manager.char_indices().filter(|(_, c)| c.is_control()) {
         let code = u32::from(c);
         let detail = format!("invalid character U+{code:04X} (at position {at})");
-        errors.push(field::Error::invalid(&place, manager, detail));
+        errors.push(field::Error::invalid(&path, manager, detail));
     }
 }
 
 fn check_dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<field::Error>) {
     let values: Vec<&str> = values.collect();
     if values.iter().any(|value| *value != "All") {
-        let place = field::Path::root("dryRun");
+        let path = field::Path::root("dryRun");
         let shown = serde_json::json!(values);
-        errors.push(field::Error::not_supported(&place, &shown, &["All"]));
+        errors.push(field::Error::not_supported(&path, &shown, &["All"]));
     }
 }
 
-/// Who owns what a write changes: the manager that is named, or the client's program.
+/// The field manager of a write: `fieldManager`, or the program name in the user agent.
 pub(crate) fn manager_or_agent(manager: &str, agent: &str) -> String {
     if !manager.is_empty() {
         return manager.to_owned();
@@ -111,7 +108,7 @@ pub(crate) fn manager_or_agent(manager: &str, agent: &str) -> String {
         .collect()
 }
 
-/// What becomes of dependents.
+/// `propagationPolicy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Orphan,
@@ -119,13 +116,12 @@ pub(crate) enum Propagation {
     Foreground,
 }
 
-/// The options of a deletion, from its body or its query.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,
     pub(crate) grace_period: Option<i64>,
     pub(crate) propagation: Option<Propagation>,
-    /// The deprecated form.
+    /// Deprecated in favor of `propagation`.
     pub(crate) orphan_dependents: Option<bool>,
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
@@ -141,7 +137,7 @@ impl DeleteOptions {
             orphan_dependents: query.optional_flag("orphanDependents"),
             ..Self::default()
         }
-        .checked(policy, &dry_run)
+        .validated(policy, &dry_run)
     }
 
     pub(crate) fn from_body(body: &Value) -> Result<Self, Status> {
@@ -156,15 +152,15 @@ impl DeleteOptions {
             resource_version: text(&conditions["resourceVersion"]),
             ..Self::default()
         }
-        .checked(body["propagationPolicy"].as_str(), &dry_run)
+        .validated(body["propagationPolicy"].as_str(), &dry_run)
     }
 
-    fn checked(mut self, policy: Option<&str>, dry_run: &[&str]) -> Result<Self, Status> {
+    fn validated(mut self, policy: Option<&str>, dry_run: &[&str]) -> Result<Self, Status> {
         let mut errors = Vec::new();
-        let place = field::Path::root("propagationPolicy");
+        let path = field::Path::root("propagationPolicy");
         if let (Some(policy), Some(_)) = (policy, self.orphan_dependents) {
             let detail = "orphanDependents and deletionPropagation cannot be both set";
-            errors.push(field::Error::invalid(&place, policy, detail));
+            errors.push(field::Error::invalid(&path, policy, detail));
         }
         self.propagation = match policy {
             None => None,
@@ -173,22 +169,22 @@ impl DeleteOptions {
             Some("Foreground") => Some(Propagation::Foreground),
             Some(other) => {
                 let known = ["Foreground", "Background", "Orphan", "nil"];
-                errors.push(field::Error::not_supported(&place, other, &known));
+                errors.push(field::Error::not_supported(&path, other, &known));
                 None
             }
         };
         check_dry_run(dry_run.iter().copied(), &mut errors);
         self.dry_run = !dry_run.is_empty();
-        refused("DeleteOptions", &errors)?;
+        check_errors("DeleteOptions", &errors)?;
         Ok(self)
     }
 }
 
-/// A resource version that a client sends with an object.
+/// Parses a resource version.
 pub(crate) fn parse_revision(text: &str) -> Result<u64, Status> {
     text.parse().map_err(|_| {
         let quoted = quote(text);
-        Status::unexplained(format!(
+        Status::unknown(format!(
             "resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
         ))
     })

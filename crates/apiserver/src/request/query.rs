@@ -1,10 +1,10 @@
-//! The query of a request: names and values, decoded.
+//! Query parameters.
 
 use std::borrow::Cow;
 
 use outrigger_apimachinery::status::Status;
 
-/// Most pairs that are looked at.
+/// How many pairs are parsed at most.
 const MAX_PAIRS: usize = 256;
 
 /// Decoded pairs in the order of the request. Empty pairs are skipped.
@@ -41,7 +41,7 @@ impl<'q> Query<'q> {
             .map(|(_, value)| &**value)
     }
 
-    /// As Go reads it: all but `false` and `0` is true.
+    /// A boolean as apimachinery converts it: everything but `false` and `0` is true.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.optional_flag(name).unwrap_or(false)
     }
@@ -54,7 +54,7 @@ impl<'q> Query<'q> {
         ))
     }
 
-    /// A whole number, or the real server's complaint.
+    /// An integer, or the real server's error.
     pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>, Status> {
         let Some(value) = self.all(name).next() else {
             return Ok(None);
@@ -76,7 +76,7 @@ impl<'q> Query<'q> {
     }
 }
 
-/// Percent signs and plus signs. What is no valid escape stays as it is.
+/// Decodes `%` and `+`. Invalid escapes are kept.
 fn decode(text: &str) -> Cow<'_, str> {
     if !text.contains(['%', '+']) {
         return Cow::Borrowed(text);
@@ -85,7 +85,7 @@ fn decode(text: &str) -> Cow<'_, str> {
     Cow::Owned(percent_decoded(&text).into_owned())
 }
 
-/// Undoes percent escapes, as in a part of a path.
+/// Decodes percent-encoding. Invalid escapes are kept.
 pub(super) fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);

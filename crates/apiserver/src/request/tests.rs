@@ -1,18 +1,18 @@
-//! Paths, queries and options as the real server reads them.
+//! Request info, queries and options.
 
 use http::Method;
 
-use super::{DeleteOptions, Endpoint, Place, Query, WriteOptions, manager_or_agent};
+use super::{DeleteOptions, Endpoint, Query, RequestInfo, WriteOptions, manager_or_agent};
 
-fn place(path: &str) -> Place<'_> {
+fn info(path: &str) -> RequestInfo<'_> {
     match Endpoint::parse(path) {
-        Endpoint::Resource(place) => place,
-        Endpoint::Document(path) => panic!("{path} names no resource"),
+        Endpoint::Resource(info) => info,
+        Endpoint::NonResource(path) => panic!("{path} is not a resource path"),
     }
 }
 
 #[test]
-fn a_path_names_a_resource_or_a_document() {
+fn distinguishes_resource_and_non_resource_paths() {
     for path in [
         "/",
         "/api",
@@ -22,19 +22,19 @@ fn a_path_names_a_resource_or_a_document() {
         "/apis/apps/v1",
         "/healthz",
     ] {
-        assert_eq!(Endpoint::parse(path), Endpoint::Document(path), "{path}");
+        assert_eq!(Endpoint::parse(path), Endpoint::NonResource(path), "{path}");
     }
-    let pods = place("/api/v1/namespaces/a/pods");
+    let pods = info("/api/v1/namespaces/a/pods");
     assert_eq!(
         (&*pods.resource, &*pods.namespace, &*pods.name),
         ("pods", "a", "")
     );
-    let scale = place("/apis/apps/v1/namespaces/a/deployments/web/scale");
+    let scale = info("/apis/apps/v1/namespaces/a/deployments/web/scale");
     assert_eq!(
         (&*scale.group, &*scale.name, &*scale.subresource),
         ("apps", "web", "scale")
     );
-    let namespace = place("/api/v1/namespaces/a");
+    let namespace = info("/api/v1/namespaces/a");
     assert_eq!(
         (&*namespace.resource, &*namespace.name),
         ("namespaces", "a")
@@ -43,15 +43,15 @@ fn a_path_names_a_resource_or_a_document() {
         (&*namespace.namespace, namespace.object_namespace()),
         ("a", "")
     );
-    let finalize = place("/api/v1/namespaces/a/finalize");
+    let finalize = info("/api/v1/namespaces/a/finalize");
     assert_eq!((&*finalize.name, &*finalize.subresource), ("a", "finalize"));
-    assert!(place("/api/v1/watch/namespaces/a/pods").is_watch);
-    assert_eq!(place("/api/v1/nodes/a%2Fb").name, "a/b");
+    assert!(info("/api/v1/watch/namespaces/a/pods").is_watch);
+    assert_eq!(info("/api/v1/nodes/a%2Fb").name, "a/b");
 }
 
 #[test]
-fn the_verb_follows_from_method_and_name() {
-    let verb = |method, path, watches| place(path).verb(&method, watches);
+fn derives_the_verb_from_method_and_name() {
+    let verb = |method, path, watches| info(path).verb(&method, watches);
     assert_eq!(verb(Method::GET, "/api/v1/pods", false), "list");
     assert_eq!(verb(Method::GET, "/api/v1/pods", true), "watch");
     assert_eq!(
@@ -65,7 +65,7 @@ fn the_verb_follows_from_method_and_name() {
 }
 
 #[test]
-fn a_query_skips_empty_pairs_and_decodes() {
+fn decodes_queries_and_skips_empty_pairs() {
     let query = Query::parse("&labelSelector=a%3Db%2Cc&&limit=5&x=a+b&watch=0");
     assert_eq!(query.text("labelSelector"), "a=b,c");
     assert_eq!(query.integer("limit").unwrap(), Some(5));
@@ -75,7 +75,7 @@ fn a_query_skips_empty_pairs_and_decodes() {
 }
 
 #[test]
-fn options_are_refused_in_the_words_of_the_real_server() {
+fn rejects_invalid_options() {
     let query = Query::parse("dryRun=Some");
     let status = WriteOptions::parse(&query, "CreateOptions", false).unwrap_err();
     assert_eq!(
@@ -93,7 +93,7 @@ fn options_are_refused_in_the_words_of_the_real_server() {
 }
 
 #[test]
-fn without_a_manager_the_program_owns_the_fields() {
+fn the_user_agent_is_the_default_field_manager() {
     assert_eq!(manager_or_agent("", "kubectl/v1.36 (linux)"), "kubectl");
     assert_eq!(manager_or_agent("mine", "kubectl/v1.36"), "mine");
 }

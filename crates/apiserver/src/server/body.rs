@@ -1,4 +1,4 @@
-//! The body of an answer: one piece, a list that is put together while it is sent, or a stream without end.
+//! Response bodies: one chunk, a list that is concatenated while it is sent, or a stream.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -11,10 +11,9 @@ use futures::Stream;
 use http_body::{Frame, SizeHint};
 use outrigger_store::Object;
 
-/// About how large the pieces of a list are.
-const PIECE: usize = 64 * 1024;
+/// The approximate size of the chunks of a list.
+const CHUNK: usize = 64 * 1024;
 
-/// What is sent.
 pub struct Body(Inner);
 
 enum Inner {
@@ -28,7 +27,7 @@ enum Inner {
 struct List {
     head: Bytes,
     objects: std::vec::IntoIter<Arc<Object>>,
-    /// Bytes at the start of each object that are left out; an opening brace takes their place.
+    /// How many bytes at the start of each object are replaced by an opening brace.
     skipped: usize,
     is_first: bool,
     tail: Bytes,
@@ -48,7 +47,7 @@ impl Body {
         Self(Inner::Stream(Box::pin(stream)))
     }
 
-    /// Objects with commas between, of each the first `skipped` bytes replaced by an opening brace.
+    /// Objects joined with commas; an opening brace replaces the first `skipped` bytes of each.
     pub(crate) fn list(
         head: Vec<u8>,
         objects: Vec<Arc<Object>>,
@@ -71,7 +70,7 @@ impl Body {
         })))
     }
 
-    /// How long it is, if that is known.
+    /// The length in bytes; none for a stream.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.0 {
             Inner::Empty => Some(0),
@@ -81,15 +80,15 @@ impl Body {
         }
     }
 
-    /// All of it at once. A stream has no whole.
+    /// The whole body; empty for a stream.
     pub(crate) fn into_bytes(mut self) -> Bytes {
         match &mut self.0 {
             Inner::Empty | Inner::Stream(_) => Bytes::new(),
             Inner::Full(bytes) => std::mem::take(bytes),
             Inner::List(list) => {
                 let mut all = BytesMut::with_capacity(usize::try_from(list.left).unwrap_or(0));
-                while let Some(piece) = list.piece() {
-                    all.extend_from_slice(&piece);
+                while let Some(chunk) = list.chunk() {
+                    all.extend_from_slice(&chunk);
                 }
                 all.freeze()
             }
@@ -98,30 +97,30 @@ impl Body {
 }
 
 impl List {
-    fn piece(&mut self) -> Option<Bytes> {
+    fn chunk(&mut self) -> Option<Bytes> {
         if self.left == 0 {
             return None;
         }
         let size = usize::try_from(self.left)
-            .unwrap_or(PIECE)
-            .min(PIECE + PIECE / 4);
-        let mut piece = BytesMut::with_capacity(size);
-        piece.extend_from_slice(&std::mem::take(&mut self.head));
-        while piece.len() < PIECE {
+            .unwrap_or(CHUNK)
+            .min(CHUNK + CHUNK / 4);
+        let mut chunk = BytesMut::with_capacity(size);
+        chunk.extend_from_slice(&std::mem::take(&mut self.head));
+        while chunk.len() < CHUNK {
             let Some(object) = self.objects.next() else {
-                piece.extend_from_slice(&std::mem::take(&mut self.tail));
+                chunk.extend_from_slice(&std::mem::take(&mut self.tail));
                 break;
             };
             if !std::mem::replace(&mut self.is_first, false) {
-                piece.extend_from_slice(b",");
+                chunk.extend_from_slice(b",");
             }
             if self.skipped > 0 {
-                piece.extend_from_slice(b"{");
+                chunk.extend_from_slice(b"{");
             }
-            piece.extend_from_slice(&object.bytes()[self.skipped..]);
+            chunk.extend_from_slice(&object.bytes()[self.skipped..]);
         }
-        self.left = self.left.saturating_sub(piece.len() as u64);
-        Some(piece.freeze())
+        self.left = self.left.saturating_sub(chunk.len() as u64);
+        Some(chunk.freeze())
     }
 }
 
@@ -139,7 +138,7 @@ impl http_body::Body for Body {
                 Inner::Full(bytes) if !bytes.is_empty() => Some(bytes),
                 _ => None,
             },
-            Inner::List(list) => list.piece(),
+            Inner::List(list) => list.chunk(),
             Inner::Stream(stream) => match stream.as_mut().poll_next(context) {
                 Poll::Ready(next) => next,
                 Poll::Pending => return Poll::Pending,
@@ -162,7 +161,7 @@ impl http_body::Body for Body {
 
 impl fmt::Debug for Body {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What is in it may be secret.
+        // The content may be secret.
         formatter
             .debug_struct("Body")
             .field("length", &self.length())

@@ -1,4 +1,4 @@
-//! A few numbers about the server, for whoever watches it.
+//! Prometheus metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Counts an answer by the first digit of its code.
+    /// Counts a response by the class of its status code.
     pub(crate) fn count(&self, code: u16) {
         if let Some(counter) = self.requests.get(usize::from(code / 100)) {
             counter.fetch_add(1, Ordering::Relaxed);
@@ -25,10 +25,10 @@ impl Metrics {
         self.watches.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// In the text format of Prometheus.
+    /// The text exposition format.
     pub(crate) fn text(&self, revision: u64, objects: usize) -> String {
         let mut text = String::from(
-            "# HELP apiserver_request_total Answered requests by class of code.\n# TYPE apiserver_request_total counter\n",
+            "# HELP apiserver_request_total Requests by class of status code.\n# TYPE apiserver_request_total counter\n",
         );
         for (class, counter) in self.requests.iter().enumerate().skip(1) {
             let count = counter.load(Ordering::Relaxed);

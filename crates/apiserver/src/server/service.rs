@@ -1,4 +1,4 @@
-//! The way from a request to its answer: who asks, may they, what for, and then the verb.
+//! The handler chain of a request: authentication, authorization, routing, then the verb.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -12,47 +12,47 @@ use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 use outrigger_apimachinery::status::Status;
 
-use super::{Body, State, documents};
-use crate::auth::{Attributes, Auth, Identity, Target};
-use crate::negotiate::{Accept, Answer, NotAcceptable, failure};
-use crate::request::{Endpoint, Place, Query};
-use crate::verbs::{self, Call, Found};
+use super::{Body, State, non_resource};
+use crate::auth::{Attributes, Auth, Target, UserInfo};
+use crate::negotiation::{Accept, ApiResponse, NotAcceptable, failure};
+use crate::request::{Endpoint, Query};
+use crate::verbs::{self, RequestContext};
 
-/// Largest body that is read.
+/// The largest request body in bytes.
 const MAX_BODY: usize = 3 * 1024 * 1024;
 
-/// Answers requests. Cheap to clone.
+/// The API as a tower service. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Service {
     state: Arc<State>,
-    /// Who asks, if that is not for the request to say.
-    who: Option<Arc<Identity>>,
+    /// The user of all requests; if none, each request is authenticated.
+    user: Option<Arc<UserInfo>>,
 }
 
 impl Service {
     pub(crate) fn internal(state: Arc<State>) -> Self {
         Self {
             state,
-            who: Some(Arc::new(Identity::internal())),
+            user: Some(Arc::new(UserInfo::internal())),
         }
     }
 
-    /// Who asks is found out from each request.
+    /// Authenticates each request by its bearer token.
     pub(crate) fn authenticating(state: Arc<State>) -> Self {
-        Self { state, who: None }
+        Self { state, user: None }
     }
 
-    /// The same way in for somebody else, without a token.
+    /// The same service for requests of another user, without a token.
     #[must_use]
-    pub fn as_user(&self, who: Identity) -> Self {
+    pub fn as_user(&self, user: UserInfo) -> Self {
         Self {
             state: Arc::clone(&self.state),
-            who: Some(Arc::new(who)),
+            user: Some(Arc::new(user)),
         }
     }
 
-    /// Answers one request.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response<Body>
+    /// Handles one request.
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: std::fmt::Display,
@@ -64,12 +64,12 @@ impl Service {
             .as_ref()
             .map_or_else(|_| Accept::any(), |accept| *accept);
         let mut warnings = Vec::new();
-        let answer = self
+        let response = self
             .respond(&parts, query, accept, body, &mut warnings)
             .await;
-        let answer = answer.unwrap_or_else(|status| failure(&status));
-        self.state.metrics.count(answer.code.as_u16());
-        answer.render(form, &warnings)
+        let response = response.unwrap_or_else(|status| failure(&status));
+        self.state.metrics.count(response.code.as_u16());
+        response.render(form, &warnings)
     }
 
     async fn respond<B>(
@@ -79,97 +79,83 @@ impl Service {
         accept: Result<Accept, NotAcceptable>,
         body: B,
         warnings: &mut Vec<String>,
-    ) -> Result<Answer, Status>
+    ) -> Result<ApiResponse, Status>
     where
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: std::fmt::Display,
     {
         let endpoint = Endpoint::parse(parts.uri.path());
-        let who = self.admit(&endpoint, parts, &query)?;
-        let place = match endpoint {
-            Endpoint::Document(path) => {
+        let user = self.authorize(&endpoint, parts, &query)?;
+        let info = match endpoint {
+            Endpoint::NonResource(path) => {
                 let (method, headers) = (&parts.method, &parts.headers);
-                let accept = accept.map_err(|refusal| refusal.built_in(false));
-                return documents::answer(&self.state, method, path, &query, headers, accept);
+                let accept = accept.map_err(|error| error.built_in(false));
+                return non_resource::handle(&self.state, method, path, &query, headers, accept);
             }
-            Endpoint::Resource(place) => place,
+            Endpoint::Resource(info) => info,
         };
         let kinds = self.state.registry.snapshot();
-        let found = match verbs::find(&kinds, &place, &parts.method, &query)? {
-            Found::Verb(found) => found,
-            Found::Nothing => return Ok(documents::nothing(&kinds, &place.group)),
+        let Some(route) = verbs::route(&kinds, &info, &parts.method, &query)? else {
+            return Ok(non_resource::no_such_resource(&kinds, &info.group));
         };
-        let accept = accept.map_err(|refusal| match found.kind.custom {
+        let accept = accept.map_err(|error| match route.kind.custom {
             Some(_) => NotAcceptable::custom(),
-            None => refusal.built_in(matches!(found.verb, "list" | "watch")),
+            None => error.built_in(matches!(route.verb, "list" | "watch")),
         })?;
         let body = read(&parts.method, &parts.headers, body).await?;
-        let mut call = Call::new(&self.state, &who, kinds, found, place, query, parts, accept)?;
-        call.body = body;
-        let answer = Box::pin(verbs::run(&mut call)).await;
-        *warnings = call.take_warnings();
-        answer
+        let mut ctx =
+            RequestContext::new(&self.state, &user, kinds, route, info, query, parts, accept)?;
+        ctx.body = body;
+        let response = Box::pin(verbs::run(&mut ctx)).await;
+        *warnings = ctx.take_warnings();
+        response
     }
 
-    /// Who asks, or acts for whom, if they may do what they ask for.
-    fn admit(
+    /// Authenticates, impersonates and authorizes; returns the user that the request acts for.
+    fn authorize(
         &self,
         endpoint: &Endpoint<'_>,
         parts: &Parts,
         query: &Query<'_>,
-    ) -> Result<Arc<Identity>, Status> {
+    ) -> Result<Arc<UserInfo>, Status> {
         let attributes = match endpoint {
-            Endpoint::Document(path) => Attributes {
-                verb: document_verb(&parts.method),
+            Endpoint::NonResource(path) => Attributes {
+                verb: non_resource_verb(&parts.method),
                 target: Target::Path(path),
             },
-            Endpoint::Resource(place) => {
-                attributes(place, place.verb(&parts.method, query.flag("watch")))
+            Endpoint::Resource(info) => {
+                info.attributes(info.verb(&parts.method, query.flag("watch")))
             }
         };
         let auth = &self.state.auth;
-        let who = match &self.who {
-            Some(who) if Auth::names_another(&parts.headers) => {
-                let who = Identity::clone(who);
-                Arc::new(auth.impersonate(who, &parts.headers, &attributes)?)
+        let user = match &self.user {
+            Some(user) if Auth::has_impersonation(&parts.headers) => {
+                let user = UserInfo::clone(user);
+                Arc::new(auth.impersonate(user, &parts.headers, &attributes)?)
             }
-            Some(who) => Arc::clone(who),
+            Some(user) => Arc::clone(user),
             None if is_public(endpoint) && !parts.headers.contains_key(AUTHORIZATION) => {
-                return Ok(Arc::new(Identity::anonymous()));
+                return Ok(Arc::new(UserInfo::anonymous()));
             }
             None => {
-                let who = auth.authenticate(&parts.headers)?;
-                Arc::new(auth.impersonate(who, &parts.headers, &attributes)?)
+                let user = auth.authenticate(&parts.headers)?;
+                Arc::new(auth.impersonate(user, &parts.headers, &attributes)?)
             }
         };
-        auth.authorize(&who, &attributes)?;
-        Ok(who)
+        auth.authorize(&user, &attributes)?;
+        Ok(user)
     }
 }
 
-/// Whether the server is well is told to everybody.
+/// Health checks need no authentication.
 fn is_public(endpoint: &Endpoint<'_>) -> bool {
     matches!(
         endpoint,
-        Endpoint::Document("/healthz" | "/livez" | "/readyz")
+        Endpoint::NonResource("/healthz" | "/livez" | "/readyz")
     )
 }
 
-fn attributes<'a>(place: &'a Place<'_>, verb: &'a str) -> Attributes<'a> {
-    Attributes {
-        verb,
-        target: Target::Resource {
-            group: &place.group,
-            version: &place.version,
-            resource: &place.resource,
-            subresource: &place.subresource,
-            namespace: &place.namespace,
-            name: &place.name,
-        },
-    }
-}
-
-fn document_verb(method: &Method) -> &'static str {
+fn non_resource_verb(method: &Method) -> &'static str {
     match *method {
         Method::GET => "get",
         Method::HEAD => "head",
@@ -191,7 +177,7 @@ where
     if matches!(*method, Method::GET | Method::HEAD) {
         return Ok(Bytes::new());
     }
-    let too_large = || Status::too_large_body(&format!("limit is {MAX_BODY}"));
+    let too_large = || Status::request_entity_too_large(&format!("limit is {MAX_BODY}"));
     let length = headers
         .get(CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok());
@@ -238,6 +224,6 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let service = self.clone();
-        Box::pin(async move { Ok(service.answer(request).await) })
+        Box::pin(async move { Ok(service.handle(request).await) })
     }
 }

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,27 +9,26 @@ use outrigger_builtin::prepare::service::Pool;
 use outrigger_store::Store;
 use tokio::sync::watch;
 
-use super::documents::Documents;
 use super::metrics::Metrics;
-use super::{Address, Shapes, Simulation};
+use super::non_resource::Documents;
+use super::{Address, SchemaCache, Simulation};
 use crate::auth::{Auth, Credentials};
 use crate::transport::ServerCredentials;
 
-/// Addresses of Services and ports of nodes, as the real server has them unless told otherwise.
+/// The real server's defaults for `--service-cluster-ip-range` and `--service-node-port-range`.
 const NETWORK: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 96, 0, 0), 16);
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
-/// The store and all that is kept beside it.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) registry: Registry,
     pub(crate) auth: Auth,
     pub(crate) credentials: ServerCredentials,
-    pub(crate) shapes: Shapes,
+    pub(crate) schemas: SchemaCache,
     pub(crate) documents: Documents,
     pub(crate) metrics: Metrics,
-    /// Held while a definition is judged, written and served: one after another.
+    /// Held while a definition is written, accepted and served.
     pub(crate) definitions: tokio::sync::Mutex<()>,
     pub(crate) closed: watch::Receiver<bool>,
     pub(crate) address: Address,
@@ -52,7 +51,7 @@ impl State {
             store,
             registry: Registry::default(),
             credentials,
-            shapes: Shapes::default(),
+            schemas: SchemaCache::default(),
             documents: Documents::default(),
             metrics: Metrics::default(),
             definitions: tokio::sync::Mutex::new(()),
@@ -65,12 +64,12 @@ impl State {
         }
     }
 
-    /// Says that all that was there before is there now.
+    /// Records that the server is ready.
     pub(crate) fn start(&self) {
         let _ = self.started.set(self.store.revision());
     }
 
-    /// The revision at which the server began to answer.
+    /// The revision at which the server became ready.
     pub(crate) fn started_revision(&self) -> u64 {
         self.started.get().copied().unwrap_or_default()
     }
@@ -84,12 +83,11 @@ impl State {
         self.simulation.get().map(AsRef::as_ref)
     }
 
-    /// The time of day.
     pub(crate) fn now(&self) -> Timestamp {
         (self.now)()
     }
 
-    /// The time as objects hold it, in whole seconds.
+    /// The current time in the format of `metav1.Time`.
     pub(crate) fn now_text(&self) -> String {
         time_text(self.now())
     }
@@ -99,7 +97,7 @@ impl State {
     }
 }
 
-/// A time as objects hold it.
+/// A time in the format of `metav1.Time`.
 pub(crate) fn time_text(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,4 +1,4 @@
-//! A certificate authority of one server, and the certificate that the server shows.
+//! The CA and the serving certificate of a server.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use rcgen::{
     KeyUsagePurpose, SanType,
 };
 
-/// Certificates and the key of the server, as PEM.
+/// PEM-encoded certificates and key.
 #[derive(Clone)]
 pub(super) struct Certificates {
     pub(super) authority: String,
@@ -15,10 +15,10 @@ pub(super) struct Certificates {
     pub(super) server_key: String,
 }
 
-/// How long certificates are good for.
+/// The validity of certificates.
 const YEARS: i64 = 10;
 
-/// Names under which clients reach the server.
+/// DNS names of the server.
 const NAMES: [&str; 5] = [
     "localhost",
     "kubernetes",
@@ -27,8 +27,8 @@ const NAMES: [&str; 5] = [
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// Makes new ones. The key of the authority is not kept: nothing else is ever signed.
-pub(super) fn make() -> Result<Certificates, rcgen::Error> {
+/// Generates new certificates. The CA key is discarded: nothing else is ever signed.
+pub(super) fn generate() -> Result<Certificates, rcgen::Error> {
     let authority_key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
     params

@@ -1,4 +1,4 @@
-//! The secrets of a server: made when it first opens, kept in its folder where only their owner can read them.
+//! The credentials of a server: generated when it first opens, stored in its folder, readable by the owner only.
 
 use std::fmt;
 use std::io::Write as _;
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::certificates::{self, Certificates};
 use crate::auth::{Credentials, SecretError, SigningKey, Token};
 
-/// One file, so that all of it is there or nothing.
+/// One file, so that it is written atomically.
 const FILE: &str = "credentials.json";
 
-/// The secrets as they are kept.
+/// The stored credentials.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     authority: String,
@@ -27,7 +27,7 @@ struct Kept {
     signing_key: String,
 }
 
-/// Why there are no secrets.
+/// Why credentials cannot be loaded or generated.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     #[error("failed to read or write the secrets of the server")]
@@ -40,7 +40,7 @@ pub enum CredentialsError {
     Secret(#[from] SecretError),
 }
 
-/// What a server shows to clients, and what they show to it.
+/// The certificates of a server and the credentials that it accepts.
 pub struct ServerCredentials {
     pub(super) certificates: Certificates,
     admin: Token,
@@ -56,7 +56,7 @@ impl fmt::Debug for ServerCredentials {
 }
 
 impl ServerCredentials {
-    /// Those in the folder, or new ones, which are kept there if there is one.
+    /// Loads the credentials in the folder, or generates and stores new ones.
     pub(crate) fn load(folder: Option<&Path>) -> Result<Self, CredentialsError> {
         let Some(folder) = folder else {
             return Self::make();
@@ -71,13 +71,12 @@ impl ServerCredentials {
 
     fn make() -> Result<Self, CredentialsError> {
         Ok(Self {
-            certificates: certificates::make().map_err(CredentialsError::Certificates)?,
+            certificates: certificates::generate().map_err(CredentialsError::Certificates)?,
             admin: Token::generate()?,
             signing_key: SigningKey::generate()?.to_bytes().to_owned(),
         })
     }
 
-    /// None if there are none yet.
     fn read(folder: &Path) -> Result<Option<Self>, CredentialsError> {
         let bytes = match fs_err::read(folder.join(FILE)) {
             Ok(bytes) => bytes,
@@ -110,24 +109,23 @@ impl ServerCredentials {
         write_secret(&folder.join(FILE), &bytes)
     }
 
-    /// The certificate of the authority, as PEM.
+    /// The CA certificate in PEM.
     pub fn root_certificate(&self) -> &str {
         &self.certificates.authority
     }
 
-    /// The token with which everything is allowed.
+    /// The token of the administrator.
     pub fn admin_token(&self) -> &Token {
         &self.admin
     }
 
-    /// What requests are checked against.
     pub(crate) fn auth(&self) -> Result<Credentials, CredentialsError> {
         let key = SigningKey::from_bytes(&self.signing_key)?;
         Ok(Credentials::new(self.admin.clone(), key))
     }
 }
 
-/// Writes a file that only its owner can read, all of it or nothing.
+/// Writes a file atomically, readable by the owner only.
 pub(super) fn write_secret(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");

@@ -1,4 +1,4 @@
-//! The file that leads kubectl, helm and everybody else to a server.
+//! The kubeconfig for clients of the server.
 
 use std::path::Path;
 

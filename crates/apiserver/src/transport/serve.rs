@@ -1,4 +1,4 @@
-//! Connections: TLS, HTTP/1.1 and HTTP/2, with limits on what a client may make us wait for or hold.
+//! Connections: TLS, HTTP/1.1 and HTTP/2, with timeouts and limits for clients.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use tokio_rustls::TlsAcceptor;
 use super::ServerCredentials;
 use crate::server::{Server, Service};
 
-/// How long a client may take to say hello, and to send the head of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long open requests may take when the server closes.
-const GRACE: Duration = Duration::from_secs(5);
+/// The timeout for the TLS handshake and for request headers.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long open requests may take during shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_HEADERS: u32 = 64 * 1024;
 const MAX_STREAMS: u32 = 250;
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// Why a server does not listen.
+/// Why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     #[error("failed to listen on {address}")]
@@ -33,7 +33,7 @@ pub enum ListenError {
         #[source]
         source: std::io::Error,
     },
-    #[error("{address} can be reached from other machines; that must be allowed explicitly")]
+    #[error("{address} is reachable from other machines, which must be allowed explicitly")]
     NotLoopback { address: SocketAddr },
     #[error("failed to set up TLS")]
     Tls(#[source] rustls::Error),
@@ -49,7 +49,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds an address of this machine; others only if that is allowed.
+    /// Binds a loopback address; other addresses only with `allow_remote`.
     pub async fn bind(address: SocketAddr, allow_remote: bool) -> Result<Self, ListenError> {
         if !address.ip().is_loopback() && !allow_remote {
             return Err(ListenError::NotLoopback { address });
@@ -66,10 +66,10 @@ impl Listener {
 }
 
 impl Server {
-    /// Answers on an address until the server closes.
+    /// Serves HTTPS until the server closes.
     pub fn serve(&self, listener: Listener) -> Result<(), ListenError> {
         let acceptor = acceptor(&self.state.credentials)?;
-        // Told to clients by discovery; the first address counts.
+        // Discovery publishes the first address.
         let _ = self.state.address.set(listener.address.to_string());
         let service = Service::authenticating(Arc::clone(&self.state));
         let closed = self.state.closed.clone();
@@ -116,7 +116,7 @@ async fn accept(
         let stream = match stream {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Out of file descriptors, most likely: others must end first.
+                // Most likely out of file descriptors: wait for connections to close.
                 tracing::warn!(%error, "failed to accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
@@ -131,7 +131,7 @@ async fn accept(
             };
             let service = service_fn(move |request| {
                 let service = service.clone();
-                async move { Ok::<_, std::convert::Infallible>(service.answer(request).await) }
+                async move { Ok::<_, std::convert::Infallible>(service.handle(request).await) }
             });
             let connection = builder.serve_connection(TokioIo::new(stream), service);
             if let Err(error) = watcher.watch(connection.into_owned()).await {
@@ -140,17 +140,17 @@ async fn accept(
         });
     }
     drop(listener);
-    // Whoever is not done by then is cut off.
-    let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
+    // Remaining connections are dropped.
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, graceful.shutdown()).await;
 }
 
 async fn handshake(
     acceptor: &TlsAcceptor,
     stream: TcpStream,
 ) -> Option<tokio_rustls::server::TlsStream<TcpStream>> {
-    // Without it answers wait for acknowledgements.
+    // Otherwise responses wait for acknowledgements.
     let _ = stream.set_nodelay(true);
-    match tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await {
+    match tokio::time::timeout(READ_TIMEOUT, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) => {
             tracing::debug!(%error, "a TLS handshake failed");
@@ -165,7 +165,7 @@ fn builder() -> auto::Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(READ_TIMEOUT)
         .max_buf_size(MAX_HEADERS as usize * 4);
     builder
         .http2()

@@ -1,46 +1,47 @@
-//! A Pod is given its node.
+//! The `binding` subresource of Pods, and Bindings.
 
 use http::StatusCode;
 use outrigger_apimachinery::GroupResource;
 use outrigger_apimachinery::status::Status;
+use outrigger_builtin::strategy::assign_node;
 use outrigger_store::{Resource, WriteError};
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::request_context::RequestContext;
 use super::write::{store_failure, write_value};
-use super::{decode, present};
-use crate::negotiate::{Answer, Content};
+use super::{decode, response};
+use crate::negotiation::{ApiResponse, Content};
 
 const PODS: GroupResource<'static> = GroupResource::new("", "pods");
 const ATTEMPTS: usize = 16;
 
-pub(super) async fn run(call: &Call<'_>) -> Result<Answer, Status> {
-    let mut binding = decode::foreign(call, "v1", "Binding")?;
-    let name = call.name().to_owned();
+pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let mut binding = decode::object_as(ctx, "v1", "Binding")?;
+    let name = ctx.name().to_owned();
     decode::metadata_of(&mut binding).insert("name".to_owned(), name.into());
-    bind(call, &binding).await
+    bind(ctx, &binding).await
 }
 
-/// Does what a Binding says.
-pub(super) async fn bind(call: &Call<'_>, binding: &Value) -> Result<Answer, Status> {
+/// Assigns a Pod to the node of a Binding.
+pub(super) async fn bind(ctx: &RequestContext<'_>, binding: &Value) -> Result<ApiResponse, Status> {
     let name = binding["metadata"]["name"].as_str().unwrap_or_default();
     let node = binding["target"]["name"].as_str().unwrap_or_default();
     if node.is_empty() {
         return Err(Status::bad_request("target.name: Required value"));
     }
     let pods = Resource::new("", "pods").map_err(Status::internal)?;
-    let key = pods.key(call.namespace(), name);
+    let key = pods.key(ctx.namespace(), name);
     let key = key.map_err(|_| Status::not_found(PODS, name))?;
     for _ in 0..ATTEMPTS {
-        let old = call.state.store.get(&key);
+        let old = ctx.state.store.get(&key);
         let old = old.ok_or_else(|| Status::not_found(PODS, name))?;
-        let mut pod = present::stored_value(&old)?;
-        place(&mut pod, name, node, &call.state.now_text())?;
-        if call.query.has("dryRun") {
-            return Ok(done());
+        let mut pod = response::stored_value(&old)?;
+        assign_node(&mut pod, name, node, &ctx.state.now_text())?;
+        if ctx.query.has("dryRun") {
+            return Ok(created());
         }
-        match write_value(call.state, key.clone(), &pod, Some(&old)).await {
-            Ok(_) => return Ok(done()),
+        match write_value(ctx.state, key.clone(), &pod, Some(&old)).await {
+            Ok(_) => return Ok(created()),
             Err(WriteError::Conflict { .. }) => {}
             Err(error) => return Err(store_failure(&error)),
         }
@@ -48,39 +49,7 @@ pub(super) async fn bind(call: &Call<'_>, binding: &Value) -> Result<Answer, Sta
     Err(Status::modified(PODS, name))
 }
 
-fn place(pod: &mut Value, name: &str, node: &str, now: &str) -> Result<(), Status> {
-    let current = pod["spec"]["nodeName"].as_str().unwrap_or_default();
-    if !current.is_empty() {
-        let why = format!("pod {name} is already assigned to node \"{current}\"");
-        return Err(Status::conflict(
-            GroupResource::new("", "pods/binding"),
-            name,
-            why,
-        ));
-    }
-    if pod["metadata"]["deletionTimestamp"].is_string() {
-        let why = format!("pod {name} is being deleted, cannot be assigned to a host");
-        return Err(Status::conflict(
-            GroupResource::new("", "pods/binding"),
-            name,
-            why,
-        ));
-    }
-    pod["spec"]["nodeName"] = json!(node);
-    let conditions = &mut pod["status"]["conditions"];
-    if !conditions.is_array() {
-        *conditions = json!([]);
-    }
-    if let Some(conditions) = conditions.as_array_mut() {
-        conditions.retain(|condition| condition["type"] != "PodScheduled");
-        conditions.push(json!({
-            "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
-        }));
-    }
-    Ok(())
-}
-
-fn done() -> Answer {
+fn created() -> ApiResponse {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    Answer::new(StatusCode::CREATED, Content::Value(status))
+    ApiResponse::new(StatusCode::CREATED, Content::Value(status))
 }

@@ -1,26 +1,26 @@
-//! What needs a running container: logs are told to be absent, connections are refused.
+//! Subresources that need a running container: logs say that there are none, connections are rejected.
 
 use outrigger_apimachinery::status::{Reason, Status};
 
-use super::call::Call;
-use crate::negotiate::{Answer, text};
+use super::request_context::RequestContext;
+use crate::negotiation::{ApiResponse, text};
 
-/// The log of a Pod. Nothing runs here, so there is one line that says so.
-pub(super) fn log(call: &Call<'_>) -> Result<Answer, Status> {
-    let Some(pod) = call.state.store.get(&call.key()?) else {
-        return Err(call.not_found(call.name()));
+/// The log of a Pod: one line which says that no container runs.
+pub(super) fn log(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let Some(pod) = ctx.state.store.get(&ctx.key()?) else {
+        return Err(ctx.not_found(ctx.name()));
     };
     let pod = serde_json::from_slice(pod.bytes()).map_err(Status::internal)?;
-    let simulation = call.state.simulation();
-    let line = simulation.and_then(|nodes| nodes.pod_log(&pod, call.query.text("container")));
+    let simulation = ctx.state.simulation();
+    let line = simulation.and_then(|nodes| nodes.pod_log(&pod, ctx.query.text("container")));
     let line =
         line.unwrap_or_else(|| "This API server runs no containers: there is no log.\n".to_owned());
     Ok(text(http::StatusCode::OK, line))
 }
 
-/// Whatever this server does not do.
-pub(super) fn refused(call: &Call<'_>) -> Status {
-    let (resource, subresource) = (&call.place.resource, &call.place.subresource);
+/// The error for subresources that this server does not support.
+pub(super) fn not_supported(ctx: &RequestContext<'_>) -> Status {
+    let (resource, subresource) = (&ctx.info.resource, &ctx.info.subresource);
     let message = format!(
         "{resource}/{subresource} is not supported by the embedded API server, which runs no containers and no network"
     );

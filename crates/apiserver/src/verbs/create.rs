@@ -1,38 +1,41 @@
-//! A new object.
+//! `create`.
 
 use http::StatusCode;
 use outrigger_apimachinery::status::Status;
 use serde_json::Value;
 
-use super::call::Call;
 use super::decode::metadata_of;
-use super::write::{Outcome, Writing, answer};
-use super::{decode, present};
-use crate::lifecycle::namespaces;
-use crate::negotiate::Answer;
+use super::request_context::RequestContext;
+use super::write::{Outcome, WriteRequest, respond};
+use super::{decode, response};
+use crate::controllers;
+use crate::negotiation::ApiResponse;
 use crate::request::WriteOptions;
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
-    let options = WriteOptions::parse(&call.query, "CreateOptions", false)?;
-    if !call.kind.is_stored() {
-        return review(call, options).await;
+pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let options = WriteOptions::parse(&ctx.query, "CreateOptions", false)?;
+    if !ctx.kind.is_stored() {
+        return review(ctx, options).await;
     }
-    let shape = call.state.shapes.get(&call.kinds, &call.kind, "");
+    let schema = ctx.state.schemas.get(&ctx.kinds, &ctx.kind, "");
     let validation = options.validation;
-    let mut object = decode::object(call, &shape.schema, validation)?;
-    wipe(&mut object);
-    let mut writing = Writing::new(call, options);
-    writing.settle_namespace(&mut object)?;
-    let object = writing.shape.manager.update(None, object, writing.writer());
-    let outcome = writing.create(object).await?;
+    let mut object = decode::object(ctx, &schema.schema, validation)?;
+    wipe_system_fields(&mut object);
+    let mut request = WriteRequest::new(ctx, options);
+    request.ensure_namespace(&mut object)?;
+    let object = request
+        .schema
+        .manager
+        .update(None, object, request.writer());
+    let outcome = request.create(object).await?;
     if let Outcome::Stored(stored) = &outcome {
-        namespaces::created(call.state, &call.kind, stored).await;
+        controllers::after_create(ctx.state, &ctx.kind, stored).await;
     }
-    answer(call, StatusCode::CREATED, outcome)
+    respond(ctx, StatusCode::CREATED, outcome)
 }
 
-/// What a client cannot say about a new object.
-fn wipe(object: &mut Value) {
+/// Removes fields that a client cannot set.
+fn wipe_system_fields(object: &mut Value) {
     let metadata = metadata_of(object);
     for name in [
         "creationTimestamp",
@@ -45,23 +48,29 @@ fn wipe(object: &mut Value) {
     }
 }
 
-/// Kinds that are answered and forgotten.
-async fn review(call: &mut Call<'_>, options: WriteOptions) -> Result<Answer, Status> {
-    let kind = call.kind.clone();
-    let object = decode::foreign(call, &kind.api_version(), &kind.kind)?;
+/// Reviews and bindings, which are not stored.
+async fn review(
+    ctx: &mut RequestContext<'_>,
+    options: WriteOptions,
+) -> Result<ApiResponse, Status> {
+    let kind = ctx.kind.clone();
+    let object = decode::object_as(ctx, &kind.api_version(), &kind.kind)?;
     if kind.plural == "bindings" {
-        return super::binding::bind(call, &object).await;
+        return super::binding::bind(ctx, &object).await;
     }
     let mut object = object;
     let object = {
-        let writing = Writing::new(call, options);
+        let request = WriteRequest::new(ctx, options);
         if kind.namespaced {
-            writing.settle_namespace(&mut object)?;
+            request.ensure_namespace(&mut object)?;
         }
-        writing.shape.manager.update(None, object, writing.writer())
+        request
+            .schema
+            .manager
+            .update(None, object, request.writer())
     };
-    match call.state.auth.review(&kind.plural, call.who, object) {
-        Some(result) => present::value(call, StatusCode::CREATED, result?),
+    match ctx.state.auth.review(&kind.plural, ctx.user, object) {
+        Some(result) => response::value(ctx, StatusCode::CREATED, result?),
         None => Err(Status::method_not_allowed()),
     }
 }

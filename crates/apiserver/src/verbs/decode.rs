@@ -1,50 +1,55 @@
-//! From the body of a request to an object in the form in which the rest of the server works on it.
+//! Decodes request bodies into objects with defaults.
 
 use outrigger_apimachinery::status::{Status, field};
 use outrigger_apimachinery::{GroupKind, GroupVersion};
 use outrigger_builtin::defaults;
 use outrigger_builtin::protobuf;
-use outrigger_structural::schema::{self, Schema, builtin, strict};
+use outrigger_goyaml::Step;
+use outrigger_structural::schema::{self, DecodeError, Schema, builtin, strict};
 use serde_json::{Map, Value, json};
 
-use super::call::Call;
-use crate::negotiate::{BodyForm, body_form, from_yaml, strict_problem, strict_warnings};
+use super::request_context::RequestContext;
+use crate::negotiation::{BodyFormat, body_format, from_yaml, strict_error, strict_warnings};
 use crate::request::FieldValidation;
 
-/// How much of a body is shown when it cannot be read.
+/// How many bytes of a body an error shows.
 const SHOWN: usize = 30;
 
 /// The object of a create or an update, decoded and defaulted.
 pub(super) fn object(
-    call: &mut Call<'_>,
+    ctx: &mut RequestContext<'_>,
     schema: &Schema,
     validation: FieldValidation,
 ) -> Result<Value, Status> {
-    let is_custom = call.kind.custom.is_some();
-    let form = body_form(call.headers, is_custom)?;
-    let (mut object, mut complaints) = read(call, form, schema, validation)?;
-    let unknown = complete(call, &mut object, schema)?;
-    if is_custom || form != BodyForm::Json {
-        complaints.extend(unknown);
+    let is_custom = ctx.kind.custom.is_some();
+    let format = body_format(ctx.headers, is_custom)?;
+    let (mut object, mut strict_errors) = parse(ctx, format, schema, validation)?;
+    let unknown = complete(ctx, &mut object, schema)?;
+    if is_custom || format != BodyFormat::Json {
+        strict_errors.extend(unknown);
     }
     if validation == FieldValidation::Ignore {
-        complaints.clear();
+        strict_errors.clear();
     }
-    complain(call, complaints, validation)?;
+    report_strict_errors(ctx, strict_errors, validation)?;
     Ok(object)
 }
 
-/// An object of another kind than that of the resource: a Scale, an Eviction, a review.
-pub(super) fn foreign(call: &Call<'_>, api_version: &str, kind: &str) -> Result<Value, Status> {
-    let unreadable = |why: &str| unreadable(kind, why, &call.body);
-    let mut value = match body_form(call.headers, false)? {
-        BodyForm::Json => json_value(&call.body).map_err(|why| unreadable(&json_problem(&why)))?,
-        BodyForm::Yaml => yaml_value(&call.body).map_err(|why| unreadable(&why))?,
-        BodyForm::Protobuf => protobuf::decode_as(&call.body, api_version, kind)
-            .map_err(|error| unreadable(&protobuf_problem(&error)))?,
+/// An object of another kind than that of the resource: a Scale, an Eviction or a review.
+pub(super) fn object_as(
+    ctx: &RequestContext<'_>,
+    api_version: &str,
+    kind: &str,
+) -> Result<Value, Status> {
+    let unrecognized = |why: &str| unrecognized(kind, why, &ctx.body);
+    let mut value = match body_format(ctx.headers, false)? {
+        BodyFormat::Json => json_value(&ctx.body).map_err(|why| unrecognized(&json_error(&why)))?,
+        BodyFormat::Yaml => yaml_value(&ctx.body).map_err(|why| unrecognized(&why))?,
+        BodyFormat::Protobuf => protobuf::decode_as(&ctx.body, api_version, kind)
+            .map_err(|error| unrecognized(&protobuf_error(&error)))?,
     };
     let Value::Object(fields) = &mut value else {
-        return Err(unreadable("the body is no object"));
+        return Err(unrecognized("the body is not an object"));
     };
     fields
         .entry("apiVersion")
@@ -54,44 +59,43 @@ pub(super) fn foreign(call: &Call<'_>, api_version: &str, kind: &str) -> Result<
     let (found_version, found_kind) = (text("apiVersion"), text("kind"));
     if (found_version.as_str(), found_kind.as_str()) != (api_version, kind) {
         let found = (found_version.as_str(), found_kind.as_str());
-        return Err(wrong_type(call, found, (api_version, kind)));
+        return Err(wrong_type(ctx, found, (api_version, kind)));
     }
     Ok(value)
 }
 
-/// The options of a deletion that come in its body.
-pub(super) fn delete_options(call: &Call<'_>) -> Result<Value, Status> {
-    let refused = |why: String| Status::bad_request(why);
-    let value = match body_form(call.headers, false)? {
-        BodyForm::Json => json_value(&call.body).map_err(|why| refused(json_problem(&why)))?,
-        BodyForm::Yaml => yaml_value(&call.body).map_err(refused)?,
-        BodyForm::Protobuf => protobuf::decode_as(&call.body, "v1", "DeleteOptions")
-            .map_err(|error| refused(protobuf_problem(&error)))?,
+/// The `DeleteOptions` in the body of a deletion.
+pub(super) fn delete_options(ctx: &RequestContext<'_>) -> Result<Value, Status> {
+    let bad_request = |why: String| Status::bad_request(why);
+    let value = match body_format(ctx.headers, false)? {
+        BodyFormat::Json => json_value(&ctx.body).map_err(|why| bad_request(json_error(&why)))?,
+        BodyFormat::Yaml => yaml_value(&ctx.body).map_err(bad_request)?,
+        BodyFormat::Protobuf => protobuf::decode_as(&ctx.body, "v1", "DeleteOptions")
+            .map_err(|error| bad_request(protobuf_error(&error)))?,
     };
     match value["kind"].as_str() {
         None | Some("" | "DeleteOptions") => Ok(value),
         Some(kind) => {
             let version = value["apiVersion"].as_str().unwrap_or_default();
-            Err(refused(not_registered(version, kind)))
+            Err(bad_request(not_registered(version, kind)))
         }
     }
 }
 
-/// What the decoder says of JSON that it cannot even look into.
-fn json_problem(why: &str) -> String {
+/// The decoder's error for invalid JSON.
+fn json_error(why: &DecodeError) -> String {
     format!("couldn't get version/kind; json parse error: {why}")
 }
 
+/// The real server's error has the prefix of the decoding step, but not that of the conversion to JSON.
 fn yaml_value(bytes: &[u8]) -> Result<Value, String> {
-    from_yaml(bytes).map_err(
-        |why| match why.strip_prefix("error converting YAML to JSON: ") {
-            Some(why) => why.to_owned(),
-            None => why,
-        },
-    )
+    from_yaml(bytes).map_err(|error| match error.step() {
+        Step::Convert => error.to_string(),
+        Step::Decode => error.full_text(),
+    })
 }
 
-fn protobuf_problem(error: &protobuf::Error) -> String {
+fn protobuf_error(error: &protobuf::Error) -> String {
     match error {
         protobuf::Error::NoMessage => {
             "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
@@ -111,26 +115,26 @@ fn not_registered(version: &str, kind: &str) -> String {
     )
 }
 
-/// Why an object that says it is of one kind cannot be one of the kind that the path names.
-pub(super) fn type_problem(call: &Call<'_>, object: &Value) -> String {
+/// Why an object of one kind cannot be decoded as the kind that the path names.
+pub(super) fn type_error(ctx: &RequestContext<'_>, object: &Value) -> String {
     let text = |name: &str| object[name].as_str().unwrap_or_default();
     let found = (text("apiVersion"), text("kind"));
     let version = GroupVersion::parse(found.0);
-    let Some(known) = call.kinds.kind(version.group, version.version, found.1) else {
+    let Some(known) = ctx.kinds.kind(version.group, version.version, found.1) else {
         return not_registered(found.0, found.1);
     };
-    // It is read as what it says that it is before anybody looks at what it should be.
+    // The real server decodes it as its own kind first.
     if let Err(error) = defaults::complete(known, &mut object.clone()) {
         return error.to_string();
     }
-    let (group, wanted) = (go_group(&call.kind.group), &call.kind.kind);
+    let (group, wanted) = (go_group(&ctx.kind.group), &ctx.kind.kind);
     format!(
         "unable to decode {}/{}, Kind={} into *{group}.{wanted}",
         version.group, version.version, found.1
     )
 }
 
-/// The package of a group's types.
+/// The Go package of a group's types.
 fn go_group(group: &str) -> &str {
     match group {
         "" => "core",
@@ -138,7 +142,7 @@ fn go_group(group: &str) -> &str {
     }
 }
 
-fn problem(is_known: bool, found: (&str, &str), expected: (&str, &str)) -> String {
+fn conversion_error(is_known: bool, found: (&str, &str), expected: (&str, &str)) -> String {
     if !is_known {
         return not_registered(found.0, found.1);
     }
@@ -150,9 +154,13 @@ fn problem(is_known: bool, found: (&str, &str), expected: (&str, &str)) -> Strin
     )
 }
 
-/// The same for custom resources, which any kind can be read as.
-fn wrong_custom_type(call: &Call<'_>, found: (&str, &str), fields: &Map<String, Value>) -> Status {
-    let kind = &call.kind;
+/// Like [`wrong_type`], for custom resources, which decode any kind.
+fn wrong_custom_type(
+    ctx: &RequestContext<'_>,
+    found: (&str, &str),
+    fields: &Map<String, Value>,
+) -> Status {
+    let kind = &ctx.kind;
     if found.0 != kind.api_version() {
         return Status::bad_request(format!(
             "the API version in the data ({}) does not match the expected API version ({})",
@@ -163,17 +171,17 @@ fn wrong_custom_type(call: &Call<'_>, found: (&str, &str), fields: &Map<String, 
     let name = fields
         .get("metadata")
         .and_then(|metadata| metadata["name"].as_str());
-    let place = field::Path::root("kind");
-    let error = field::Error::invalid(&place, found.1, format!("must be {}", kind.kind));
+    let path = field::Path::root("kind");
+    let error = field::Error::invalid(&path, found.1, format!("must be {}", kind.kind));
     let found = GroupKind::new(&kind.group, found.1);
     Status::invalid(found, name.unwrap_or_default(), &[error])
 }
 
-/// The refusal of an object that says it is something else than the path.
-fn wrong_type(call: &Call<'_>, found: (&str, &str), expected: (&str, &str)) -> Status {
+/// The error for an object of another kind than that of the path.
+fn wrong_type(ctx: &RequestContext<'_>, found: (&str, &str), expected: (&str, &str)) -> Status {
     let version = GroupVersion::parse(found.0);
     let wanted = GroupVersion::parse(expected.0);
-    let is_known = call
+    let is_known = ctx
         .kinds
         .kind(version.group, version.version, found.1)
         .is_some();
@@ -183,95 +191,95 @@ fn wrong_type(call: &Call<'_>, found: (&str, &str), expected: (&str, &str)) -> S
             "the API version in the data ({version}) does not match the expected API version ({wanted})"
         ));
     }
-    let why = problem(is_known, found, expected);
+    let why = conversion_error(is_known, found, expected);
     Status::bad_request(format!(
         "{} in version \"{}\" cannot be handled as a {}: {why}",
         found.1, version.version, expected.1
     ))
 }
 
-fn json_value(bytes: &[u8]) -> Result<Value, String> {
+fn json_value(bytes: &[u8]) -> Result<Value, DecodeError> {
     strict::parse(bytes).map(|(value, _)| value)
 }
 
-fn read(
-    call: &Call<'_>,
-    form: BodyForm,
+fn parse(
+    ctx: &RequestContext<'_>,
+    format: BodyFormat,
     schema: &Schema,
     validation: FieldValidation,
 ) -> Result<(Value, Vec<String>), Status> {
-    let kind = &call.kind;
-    let unreadable = |why: &str| unreadable(&kind.kind, why, &call.body);
+    let kind = &ctx.kind;
+    let unrecognized = |why: &str| unrecognized(&kind.kind, why, &ctx.body);
     let is_custom = kind.custom.is_some();
-    let (mut value, complaints) = match form {
-        BodyForm::Json if validation == FieldValidation::Ignore || is_custom => {
-            strict::parse(&call.body).map_err(|why| unreadable(&json_problem(&why)))?
+    let (mut value, strict_errors) = match format {
+        BodyFormat::Json if validation == FieldValidation::Ignore || is_custom => {
+            strict::parse(&ctx.body).map_err(|why| unrecognized(&json_error(&why)))?
         }
-        BodyForm::Json => strict::parse_typed(&call.body, schema.root())
-            .map_err(|why| unreadable(&json_problem(&why)))?,
-        BodyForm::Yaml => {
-            let value = yaml_value(&call.body).map_err(|why| unreadable(&why))?;
-            (value, yaml_complaints(&call.body, validation))
+        BodyFormat::Json => strict::parse_typed(&ctx.body, schema.root())
+            .map_err(|why| unrecognized(&json_error(&why)))?,
+        BodyFormat::Yaml => {
+            let value = yaml_value(&ctx.body).map_err(|why| unrecognized(&why))?;
+            (value, yaml_strict_errors(&ctx.body, validation))
         }
-        BodyForm::Protobuf => {
-            let value = protobuf::decode_as(&call.body, &kind.api_version(), &kind.kind);
-            let value = value.map_err(|error| unreadable(&protobuf_problem(&error)))?;
+        BodyFormat::Protobuf => {
+            let value = protobuf::decode_as(&ctx.body, &kind.api_version(), &kind.kind);
+            let value = value.map_err(|error| unrecognized(&protobuf_error(&error)))?;
             (value, Vec::new())
         }
     };
-    check_type(call, &mut value)?;
-    Ok((value, complaints))
+    check_type(ctx, &mut value)?;
+    Ok((value, strict_errors))
 }
 
-/// A refusal has all repeated keys in one text; each has a warning of its own.
-fn yaml_complaints(body: &[u8], validation: FieldValidation) -> Vec<String> {
+/// An error has all duplicate keys in one text; warnings are one per key.
+fn yaml_strict_errors(body: &[u8], validation: FieldValidation) -> Vec<String> {
     if validation == FieldValidation::Ignore {
         return Vec::new();
     }
-    match strict_problem(body) {
+    match strict_error(body) {
         None => Vec::new(),
-        Some(problem) if validation == FieldValidation::Strict => vec![problem.to_string()],
-        Some(problem) => strict_warnings(&problem),
+        Some(error) if validation == FieldValidation::Strict => vec![error.to_string()],
+        Some(error) => strict_warnings(&error),
     }
 }
 
-/// An object says which kind it is, or is taken for what the path says.
-fn check_type(call: &Call<'_>, value: &mut Value) -> Result<(), Status> {
-    let kind = &call.kind;
+/// Checks `apiVersion` and `kind`, and sets them if they are missing.
+fn check_type(ctx: &RequestContext<'_>, value: &mut Value) -> Result<(), Status> {
+    let kind = &ctx.kind;
     let expected = kind.api_version();
     let Value::Object(fields) = value else {
         let found = strict::json_type(value);
         let why = format!(
             "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
         );
-        return Err(unreadable(
+        return Err(unrecognized(
             &kind.kind,
             &format!("couldn't get version/kind; json parse error: {why}"),
-            &call.body,
+            &ctx.body,
         ));
     };
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let (found_version, found_kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
     if kind.custom.is_some() && found_kind.is_empty() {
-        let shown = String::from_utf8_lossy(&call.body).into_owned();
+        let shown = String::from_utf8_lossy(&ctx.body).into_owned();
         let why = format!("Object 'Kind' is missing in '{shown}'");
-        return Err(unreadable(&kind.kind, &why, &call.body));
+        return Err(unrecognized(&kind.kind, &why, &ctx.body));
     }
-    let said_kind = if found_kind.is_empty() {
+    let given_kind = if found_kind.is_empty() {
         kind.kind.clone()
     } else {
         found_kind
     };
-    let said_version = if found_version.is_empty() {
+    let given_version = if found_version.is_empty() {
         expected.clone()
     } else {
         found_version
     };
-    if (said_version.as_str(), said_kind.as_str()) != (expected.as_str(), kind.kind.as_str()) {
-        let found = (said_version.as_str(), said_kind.as_str());
+    if (given_version.as_str(), given_kind.as_str()) != (expected.as_str(), kind.kind.as_str()) {
+        let found = (given_version.as_str(), given_kind.as_str());
         return Err(match kind.custom {
-            Some(_) => wrong_custom_type(call, found, fields),
-            None => wrong_type(call, found, (&expected, &kind.kind)),
+            Some(_) => wrong_custom_type(ctx, found, fields),
+            None => wrong_type(ctx, found, (&expected, &kind.kind)),
         });
     }
     fields.insert("apiVersion".to_owned(), expected.into());
@@ -279,7 +287,7 @@ fn check_type(call: &Call<'_>, value: &mut Value) -> Result<(), Status> {
     Ok(())
 }
 
-fn unreadable(kind: &str, why: &str, body: &[u8]) -> Status {
+fn unrecognized(kind: &str, why: &str, body: &[u8]) -> Status {
     let shown = match body {
         [] => "<empty>".to_owned(),
         [b'{', ..] if body.len() > SHOWN => {
@@ -301,26 +309,26 @@ fn unreadable(kind: &str, why: &str, body: &[u8]) -> Status {
     ))
 }
 
-/// Brings an object into the form that is stored, with its defaults. Returns what is to be said of unknown fields.
+/// Normalizes an object and sets its defaults. Returns strict decoding errors for unknown fields.
 pub(super) fn complete(
-    call: &Call<'_>,
+    ctx: &RequestContext<'_>,
     object: &mut Value,
     schema: &Schema,
 ) -> Result<Vec<String>, Status> {
-    form(call, object, schema).map_err(|why| {
-        let (name, version) = (&call.kind.kind, &call.kind.version);
+    convert(ctx, object, schema).map_err(|why| {
+        let (name, version) = (&ctx.kind.kind, &ctx.kind.version);
         Status::bad_request(format!(
             "{name} in version \"{version}\" cannot be handled as a {name}: {why}"
         ))
     })
 }
 
-/// The same, with nothing but the reason if it cannot be done.
-pub(super) fn form(
-    call: &Call<'_>,
+/// Like [`complete`], but leaves it to the caller to make a response of the error.
+pub(super) fn convert(
+    ctx: &RequestContext<'_>,
     object: &mut Value,
     schema: &Schema,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, DecodeError> {
     let is_reset = |entries: &&Vec<Value>| {
         entries
             .iter()
@@ -330,38 +338,31 @@ pub(super) fn form(
         .get("metadata")
         .and_then(|metadata| metadata.get("managedFields"));
     let reset = managed.and_then(Value::as_array).filter(is_reset).cloned();
-    let unknown = if call.kind.custom.is_some() {
+    let unknown = if ctx.kind.custom.is_some() {
         let unknown = schema::coerce(object, schema.root())?;
         schema::apply_defaults(object, schema.root());
         unknown
     } else {
-        defaults::complete(&call.kind, object).map_err(|error| error.to_string())?
+        defaults::complete(&ctx.kind, object)?
     };
-    settle(call, object, reset);
+    restore(ctx, object, reset);
     Ok(unknown
         .iter()
         .map(|field| format!("unknown field \"{field}\""))
         .collect())
 }
 
-/// What decoding would lose, or the real server adds while it decodes.
-fn settle(call: &Call<'_>, object: &mut Value, reset: Option<Vec<Value>>) {
+/// Restores what decoding loses, and adds what the strategy of the kind adds.
+fn restore(ctx: &RequestContext<'_>, object: &mut Value, reset: Option<Vec<Value>>) {
     let metadata = metadata_of(object);
     if let Some(entries) = reset {
-        // Who sends an empty list wants the owners of fields forgotten.
+        // An empty list resets the managed fields.
         metadata.insert("managedFields".to_owned(), entries.into());
     }
-    if call.kind.group == "apps" && call.kind.kind == "DaemonSet" {
-        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
-        if let Some(annotations) = annotations.as_object_mut() {
-            annotations
-                .entry("deprecated.daemonset.template.generation")
-                .or_insert_with(|| "0".into());
-        }
-    }
+    ctx.kind.strategy.after_decode(object);
 }
 
-/// The metadata of an object, made if it has none.
+/// The metadata of an object, added if missing.
 pub(super) fn metadata_of(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = json!({});
@@ -372,34 +373,34 @@ pub(super) fn metadata_of(object: &mut Value) -> &mut Map<String, Value> {
     }
     match metadata {
         Value::Object(metadata) => metadata,
-        _ => unreachable!("it was just made an object"),
+        _ => unreachable!("it is an object now"),
     }
 }
 
-/// Unknown and repeated fields are refused, or warned of.
-fn complain(
-    call: &mut Call<'_>,
-    complaints: Vec<String>,
+/// Rejects unknown and duplicate fields, or warns about them.
+fn report_strict_errors(
+    ctx: &mut RequestContext<'_>,
+    strict_errors: Vec<String>,
     validation: FieldValidation,
 ) -> Result<(), Status> {
-    if complaints.is_empty() {
+    if strict_errors.is_empty() {
         return Ok(());
     }
     if validation == FieldValidation::Strict {
-        let (name, version) = (&call.kind.kind, &call.kind.version);
-        let why = complaints.join(", ");
+        let (name, version) = (&ctx.kind.kind, &ctx.kind.version);
+        let why = strict_errors.join(", ");
         return Err(Status::bad_request(format!(
             "{name} in version \"{version}\" cannot be handled as a {name}: strict decoding error: {why}"
         )));
     }
-    for complaint in complaints {
-        call.warn(complaint);
+    for error in strict_errors {
+        ctx.warn(error);
     }
     Ok(())
 }
 
-/// The schema of a kind that comes in bodies but is not that of the resource.
-pub(super) fn foreign_schema(api_version: &str, kind: &str) -> Schema {
+/// The schema of a built-in kind.
+pub(super) fn schema_of(api_version: &str, kind: &str) -> Schema {
     let schema = builtin::schema(api_version, kind);
-    schema.cloned().unwrap_or_else(Schema::unknown)
+    schema.cloned().unwrap_or_else(Schema::untyped)
 }

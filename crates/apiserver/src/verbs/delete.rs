@@ -1,4 +1,4 @@
-//! The end of an object: at once, after its finalizers, or after its grace period.
+//! `delete`: at once, after finalizers, or after the grace period.
 
 use std::sync::Arc;
 
@@ -7,105 +7,100 @@ use jiff::{SignedDuration, Timestamp};
 use outrigger_apimachinery::status::Status;
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::prepare::service::Allocator as _;
-use outrigger_store::{Draft, Key, Mutation, Object, Precondition, WriteError};
+use outrigger_builtin::strategy::raise_generation;
+use outrigger_store::{EncodedObject, Key, Object, Precondition, Transaction, WriteError};
 use serde_json::{Value, json};
 
-use super::call::Call;
 use super::decode::{self, metadata_of};
-use super::present;
+use super::request_context::RequestContext;
+use super::response;
 use super::write::store_failure;
-use crate::lifecycle::definitions;
-use crate::negotiate::{Answer, Content};
+use crate::controllers;
+use crate::negotiation::{ApiResponse, Content};
 use crate::request::{DeleteOptions, Propagation};
 use crate::server::State;
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 const ATTEMPTS: usize = 16;
-/// Namespaces that every cluster has.
-const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
-/// What became of the object.
 #[derive(Debug)]
-pub(crate) enum Deleted {
-    /// It is gone; this was its last state.
-    Gone(Arc<Object>),
-    /// It waits for somebody.
+pub(crate) enum DeleteOutcome {
+    /// The object is removed; this was its last version.
+    Removed(Arc<Object>),
+    /// Finalizers, contents or a grace period keep the object.
     Pending(Arc<Object>),
 }
 
-impl Deleted {
+impl DeleteOutcome {
     pub(super) fn object(&self) -> &Arc<Object> {
         match self {
-            Self::Gone(object) | Self::Pending(object) => object,
+            Self::Removed(object) | Self::Pending(object) => object,
         }
     }
 }
 
-pub(super) async fn run(call: &Call<'_>) -> Result<Answer, Status> {
-    let options = options(call)?;
-    let key = call.key()?;
-    let deleted = delete_object(call.state, &call.kind, &key, &options).await?;
+pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let options = options(ctx)?;
+    let key = ctx.key()?;
+    let deleted = delete_object(ctx.state, &ctx.kind, &key, &options).await?;
     let is_accepted =
-        matches!(deleted, Deleted::Pending(_)) && options.orphan_dependents == Some(false);
+        matches!(deleted, DeleteOutcome::Pending(_)) && options.orphan_dependents == Some(false);
     let code = if is_accepted {
         StatusCode::ACCEPTED
     } else {
         StatusCode::OK
     };
     match &deleted {
-        Deleted::Gone(object) if call.kind.deletion.graceful => {
-            // The last thing that is told of it is that its time is over.
-            let mut value = present::served_value(call.state, &call.kind, object)?;
-            let is_begun = value["metadata"]["deletionTimestamp"].is_string();
-            set_deletion(&mut value, call.state.now(), 0);
-            if !is_begun {
+        DeleteOutcome::Removed(object) if ctx.kind.deletion.graceful => {
+            // The response shows an expired grace period.
+            let mut value = response::served_value(ctx.state, &ctx.kind, object)?;
+            let is_deleting = value["metadata"]["deletionTimestamp"].is_string();
+            set_deletion(&mut value, ctx.state.now(), 0);
+            if !is_deleting {
                 raise_generation(&mut value);
             }
-            present::value(call, code, value)
+            response::value(ctx, code, value)
         }
-        Deleted::Gone(object) if !call.kind.deletion.returns_object => {
-            let status =
-                Status::deleted(call.group_resource(), call.name(), object.metadata().uid());
+        DeleteOutcome::Removed(object) if !ctx.kind.deletion.returns_object => {
+            let status = Status::deleted(ctx.group_resource(), ctx.name(), object.metadata().uid());
             let value = serde_json::to_value(status).map_err(Status::internal)?;
-            Ok(Answer::new(code, Content::Value(value)))
+            Ok(ApiResponse::new(code, Content::Value(value)))
         }
-        deleted => present::object(call, code, deleted.object()),
+        deleted => response::object(ctx, code, deleted.object()),
     }
 }
 
-/// From the body if there is one, else from the query.
-pub(super) fn options(call: &Call<'_>) -> Result<DeleteOptions, Status> {
-    if call.body.is_empty() {
-        return DeleteOptions::from_query(&call.query);
+/// `DeleteOptions` from the body if there is one, otherwise from the query.
+pub(super) fn options(ctx: &RequestContext<'_>) -> Result<DeleteOptions, Status> {
+    if ctx.body.is_empty() {
+        return DeleteOptions::from_query(&ctx.query);
     }
-    DeleteOptions::from_body(&decode::delete_options(call)?)
+    DeleteOptions::from_body(&decode::delete_options(ctx)?)
 }
 
-/// Deletes one object, or marks it as being deleted.
+/// Deletes an object, or sets its `deletionTimestamp`.
 pub(crate) async fn delete_object(
     state: &Arc<State>,
     kind: &Kind,
     key: &Key,
     options: &DeleteOptions,
-) -> Result<Deleted, Status> {
+) -> Result<DeleteOutcome, Status> {
     let resource = kind.group_resource();
-    let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
-    if is_namespace && IMMORTAL.contains(&key.name()) {
-        let why = "this namespace may not be deleted";
-        return Err(Status::forbidden(resource, key.name(), why));
+    if let Err(reason) = kind.strategy.check_delete(key.name()) {
+        return Err(Status::forbidden(resource, key.name(), reason));
     }
     for _ in 0..ATTEMPTS {
         let Some(old) = state.store.get(key) else {
             return Err(Status::not_found(resource, key.name()));
         };
         check_preconditions(kind, &old, options)?;
-        let mut value = present::stored_value(&old)?;
-        let result = match mark(state, kind, &mut value, options) {
-            Step::Remove if options.dry_run => return Ok(Deleted::Gone(old)),
+        let mut value = response::stored_value(&old)?;
+        let result = match next_step(state, kind, &mut value, options) {
+            Step::Remove if options.dry_run => return Ok(DeleteOutcome::Removed(old)),
             Step::Remove => remove(state, kind, &old, &value).await,
-            Step::Wait => return Ok(Deleted::Pending(old)),
-            Step::Mark => write_marked(state, kind, &old, &value, options.dry_run).await,
+            Step::Wait => return Ok(DeleteOutcome::Pending(old)),
+            Step::Update => write_pending(state, kind, &old, &value, options.dry_run).await,
         };
         match result {
             Ok(deleted) => return Ok(deleted),
@@ -123,11 +118,16 @@ fn check_preconditions(kind: &Kind, old: &Object, options: &DeleteOptions) -> Re
     let name = old.key().name();
     let uid = old.metadata().uid();
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
-        return Err(Status::uid_differs(kind.group_kind(), name, wanted, uid));
+        return Err(Status::uid_precondition_failed(
+            kind.group_kind(),
+            name,
+            wanted,
+            uid,
+        ));
     }
     let version = old.revision().to_string();
     match options.resource_version.as_deref() {
-        Some(wanted) if wanted != version => Err(Status::version_differs(
+        Some(wanted) if wanted != version => Err(Status::resource_version_precondition_failed(
             kind.group_kind(),
             name,
             wanted,
@@ -137,29 +137,25 @@ fn check_preconditions(kind: &Kind, old: &Object, options: &DeleteOptions) -> Re
     }
 }
 
-/// What is to be done with an object that is to be deleted.
+/// The next step of a deletion.
 enum Step {
     Remove,
-    /// It waits already.
+    /// The deletion is pending already.
     Wait,
-    /// It was changed and must be written.
-    Mark,
+    /// The object has changed and must be written.
+    Update,
 }
 
-fn mark(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) -> Step {
+fn next_step(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) -> Step {
     let before = value.clone();
     let now = state.now();
     let grace = grace_period(kind, value, options);
     let finalizers_changed = set_finalizers(kind, value, options);
     let is_deleting = value["metadata"]["deletionTimestamp"].is_string();
     let has_finalizers = !finalizers(value).is_empty();
-    let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
-    let is_definition = definitions::is_definition(kind);
-    if is_definition && !is_deleting {
-        definitions::mark_terminating(value, &crate::server::time_text(now));
-    }
-    let is_kept = has_finalizers || is_namespace || is_definition;
-    if grace == 0 && !is_kept {
+    let strategy = kind.strategy;
+    let has_contents = strategy.deletes_contents_first();
+    if grace == 0 && !has_finalizers && !has_contents {
         return Step::Remove;
     }
     if is_deleting {
@@ -168,7 +164,7 @@ fn mark(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) 
             .unwrap_or(0);
         if pending > 0 && grace < pending {
             set_deletion(value, shortened(value, pending, grace, now), grace);
-        } else if is_namespace && namespace_is_empty_of_finalizers(value) {
+        } else if has_contents && strategy.is_finalized(value) {
             return Step::Remove;
         } else if !finalizers_changed {
             return Step::Wait;
@@ -176,29 +172,16 @@ fn mark(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOptions) 
     } else {
         let time = now + SignedDuration::from_secs(grace);
         set_deletion(value, time, grace);
-        if !is_definition {
-            raise_generation(value);
-        }
-        if is_namespace || is_definition {
-            metadata_of(value).remove("deletionGracePeriodSeconds");
-        }
-        if is_namespace {
-            value["status"]["phase"] = json!("Terminating");
-        }
+        strategy.begin_deletion(value, &crate::server::time_text(now));
     }
     if *value == before {
         Step::Wait
     } else {
-        Step::Mark
+        Step::Update
     }
 }
 
-fn namespace_is_empty_of_finalizers(value: &Value) -> bool {
-    let is_empty = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
-    is_empty(&value["spec"]["finalizers"]) && is_empty(&value["metadata"]["finalizers"])
-}
-
-/// A grace period can only become shorter.
+/// A grace period can only be shortened.
 fn shortened(value: &Value, pending: i64, grace: i64, now: Timestamp) -> Timestamp {
     let until = value["metadata"]["deletionTimestamp"].as_str();
     let until: Timestamp = until.and_then(|text| text.parse().ok()).unwrap_or(now);
@@ -215,20 +198,13 @@ fn set_deletion(value: &mut Value, time: Timestamp, grace: i64) {
     metadata.insert("deletionGracePeriodSeconds".to_owned(), grace.into());
 }
 
-fn raise_generation(value: &mut Value) {
-    let metadata = metadata_of(value);
-    if let Some(generation) = metadata.get("generation").and_then(Value::as_i64) {
-        metadata.insert("generation".to_owned(), (generation + 1).into());
-    }
-}
-
-/// Only what runs needs time to end: a Pod that has a node and is not done.
+/// Only a Pod that has a node and has not terminated needs a grace period.
 fn grace_period(kind: &Kind, value: &Value, options: &DeleteOptions) -> i64 {
     if !kind.deletion.graceful {
         return 0;
     }
     let spec = &value["spec"];
-    let asked = match options.grace_period {
+    let requested = match options.grace_period {
         Some(seconds) if seconds < 0 => 1,
         Some(seconds) => seconds,
         None => match value["metadata"]["deletionGracePeriodSeconds"].as_i64() {
@@ -236,14 +212,14 @@ fn grace_period(kind: &Kind, value: &Value, options: &DeleteOptions) -> i64 {
             None => spec["terminationGracePeriodSeconds"].as_i64().unwrap_or(30),
         },
     };
-    let is_placed = spec["nodeName"]
+    let has_node = spec["nodeName"]
         .as_str()
         .is_some_and(|node| !node.is_empty());
     let phase = value["status"]["phase"].as_str().unwrap_or_default();
-    if !is_placed || matches!(phase, "Failed" | "Succeeded") {
+    if !has_node || matches!(phase, "Failed" | "Succeeded") {
         return 0;
     }
-    asked.max(0)
+    requested.max(0)
 }
 
 fn finalizers(value: &Value) -> Vec<String> {
@@ -252,7 +228,7 @@ fn finalizers(value: &Value) -> Vec<String> {
     finalizers.map(str::to_owned).collect()
 }
 
-/// Adds or takes away what makes the garbage collector look at dependents first.
+/// Sets or removes the finalizers of the garbage collector according to the propagation policy.
 fn set_finalizers(kind: &Kind, value: &mut Value, options: &DeleteOptions) -> bool {
     if kind.deletion.without_garbage_collection {
         return false;
@@ -292,37 +268,35 @@ async fn remove(
     kind: &Kind,
     old: &Arc<Object>,
     value: &Value,
-) -> Result<Deleted, WriteError> {
+) -> Result<DeleteOutcome, WriteError> {
     let precondition = Precondition::revision(old.revision());
-    let mutation = Mutation::delete(old.key().clone(), precondition);
-    let written = state.store.write(mutation).await?;
-    if kind.group.is_empty() && kind.kind == "Service" {
+    let transaction = Transaction::delete(old.key().clone(), precondition);
+    let written = state.store.write(transaction).await?;
+    if kind.strategy.allocates() {
         state.services().release(value, None);
     }
-    definitions::removed(state, kind, old.key().name()).await;
-    let gone = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
-    Ok(Deleted::Gone(gone))
+    controllers::after_delete(state, kind, old.key().name()).await;
+    let removed = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
+    Ok(DeleteOutcome::Removed(removed))
 }
 
-async fn write_marked(
+async fn write_pending(
     state: &Arc<State>,
     kind: &Kind,
     old: &Arc<Object>,
     value: &Value,
     dry_run: bool,
-) -> Result<Deleted, WriteError> {
+) -> Result<DeleteOutcome, WriteError> {
     if dry_run {
-        return Ok(Deleted::Pending(Arc::clone(old)));
+        return Ok(DeleteOutcome::Pending(Arc::clone(old)));
     }
     let key = old.key().clone();
-    let Ok(draft) = Draft::new(value) else {
+    let Ok(encoded) = EncodedObject::new(value) else {
         return Err(WriteError::NotFound { key });
     };
-    let mutation = Mutation::replace(key, draft, Precondition::revision(old.revision()));
-    let written = state.store.write(mutation).await?;
-    let marked = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
-    if definitions::is_definition(kind) {
-        definitions::install(state, &marked);
-    }
-    Ok(Deleted::Pending(marked))
+    let transaction = Transaction::replace(key, encoded, Precondition::revision(old.revision()));
+    let written = state.store.write(transaction).await?;
+    let pending = written.first().cloned().unwrap_or_else(|| Arc::clone(old));
+    controllers::after_deletion_began(state, kind, &pending);
+    Ok(DeleteOutcome::Pending(pending))
 }

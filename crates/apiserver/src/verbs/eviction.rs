@@ -1,4 +1,4 @@
-//! The polite deletion of a Pod: refused while a disruption budget does not allow it.
+//! The `eviction` subresource of Pods: a deletion that respects disruption budgets.
 
 use http::StatusCode;
 use outrigger_apimachinery::status::{Cause, Status};
@@ -6,42 +6,45 @@ use outrigger_builtin::selector::LabelSelector;
 use outrigger_store::{Resource, Scope};
 use serde_json::{Value, json};
 
-use super::call::Call;
 use super::delete::delete_object;
-use super::{decode, present};
-use crate::negotiate::{Answer, Content};
+use super::request_context::RequestContext;
+use super::{decode, response};
+use crate::negotiation::{ApiResponse, Content};
 use crate::request::DeleteOptions;
 
-pub(super) async fn run(call: &Call<'_>) -> Result<Answer, Status> {
-    let eviction = decode::foreign(call, "policy/v1", "Eviction")?;
+pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let eviction = decode::object_as(ctx, "policy/v1", "Eviction")?;
     let name = eviction["metadata"]["name"].as_str().unwrap_or_default();
-    if !name.is_empty() && name != call.name() {
+    if !name.is_empty() && name != ctx.name() {
         return Err(Status::bad_request(
             "name in URL does not match name in Eviction object",
         ));
     }
     let mut options = DeleteOptions::from_body(&eviction["deleteOptions"])?;
-    options.dry_run |= call.query.has("dryRun");
-    let key = call.key()?;
-    let pod = call.state.store.get(&key);
-    let pod = pod.ok_or_else(|| call.not_found(call.name()))?;
-    let value = present::stored_value(&pod)?;
+    options.dry_run |= ctx.query.has("dryRun");
+    let key = ctx.key()?;
+    let pod = ctx.state.store.get(&key);
+    let pod = pod.ok_or_else(|| ctx.not_found(ctx.name()))?;
+    let value = response::stored_value(&pod)?;
     let phase = value["status"]["phase"].as_str().unwrap_or_default();
     if !matches!(phase, "Succeeded" | "Failed" | "Pending") {
-        check_budgets(call, &value)?;
+        check_budgets(ctx, &value)?;
     }
-    delete_object(call.state, &call.kind, &key, &options).await?;
-    let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    Ok(Answer::new(StatusCode::CREATED, Content::Value(done)))
+    delete_object(ctx.state, &ctx.kind, &key, &options).await?;
+    let created = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    Ok(ApiResponse::new(
+        StatusCode::CREATED,
+        Content::Value(created),
+    ))
 }
 
-fn check_budgets(call: &Call<'_>, pod: &Value) -> Result<(), Status> {
+fn check_budgets(ctx: &RequestContext<'_>, pod: &Value) -> Result<(), Status> {
     let budgets = Resource::new("policy", "poddisruptionbudgets").map_err(Status::internal)?;
-    let scope = Scope::namespace(&budgets, call.namespace()).map_err(Status::internal)?;
-    let snapshot = call.state.store.snapshot();
+    let scope = Scope::namespace(&budgets, ctx.namespace()).map_err(Status::internal)?;
+    let snapshot = ctx.state.store.snapshot();
     let labels = pod["metadata"]["labels"].as_object();
     for budget in snapshot.list(&scope) {
-        let value = present::stored_value(budget)?;
+        let value = response::stored_value(budget)?;
         let selects = LabelSelector::of_object(&value["spec"]["selector"])
             .is_some_and(|selector| selector.matches(labels));
         let allowed = value["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);

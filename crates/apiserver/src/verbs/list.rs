@@ -1,4 +1,4 @@
-//! Many objects at once. Stored bytes are put together without being parsed.
+//! `list`. Stored bytes are concatenated without being parsed.
 
 use std::sync::Arc;
 
@@ -7,30 +7,30 @@ use outrigger_builtin::table::{self, Now};
 use outrigger_store::Object;
 use serde_json::{Map, Value, json};
 
-use super::call::Call;
 use super::page::{self, Page};
-use super::present;
-use crate::negotiate::{Answer, Content, View};
+use super::request_context::RequestContext;
+use super::response;
+use crate::negotiation::{ApiResponse, Content, View};
 use crate::request::ListOptions;
 use crate::server::Body;
 
-pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
-    let options = ListOptions::parse(&call.query, &call.kind, false)?;
-    if call.accept.view == View::Metadata && !call.accept.is_list_view {
-        return Err(present::wrong_view(call, true));
+pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let options = ListOptions::parse(&ctx.query, &ctx.kind, false)?;
+    if ctx.accept.view == View::Metadata && !ctx.accept.is_list_view {
+        return Err(response::wrong_view(ctx, true));
     }
-    let page = page::select(call, &options)?;
+    let page = page::select(ctx, &options)?;
     let mut metadata = metadata(&page);
-    if call.kind.custom.is_some() && call.accept.view == View::Object {
-        // Objects without a Go type show it also when it is empty.
+    if ctx.kind.custom.is_some() && ctx.accept.view == View::Object {
+        // Unstructured lists always have the field.
         metadata.entry("continue").or_insert_with(|| "".into());
     }
-    let content = match call.accept.view {
-        View::Object => whole(call, page, metadata)?,
-        View::Table => Content::Value(as_table(call, &page, metadata)?),
-        View::Metadata => Content::Value(as_metadata(call, &page, &metadata)?),
+    let content = match ctx.accept.view {
+        View::Object => as_objects(ctx, page, metadata)?,
+        View::Table => Content::Value(as_table(ctx, &page, metadata)?),
+        View::Metadata => Content::Value(as_metadata(ctx, &page, &metadata)?),
     };
-    Ok(Answer::ok(content))
+    Ok(ApiResponse::ok(content))
 }
 
 fn metadata(page: &Page) -> Map<String, Value> {
@@ -48,22 +48,26 @@ fn metadata(page: &Page) -> Map<String, Value> {
     metadata
 }
 
-fn whole(call: &Call<'_>, page: Page, metadata: Map<String, Value>) -> Result<Content, Status> {
-    let kind = &call.kind;
-    // Items of built-in kinds do not say what they are: the list does.
+fn as_objects(
+    ctx: &RequestContext<'_>,
+    page: Page,
+    metadata: Map<String, Value>,
+) -> Result<Content, Status> {
+    let kind = &ctx.kind;
+    // Items of built-in kinds have no `kind` and `apiVersion`.
     let prefix = format!(
         "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",",
         kind.kind,
         kind.api_version()
     );
-    let is_plain = kind.custom.is_none();
+    let is_built_in = kind.custom.is_none();
     let serves = |object: &Arc<Object>| {
-        present::serves_as_stored(call.state, kind, object)
-            && (!is_plain || object.bytes().starts_with(prefix.as_bytes()))
+        response::serves_as_stored(ctx.state, kind, object)
+            && (!is_built_in || object.bytes().starts_with(prefix.as_bytes()))
     };
     let can_splice = page.objects.iter().all(serves);
     if !can_splice {
-        return parsed(call, &page, &metadata);
+        return parsed(ctx, &page, &metadata);
     }
     let metadata = Value::Object(metadata);
     let head = format!(
@@ -71,16 +75,20 @@ fn whole(call: &Call<'_>, page: Page, metadata: Map<String, Value>) -> Result<Co
         kind.list_kind,
         kind.api_version()
     );
-    let skipped = if is_plain { prefix.len() } else { 0 };
+    let skipped = if is_built_in { prefix.len() } else { 0 };
     let body = Body::list(head.into_bytes(), page.objects, skipped, b"]}".to_vec());
     Ok(Content::Pieces(body))
 }
 
-fn parsed(call: &Call<'_>, page: &Page, metadata: &Map<String, Value>) -> Result<Content, Status> {
+fn parsed(
+    ctx: &RequestContext<'_>,
+    page: &Page,
+    metadata: &Map<String, Value>,
+) -> Result<Content, Status> {
     let mut items = Vec::with_capacity(page.objects.len());
     for object in &page.objects {
-        let mut value = present::served_value(call.state, &call.kind, object)?;
-        if call.kind.custom.is_none()
+        let mut value = response::served_value(ctx.state, &ctx.kind, object)?;
+        if ctx.kind.custom.is_none()
             && let Value::Object(fields) = &mut value
         {
             fields.remove("apiVersion");
@@ -88,32 +96,36 @@ fn parsed(call: &Call<'_>, page: &Page, metadata: &Map<String, Value>) -> Result
         }
         items.push(value);
     }
-    Ok(Content::Value(present::list_value(
-        &call.kind, metadata, &items,
+    Ok(Content::Value(response::list_value(
+        &ctx.kind, metadata, &items,
     )))
 }
 
-fn as_table(call: &Call<'_>, page: &Page, metadata: Map<String, Value>) -> Result<Value, Status> {
+fn as_table(
+    ctx: &RequestContext<'_>,
+    page: &Page,
+    metadata: Map<String, Value>,
+) -> Result<Value, Status> {
     let values: Result<Vec<Value>, Status> = page
         .objects
         .iter()
-        .map(|object| present::stored_value(object))
+        .map(|object| response::stored_value(object))
         .collect();
     let values = values?;
-    let now = Now(call.state.now());
-    let table = table::table(&call.kind, metadata, &values, present::include(call)?, now);
+    let now = Now(ctx.state.now());
+    let table = table::table(&ctx.kind, metadata, &values, response::include(ctx)?, now);
     serde_json::to_value(table).map_err(Status::internal)
 }
 
 fn as_metadata(
-    call: &Call<'_>,
+    ctx: &RequestContext<'_>,
     page: &Page,
     metadata: &Map<String, Value>,
 ) -> Result<Value, Status> {
     let mut items = Vec::with_capacity(page.objects.len());
     for object in &page.objects {
-        let value = present::stored_value(object)?;
-        items.push(table::partial_metadata(&call.kind, &value));
+        let value = response::stored_value(object)?;
+        items.push(table::partial_metadata(&ctx.kind, &value));
     }
     Ok(json!({
         "kind": "PartialObjectMetadataList",

@@ -1,31 +1,45 @@
-//! Names and identities that the server makes up.
+//! Generated names and uids.
 
-/// No vowels, so that no words come about.
-const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-const SUFFIX: usize = 5;
-/// Longest name that is generated.
-const MAX_NAME: usize = 63;
+use outrigger_apimachinery::status::Status;
 
-/// Five random letters.
-pub(crate) fn random_suffix() -> String {
-    random_bytes::<SUFFIX>()
-        .iter()
-        .map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]))
-        .collect()
+/// The alphabet of Kubernetes' `rand.String`: without vowels, so that no words appear.
+const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+const SUFFIX_LENGTH: usize = 5;
+/// The longest name that `generateName` produces.
+const MAX_NAME_LENGTH: usize = 63;
+
+/// The operating system has no random bytes.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to read random bytes")]
+pub(crate) struct RandomError(#[source] getrandom::Error);
+
+impl From<RandomError> for Status {
+    fn from(error: RandomError) -> Self {
+        Self::internal(error)
+    }
 }
 
-/// A name that begins with a prefix.
-pub(super) fn generate(prefix: &str) -> String {
-    let mut end = prefix.len().min(MAX_NAME - SUFFIX);
+/// Five random characters.
+pub(crate) fn random_suffix() -> Result<String, RandomError> {
+    let bytes = random_bytes::<SUFFIX_LENGTH>(getrandom::fill)?;
+    let characters = bytes
+        .iter()
+        .map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]));
+    Ok(characters.collect())
+}
+
+/// A name for an object with `generateName`.
+pub(super) fn generate(prefix: &str) -> Result<String, RandomError> {
+    let mut end = prefix.len().min(MAX_NAME_LENGTH - SUFFIX_LENGTH);
     while !prefix.is_char_boundary(end) {
         end -= 1;
     }
-    format!("{}{}", &prefix[..end], random_suffix())
+    Ok(format!("{}{}", &prefix[..end], random_suffix()?))
 }
 
-/// A random identity, as RFC 9562 writes it.
-pub(crate) fn random_uid() -> String {
-    let mut bytes = random_bytes::<16>();
+/// A random UUID (RFC 9562, version 4).
+pub(crate) fn random_uid() -> Result<String, RandomError> {
+    let mut bytes = random_bytes::<16>(getrandom::fill)?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -36,14 +50,15 @@ pub(crate) fn random_uid() -> String {
         &hex[16..20],
         &hex[20..],
     ];
-    parts.join("-")
+    Ok(parts.join("-"))
 }
 
-fn random_bytes<const N: usize>() -> [u8; N] {
+fn random_bytes<const N: usize>(
+    fill: impl FnOnce(&mut [u8]) -> Result<(), getrandom::Error>,
+) -> Result<[u8; N], RandomError> {
     let mut bytes = [0; N];
-    // Where the system has no randomness left nothing works.
-    let _ = getrandom::fill(&mut bytes);
-    bytes
+    fill(&mut bytes).map_err(RandomError)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -51,10 +66,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generated_names_are_short_enough() {
-        assert_eq!(generate("web-").len(), 9);
-        assert_eq!(generate(&"x".repeat(100)).len(), MAX_NAME);
-        assert_eq!(random_uid().len(), 36);
-        assert_ne!(random_uid(), random_uid());
+    fn truncates_the_prefix_of_a_generated_name() {
+        assert_eq!(generate("web-").unwrap().len(), 9);
+        assert_eq!(generate(&"x".repeat(100)).unwrap().len(), MAX_NAME_LENGTH);
+    }
+
+    #[test]
+    fn generates_distinct_version_4_uuids() {
+        let uid = random_uid().unwrap();
+        assert_eq!((uid.len(), &uid[14..15]), (36, "4"));
+        assert_ne!(uid, random_uid().unwrap());
+    }
+
+    #[test]
+    fn returns_an_internal_error_if_the_random_source_fails() {
+        let failing = |_: &mut [u8]| Err(getrandom::Error::UNSUPPORTED);
+        let error = random_bytes::<16>(failing).unwrap_err();
+        assert_eq!(Status::from(error).code(), 500);
     }
 }

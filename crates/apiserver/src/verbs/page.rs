@@ -1,4 +1,4 @@
-//! Which objects a list holds, and where the next page begins.
+//! Pagination: selects the objects of a page and issues continue tokens.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use outrigger_store::{Key, Object, Snapshot};
 use outrigger_structural::schema::strict;
 use serde::{Deserialize, Serialize};
 
-use super::call::Call;
-use super::present;
+use super::request_context::RequestContext;
+use super::response;
 use crate::request::{ListOptions, Match};
 
 const TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.";
@@ -21,11 +21,11 @@ pub(super) struct Page {
     pub(super) objects: Vec<Arc<Object>>,
     pub(super) revision: u64,
     pub(super) continue_token: Option<String>,
-    /// How many come after this page, if that is known.
+    /// `remainingItemCount`.
     pub(super) remaining: Option<usize>,
 }
 
-/// Where a page begins, in the form of the real server's tokens.
+/// A continue token, as the real server encodes it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Token {
@@ -36,10 +36,10 @@ struct Token {
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 
-/// The objects that a list names, up to its limit.
-pub(super) fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, Status> {
-    let (snapshot, after) = snapshot(call, options)?;
-    let scope = scope(call, options)?;
+/// The objects of one page of a list.
+pub(super) fn select(ctx: &RequestContext<'_>, options: &ListOptions) -> Result<Page, Status> {
+    let (snapshot, after) = snapshot(ctx, options)?;
+    let scope = scope(ctx, options)?;
     let mut objects = Vec::new();
     let mut remaining = 0;
     let mut rest = snapshot.list_after(&scope, after.as_ref());
@@ -49,7 +49,7 @@ pub(super) fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, Sta
         }
         objects.push(Arc::clone(object));
         if options.limit > 0 && objects.len() == options.limit {
-            // Whether what follows matches is not looked at, as with the real server.
+            // Like the real server, this does not apply selectors.
             remaining = rest.count();
             break;
         }
@@ -64,7 +64,7 @@ pub(super) fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, Sta
         if !options.has_selector() {
             page.remaining = Some(remaining);
         }
-        call.state.store.retain(&snapshot);
+        ctx.state.store.retain(&snapshot);
         page.continue_token = page
             .objects
             .last()
@@ -73,29 +73,29 @@ pub(super) fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, Sta
     Ok(page)
 }
 
-/// A selector for one name is a look-up.
+/// The scope of a list; a field selector for `metadata.name` restricts it.
 pub(super) fn scope(
-    call: &Call<'_>,
+    ctx: &RequestContext<'_>,
     options: &ListOptions,
 ) -> Result<outrigger_store::Scope, Status> {
-    let scope = call.scope()?;
+    let scope = ctx.scope()?;
     Ok(match options.fields.exact("metadata.name") {
         Some(name) => scope.named(name),
         None => scope,
     })
 }
 
-/// Whether an object is one that the selectors name. Labels need no parsing.
+/// Whether an object matches the selectors. Label selectors need no parsing.
 pub(super) fn matches(options: &ListOptions, object: &Object) -> Result<bool, Status> {
     let metadata = object.metadata();
     if !options.labels.is_empty() && !options.labels.matches_by(|name| metadata.label(name)) {
         return Ok(false);
     }
-    if options.fields.is_empty() || options.fields.is_about_names() {
+    if options.fields.is_empty() || options.fields.selects_by_name_only() {
         let key = object.key();
         return Ok(options.fields.matches_names(key.namespace(), key.name()));
     }
-    Ok(options.fields.matches(&present::stored_value(object)?))
+    Ok(options.fields.matches(&response::stored_value(object)?))
 }
 
 fn token(revision: u64, last: &Key) -> String {
@@ -107,15 +107,18 @@ fn token(revision: u64, last: &Key) -> String {
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
-/// The state that a list is about, and after which key it begins.
-fn snapshot(call: &Call<'_>, options: &ListOptions) -> Result<(Snapshot, Option<Key>), Status> {
-    let store = &call.state.store;
+/// The snapshot of a list, and the key after which the page begins.
+fn snapshot(
+    ctx: &RequestContext<'_>,
+    options: &ListOptions,
+) -> Result<(Snapshot, Option<Key>), Status> {
+    let store = &ctx.state.store;
     if !options.continue_token.is_empty() {
         if options.revision.is_some_and(|revision| revision > 0) {
             let why = "specifying resource version is not allowed when using continue";
             return Err(Status::bad_request(why));
         }
-        let (revision, key) = parse_token(call, &options.continue_token)?;
+        let (revision, key) = parse_token(ctx, &options.continue_token)?;
         let snapshot = match revision {
             None => store.snapshot(),
             Some(revision) => store
@@ -130,11 +133,14 @@ fn snapshot(call: &Call<'_>, options: &ListOptions) -> Result<(Snapshot, Option<
         return Ok((current, None));
     };
     if revision > current.revision() {
-        return Err(Status::too_large(revision, current.revision()));
+        return Err(Status::too_large_resource_version(
+            revision,
+            current.revision(),
+        ));
     }
     let is_exact = match options.version_match {
         Some(wanted) => wanted == Match::Exact,
-        // A first page is one of exactly that revision.
+        // The first page of a paginated list is at exactly that revision.
         None => options.limit > 0,
     };
     if !is_exact {
@@ -146,7 +152,7 @@ fn snapshot(call: &Call<'_>, options: &ListOptions) -> Result<(Snapshot, Option<
     Ok((snapshot, None))
 }
 
-fn parse_token(call: &Call<'_>, text: &str) -> Result<(Option<u64>, Key), Status> {
+fn parse_token(ctx: &RequestContext<'_>, text: &str) -> Result<(Option<u64>, Key), Status> {
     let refused = |why: &str| {
         Status::bad_request(format!(
             "invalid continue token: continue key is not valid: {why}"
@@ -155,7 +161,7 @@ fn parse_token(call: &Call<'_>, text: &str) -> Result<(Option<u64>, Key), Status
     let bytes = URL_SAFE_NO_PAD
         .decode(text.trim_end_matches('='))
         .map_err(|error| refused(&error.to_string()))?;
-    strict::parse(&bytes).map_err(|why| refused(&why))?;
+    strict::parse(&bytes).map_err(|error| refused(&error.to_string()))?;
     let token: Token =
         serde_json::from_slice(&bytes).map_err(|error| refused(&error.to_string()))?;
     if token.v != TOKEN_VERSION {
@@ -164,7 +170,7 @@ fn parse_token(call: &Call<'_>, text: &str) -> Result<(Option<u64>, Key), Status
     }
     let start = token.start.trim_end_matches('\0');
     let (namespace, name) = start.split_once('/').unwrap_or(("", start));
-    let key = call.resource.key(namespace, name);
+    let key = ctx.resource.key(namespace, name);
     let key = key.map_err(|error| refused(&error.to_string()))?;
     let revision = u64::try_from(token.rv)
         .ok()

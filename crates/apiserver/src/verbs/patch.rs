@@ -1,132 +1,140 @@
-//! Changes to an object: JSON patch, merge patch, strategic merge patch, and server-side apply.
+//! `patch`: JSON patch, merge patch, strategic merge patch and server-side apply.
 
 use http::StatusCode;
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::{Cause, Status, field};
+use outrigger_builtin::defaults;
 use outrigger_structural::merge::ApplyError;
-use outrigger_structural::patch::{self, Patched, Reading};
+use outrigger_structural::patch::{self, Decoding, Patched};
+use outrigger_structural::schema::DecodeError;
 use serde_json::Value;
 
-use super::call::Call;
-use super::write::{Failure, Writing, answer};
-use super::{decode, present, shown};
-use crate::lifecycle::namespaces;
-use crate::negotiate::{Answer, PatchForm, from_yaml, patch_form, strict_problem, strict_warnings};
+use super::request_context::RequestContext;
+use super::write::{WriteFailure, WriteRequest, respond};
+use super::{decode, go_format, response};
+use crate::controllers;
+use crate::negotiation::{
+    ApiResponse, PatchType, from_yaml, patch_type, strict_error, strict_warnings,
+};
 use crate::request::{FieldValidation, WriteOptions};
 
-/// How often a patch is tried again when others are faster.
+/// How often a patch is retried on conflicts.
 const ATTEMPTS: usize = 16;
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
-    let form = patch_form(call.headers, call.kind.custom.is_some())?;
-    let is_apply = form == PatchForm::Apply;
-    let options = WriteOptions::parse(&call.query, "PatchOptions", is_apply)?;
-    let mut writing = Writing::new(call, options);
-    let key = writing.call.key()?;
+pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let patch_type = patch_type(ctx.headers, ctx.kind.custom.is_some())?;
+    let is_apply = patch_type == PatchType::Apply;
+    let options = WriteOptions::parse(&ctx.query, "PatchOptions", is_apply)?;
+    let mut request = WriteRequest::new(ctx, options);
+    let key = request.ctx.key()?;
     for _ in 0..ATTEMPTS {
-        let Some(old) = writing.call.state.store.get(&key) else {
-            return create(writing, form).await;
+        let Some(old) = request.ctx.state.store.get(&key) else {
+            return create(request, patch_type).await;
         };
-        let old_value = present::served_value(writing.call.state, &writing.call.kind, &old)?;
+        let old_value = response::served_value(request.ctx.state, &request.ctx.kind, &old)?;
         let mut new = if is_apply {
-            applied(&mut writing, Some(&old_value))?
+            applied(&mut request, Some(&old_value))?
         } else {
-            patched(&mut writing, form, &old_value)?
+            patched(&mut request, patch_type, &old_value)?
         };
-        writing.settle_namespace(&mut new)?;
-        writing.check_name(&new)?;
-        check_version(&writing, &new, &old_value)?;
-        match writing.replace(new, &old, &old_value).await {
-            Ok(outcome) => return answer(writing.call, StatusCode::OK, outcome),
-            Err(Failure::Refused(status)) => return Err(status),
-            Err(Failure::Raced) => {}
+        request.ensure_namespace(&mut new)?;
+        request.check_name(&new)?;
+        check_version(&request, &new, &old_value)?;
+        match request.replace(new, &old, &old_value).await {
+            Ok(outcome) => return respond(request.ctx, StatusCode::OK, outcome),
+            Err(WriteFailure::Rejected(status)) => return Err(status),
+            Err(WriteFailure::Conflict) => {}
         }
     }
-    let name = writing.call.name().to_owned();
-    Err(Status::modified(writing.call.group_resource(), &name))
+    let name = request.ctx.name().to_owned();
+    Err(Status::modified(request.ctx.group_resource(), &name))
 }
 
-/// A patch may name the version that it is for.
-fn check_version(writing: &Writing<'_, '_>, new: &Value, old: &Value) -> Result<(), Status> {
+/// Rejects a patch for another resource version.
+fn check_version(request: &WriteRequest<'_, '_>, new: &Value, old: &Value) -> Result<(), Status> {
     let version = |object: &Value| {
         object["metadata"]["resourceVersion"]
             .as_str()
             .map(str::to_owned)
     };
-    let call = &writing.call;
+    let ctx = &request.ctx;
     match version(new) {
         None => Ok(()),
         Some(wanted) if wanted.is_empty() || Some(&wanted) == version(old).as_ref() => Ok(()),
-        Some(_) => Err(Status::modified(call.group_resource(), call.name())),
+        Some(_) => Err(Status::modified(ctx.group_resource(), ctx.name())),
     }
 }
 
-/// Only an apply makes what is not there.
-async fn create(mut writing: Writing<'_, '_>, form: PatchForm) -> Result<Answer, Status> {
-    let name = writing.call.name().to_owned();
-    let is_allowed = form == PatchForm::Apply && writing.subresource.is_empty();
+/// Only an apply creates a missing object.
+async fn create(
+    mut request: WriteRequest<'_, '_>,
+    patch_type: PatchType,
+) -> Result<ApiResponse, Status> {
+    let name = request.ctx.name().to_owned();
+    let is_allowed = patch_type == PatchType::Apply && request.subresource.is_empty();
     if !is_allowed {
-        return Err(writing.call.not_found(&name));
+        return Err(request.ctx.not_found(&name));
     }
-    writing.call.authorize_create()?;
-    let mut object = applied(&mut writing, None)?;
+    request.ctx.authorize_create()?;
+    let mut object = applied(&mut request, None)?;
     if let Some(uid) = object["metadata"]["uid"].as_str() {
         let why = format!(
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         );
-        return Err(Status::conflict(writing.call.group_resource(), &name, why));
+        return Err(Status::conflict(request.ctx.group_resource(), &name, why));
     }
-    // There is no version yet that it could be.
+    // A new object has no resource version.
     decode::metadata_of(&mut object).remove("resourceVersion");
-    writing.settle_namespace(&mut object)?;
-    writing.check_name(&object)?;
-    let outcome = writing.create(object).await?;
+    request.ensure_namespace(&mut object)?;
+    request.check_name(&object)?;
+    let outcome = request.create(object).await?;
     if let super::write::Outcome::Stored(stored) = &outcome {
-        let call = &writing.call;
-        namespaces::created(call.state, &call.kind, stored).await;
+        let ctx = &request.ctx;
+        controllers::after_create(ctx.state, &ctx.kind, stored).await;
     }
-    answer(writing.call, StatusCode::CREATED, outcome)
+    respond(request.ctx, StatusCode::CREATED, outcome)
 }
 
-/// The live object merged with the configuration in the body.
-fn applied(writing: &mut Writing<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
-    let applied = from_yaml(&writing.call.body)
-        .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
+/// Server-side apply: merges the applied configuration into the live object.
+fn applied(request: &mut WriteRequest<'_, '_>, live: Option<&Value>) -> Result<Value, Status> {
+    let applied = from_yaml(&request.ctx.body).map_err(|error| {
+        Status::bad_request(format!("error decoding YAML: {}", error.full_text()))
+    })?;
     if !applied.is_object() {
         let found = outrigger_structural::schema::strict::json_type(&applied);
         return Err(Status::bad_request(format!(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
         )));
     }
-    let force = writing.options.force.unwrap_or(false);
-    let manager = &writing.shape.manager;
-    let merged = manager.apply(live, &applied, writing.writer(), force);
+    let force = request.options.force.unwrap_or(false);
+    let manager = &request.schema.manager;
+    let merged = manager.apply(live, &applied, request.writer(), force);
     let mut object = merged.map_err(apply_failure)?;
-    if writing.call.kind.custom.is_none() {
-        outrigger_builtin::defaults::complete(&writing.call.kind, &mut object)
-            .map_err(|error| outrigger_builtin::defaults::wrong_type(&writing.call.kind, &error))?;
+    if request.ctx.kind.custom.is_none() {
+        defaults::complete(&request.ctx.kind, &mut object)
+            .map_err(|error| defaults::wrong_type(&request.ctx.kind, &error))?;
     }
-    check_repeated(writing)?;
+    check_duplicate_keys(request)?;
     Ok(object)
 }
 
-/// Repeated keys of a configuration are refused, or warned of.
-fn check_repeated(writing: &mut Writing<'_, '_>) -> Result<(), Status> {
-    let validation = writing.options.validation;
+/// Rejects duplicate keys of an applied configuration, or warns about them.
+fn check_duplicate_keys(request: &mut WriteRequest<'_, '_>) -> Result<(), Status> {
+    let validation = request.options.validation;
     if validation == FieldValidation::Ignore {
         return Ok(());
     }
-    let Some(problem) = strict_problem(&writing.call.body) else {
+    let Some(error) = strict_error(&request.ctx.body) else {
         return Ok(());
     };
     if validation == FieldValidation::Strict {
-        let why = problem.full_text();
+        let why = error.full_text();
         return Err(Status::bad_request(format!(
             "error strict decoding YAML: {why}"
         )));
     }
-    for warning in strict_warnings(&problem) {
-        writing.call.warn(warning);
+    for warning in strict_warnings(&error) {
+        request.ctx.warn(warning);
     }
     Ok(())
 }
@@ -146,108 +154,109 @@ pub(super) fn apply_failure(error: ApplyError) -> Status {
     }
 }
 
-/// A failure whose text stands for itself.
+/// An error whose message is sent as it is.
 fn plain_failure(message: String) -> Status {
-    Status::unexplained(message)
+    Status::unknown(message)
 }
 
-/// The object that a patch makes of the old one, with the owners of its fields.
-fn patched(writing: &mut Writing<'_, '_>, form: PatchForm, old: &Value) -> Result<Value, Status> {
-    let reading = match writing.options.validation {
-        FieldValidation::Ignore => Reading::Loose,
-        FieldValidation::Warn | FieldValidation::Strict => Reading::Strict,
+/// The patched object with its managed fields.
+fn patched(
+    request: &mut WriteRequest<'_, '_>,
+    patch_type: PatchType,
+    old: &Value,
+) -> Result<Value, Status> {
+    let decoding = match request.options.validation {
+        FieldValidation::Ignore => Decoding::Lenient,
+        FieldValidation::Warn | FieldValidation::Strict => Decoding::Strict,
     };
-    let body = writing.call.body.clone();
-    let root = writing.shape.schema.root();
-    let result = match form {
-        PatchForm::Json => patch::json_patch(old.clone(), &body, reading),
-        PatchForm::Merge => patch::merge_patch(old.clone(), &body, reading),
-        PatchForm::Strategic | PatchForm::Apply => {
-            patch::strategic_merge_patch(old.clone(), &body, root, reading)
+    let body = request.ctx.body.clone();
+    let root = request.schema.schema.root();
+    let result = match patch_type {
+        PatchType::Json => patch::json_patch(old.clone(), &body, decoding),
+        PatchType::Merge => patch::merge_patch(old.clone(), &body, decoding),
+        PatchType::Strategic | PatchType::Apply => {
+            patch::strategic_merge_patch(old.clone(), &body, root, decoding)
         }
     };
     let Patched {
         mut object,
-        mut complaints,
+        mut strict_errors,
     } = result.map_err(|error| patch_failure(&error))?;
-    let shown = match form {
-        PatchForm::Json | PatchForm::Merge => {
+    let shown = match patch_type {
+        PatchType::Json | PatchType::Merge => {
             let text = String::from_utf8_lossy(&body);
-            shown::patched(&object, text.contains("metadata"))
+            go_format::patched(&object, text.contains("metadata"))
         }
-        PatchForm::Strategic | PatchForm::Apply => {
+        PatchType::Strategic | PatchType::Apply => {
             let patch = serde_json::from_slice(&body).unwrap_or_default();
-            shown::go_map(&patch)
+            go_format::go_map(&patch)
         }
     };
-    let shape = writing.shape.clone();
-    let unknown = complete(writing, &mut object, &shape.schema, form, &shown)?;
-    if reading == Reading::Strict {
-        complaints.extend(unknown);
+    let schema = request.schema.clone();
+    let unknown = complete(request, &mut object, &schema.schema, patch_type, &shown)?;
+    if decoding == Decoding::Strict {
+        strict_errors.extend(unknown);
     }
-    match writing.options.validation {
-        _ if complaints.is_empty() => {}
+    match request.options.validation {
+        _ if strict_errors.is_empty() => {}
         FieldValidation::Strict => {
-            let why = format!("strict decoding error: {}", complaints.join(", "));
-            return Err(unfit(&shown, &why));
+            let why = format!("strict decoding error: {}", strict_errors.join(", "));
+            return Err(invalid_patch(&shown, &why));
         }
         FieldValidation::Warn => {
-            for complaint in complaints {
-                writing.call.warn(complaint);
+            for error in strict_errors {
+                request.ctx.warn(error);
             }
         }
         FieldValidation::Ignore => {}
     }
-    Ok(shape.manager.update(Some(old), object, writing.writer()))
+    Ok(schema.manager.update(Some(old), object, request.writer()))
 }
 
 fn complete(
-    writing: &Writing<'_, '_>,
+    request: &WriteRequest<'_, '_>,
     object: &mut Value,
     schema: &outrigger_structural::schema::Schema,
-    form: PatchForm,
+    patch_type: PatchType,
     shown: &str,
 ) -> Result<Vec<String>, Status> {
-    let call = &writing.call;
-    let is_kind = object["apiVersion"] == call.kind.api_version().as_str()
-        && object["kind"] == call.kind.kind.as_str();
+    let ctx = &request.ctx;
+    let is_kind = object["apiVersion"] == ctx.kind.api_version().as_str()
+        && object["kind"] == ctx.kind.kind.as_str();
     if !is_kind {
-        let why = decode::type_problem(call, object);
-        return Err(unfit(shown, &why));
+        let why = decode::type_error(ctx, object);
+        return Err(invalid_patch(shown, &why));
     }
-    decode::form(call, object, schema).map_err(|why| match form {
-        PatchForm::Strategic => unfit(shown, &restore_problem(&why)),
-        _ => unfit(shown, &why),
+    decode::convert(ctx, object, schema).map_err(|error| match patch_type {
+        PatchType::Strategic => invalid_patch(shown, &from_unstructured_error(&error)),
+        _ => invalid_patch(shown, &error.to_string()),
     })
 }
 
-/// A strategic patch is read by another decoder, which has other words for a value of a wrong type.
-fn restore_problem(why: &str) -> String {
-    let parts = why
-        .strip_prefix("json: cannot unmarshal ")
-        .and_then(|rest| rest.split_once(" into Go "))
-        .and_then(|(found, rest)| Some((found, rest.rsplit_once(" of type ")?.1)));
-    let Some((found, wanted)) = parts else {
-        return why.to_owned();
+/// A strategic merge patch is decoded by `FromUnstructured`, which reports a type mismatch in other words than the
+/// JSON decoder.
+fn from_unstructured_error(error: &DecodeError) -> String {
+    let DecodeError::Mismatch { value, go_type, .. } = error else {
+        return error.to_string();
     };
-    let found = match found.split(' ').next().unwrap_or_default() {
+    let found = match value.split(' ').next().unwrap_or_default() {
         "object" => "map",
         "array" => "slice",
         "number" => "int64",
         other => other,
     };
-    match wanted {
-        _ if wanted.starts_with("[]") => format!("cannot restore slice from {found}"),
-        _ if wanted.starts_with("map[") => format!("cannot restore map from {found}"),
-        _ if wanted.contains('.') => format!("cannot restore struct from: {found}"),
-        _ => format!("unrecognized type: {wanted}"),
+    match go_type.as_str() {
+        slice if slice.starts_with("[]") => format!("cannot restore slice from {found}"),
+        map if map.starts_with("map[") => format!("cannot restore map from {found}"),
+        named if named.contains('.') => format!("cannot restore struct from: {found}"),
+        scalar => format!("unrecognized type: {scalar}"),
     }
 }
 
-/// What a patch makes is no object of the kind.
-fn unfit(shown: &str, why: &str) -> Status {
-    let place = field::Path::root("patch");
-    let error = field::Error::invalid(&place, shown, why);
+/// The error for a patched object that does not decode as its kind.
+fn invalid_patch(shown: &str, why: &str) -> Status {
+    let path = field::Path::root("patch");
+    let error = field::Error::invalid(&path, shown, why);
     Status::invalid(GroupKind::new("", ""), "", &[error])
 }
 
@@ -255,8 +264,37 @@ fn patch_failure(error: &patch::Error) -> Status {
     let message = error.to_string();
     match error {
         patch::Error::BadRequest(_) => Status::bad_request(message),
-        patch::Error::TooLarge(_) => Status::too_large_body(&message),
+        patch::Error::TooLarge(_) => Status::request_entity_too_large(&message),
         patch::Error::Unprocessable(_) => Status::unprocessable(message),
         patch::Error::Internal(_) => plain_failure(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(value: &str, go_type: &str, expected: &str) {
+        let error = DecodeError::Mismatch {
+            value: value.to_owned(),
+            field: "DeploymentSpec.spec.replicas of type string".to_owned(),
+            go_type: go_type.to_owned(),
+        };
+        assert_eq!(from_unstructured_error(&error), expected);
+    }
+
+    #[test]
+    fn reports_type_mismatches_of_strategic_merge_patches_as_from_unstructured_does() {
+        check("string", "int32", "unrecognized type: int32");
+        check("object", "[]v1.Container", "cannot restore slice from map");
+        check(
+            "number 1.5",
+            "map[string]string",
+            "cannot restore map from int64",
+        );
+        check("array", "v1.PodSpec", "cannot restore struct from: slice");
+        let other = DecodeError::Invalid("unexpected EOF".to_owned());
+        assert_eq!(from_unstructured_error(&other), "unexpected EOF");
     }
 }

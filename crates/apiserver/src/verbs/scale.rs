@@ -1,84 +1,86 @@
-//! The size of a workload, as an object of its own: read, written and patched without knowing the workload.
+//! The `scale` subresource, generic over all workloads.
 
 use std::sync::Arc;
 
 use http::StatusCode;
 use outrigger_apimachinery::status::{Reason, Status};
 use outrigger_builtin::kinds::Kind;
-use outrigger_builtin::selector::LabelSelector;
-use outrigger_structural::merge::{self, FieldManager, Path, ScalePaths};
-use outrigger_structural::patch::{self, Reading};
+use outrigger_structural::merge::{self, FieldManager, Path, ReplicasPathMappings};
+use outrigger_structural::patch::{self, Decoding};
 use serde_json::{Map, Value, json};
 
-use super::call::Call;
 use super::decode::{self, metadata_of};
-use super::present;
-use super::write::{Failure, Outcome, Writing};
-use crate::negotiate::{Answer, Content, PatchForm, from_yaml, patch_form};
+use super::request_context::RequestContext;
+use super::response;
+use super::write::{Outcome, WriteFailure, WriteRequest};
+use crate::negotiation::{ApiResponse, Content, PatchType, from_yaml, patch_type};
 use crate::request::{FieldValidation, WriteOptions};
 
 const VERSION: &str = "autoscaling/v1";
 const ATTEMPTS: usize = 16;
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
-    let key = call.key()?;
-    let missing = call.not_found(call.name());
-    let place = Place::of(&call.kind);
-    if call.verb == "get" {
-        let object = call.state.store.get(&key).ok_or(missing)?;
-        let parent = present::served_value(call.state, &call.kind, &object)?;
-        return Ok(Answer::ok(Content::Value(shown(
-            place.scale_of(&call.kind, &parent)?,
+pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let key = ctx.key()?;
+    let missing = ctx.not_found(ctx.name());
+    let fields = ScaleFields::of(&ctx.kind);
+    if ctx.verb == "get" {
+        let object = ctx.state.store.get(&key).ok_or(missing)?;
+        let parent = response::served_value(ctx.state, &ctx.kind, &object)?;
+        return Ok(ApiResponse::ok(Content::Value(without_managed_fields(
+            fields.scale_of(&ctx.kind, &parent)?,
         ))));
     }
-    let is_patch = call.verb == "patch";
+    let is_patch = ctx.verb == "patch";
     let form = is_patch
-        .then(|| patch_form(call.headers, false))
+        .then(|| patch_type(ctx.headers, false))
         .transpose()?;
     let options_kind = if is_patch {
         "PatchOptions"
     } else {
         "UpdateOptions"
     };
-    let is_apply = form == Some(PatchForm::Apply);
-    let options = WriteOptions::parse(&call.query, options_kind, is_apply)?;
-    let mut writing = Writing::new(call, options);
-    // The parent is written as if through its main endpoint.
-    writing.subresource = String::new();
+    let is_apply = form == Some(PatchType::Apply);
+    let options = WriteOptions::parse(&ctx.query, options_kind, is_apply)?;
+    let mut request = WriteRequest::new(ctx, options);
+    // The parent is updated like through its main resource.
+    request.subresource = String::new();
     for _ in 0..ATTEMPTS {
-        let old = writing
-            .call
+        let old = request
+            .ctx
             .state
             .store
             .get(&key)
             .ok_or_else(|| missing.clone())?;
-        let parent = present::served_value(writing.call.state, &writing.call.kind, &old)?;
-        let scale = place.scale_of(&writing.call.kind, &parent)?;
-        let written = write(&writing, form, &scale)?;
-        check_version(writing.call, &written, &scale)?;
-        let new = place.scaled(&writing.call.kind, &parent, &written)?;
-        match writing.replace(new, &old, &parent).await {
+        let parent = response::served_value(request.ctx.state, &request.ctx.kind, &old)?;
+        let scale = fields.scale_of(&request.ctx.kind, &parent)?;
+        let written = updated_scale(&request, form, &scale)?;
+        check_version(request.ctx, &written, &scale)?;
+        let new = fields.scaled(&request.ctx.kind, &parent, &written)?;
+        match request.replace(new, &old, &parent).await {
             Ok(outcome) => {
                 let parent = match outcome {
                     Outcome::Stored(object) => {
-                        present::served_value(writing.call.state, &writing.call.kind, &object)?
+                        response::served_value(request.ctx.state, &request.ctx.kind, &object)?
                     }
-                    Outcome::DryRun(value) => value,
+                    Outcome::Deleted(value) | Outcome::DryRun(value) => value,
                 };
-                let scale = place.scale_of(&writing.call.kind, &parent)?;
-                return Ok(Answer::new(StatusCode::OK, Content::Value(shown(scale))));
+                let scale = fields.scale_of(&request.ctx.kind, &parent)?;
+                return Ok(ApiResponse::new(
+                    StatusCode::OK,
+                    Content::Value(without_managed_fields(scale)),
+                ));
             }
-            Err(Failure::Refused(status)) => return Err(status),
-            Err(Failure::Raced) if is_patch || is_unconditional(&written) => {}
-            Err(Failure::Raced) => break,
+            Err(WriteFailure::Rejected(status)) => return Err(status),
+            Err(WriteFailure::Conflict) if is_patch || is_unconditional(&written) => {}
+            Err(WriteFailure::Conflict) => break,
         }
     }
-    let name = writing.call.name().to_owned();
-    Err(Status::modified(writing.call.group_resource(), &name))
+    let name = request.ctx.name().to_owned();
+    Err(Status::modified(request.ctx.group_resource(), &name))
 }
 
-/// Who owns the fields of a scale is told with its parent only.
-fn shown(mut scale: Value) -> Value {
+/// Managed fields are shown with the parent only.
+fn without_managed_fields(mut scale: Value) -> Value {
     metadata_of(&mut scale).remove("managedFields");
     scale
 }
@@ -89,49 +91,50 @@ fn is_unconditional(scale: &Value) -> bool {
         .is_none_or(str::is_empty)
 }
 
-fn check_version(call: &Call<'_>, written: &Value, scale: &Value) -> Result<(), Status> {
+fn check_version(ctx: &RequestContext<'_>, written: &Value, scale: &Value) -> Result<(), Status> {
     let is_same = written["metadata"]["resourceVersion"] == scale["metadata"]["resourceVersion"];
     if is_unconditional(written) || is_same {
         return Ok(());
     }
-    Err(Status::modified(call.group_resource(), call.name()))
+    Err(Status::modified(ctx.group_resource(), ctx.name()))
 }
 
-/// The scale after the request, with the owners of its fields.
-fn write(
-    writing: &Writing<'_, '_>,
-    form: Option<PatchForm>,
+/// The scale after the request, with its managed fields.
+fn updated_scale(
+    request: &WriteRequest<'_, '_>,
+    form: Option<PatchType>,
     scale: &Value,
 ) -> Result<Value, Status> {
-    let call = &writing.call;
-    let schema = decode::foreign_schema(VERSION, "Scale");
+    let ctx = &request.ctx;
+    let schema = decode::schema_of(VERSION, "Scale");
     let kind = merge::Kind {
         api_version: VERSION.to_owned(),
         name: "Scale".to_owned(),
         schemas: [(VERSION.to_owned(), schema.clone())].into(),
     };
     let manager = FieldManager::new(Arc::new(kind), "scale", &[]);
-    let reading = match writing.options.validation {
-        FieldValidation::Ignore => Reading::Loose,
-        FieldValidation::Warn | FieldValidation::Strict => Reading::Strict,
+    let decoding = match request.options.validation {
+        FieldValidation::Ignore => Decoding::Lenient,
+        FieldValidation::Warn | FieldValidation::Strict => Decoding::Strict,
     };
     let patched = match form {
         None => {
-            let new = decode::foreign(call, VERSION, "Scale")?;
-            writing.check_name(&new)?;
-            return Ok(manager.update(Some(scale), new, writing.writer()));
+            let new = decode::object_as(ctx, VERSION, "Scale")?;
+            request.check_name(&new)?;
+            return Ok(manager.update(Some(scale), new, request.writer()));
         }
-        Some(PatchForm::Apply) => {
-            let applied = from_yaml(&call.body)
-                .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?;
-            let force = writing.options.force.unwrap_or(false);
-            let merged = manager.apply(Some(scale), &applied, writing.writer(), force);
+        Some(PatchType::Apply) => {
+            let applied = from_yaml(&ctx.body).map_err(|error| {
+                Status::bad_request(format!("error decoding YAML: {}", error.full_text()))
+            })?;
+            let force = request.options.force.unwrap_or(false);
+            let merged = manager.apply(Some(scale), &applied, request.writer(), force);
             return merged.map_err(super::patch::apply_failure);
         }
-        Some(PatchForm::Json) => patch::json_patch(scale.clone(), &call.body, reading),
-        Some(PatchForm::Merge) => patch::merge_patch(scale.clone(), &call.body, reading),
-        Some(PatchForm::Strategic) => {
-            patch::strategic_merge_patch(scale.clone(), &call.body, schema.root(), reading)
+        Some(PatchType::Json) => patch::json_patch(scale.clone(), &ctx.body, decoding),
+        Some(PatchType::Merge) => patch::merge_patch(scale.clone(), &ctx.body, decoding),
+        Some(PatchType::Strategic) => {
+            patch::strategic_merge_patch(scale.clone(), &ctx.body, schema.root(), decoding)
         }
     };
     let patched = patched.map_err(|error| {
@@ -142,17 +145,17 @@ fn write(
         };
         Status::new(reason, error.to_string())
     })?;
-    Ok(manager.update(Some(scale), patched.object, writing.writer()))
+    Ok(manager.update(Some(scale), patched.object, request.writer()))
 }
 
-/// Where the parts of a scale are in its parent.
-struct Place {
+/// The paths of the fields of a scale in its parent.
+struct ScaleFields {
     spec: Vec<String>,
     status: Vec<String>,
     selector: Option<Vec<String>>,
 }
 
-impl Place {
+impl ScaleFields {
     fn of(kind: &Kind) -> Self {
         let parts = |path: &str| {
             path.split('.')
@@ -178,7 +181,7 @@ impl Place {
         }
     }
 
-    fn paths(&self, kind: &Kind) -> ScalePaths {
+    fn paths(&self, kind: &Kind) -> ReplicasPathMappings {
         let path = Path::of_fields(self.spec.iter().map(String::as_str));
         [(kind.api_version(), Some(path))].into()
     }
@@ -198,14 +201,14 @@ impl Place {
             }
         }
         let entries =
-            merge::scale_from_parent(parent, &self.paths(kind)).map_err(Status::internal)?;
+            merge::scale_to_subresource(parent, &self.paths(kind)).map_err(Status::internal)?;
         if entries
             .as_array()
             .is_some_and(|entries| !entries.is_empty())
         {
             own.insert("managedFields".to_owned(), entries);
         }
-        let count = |path: &[String]| look(parent, path).and_then(Value::as_i64).unwrap_or(0);
+        let count = |path: &[String]| get(parent, path).and_then(Value::as_i64).unwrap_or(0);
         let mut spec = Map::new();
         let replicas = count(&self.spec);
         if replicas != 0 {
@@ -223,72 +226,55 @@ impl Place {
 
     fn selector_text(&self, kind: &Kind, parent: &Value) -> Option<String> {
         if let Some(path) = &self.selector {
-            return look(parent, path)?.as_str().map(str::to_owned);
+            return get(parent, path)?.as_str().map(str::to_owned);
         }
         if kind.custom.is_some() {
             return None;
         }
-        let selector = &parent["spec"]["selector"];
-        if kind.kind == "ReplicationController" {
-            let labels = selector.as_object()?.iter();
-            let labels: Vec<_> = labels
-                .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
-                .collect();
-            return Some(labels.join(","));
-        }
-        Some(LabelSelector::of_object(selector)?.to_string())
+        kind.strategy.scale_selector(parent)
     }
 
-    /// The parent with the size that a scale asks for.
+    /// The parent with the replicas of a scale.
     fn scaled(&self, kind: &Kind, parent: &Value, scale: &Value) -> Result<Value, Status> {
         let mut new = parent.clone();
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
         if replicas < 0 {
             let name = parent["metadata"]["name"].as_str().unwrap_or_default();
             let spec = outrigger_apimachinery::status::field::Path::root("spec");
-            let place = spec.child("replicas");
+            let path = spec.child("replicas");
             let detail = "must be greater than or equal to 0";
             if kind.custom.is_some() {
-                let place = outrigger_apimachinery::status::field::Path::root(".spec.replicas");
+                let path = outrigger_apimachinery::status::field::Path::root(".spec.replicas");
                 let detail = "should be a non-negative integer";
                 let error =
-                    outrigger_apimachinery::status::field::Error::invalid(&place, replicas, detail);
+                    outrigger_apimachinery::status::field::Error::invalid(&path, replicas, detail);
                 return Err(Status::invalid(kind.group_kind(), name, &[error]));
             }
             let error =
-                outrigger_apimachinery::status::field::Error::invalid(&place, replicas, detail);
+                outrigger_apimachinery::status::field::Error::invalid(&path, replicas, detail);
             let kind = outrigger_apimachinery::GroupKind::new("autoscaling", "Scale");
             return Err(Status::invalid(kind, name, &[error]));
         }
         put(&mut new, &self.spec, replicas.into());
-        let entries = merge::scale_to_parent(
-            parent,
-            scale_entries(scale),
-            &self.paths(kind),
-            &kind.api_version(),
-        )
-        .map_err(Status::internal)?;
+        let entries = merge::scale_to_parent(parent, scale, &self.paths(kind), &kind.api_version())
+            .map_err(Status::internal)?;
         let metadata = metadata_of(&mut new);
         metadata.insert("managedFields".to_owned(), entries);
         Ok(new)
     }
 }
 
-fn scale_entries(scale: &Value) -> &Value {
-    scale
-}
-
-fn look<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
+fn get<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
     path.iter().try_fold(value, |value, name| value.get(name))
 }
 
 fn put(value: &mut Value, path: &[String], new: Value) {
-    let mut place = value;
+    let mut current = value;
     for name in path {
-        if !place.is_object() {
-            *place = json!({});
+        if !current.is_object() {
+            *current = json!({});
         }
-        place = &mut place[name.as_str()];
+        current = &mut current[name.as_str()];
     }
-    *place = new;
+    *current = new;
 }

@@ -1,89 +1,90 @@
-//! An object in the place of another.
+//! `update`.
 
 use http::StatusCode;
 use outrigger_apimachinery::status::Status;
 use serde_json::Value;
 
-use super::call::Call;
 use super::decode::{self, metadata_of};
-use super::present;
-use super::write::{Failure, Writing, answer};
-use crate::negotiate::Answer;
+use super::request_context::RequestContext;
+use super::response;
+use super::write::{WriteFailure, WriteRequest, respond};
+use crate::negotiation::ApiResponse;
 use crate::request::WriteOptions;
 
-/// How often a write is tried again that names no version.
+/// How often an unconditional update is retried on conflicts.
 const ATTEMPTS: usize = 16;
 
-pub(super) async fn run(call: &mut Call<'_>) -> Result<Answer, Status> {
-    let options = WriteOptions::parse(&call.query, "UpdateOptions", false)?;
-    let subresource = call.place.subresource.to_string();
-    let shape = call.state.shapes.get(&call.kinds, &call.kind, &subresource);
+pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let options = WriteOptions::parse(&ctx.query, "UpdateOptions", false)?;
+    let subresource = ctx.info.subresource.to_string();
+    let schema = ctx.state.schemas.get(&ctx.kinds, &ctx.kind, &subresource);
     let validation = options.validation;
-    let mut object = decode::object(call, &shape.schema, validation)?;
-    let mut writing = Writing::new(call, options);
-    writing.settle_namespace(&mut object)?;
-    writing.check_name(&object)?;
-    let key = writing.call.key()?;
-    let asked = match object["metadata"]["resourceVersion"].as_str() {
+    let mut object = decode::object(ctx, &schema.schema, validation)?;
+    let mut request = WriteRequest::new(ctx, options);
+    request.ensure_namespace(&mut object)?;
+    request.check_name(&object)?;
+    let key = request.ctx.key()?;
+    let requested = match object["metadata"]["resourceVersion"].as_str() {
         None | Some("" | "0") => None,
         Some(text) => Some(text.parse().map_err(|_| {
             let quoted = outrigger_apimachinery::status::field::quote(text);
-            Status::unexplained(format!(
+            Status::unknown(format!(
                 "strconv.ParseUint: parsing {quoted}: invalid syntax"
             ))
         })?),
     };
     for _ in 0..ATTEMPTS {
-        let Some(old) = writing.call.state.store.get(&key) else {
-            return create(writing, object, asked).await;
+        let Some(old) = request.ctx.state.store.get(&key) else {
+            return create(request, object, requested).await;
         };
-        check_version(writing.call, &object, asked, &old)?;
-        let old_value = present::served_value(writing.call.state, &writing.call.kind, &old)?;
-        let manager = &writing.shape.manager;
-        let new = manager.update(Some(&old_value), object.clone(), writing.writer());
-        match writing.replace(new, &old, &old_value).await {
-            Ok(outcome) => return answer(writing.call, StatusCode::OK, outcome),
-            Err(Failure::Refused(status)) => return Err(status),
-            Err(Failure::Raced) if asked.is_none() => {}
-            Err(Failure::Raced) => break,
+        check_version(request.ctx, &object, requested, &old)?;
+        let old_value = response::served_value(request.ctx.state, &request.ctx.kind, &old)?;
+        let manager = &request.schema.manager;
+        let new = manager.update(Some(&old_value), object.clone(), request.writer());
+        match request.replace(new, &old, &old_value).await {
+            Ok(outcome) => return respond(request.ctx, StatusCode::OK, outcome),
+            Err(WriteFailure::Rejected(status)) => return Err(status),
+            Err(WriteFailure::Conflict) if requested.is_none() => {}
+            Err(WriteFailure::Conflict) => break,
         }
     }
-    let name = writing.call.name().to_owned();
-    Err(Status::modified(writing.call.group_resource(), &name))
+    let name = request.ctx.name().to_owned();
+    Err(Status::modified(request.ctx.group_resource(), &name))
 }
 
 fn check_version(
-    call: &Call<'_>,
+    ctx: &RequestContext<'_>,
     object: &Value,
-    asked: Option<u64>,
+    requested: Option<u64>,
     old: &outrigger_store::Object,
 ) -> Result<(), Status> {
-    let name = call.name();
+    let name = ctx.name();
     let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
     let found = old.metadata().uid();
     if !uid.is_empty() && uid != found {
-        return Err(uid_conflict(call, uid, found));
+        return Err(uid_conflict(ctx, uid, found));
     }
-    match asked {
-        Some(asked) if asked != old.revision() => {
-            Err(Status::modified(call.group_resource(), name))
+    match requested {
+        Some(requested) if requested != old.revision() => {
+            Err(Status::modified(ctx.group_resource(), name))
         }
-        None if !call.kind.writes.unconditional_update => {
-            Err(Status::version_required(call.group_resource(), name))
-        }
+        None if !ctx.kind.writes.unconditional_update => Err(Status::resource_version_required(
+            ctx.group_resource(),
+            name,
+        )),
         _ => Ok(()),
     }
 }
 
-/// The object is another one of the same name. The real server tells where it keeps it.
-pub(super) fn uid_conflict(call: &Call<'_>, wanted: &str, found: &str) -> Status {
-    let kind = &call.kind;
+/// The object was deleted and created again. The real server includes its etcd key.
+pub(super) fn uid_conflict(ctx: &RequestContext<'_>, wanted: &str, found: &str) -> Status {
+    let kind = &ctx.kind;
     let mut key = "/registry/".to_owned();
     if kind.custom.is_some() {
         key.push_str(&format!("{}/", kind.group));
     }
     key.push_str(&kind.plural);
-    for part in [call.namespace(), call.name()] {
+    for part in [ctx.namespace(), ctx.name()] {
         if !part.is_empty() {
             key.push_str(&format!("/{part}"));
         }
@@ -91,33 +92,36 @@ pub(super) fn uid_conflict(call: &Call<'_>, wanted: &str, found: &str) -> Status
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
     );
-    Status::conflict(call.group_resource(), call.name(), why)
+    Status::conflict(ctx.group_resource(), ctx.name(), why)
 }
 
-/// Some kinds are created by an update of a name that is free.
+/// Some kinds allow create on update.
 async fn create(
-    mut writing: Writing<'_, '_>,
+    mut request: WriteRequest<'_, '_>,
     mut object: Value,
-    asked: Option<u64>,
-) -> Result<Answer, Status> {
-    let call = &writing.call;
-    let is_allowed = call.kind.writes.create_on_update && writing.subresource.is_empty();
+    requested: Option<u64>,
+) -> Result<ApiResponse, Status> {
+    let ctx = &request.ctx;
+    let is_allowed = ctx.kind.writes.create_on_update && request.subresource.is_empty();
     if !is_allowed {
-        return Err(call.not_found(call.name()));
+        return Err(ctx.not_found(ctx.name()));
     }
     let uid = object["metadata"]["uid"]
         .as_str()
         .unwrap_or_default()
         .to_owned();
     if !uid.is_empty() {
-        return Err(uid_conflict(call, &uid, ""));
+        return Err(uid_conflict(ctx, &uid, ""));
     }
-    if asked.is_some() {
-        return Err(call.not_found(call.name()));
+    if requested.is_some() {
+        return Err(ctx.not_found(ctx.name()));
     }
-    call.authorize_create()?;
+    ctx.authorize_create()?;
     metadata_of(&mut object).remove("resourceVersion");
-    let object = writing.shape.manager.update(None, object, writing.writer());
-    let outcome = writing.create(object).await?;
-    answer(writing.call, StatusCode::CREATED, outcome)
+    let object = request
+        .schema
+        .manager
+        .update(None, object, request.writer());
+    let outcome = request.create(object).await?;
+    respond(request.ctx, StatusCode::CREATED, outcome)
 }

@@ -1,7 +1,7 @@
-//! Changes as they happen: one line of JSON for each.
+//! `watch`: a stream of JSON lines.
 //!
-//! There is no queue of its own for a watch; it reads the history of the store at its own pace. A client that reads
-//! so slowly that the history leaves it behind is told that its version is too old, and the stream ends.
+//! A watch has no queue; it reads the watch cache of the store at its own pace. A client that falls behind gets the error
+//! that its resource version is too old, and the stream ends.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,69 +19,70 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::call::Call;
 use super::page;
-use super::present;
-use crate::negotiate::{Answer, Content, View};
+use super::request_context::RequestContext;
+use super::response;
+use crate::negotiation::{ApiResponse, Content, View};
 use crate::request::ListOptions;
 use crate::server::{Body, State};
 
-/// A watch that names no time ends somewhere between this and twice this.
-const SHORTEST: u64 = 1800;
+/// Watches without a timeout end after this many seconds up to twice as many.
+const MIN_TIMEOUT: u64 = 1800;
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
-/// How long before its end a watch sends a last bookmark.
+/// How long before the end of a watch the last bookmark is sent.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
-/// About how much is sent at once.
+/// The approximate size of a chunk in bytes.
 const BATCH: usize = 64 * 1024;
 
-pub(super) fn run(call: &Call<'_>) -> Result<Answer, Status> {
-    let mut options = ListOptions::parse(&call.query, &call.kind, true)?;
-    if !call.name().is_empty() {
-        options.fields = options.fields.with_name(call.name());
+pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let mut options = ListOptions::parse(&ctx.query, &ctx.kind, true)?;
+    if !ctx.name().is_empty() {
+        options.fields = options.fields.with_name(ctx.name());
     }
-    let view = match call.accept.view {
-        View::Object => Shown::Object,
-        View::Metadata => Shown::Metadata,
-        View::Table => Shown::Table(present::include(call)?),
+    let view = match ctx.accept.view {
+        View::Object => EventView::Object,
+        View::Metadata => EventView::Metadata,
+        View::Table => EventView::Table(response::include(ctx)?),
     };
     let seconds = match options.timeout {
         Some(seconds) if seconds > 0 => seconds,
-        _ => SHORTEST + u64::from(call.state.now().subsec_nanosecond().unsigned_abs()) % SHORTEST,
+        _ => {
+            MIN_TIMEOUT
+                + u64::from(ctx.state.now().subsec_nanosecond().unsigned_abs()) % MIN_TIMEOUT
+        }
     };
-    let stream = Stream::new(call, options, view, Duration::from_secs(seconds))?;
+    let stream = Stream::new(ctx, options, view, Duration::from_secs(seconds))?;
     let lines = futures::stream::unfold(stream, |mut stream| async move {
         let bytes = stream.next().await?;
         Some((bytes, stream))
     });
-    Ok(Answer::ok(Content::Stream(Body::stream(lines))))
+    Ok(ApiResponse::ok(Content::Stream(Body::stream(lines))))
 }
 
-/// What events carry.
+/// The representation of objects in events.
 #[derive(Debug, Clone, Copy)]
-enum Shown {
+enum EventView {
     Object,
     Metadata,
     Table(Include),
 }
 
-/// What a watch waits for.
-enum Woken {
+enum Wakeup {
     Event(Result<Arc<Event>, WatchEnd>),
     Time,
     Closed,
 }
 
-/// One watch.
 struct Stream {
     state: Arc<State>,
     kind: Arc<Kind>,
     options: ListOptions,
-    shown: Shown,
-    /// Objects that are there already, still to be sent.
+    view: EventView,
+    /// Existing objects that are still to be sent.
     initial: VecDeque<Arc<Object>>,
-    /// The revision after which a bookmark says that all of them were sent.
+    /// The revision of the bookmark that ends the initial events.
     initial_end: Option<u64>,
-    /// Missing if the watch ends with an error at once.
+    /// An error if the watch ends at once.
     watcher: Result<Watcher, Status>,
     revision: u64,
     is_first_table: bool,
@@ -93,21 +94,27 @@ struct Stream {
 
 impl Stream {
     fn new(
-        call: &Call<'_>,
+        ctx: &RequestContext<'_>,
         options: ListOptions,
-        shown: Shown,
+        view: EventView,
         time: Duration,
     ) -> Result<Self, Status> {
-        let state = Arc::clone(call.state);
-        let scope = page::scope(call, &options)?;
-        let asked = options.revision.filter(|revision| *revision > 0);
-        let wants_initial = options.initial_events.unwrap_or_else(|| asked.is_none());
+        let state = Arc::clone(ctx.state);
+        let scope = page::scope(ctx, &options)?;
+        let requested = options.revision.filter(|revision| *revision > 0);
+        let wants_initial = options
+            .initial_events
+            .unwrap_or_else(|| requested.is_none());
         let mut initial = VecDeque::new();
-        let mut revision = asked.unwrap_or_else(|| state.store.revision());
+        let mut revision = requested.unwrap_or_else(|| state.store.revision());
         if wants_initial {
             let snapshot = state.store.snapshot();
-            if let Some(asked) = asked.filter(|asked| *asked > snapshot.revision()) {
-                return Err(Status::too_large(asked, snapshot.revision()));
+            if let Some(requested) = requested.filter(|requested| *requested > snapshot.revision())
+            {
+                return Err(Status::too_large_resource_version(
+                    requested,
+                    snapshot.revision(),
+                ));
             }
             revision = snapshot.revision();
             for object in snapshot.list(&scope) {
@@ -117,25 +124,26 @@ impl Stream {
             }
         }
         let watcher = match state.started_revision() {
-            // What was before the server started is not told.
+            // Events from before the server started are not served.
             started if revision < started => Err(Expired {
                 revision,
                 compacted: started,
             }),
             _ => state.store.watch(scope, revision),
         };
-        let watcher =
-            watcher.map_err(|expired| Status::too_old(expired.revision, expired.compacted));
+        let watcher = watcher.map_err(|expired| {
+            Status::too_old_resource_version(expired.revision, expired.compacted)
+        });
         let now = Instant::now();
         state.metrics.watch_began();
         Ok(Self {
             initial_end: (options.initial_events == Some(true) && options.bookmarks)
                 .then_some(revision),
-            kind: Arc::clone(&call.kind),
+            kind: Arc::clone(&ctx.kind),
             closed: state.closed.clone(),
             state,
             options,
-            shown,
+            view,
             initial,
             watcher,
             revision,
@@ -146,7 +154,7 @@ impl Stream {
         })
     }
 
-    /// The next lines, or that there are no more.
+    /// The next chunk; none at the end.
     async fn next(&mut self) -> Option<Bytes> {
         if self.is_done {
             return None;
@@ -172,7 +180,7 @@ impl Stream {
         (!out.is_empty()).then(|| out.freeze())
     }
 
-    /// Waits until there is something to send or nothing more will come.
+    /// Waits for an event, a bookmark or the end.
     async fn wait(&mut self, out: &mut BytesMut) {
         let Ok(watcher) = &mut self.watcher else {
             self.is_done = true;
@@ -183,20 +191,20 @@ impl Stream {
         } else {
             self.ends_at
         };
-        let woken = tokio::select! {
+        let wakeup = tokio::select! {
             biased;
-            event = watcher.next() => Woken::Event(event),
-            () = tokio::time::sleep_until(next_time) => Woken::Time,
-            _ = self.closed.wait_for(|closed| *closed) => Woken::Closed,
+            event = watcher.next() => Wakeup::Event(event),
+            () = tokio::time::sleep_until(next_time) => Wakeup::Time,
+            _ = self.closed.wait_for(|closed| *closed) => Wakeup::Closed,
         };
-        match woken {
-            Woken::Event(Ok(event)) => {
+        match wakeup {
+            Wakeup::Event(Ok(event)) => {
                 self.event(out, &event);
                 self.take_ready(out);
             }
-            Woken::Event(Err(end)) => self.end(out, end),
-            Woken::Time => self.time_passed(out),
-            Woken::Closed => self.is_done = true,
+            Wakeup::Event(Err(end)) => self.end(out, end),
+            Wakeup::Time => self.time_passed(out),
+            Wakeup::Closed => self.is_done = true,
         }
     }
 
@@ -218,7 +226,7 @@ impl Stream {
         };
     }
 
-    /// All events that are there already, so that many go out at once.
+    /// Drains the events that are ready, so that they are sent in one chunk.
     fn take_ready(&mut self, out: &mut BytesMut) {
         while out.len() < BATCH && !self.is_done {
             let Ok(watcher) = &mut self.watcher else {
@@ -236,7 +244,10 @@ impl Stream {
         match end {
             WatchEnd::Closed => self.is_done = true,
             WatchEnd::Overflow => {
-                let status = Status::too_old(self.revision, self.state.store.compacted_revision());
+                let status = Status::too_old_resource_version(
+                    self.revision,
+                    self.state.store.compacted_revision(),
+                );
                 self.fail(out, &status);
             }
         }
@@ -250,7 +261,7 @@ impl Stream {
         self.is_done = true;
     }
 
-    /// What a change means for a client that sees only some objects.
+    /// Converts an event of the store to one of the selected objects.
     fn event(&mut self, out: &mut BytesMut, event: &Event) {
         self.revision = event.revision();
         let matches = |object: &Object| page::matches(&self.options, object).unwrap_or(false);
@@ -264,23 +275,23 @@ impl Stream {
             (false, false) => return,
         };
         match event.old().filter(|_| kind == "DELETED") {
-            // What goes out of sight is shown as it was last seen.
+            // An object that no longer matches is sent in its last matching version.
             Some(old) => self.line(out, kind, &old.at_revision(event.revision())),
             None => self.line(out, kind, object),
         }
     }
 
     fn line(&mut self, out: &mut BytesMut, event: &str, object: &Object) {
-        let shown = match self.shown {
-            Shown::Object => present::served_bytes(&self.state, &self.kind, object),
-            Shown::Metadata => present::stored_value(object).map(|value| {
+        let shown = match self.view {
+            EventView::Object => response::served_bytes(&self.state, &self.kind, object),
+            EventView::Metadata => response::stored_value(object).map(|value| {
                 table::partial_metadata(&self.kind, &value)
                     .to_string()
                     .into()
             }),
-            Shown::Table(include) => self.table(object, include),
+            EventView::Table(include) => self.table(object, include),
         };
-        // Our own objects can always be shown.
+        // Stored objects always serialize.
         let Ok(shown) = shown else {
             return;
         };
@@ -292,7 +303,7 @@ impl Stream {
     }
 
     fn table(&mut self, object: &Object, include: Include) -> Result<Bytes, Status> {
-        let value = present::stored_value(object)?;
+        let value = response::stored_value(object)?;
         let mut metadata = Map::new();
         metadata.insert(
             "resourceVersion".to_owned(),
@@ -307,7 +318,7 @@ impl Stream {
         Ok(bytes.into())
     }
 
-    /// An object with nothing but its metadata, in the form that the real server gives it.
+    /// The object of a bookmark: only metadata, and the empty fields of its Go type.
     fn empty_object(&self, metadata: Map<String, Value>) -> Value {
         let api_version = self.kind.api_version();
         let version = GroupVersion::new(&self.kind.group, &self.kind.version);
@@ -329,14 +340,14 @@ impl Stream {
                 json!({"k8s.io/initial-events-end": "true"}),
             );
         }
-        let object = match self.shown {
-            Shown::Object => self.empty_object(metadata),
-            Shown::Metadata => json!({
+        let object = match self.view {
+            EventView::Object => self.empty_object(metadata),
+            EventView::Metadata => json!({
                 "kind": "PartialObjectMetadata",
                 "apiVersion": "meta.k8s.io/v1",
                 "metadata": metadata,
             }),
-            Shown::Table(_) => json!({
+            EventView::Table(_) => json!({
                 "kind": "Table",
                 "apiVersion": "meta.k8s.io/v1",
                 "metadata": metadata,

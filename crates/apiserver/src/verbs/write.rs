@@ -1,7 +1,7 @@
-//! What every write goes through once its object is merged: admission, server fields, validation, the store.
+//! The common part of all writes: admission, strategy, validation, allocation, then the store.
 
-mod endpoint;
-mod refusal;
+mod errors;
+mod subresource;
 
 use std::sync::Arc;
 
@@ -10,76 +10,76 @@ use outrigger_apimachinery::{GroupKind, GroupResource};
 use outrigger_builtin::defaults;
 use outrigger_builtin::kinds::{Kind, convert};
 use outrigger_builtin::prepare::service::Allocator as _;
-use outrigger_builtin::prepare::{self, Creation, User, admission, service};
+use outrigger_builtin::prepare::{self, Creation, User, admission};
 use outrigger_builtin::validation;
 use outrigger_store::{
-    Draft, Key, Mutation, Object, Operation, Precondition, Resource, WriteError,
+    EncodedObject, Key, Object, Operation, Precondition, Resource, Transaction, WriteError,
 };
-use outrigger_structural::merge::{self, keep_times};
+use outrigger_structural::merge::{self, ignore_managed_fields_timestamps};
 use outrigger_structural::schema;
 use serde_json::Value;
 
-use super::call::Call;
 use super::decode::metadata_of;
-use super::{callbacks, names, present};
-use crate::lifecycle::definitions;
+use super::request_context::RequestContext;
+use super::{extensions, names, response};
+use crate::controllers;
 use crate::request::{WriteOptions, manager_or_agent};
-use crate::server::{Lookup, Shape, State};
+use crate::server::{Lookup, ResourceSchema, State};
 
-pub(crate) use refusal::store_failure;
-use refusal::{draft_failure, invalid, write_failure};
+pub(crate) use errors::store_failure;
+use errors::{encode_failure, write_failure};
 
-/// How often a free name is looked for.
+/// How often `generateName` tries another name.
 const NAME_ATTEMPTS: usize = 8;
 
-/// What a write led to.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// The object as it is stored now, changed or not.
+    /// The stored object, changed or not.
     Stored(Arc<Object>),
-    /// What would be stored, in its served form.
+    /// The write removed the last finalizer of an object that is being deleted, so the object is gone. The client
+    /// gets the object that it sent, in its served form.
+    Deleted(Value),
+    /// Nothing is stored: the object as a real write would store it, in its served form.
     DryRun(Value),
 }
 
-/// Why a write failed.
 #[derive(Debug)]
-pub(super) enum Failure {
-    /// Somebody else was faster; a client that did not name a version need not know.
-    Raced,
-    Refused(Status),
+pub(super) enum WriteFailure {
+    /// Another write came first. The request is retried unless it names a resource version.
+    Conflict,
+    Rejected(Status),
 }
 
-impl From<Status> for Failure {
+impl From<Status> for WriteFailure {
     fn from(status: Status) -> Self {
-        Self::Refused(status)
+        Self::Rejected(status)
     }
 }
 
-/// A write on its way.
 #[derive(Debug)]
-pub(super) struct Writing<'c, 'r> {
-    pub(super) call: &'c mut Call<'r>,
+pub(super) struct WriteRequest<'c, 'r> {
+    pub(super) ctx: &'c mut RequestContext<'r>,
     pub(super) options: WriteOptions,
-    pub(super) shape: Arc<Shape>,
+    pub(super) schema: Arc<ResourceSchema>,
     pub(super) manager: String,
     pub(super) now: String,
     pub(super) subresource: String,
-    /// The client named a version where there can be none.
-    has_version: bool,
+    /// The client sent a resource version for a new object.
+    has_resource_version: bool,
 }
 
-impl<'c, 'r> Writing<'c, 'r> {
-    pub(super) fn new(call: &'c mut Call<'r>, options: WriteOptions) -> Self {
-        let subresource = call.place.subresource.to_string();
-        let shape = call.state.shapes.get(&call.kinds, &call.kind, &subresource);
+impl<'c, 'r> WriteRequest<'c, 'r> {
+    pub(super) fn new(ctx: &'c mut RequestContext<'r>, options: WriteOptions) -> Self {
+        let subresource = ctx.info.subresource.to_string();
+        let schema = ctx.state.schemas.get(&ctx.kinds, &ctx.kind, &subresource);
         Self {
-            manager: manager_or_agent(&options.field_manager, call.user_agent()),
-            now: call.state.now_text(),
-            shape,
+            manager: manager_or_agent(&options.field_manager, ctx.user_agent()),
+            now: ctx.state.now_text(),
+            schema,
             subresource,
             options,
-            has_version: false,
-            call,
+            has_resource_version: false,
+            ctx,
         }
     }
 
@@ -90,9 +90,9 @@ impl<'c, 'r> Writing<'c, 'r> {
         }
     }
 
-    /// The namespace of an object is that of the request.
-    pub(super) fn settle_namespace(&self, object: &mut Value) -> Result<(), Status> {
-        let expected = self.call.namespace();
+    /// Sets the namespace of the request, or rejects an object with another one.
+    pub(super) fn ensure_namespace(&self, object: &mut Value) -> Result<(), Status> {
+        let expected = self.ctx.namespace();
         let metadata = metadata_of(object);
         let found = metadata
             .get("namespace")
@@ -110,9 +110,9 @@ impl<'c, 'r> Writing<'c, 'r> {
         Ok(())
     }
 
-    /// The name of an object is that of the path.
+    /// Rejects an object whose name differs from that in the path.
     pub(super) fn check_name(&self, object: &Value) -> Result<(), Status> {
-        let (found, expected) = (name_of(object), self.call.name());
+        let (found, expected) = (name_of(object), self.ctx.name());
         if found.is_empty() {
             return Err(Status::bad_request(format!(
                 "the name of the object ({expected} based on URL) was undeterminable: name must be provided"
@@ -126,270 +126,292 @@ impl<'c, 'r> Writing<'c, 'r> {
         Ok(())
     }
 
-    /// Stores a new object, whose owners of fields are recorded already.
+    /// Creates an object, whose managed fields are set already.
     pub(super) async fn create(&mut self, mut object: Value) -> Result<Outcome, Status> {
         let version = metadata_of(&mut object).remove("resourceVersion");
-        self.has_version = version.is_some_and(|version| version != "" && version != "0");
-        callbacks::check(self.call, &object)?;
+        self.has_resource_version = version.is_some_and(|version| version != "" && version != "0");
+        extensions::check(self.ctx, &object)?;
         let prefix = self.name_prefix(&object);
-        let is_generated = name_of(&object).is_empty() && !prefix.is_empty();
+        let has_generated_name = name_of(&object).is_empty() && !prefix.is_empty();
         self.check_namespace(name_of(&object))?;
         for _ in 0..NAME_ATTEMPTS {
-            if is_generated {
-                metadata_of(&mut object).insert("name".to_owned(), names::generate(&prefix).into());
+            if has_generated_name {
+                let name = names::generate(&prefix)?;
+                metadata_of(&mut object).insert("name".to_owned(), name.into());
             }
-            let attempt = if is_generated {
+            let attempt = if has_generated_name {
                 object.clone()
             } else {
                 std::mem::take(&mut object)
             };
             let name = name_of(&attempt).to_owned();
             match self.try_create(attempt).await {
-                Err(Failure::Refused(status)) => return Err(status),
+                Err(WriteFailure::Rejected(status)) => return Err(status),
                 Ok(outcome) => return Ok(outcome),
-                Err(Failure::Raced) if is_generated => {}
-                Err(Failure::Raced) => {
-                    return Err(Status::already_exists(self.call.group_resource(), &name));
+                Err(WriteFailure::Conflict) if has_generated_name => {}
+                Err(WriteFailure::Conflict) => {
+                    return Err(Status::already_exists(self.ctx.group_resource(), &name));
                 }
             }
         }
-        Err(Status::no_unique_name(
-            self.call.group_resource(),
+        Err(Status::generate_name_conflict(
+            self.ctx.group_resource(),
             name_of(&object),
         ))
     }
 
-    /// What a generated name begins with: the object says it, or its kind for those that say nothing.
+    /// The prefix of a generated name: `generateName`, or the default of the kind.
     fn name_prefix(&self, object: &Value) -> String {
-        let asked = object["metadata"]["generateName"].as_str();
-        let custom = self.call.kind.custom.as_ref();
-        let usual = custom.and_then(|custom| custom.name_prefix.as_deref());
-        let asked = asked.filter(|prefix| !prefix.is_empty());
-        asked.or(usual).unwrap_or_default().to_owned()
+        let requested = object["metadata"]["generateName"].as_str();
+        let custom = self.ctx.kind.custom.as_ref();
+        let default = custom.and_then(|custom| custom.name_prefix.as_deref());
+        let requested = requested.filter(|prefix| !prefix.is_empty());
+        requested.or(default).unwrap_or_default().to_owned()
     }
 
-    /// A namespace must be there, and stay.
+    /// The namespace must exist and not be terminating.
     fn check_namespace(&self, name: &str) -> Result<(), Status> {
-        let namespace = self.call.namespace();
+        let namespace = self.ctx.namespace();
         if namespace.is_empty() {
             return Ok(());
         }
         let key = namespace_key(namespace)?;
-        let Some(object) = self.call.state.store.get(&key) else {
+        let Some(object) = self.ctx.state.store.get(&key) else {
             return Err(Status::not_found(
                 GroupResource::new("", "namespaces"),
                 namespace,
             ));
         };
         if object.metadata().deletion_timestamp().is_some() {
-            let resource = self.call.group_resource();
+            let resource = self.ctx.group_resource();
             return Err(Status::namespace_terminating(resource, name, namespace));
         }
         Ok(())
     }
 
-    async fn try_create(&self, mut object: Value) -> Result<Outcome, Failure> {
-        let state = self.call.state;
-        let kind = Arc::clone(&self.call.kind);
-        let _guard = definitions::lock(state, &kind).await;
+    async fn try_create(&self, mut object: Value) -> Result<Outcome, WriteFailure> {
+        let state = self.ctx.state;
+        let kind = Arc::clone(&self.ctx.kind);
+        let _guard = controllers::lock(state, &kind).await;
         admission::admit(
             &kind,
             &mut object,
-            self.call.namespace(),
+            self.ctx.namespace(),
             &Lookup(&state.store),
         )?;
-        let who = self.call.who;
+        let user = self.ctx.user;
         let creation = Creation {
             now: &self.now,
-            uid: &names::random_uid(),
+            uid: &names::random_uid().map_err(Status::from)?,
             user: User {
-                name: &who.name,
-                uid: &who.uid,
-                groups: &who.groups,
+                name: &user.name,
+                uid: &user.uid,
+                groups: &user.groups,
             },
         };
-        definitions::prepare(&kind, &mut object, true);
+        kind.strategy.prepare_for_create(&mut object);
         prepare::create(&kind, &mut object, &creation);
         self.validate(&object, None)?;
         defaults::forget_empty_lists(&kind, &mut object, &Value::Null);
-        state.auth.check_escalation(who, &kind, &object, None)?;
-        if self.has_version {
+        state.auth.check_escalation(user, &kind, &object, None)?;
+        if self.has_resource_version {
             let why = "resourceVersion should not be set on objects to be created";
-            return Err(Status::unexplained(why).into());
+            return Err(Status::unknown(why).into());
         }
-        let key = self.call.key_of(name_of(&object))?;
+        let key = self.ctx.key_of(name_of(&object))?;
         if state.store.get(&key).is_some() {
-            return Err(Failure::Raced);
+            return Err(WriteFailure::Conflict);
         }
-        let is_service = is_service(&kind);
-        if is_service {
-            allocate(state, &mut object, None, self.options.dry_run)?;
-        }
+        self.allocate(&mut object, None)?;
         if self.options.dry_run {
             return Ok(Outcome::DryRun(object));
         }
-        let draft = self.draft(&object)?;
+        let encoded = self.encode(&object)?;
         let mut operations = Vec::with_capacity(2);
-        if !self.call.namespace().is_empty() {
+        if !self.ctx.namespace().is_empty() {
             operations.push(Operation::Require {
-                key: namespace_key(self.call.namespace())?,
+                key: namespace_key(self.ctx.namespace())?,
                 precondition: Precondition::exists(),
             });
         }
-        operations.push(Operation::Create { key, draft });
-        match state.store.write(Mutation::new(operations)).await {
+        operations.push(Operation::Create { key, encoded });
+        match state.store.write(Transaction::new(operations)).await {
             Ok(written) => {
                 let stored = written
                     .results
                     .last()
                     .ok_or_else(|| Status::internal("nothing was written"))?;
-                definitions::written(state, &kind, stored).await;
+                controllers::after_write(state, &kind, stored).await;
                 Ok(Outcome::Stored(Arc::clone(stored)))
             }
             Err(error) => {
-                release(state, is_service, &object, None);
-                Err(write_failure(self.call, error))
+                self.release(&object, None);
+                Err(write_failure(self.ctx, error))
             }
         }
     }
 
-    /// Stores an object in the place of another, whose owners of fields are recorded already.
+    /// Replaces an object with one whose managed fields are set already.
     pub(super) async fn replace(
         &mut self,
         mut new: Value,
         old: &Arc<Object>,
         old_value: &Value,
-    ) -> Result<Outcome, Failure> {
-        let state = self.call.state;
-        let kind = Arc::clone(&self.call.kind);
-        let _guard = definitions::lock(state, &kind).await;
+    ) -> Result<Outcome, WriteFailure> {
+        let state = self.ctx.state;
+        let kind = Arc::clone(&self.ctx.kind);
+        let _guard = controllers::lock(state, &kind).await;
         defaults::forget_empty_lists(&kind, &mut new, old_value);
-        endpoint::prepare(&kind, &self.subresource, &mut new, old_value, &self.now);
+        subresource::prepare_for_update(&kind, &self.subresource, &mut new, old_value, &self.now);
         if self.subresource.is_empty() {
-            definitions::prepare(&kind, &mut new, false);
+            kind.strategy.prepare_for_update(&mut new);
         }
         self.validate(&new, Some(old_value))?;
         defaults::forget_empty_lists(&kind, &mut new, &Value::Null);
         if self.subresource.is_empty() {
-            callbacks::check(self.call, &new)?;
-            let who = self.call.who;
+            extensions::check(self.ctx, &new)?;
+            let user = self.ctx.user;
             state
                 .auth
-                .check_escalation(who, &kind, &new, Some(old_value))?;
+                .check_escalation(user, &kind, &new, Some(old_value))?;
         }
-        let is_service = is_service(&kind) && self.subresource.is_empty();
-        if is_service {
-            allocate(state, &mut new, Some(old_value), self.options.dry_run)?;
-        }
-        keep_times(old_value, &mut new);
+        self.allocate(&mut new, Some(old_value))?;
+        ignore_managed_fields_timestamps(old_value, &mut new);
         if self.options.dry_run {
             return Ok(Outcome::DryRun(new));
         }
-        let draft = self.draft(&new)?;
+        let encoded = self.encode(&new)?;
         let precondition = Precondition::revision(old.revision());
         let key = old.key().clone();
-        if is_deleted_by(&kind, &new, old_value) {
-            let written = state.store.write(Mutation::delete(key, precondition)).await;
-            let written = written.map_err(|error| write_failure(self.call, error))?;
-            release(state, is_service, old_value, None);
+        if should_delete_during_update(&kind, &new, old_value) {
+            let written = state
+                .store
+                .write(Transaction::delete(key, precondition))
+                .await;
+            let written = written.map_err(|error| write_failure(self.ctx, error))?;
+            self.release(old_value, None);
             if let Some(gone) = written.first() {
-                definitions::removed(state, &kind, gone.key().name()).await;
+                controllers::after_delete(state, &kind, gone.key().name()).await;
             }
-            // The client sees the object that it wrote, not the one that is gone.
-            return Ok(Outcome::DryRun(new));
+            return Ok(Outcome::Deleted(new));
         }
-        if old.has_content_of(&draft) {
+        if old.has_content_of(&encoded) {
             return Ok(Outcome::Stored(Arc::clone(old)));
         }
         match state
             .store
-            .write(Mutation::replace(key, draft, precondition))
+            .write(Transaction::replace(key, encoded, precondition))
             .await
         {
             Ok(written) => {
-                release(state, is_service, old_value, Some(&new));
+                self.release(old_value, Some(&new));
                 let stored = written
                     .first()
                     .ok_or_else(|| Status::internal("nothing was written"))?;
-                definitions::written(state, &kind, stored).await;
+                controllers::after_write(state, &kind, stored).await;
                 Ok(Outcome::Stored(Arc::clone(stored)))
             }
             Err(error) => {
-                release(state, is_service, &new, Some(old_value));
-                Err(write_failure(self.call, error))
+                self.release(&new, Some(old_value));
+                Err(write_failure(self.ctx, error))
             }
         }
     }
 
     fn validate(&self, new: &Value, old: Option<&Value>) -> Result<(), Status> {
-        let kind = &self.call.kind;
+        let kind = &self.ctx.kind;
         let is_status = self.subresource == "status";
-        let errors = match old {
+        let mut errors = match old {
             None => validation::create(kind, new),
             Some(old) if self.subresource.is_empty() => validation::update(kind, new, old),
             Some(old) => validation::update_status(kind, new, old),
         };
-        let mut details = Vec::new();
         if kind.custom.is_some() {
-            let root = self.shape.schema.root();
-            details = if is_status {
-                schema::check_status(new, old, root)
+            let root = self.schema.schema.root();
+            errors.extend(if is_status {
+                schema::validate_custom_resource_status(new, old, root)
             } else {
-                schema::check_custom_resource(new, old, root)
-            };
-        } else if definitions::is_definition(kind) && self.subresource.is_empty() {
-            details = definitions::check_schemas(new);
+                schema::validate_custom_resource(new, old, root)
+            });
+        } else if self.subresource.is_empty() {
+            errors.extend(kind.strategy.validate_schemas(new));
         }
-        if errors.is_empty() && details.is_empty() {
+        if errors.is_empty() {
             return Ok(());
         }
-        // Kinds that share their objects are known by the group of the stored one.
+        // Errors name the group of the stored version.
         let group = if convert::needed(kind) {
             &kind.storage.group
         } else {
             &kind.group
         };
         let named = GroupKind::new(group, &kind.kind);
-        Err(invalid(named, name_of(new), &errors, &details))
+        Err(Status::invalid(named, name_of(new), &errors))
     }
 
-    /// The stored form of an object.
-    fn draft(&self, object: &Value) -> Result<Draft, Status> {
-        let kind = &self.call.kind;
+    /// Whether the write concerns the addresses and ports of the object.
+    fn allocates(&self) -> bool {
+        self.ctx.kind.strategy.allocates() && self.subresource.is_empty()
+    }
+
+    fn allocate(&self, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+        if !self.allocates() {
+            return Ok(());
+        }
+        let strategy = self.ctx.kind.strategy;
+        let mut pool = self.ctx.state.services();
+        if self.options.dry_run {
+            return strategy.allocate(object, old, &mut pool.dry_run());
+        }
+        strategy.allocate(object, old, &mut *pool)
+    }
+
+    /// Releases the addresses and ports that an object has and `successor` does not.
+    fn release(&self, object: &Value, successor: Option<&Value>) {
+        if self.allocates() {
+            self.ctx.state.services().release(object, successor);
+        }
+    }
+
+    /// Converts an object to its storage version and encodes it.
+    fn encode(&self, object: &Value) -> Result<EncodedObject, Status> {
+        let kind = &self.ctx.kind;
         if !convert::needed(kind) {
-            return Draft::new(object).map_err(draft_failure);
+            return EncodedObject::new(object).map_err(encode_failure);
         }
         let mut stored = object.clone();
         convert::to_storage(kind, &mut stored);
         if kind.custom.is_some()
             && let Some(sibling) =
-                self.call
+                self.ctx
                     .kinds
                     .resource(&kind.group, &kind.storage.version, &kind.plural)
         {
-            let shape = self.call.state.shapes.get(&self.call.kinds, sibling, "");
-            schema::prune_unknown(&mut stored, shape.schema.root());
-            schema::apply_defaults(&mut stored, shape.schema.root());
+            let schema = self.ctx.state.schemas.get(&self.ctx.kinds, sibling, "");
+            schema::prune_unknown(&mut stored, schema.schema.root());
+            schema::apply_defaults(&mut stored, schema.schema.root());
         }
-        Draft::new(&stored).map_err(draft_failure)
+        EncodedObject::new(&stored).map_err(encode_failure)
     }
 }
 
-/// Writes a value of a built-in kind without going through a request: what the server itself has to say.
+/// Writes an object of a built-in kind on behalf of the server itself, without a request.
 pub(crate) async fn write_value(
     state: &State,
     key: Key,
     value: &Value,
     old: Option<&Object>,
 ) -> Result<Arc<Object>, WriteError> {
-    let Ok(draft) = Draft::new(value) else {
+    let Ok(encoded) = EncodedObject::new(value) else {
         return Err(WriteError::NotFound { key });
     };
-    let mutation = match old {
-        None => Mutation::create(key.clone(), draft),
-        Some(old) => Mutation::replace(key.clone(), draft, Precondition::revision(old.revision())),
+    let transaction = match old {
+        None => Transaction::create(key.clone(), encoded),
+        Some(old) => {
+            Transaction::replace(key.clone(), encoded, Precondition::revision(old.revision()))
+        }
     };
-    let written = state.store.write(mutation).await?;
+    let written = state.store.write(transaction).await?;
     written.first().cloned().ok_or(WriteError::NotFound { key })
 }
 
@@ -403,54 +425,22 @@ fn namespace_key(namespace: &str) -> Result<Key, Status> {
     resource.key("", namespace).map_err(missing)
 }
 
-fn is_service(kind: &Kind) -> bool {
-    kind.group.is_empty() && kind.kind == "Service"
-}
-
-fn allocate(
-    state: &State,
-    service: &mut Value,
-    old: Option<&Value>,
-    is_dry_run: bool,
-) -> Result<(), Status> {
-    let mut pool = state.services();
-    if is_dry_run {
-        return service::allocate(service, old, &mut pool.rehearsal());
-    }
-    let result = service::allocate(service, old, &mut *pool);
-    if result.is_err() && old.is_none() {
-        // What it asked for may be somebody else's: only what is free of doubt is given back.
-        return result;
-    }
-    result
-}
-
-/// Gives back what a Service has and its successor has not.
-fn release(state: &State, is_service: bool, service: &Value, successor: Option<&Value>) {
-    if is_service {
-        state.services().release(service, successor);
-    }
-}
-
-/// Whether the write takes away the last thing that kept the object.
-fn is_deleted_by(kind: &Kind, new: &Value, old: &Value) -> bool {
-    let is_empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
+/// Whether an update removes the last finalizer of an object that is being deleted.
+fn should_delete_during_update(kind: &Kind, new: &Value, old: &Value) -> bool {
     let metadata = &old["metadata"];
-    let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
     metadata["deletionTimestamp"].is_string()
         && metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
-        && is_empty(&new["metadata"]["finalizers"])
-        && (!is_namespace || is_empty(&new["spec"]["finalizers"]))
+        && kind.strategy.is_finalized(new)
 }
 
-/// The answer to a write.
-pub(super) fn answer(
-    call: &Call<'_>,
+/// The response to a write.
+pub(super) fn respond(
+    ctx: &RequestContext<'_>,
     code: http::StatusCode,
     outcome: Outcome,
-) -> Result<crate::negotiate::Answer, Status> {
+) -> Result<crate::negotiation::ApiResponse, Status> {
     match outcome {
-        Outcome::Stored(object) => present::object(call, code, &object),
-        Outcome::DryRun(value) => present::value(call, code, value),
+        Outcome::Stored(object) => response::object(ctx, code, &object),
+        Outcome::Deleted(value) | Outcome::DryRun(value) => response::value(ctx, code, value),
     }
 }

@@ -1,4 +1,4 @@
-//! The whole server, from a request to its answer, in process and over HTTPS.
+//! The whole server, from a request to its response, in process and over HTTPS.
 
 use std::sync::Arc;
 
@@ -31,11 +31,16 @@ async fn send(
         .uri(path)
         .header("content-type", kind);
     service
-        .answer(request.body(Full::new(Bytes::from(body))).unwrap())
+        .handle(request.body(Full::new(Bytes::from(body))).unwrap())
         .await
 }
 
-async fn call(service: &Service, method: Method, path: &str, body: &Value) -> (StatusCode, Value) {
+async fn request(
+    service: &Service,
+    method: Method,
+    path: &str,
+    body: &Value,
+) -> (StatusCode, Value) {
     let kind = if method == Method::PATCH {
         "application/merge-patch+json"
     } else {
@@ -44,9 +49,9 @@ async fn call(service: &Service, method: Method, path: &str, body: &Value) -> (S
     read(send(service, method, path, kind, body).await).await
 }
 
-async fn read(answer: http::Response<Body>) -> (StatusCode, Value) {
-    let code = answer.status();
-    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+async fn read(response: http::Response<Body>) -> (StatusCode, Value) {
+    let code = response.status();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
     (code, serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
@@ -55,31 +60,31 @@ fn config_map(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn an_object_lives_through_every_verb() {
+async fn supports_all_verbs() {
     let server = server().await;
     let service = server.service();
     let path = format!("{CONFIG_MAPS}/a");
-    let (code, made) = call(&service, Method::POST, CONFIG_MAPS, &config_map("a")).await;
+    let (code, made) = request(&service, Method::POST, CONFIG_MAPS, &config_map("a")).await;
     assert_eq!(
         (code, &made["data"]["k"]),
         (StatusCode::CREATED, &json!("v"))
     );
-    let (code, twice) = call(&service, Method::POST, CONFIG_MAPS, &config_map("a")).await;
+    let (code, twice) = request(&service, Method::POST, CONFIG_MAPS, &config_map("a")).await;
     assert_eq!(code, StatusCode::CONFLICT);
     assert_eq!(twice["message"], "configmaps \"a\" already exists");
-    let (_, got) = call(&service, Method::GET, &path, &Value::Null).await;
+    let (_, got) = request(&service, Method::GET, &path, &Value::Null).await;
     assert_eq!(got, made);
 
-    let (_, patched) = call(&service, Method::PATCH, &path, &json!({"data": {"k": "w"}})).await;
+    let (_, patched) = request(&service, Method::PATCH, &path, &json!({"data": {"k": "w"}})).await;
     assert_eq!(patched["data"]["k"], "w");
-    let (_, same) = call(&service, Method::PATCH, &path, &json!({"data": {"k": "w"}})).await;
+    let (_, same) = request(&service, Method::PATCH, &path, &json!({"data": {"k": "w"}})).await;
     assert_eq!(
         same["metadata"]["resourceVersion"],
         patched["metadata"]["resourceVersion"]
     );
 
     let apply = format!("{path}?fieldManager=other");
-    let answer = send(
+    let response = send(
         &service,
         Method::PATCH,
         &apply,
@@ -87,37 +92,37 @@ async fn an_object_lives_through_every_verb() {
         &config_map("a"),
     )
     .await;
-    let (code, refused) = read(answer).await;
+    let (code, refused) = read(response).await;
     assert_eq!(code, StatusCode::CONFLICT);
     assert_eq!(
         refused["details"]["causes"][0]["reason"],
         "FieldManagerConflict"
     );
 
-    let (code, stale) = call(&service, Method::PUT, &path, &made).await;
+    let (code, stale) = request(&service, Method::PUT, &path, &made).await;
     assert_eq!(
         (code, &stale["reason"]),
         (StatusCode::CONFLICT, &json!("Conflict"))
     );
-    let (code, deleted) = call(&service, Method::DELETE, &path, &Value::Null).await;
+    let (code, deleted) = request(&service, Method::DELETE, &path, &Value::Null).await;
     assert_eq!(
         (code, &deleted["status"]),
         (StatusCode::OK, &json!("Success"))
     );
-    let (code, _) = call(&service, Method::GET, &path, &Value::Null).await;
+    let (code, _) = request(&service, Method::GET, &path, &Value::Null).await;
     assert_eq!(code, StatusCode::NOT_FOUND);
     server.close().await;
 }
 
 #[tokio::test]
-async fn a_list_comes_in_pages_of_one_revision() {
+async fn paginates_a_list_at_one_revision() {
     let server = server().await;
     let service = server.service();
     for name in ["a", "b", "c"] {
-        call(&service, Method::POST, CONFIG_MAPS, &config_map(name)).await;
+        request(&service, Method::POST, CONFIG_MAPS, &config_map(name)).await;
     }
     let first = format!("{CONFIG_MAPS}?limit=2");
-    let (_, page) = call(&service, Method::GET, &first, &Value::Null).await;
+    let (_, page) = request(&service, Method::GET, &first, &Value::Null).await;
     let names = |page: &Value| -> Vec<String> {
         let items = page["items"].as_array().unwrap().iter();
         items
@@ -127,7 +132,7 @@ async fn a_list_comes_in_pages_of_one_revision() {
     assert_eq!(names(&page), ["a", "b"]);
     assert!(page["items"][0].get("kind").is_none());
     assert_eq!(page["metadata"]["remainingItemCount"], 2);
-    call(
+    request(
         &service,
         Method::DELETE,
         &format!("{CONFIG_MAPS}/c"),
@@ -136,24 +141,24 @@ async fn a_list_comes_in_pages_of_one_revision() {
     .await;
     let token = page["metadata"]["continue"].as_str().unwrap();
     let next = format!("{CONFIG_MAPS}?limit=5&continue={token}");
-    let (_, page) = call(&service, Method::GET, &next, &Value::Null).await;
+    let (_, page) = request(&service, Method::GET, &next, &Value::Null).await;
     assert_eq!(names(&page), ["c", "kube-root-ca.crt"]);
     server.close().await;
 }
 
 #[tokio::test]
-async fn a_watch_tells_what_comes_into_sight_and_goes_out_of_it() {
+async fn a_watch_reports_objects_that_start_or_stop_matching() {
     let server = server().await;
     let service = server.service();
     let revision = server.store().revision();
     let watch = format!("{CONFIG_MAPS}?watch=true&resourceVersion={revision}&labelSelector=l%3D1");
-    let answer = send(&service, Method::GET, &watch, "", &Value::Null).await;
-    let mut events = answer.into_body();
+    let response = send(&service, Method::GET, &watch, "", &Value::Null).await;
+    let mut events = response.into_body();
     let path = format!("{CONFIG_MAPS}/a");
-    call(&service, Method::POST, CONFIG_MAPS, &config_map("a")).await;
+    request(&service, Method::POST, CONFIG_MAPS, &config_map("a")).await;
     for label in ["1", "2"] {
         let patch = json!({"metadata": {"labels": {"l": label}}});
-        call(&service, Method::PATCH, &path, &patch).await;
+        request(&service, Method::PATCH, &path, &patch).await;
     }
     let mut lines = String::new();
     while lines.matches('\n').count() < 2 {
@@ -170,7 +175,7 @@ async fn a_watch_tells_what_comes_into_sight_and_goes_out_of_it() {
 }
 
 #[tokio::test]
-async fn a_definition_is_served_when_its_creation_is_answered() {
+async fn serves_a_definition_as_soon_as_it_is_created() {
     let server = server().await;
     let service = server.service();
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
@@ -185,7 +190,7 @@ async fn a_definition_is_served_when_its_creation_is_answered() {
         },
     });
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let (code, _) = call(&service, Method::POST, definitions, &definition).await;
+    let (code, _) = request(&service, Method::POST, definitions, &definition).await;
     assert_eq!(code, StatusCode::CREATED);
     let widgets = "/apis/example.com/v1/namespaces/default/widgets";
     let widget = |size: i64| {
@@ -194,36 +199,40 @@ async fn a_definition_is_served_when_its_creation_is_answered() {
             "spec": {"size": size, "unknown": true},
         })
     };
-    let (code, refused) = call(&service, Method::POST, widgets, &widget(0)).await;
+    let (code, refused) = request(&service, Method::POST, widgets, &widget(0)).await;
     assert_eq!(
         (code, &refused["reason"]),
         (StatusCode::UNPROCESSABLE_ENTITY, &json!("Invalid"))
     );
-    let (_, made) = call(&service, Method::POST, widgets, &widget(2)).await;
+    let (_, made) = request(&service, Method::POST, widgets, &widget(2)).await;
     assert_eq!(made["spec"], json!({"size": 2}));
 
     let path = format!("{definitions}/widgets.example.com");
-    let (_, marked) = call(&service, Method::DELETE, &path, &Value::Null).await;
+    let (_, marked) = request(&service, Method::DELETE, &path, &Value::Null).await;
     let version = marked["metadata"]["resourceVersion"].as_str().unwrap();
     let watch = format!(
         "{definitions}?watch=true&fieldSelector=metadata.name%3Dwidgets.example.com&resourceVersion={version}"
     );
-    let answer = send(&service, Method::GET, &watch, "", &Value::Null).await;
-    let mut events = answer.into_body();
+    let response = send(&service, Method::GET, &watch, "", &Value::Null).await;
+    let mut events = response.into_body();
     let mut seen = String::new();
     while !seen.contains("DELETED") {
         let frame = events.frame().await.unwrap().unwrap();
         seen.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
     }
     // It is forgotten right after the event.
-    while call(&service, Method::GET, widgets, &Value::Null).await.0 != StatusCode::NOT_FOUND {
+    while request(&service, Method::GET, widgets, &Value::Null)
+        .await
+        .0
+        != StatusCode::NOT_FOUND
+    {
         tokio::task::yield_now().await;
     }
     server.close().await;
 }
 
 #[tokio::test]
-async fn what_cannot_be_answered_is_refused_in_the_right_words() {
+async fn rejects_invalid_requests_like_the_real_server() {
     let server = server().await;
     let service = server.service();
     let nowhere = send(
@@ -239,14 +248,14 @@ async fn what_cannot_be_answered_is_refused_in_the_right_words() {
     assert_eq!(text, "404 page not found\n");
 
     let large = json!({"data": "x".repeat(4 * 1024 * 1024)});
-    let (code, refused) = call(&service, Method::POST, CONFIG_MAPS, &large).await;
+    let (code, refused) = request(&service, Method::POST, CONFIG_MAPS, &large).await;
     assert_eq!(code, StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(
         refused["message"],
         "Request entity too large: limit is 3145728"
     );
 
-    let answer = send(
+    let response = send(
         &service,
         Method::POST,
         CONFIG_MAPS,
@@ -254,8 +263,8 @@ async fn what_cannot_be_answered_is_refused_in_the_right_words() {
         &json!({}),
     )
     .await;
-    assert_eq!(answer.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
-    let (code, _) = call(
+    assert_eq!(response.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    let (code, _) = request(
         &service,
         Method::POST,
         "/api/v1/namespaces/no/configmaps",
@@ -267,7 +276,7 @@ async fn what_cannot_be_answered_is_refused_in_the_right_words() {
 }
 
 #[tokio::test]
-async fn a_kind_may_ask_for_generated_names() {
+async fn generates_names_with_the_prefix_of_a_definition() {
     let server = server().await;
     let service = server.service();
     let definition = json!({
@@ -282,14 +291,14 @@ async fn a_kind_may_ask_for_generated_names() {
         },
     });
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    call(&service, Method::POST, definitions, &definition).await;
+    request(&service, Method::POST, definitions, &definition).await;
     let ships = "/apis/example.com/v1/namespaces/default/ships";
     let ship = json!({"apiVersion": "example.com/v1", "kind": "Ship"});
-    let (code, made) = call(&service, Method::POST, ships, &ship).await;
+    let (code, made) = request(&service, Method::POST, ships, &ship).await;
     assert_eq!(code, StatusCode::CREATED, "{made}");
     let name = made["metadata"]["name"].as_str().unwrap();
     assert!(name.starts_with("ship-") && name.len() == 10, "{name}");
-    let (code, _) = call(&service, Method::POST, CONFIG_MAPS, &config_map("")).await;
+    let (code, _) = request(&service, Method::POST, CONFIG_MAPS, &config_map("")).await;
     assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY);
     server.close().await;
 }
@@ -304,7 +313,7 @@ impl Simulation for NoNodes {
 }
 
 #[tokio::test]
-async fn what_asks_for_calls_is_refused_unless_workloads_are_simulated() {
+async fn rejects_objects_that_require_extensions_unless_workloads_are_simulated() {
     let server = server().await;
     let service = server.service();
     let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
@@ -316,7 +325,7 @@ async fn what_asks_for_calls_is_refused_unless_workloads_are_simulated() {
             "clientConfig": {"url": "https://127.0.0.1:1/"},
         }],
     });
-    let (code, refused) = call(&service, Method::POST, path, &configuration).await;
+    let (code, refused) = request(&service, Method::POST, path, &configuration).await;
     assert_eq!(code, StatusCode::FORBIDDEN);
     assert_eq!(
         refused["message"],
@@ -329,5 +338,27 @@ async fn what_asks_for_calls_is_refused_unless_workloads_are_simulated() {
     assert_eq!(kept.status(), StatusCode::CREATED);
     let warning = kept.headers()["warning"].to_str().unwrap();
     assert!(warning.contains("calls no admission webhooks"), "{warning}");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn an_update_that_removes_the_last_finalizer_deletes_the_object_unless_it_is_a_dry_run() {
+    let server = server().await;
+    let service = server.service();
+    let path = "/api/v1/namespaces/default/configmaps";
+    let mut object = config_map("a");
+    object["metadata"]["finalizers"] = json!(["example.com/a"]);
+    request(&service, Method::POST, path, &object).await;
+    let path = format!("{path}/a");
+    request(&service, Method::DELETE, &path, &Value::Null).await;
+    let patch = json!({"metadata": {"finalizers": null}, "data": {"k": "last"}});
+    for (query, still_exists) in [("?dryRun=All", true), ("", false)] {
+        let target = format!("{path}{query}");
+        let (code, updated) = request(&service, Method::PATCH, &target, &patch).await;
+        assert_eq!(code, StatusCode::OK);
+        assert_eq!(updated["data"]["k"], "last");
+        let (code, _) = request(&service, Method::GET, &path, &Value::Null).await;
+        assert_eq!(code == StatusCode::OK, still_exists, "{query}");
+    }
     server.close().await;
 }

@@ -39,7 +39,7 @@ async fn get(server: &Server, address: SocketAddr, headers: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_token_opens_the_door_and_nothing_else_does() {
+async fn requires_a_valid_token() {
     let server = Server::open(Options::in_memory()).await.unwrap();
     let listener = Listener::bind(loopback(), false).await.unwrap();
     let address = listener.address();
@@ -62,7 +62,7 @@ async fn a_token_opens_the_door_and_nothing_else_does() {
 }
 
 #[tokio::test]
-async fn other_machines_are_let_in_only_if_told() {
+async fn listens_on_other_addresses_only_if_allowed() {
     let everywhere: SocketAddr = ([0, 0, 0, 0], 0).into();
     let refused = Listener::bind(everywhere, false).await;
     assert!(matches!(refused, Err(ListenError::NotLoopback { .. })));
@@ -70,7 +70,7 @@ async fn other_machines_are_let_in_only_if_told() {
 }
 
 #[tokio::test]
-async fn secrets_and_objects_survive_and_a_folder_has_one_server() {
+async fn keeps_credentials_and_objects_across_a_restart_and_locks_the_folder() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");

@@ -1,9 +1,9 @@
-//! What is lost on the way to the store and back: the stored form does not tell an empty list from none.
+//! The effect of a round trip through the store, whose protobuf does not distinguish empty lists from absent ones.
 
 use outrigger_structural::go_types::{Form, StructId, Type};
 use serde_json::{Map, Value};
 
-/// Lists of a structure that have no items, where `old` has none either, become none.
+/// Turns empty lists of a struct into null, unless they are not empty in `old`.
 pub(super) fn forget(id: StructId, object: &mut Map<String, Value>, old: &Value) {
     for field in &id.get().fields {
         if let Some(value) = object.get_mut(field.name) {
@@ -13,9 +13,9 @@ pub(super) fn forget(id: StructId, object: &mut Map<String, Value>, old: &Value)
 }
 
 fn forget_value(type_: &Type, value: &mut Value, old: &Value) {
-    let is_same = old.as_array().is_none_or(Vec::is_empty);
+    let is_empty_in_old = old.as_array().is_none_or(Vec::is_empty);
     match (&type_.form, &mut *value) {
-        (Form::List(_), Value::Array(items)) if items.is_empty() && is_same => {
+        (Form::List(_), Value::Array(items)) if items.is_empty() && is_empty_in_old => {
             *value = Value::Null;
         }
         (Form::List(inner), Value::Array(items)) => {
@@ -42,7 +42,7 @@ mod tests {
     use crate::kinds::Registry;
 
     #[test]
-    fn an_empty_list_is_kept_until_the_object_is_stored() {
+    fn keeps_empty_lists_until_the_object_is_stored() {
         let kinds = Registry::default().snapshot();
         let kind = kinds.kind("rbac.authorization.k8s.io", "v1", "Role");
         let kind = kind.unwrap();

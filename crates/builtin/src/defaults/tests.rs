@@ -1,52 +1,21 @@
-//! Objects as they were sent to a real server, and as it answered.
+//! Compares completed objects with the recorded responses of a real server.
 
-use std::collections::VecDeque;
-
-use outrigger_apimachinery::GroupVersion;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kinds::{Kinds, Registry, convert};
-use crate::prepare::admission::{self, Priority, Surroundings};
-use crate::prepare::service::{self, Allocator};
+use crate::kinds::{Registry, convert};
+use crate::prepare::admission::{self, ClusterState, Priority};
+use crate::prepare::service;
 use crate::prepare::{self, Creation, User};
+use crate::recorded::{RecordedAllocator, kind_of, values};
 
 const TYPES: &str = include_str!("../../tests/data/types.jsonl");
 const CASES: &str = include_str!("../../tests/data/defaults.jsonl");
 
-/// Gives what the real server gave.
-struct Recorded<'a> {
-    answer: &'a Value,
-    ports: VecDeque<i64>,
-}
-
-impl Allocator for Recorded<'_> {
-    fn next_address(&mut self) -> Result<String, String> {
-        let address = self.answer["spec"]["clusterIP"].as_str();
-        Ok(address.unwrap_or_default().to_owned())
-    }
-
-    fn take_address(&mut self, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn next_port(&mut self) -> Result<i64, String> {
-        self.ports.pop_front().ok_or_else(String::new)
-    }
-
-    fn take_port(&mut self, _: i64) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn release_address(&mut self, _: &str) {}
-
-    fn release_port(&mut self, _: i64) {}
-}
-
 struct Cluster<'a>(&'a Value);
 
-impl Surroundings for Cluster<'_> {
+impl ClusterState for Cluster<'_> {
     fn priority_class(&self, name: &str) -> Option<Priority> {
         Some(Priority {
             class: name.to_owned(),
@@ -71,24 +40,18 @@ impl Surroundings for Cluster<'_> {
         None
     }
 
-    fn random_suffix(&self) -> String {
+    fn random_suffix(&self) -> Result<String, Status> {
         let volumes = self.0["spec"]["volumes"].as_array();
         let names = volumes.into_iter().flatten().map(|volume| &volume["name"]);
-        names
+        let suffix = names
             .filter_map(|name| name.as_str()?.strip_prefix("kube-api-access-"))
             .map(str::to_owned)
-            .next()
-            .unwrap_or_default()
+            .next();
+        Ok(suffix.unwrap_or_default())
     }
 }
 
-fn kind_of<'a>(kinds: &'a Kinds, object: &Value) -> &'a Kind {
-    let version = GroupVersion::parse(object["apiVersion"].as_str().unwrap());
-    let kind = object["kind"].as_str().unwrap();
-    kinds.kind(version.group, version.version, kind).unwrap()
-}
-
-/// All that is done with an object before it is stored and sent back.
+/// Everything that a create does with an object.
 fn created(kind: &Kind, sent: &Value, answer: &Value) -> Value {
     let mut object = sent.clone();
     complete(kind, &mut object).unwrap();
@@ -114,9 +77,10 @@ fn created(kind: &Kind, sent: &Value, answer: &Value) -> Value {
         let given = service::ports(sent);
         let mut ports = service::ports(answer);
         ports.retain(|port| !given.contains(port));
-        ports.sort_by_key(|port| place_of_port(answer, *port));
-        let mut allocator = Recorded {
-            answer,
+        ports.sort_by_key(|port| position_of_port(answer, *port));
+        let address = answer["spec"]["clusterIP"].as_str();
+        let mut allocator = RecordedAllocator {
+            address: address.unwrap_or_default().to_owned(),
             ports: ports.into(),
         };
         service::allocate(&mut object, None, &mut allocator).unwrap();
@@ -127,23 +91,23 @@ fn created(kind: &Kind, sent: &Value, answer: &Value) -> Value {
     object
 }
 
-/// Ports are given out in the order in which a Service lists them, the one for health checks last.
-fn place_of_port(service: &Value, port: i64) -> usize {
+/// Ports are allocated in the order of the Service, the health check port last.
+fn position_of_port(service: &Value, port: i64) -> usize {
     let ports = service["spec"]["ports"].as_array().unwrap();
-    let place = ports.iter().position(|other| other["nodePort"] == port);
-    place.unwrap_or(usize::MAX)
+    let position = ports.iter().position(|other| other["nodePort"] == port);
+    position.unwrap_or(usize::MAX)
 }
 
-/// Differences that are meant or accepted; see the documentation of each module.
+/// Removes accepted differences.
 fn without_known_differences(mut object: Value) -> Value {
     let kind = object["kind"].as_str().unwrap_or_default().to_owned();
     if let Some(metadata) = object["metadata"].as_object_mut() {
         if kind.starts_with("PersistentVolume") || kind == "VolumeAttributesClass" {
-            // No finalizers that protect volumes: nobody would remove them.
+            // Protection finalizers are not added here.
             metadata.remove("finalizers");
         }
         if kind == "Job" && metadata["name"] == "job" {
-            // Labels that a Job takes from its template are the same map there, so that generated ones appear twice.
+            // kube-apiserver shares the label map of a Job and its template, so that generated labels appear in both.
             metadata.remove("labels");
         }
     }
@@ -151,7 +115,7 @@ fn without_known_differences(mut object: Value) -> Value {
 }
 
 #[test]
-fn objects_come_back_as_from_the_real_server() {
+fn created_objects_match_the_real_server() {
     let kinds = Registry::default().snapshot();
     let mut count = 0;
     for line in CASES.lines() {
@@ -170,7 +134,7 @@ fn objects_come_back_as_from_the_real_server() {
 }
 
 #[test]
-fn wrong_types_and_unknown_fields_are_refused_in_the_words_of_the_real_server() {
+fn decoding_errors_match_the_real_server() {
     let kinds = Registry::default().snapshot();
     for line in TYPES.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
@@ -184,7 +148,7 @@ fn wrong_types_and_unknown_fields_are_refused_in_the_words_of_the_real_server() 
 }
 
 #[test]
-fn completing_twice_changes_nothing() {
+fn completing_is_idempotent() {
     let kinds = Registry::default().snapshot();
     for line in CASES.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
@@ -200,10 +164,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn no_object_breaks_it(text in "\\PC{0,20}", number in any::<i64>()) {
+    fn never_panics(text in "\\PC{0,20}", number in any::<i64>()) {
         let kinds = Registry::default().snapshot();
         for kind in kinds.iter() {
-            for value in [json!(text), json!(number), json!([number]), json!({text.clone(): number})] {
+            for value in values(&text, number) {
                 let mut object = json!({
                     "metadata": value, "spec": value, "data": value, "status": value, "rules": value,
                 });

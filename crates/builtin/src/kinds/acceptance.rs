@@ -1,11 +1,11 @@
-//! Which of the names that a definition asks for it gets: those that no other definition of its group has.
+//! The naming controller: accepts the names of a `CustomResourceDefinition` that no other one of its group has.
 
 use outrigger_apimachinery::status::field::quote;
 use serde_json::{Map, Value, json};
 
 use super::definition::{Names, condition_is_true};
 
-/// Names that are taken in a group.
+/// The names in use in a group.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     resources: Vec<String>,
@@ -22,8 +22,8 @@ impl Taken {
     }
 }
 
-/// Decides about a definition and writes the outcome into its status: accepted names and the conditions
-/// `NamesAccepted` and `Established`, and the stored version.
+/// Writes the status of a definition: accepted names, the conditions `NamesAccepted` and `Established`, and the stored
+/// versions.
 pub(super) fn accept(definition: &mut Value, taken: &Taken, now: &str) {
     let requested = Names::parse(&definition["spec"]["names"]);
     let had = Names::parse(&definition["status"]["acceptedNames"]);
@@ -56,7 +56,7 @@ pub(super) fn accept(definition: &mut Value, taken: &Taken, now: &str) {
     keep_stored_version(status, stored);
 }
 
-/// The names that are granted, and the last conflict if there is any, as reason and message.
+/// Returns the accepted names, and the reason and message of the last conflict, if any.
 fn decide(requested: &Names, had: Names, taken: &Taken) -> (Names, Option<(&'static str, String)>) {
     let mut accepted = had;
     let mut conflict = None;
@@ -141,7 +141,7 @@ fn names_json(names: &Names) -> Value {
     Value::Object(map)
 }
 
-/// Sets a condition; its time changes only when its state does.
+/// Sets a condition. `lastTransitionTime` only changes with the status.
 fn set_condition(status: &mut Value, type_: &str, [state, reason, message]: [&str; 3], now: &str) {
     let mut condition = json!({
         "type": type_,

@@ -1,20 +1,21 @@
-//! The kinds that are always there: those that kube-apiserver 1.36 serves by default.
+//! The table of built-in kinds: those that kube-apiserver 1.36 serves by default.
 //!
-//! One row a kind; a test compares the table with the discovery documents of a real server. Alpha and beta
-//! versions, which that server does not serve either, are left out. Two kinds are served in two versions and stored
-//! once: events (`v1` and `events.k8s.io/v1`) and autoscalers (`autoscaling/v1` and `v2`); see [`super::convert`].
+//! A test compares the table with the discovery documents of a real server. Alpha and beta versions are not served by
+//! default and therefore omitted. Two kinds are served in two versions and stored in one: Events (`v1` and
+//! `events.k8s.io/v1`) and `HorizontalPodAutoscalers` (`autoscaling/v1` and `v2`); see [`super::convert`].
 
 use base64::Engine as _;
 use sha2::Digest as _;
 
 use super::builtin_fields::{self as fields, FieldRow};
 use super::kind::{ALL_VERBS, Deletion, Kind, SelectableField, Storage, Subresource, Writes};
+use crate::strategy;
 
-/// One version of a group of built-in kinds.
+/// One version of a group.
 pub(super) struct Group {
     pub(super) name: &'static str,
     pub(super) version: &'static str,
-    /// Groups are listed from the highest on.
+    /// Groups with a higher priority are listed first.
     pub(super) priority: u32,
     rows: &'static [Row],
 }
@@ -37,9 +38,9 @@ struct Row {
     writes: Writes,
     deletion: Deletion,
     fields: &'static [FieldRow],
-    /// Group and version of the stored objects, if others than those that are served.
+    /// The group and version of the stored objects, if different from the served ones.
     stored_as: Option<(&'static str, &'static str)>,
-    /// The version that the storage hash names, if another.
+    /// The version in the storage version hash, if different.
     hashed_as: Option<&'static str>,
     deprecation: Option<&'static str>,
 }
@@ -114,7 +115,7 @@ impl Row {
         self
     }
 
-    /// A PUT must say which version it replaces.
+    /// Updates require a resource version.
     const fn conditional(mut self) -> Self {
         self.writes.unconditional_update = false;
         self
@@ -181,6 +182,7 @@ impl Row {
             storage: self.storage(group),
             writes: self.writes,
             deletion: self.deletion,
+            strategy: strategy::for_kind(group.name, self.kind),
             fields: self.fields.iter().map(selectable).collect(),
             deprecation: self.deprecation.map(str::to_owned),
             custom: None,
@@ -211,7 +213,7 @@ fn selectable(row: &FieldRow) -> SelectableField {
     }
 }
 
-/// What discovery tells about the stored version of a kind.
+/// `storageVersionHash` of discovery.
 pub(super) fn storage_hash(group: &str, version: &str, kind: &str) -> String {
     let digest = sha2::Sha256::digest(format!("{group}/{version}/{kind}"));
     base64::engine::general_purpose::STANDARD.encode(&digest[..8])
@@ -221,7 +223,7 @@ pub(super) fn storage_hash(group: &str, version: &str, kind: &str) -> String {
 struct SubresourceRow {
     name: &'static str,
     group_version: Option<(&'static str, &'static str)>,
-    /// The kind of the resource itself, if empty.
+    /// Empty for the kind of the resource itself.
     kind: &'static str,
     verbs: &'static [&'static str],
 }
@@ -251,12 +253,12 @@ const READ_WRITE: &[&str] = &["get", "patch", "update"];
 const CONNECT: &[&str] = &["create", "get"];
 const CONNECT_ANY: &[&str] = &["create", "delete", "get", "patch", "update"];
 
-/// An endpoint that exchanges the resource itself.
+/// A subresource of the same kind.
 const fn own(name: &'static str, verbs: &'static [&'static str]) -> SubresourceRow {
     other(name, "", verbs)
 }
 
-/// An endpoint that exchanges another kind of the same version.
+/// A subresource of another kind of the same group version.
 const fn other(
     name: &'static str,
     kind: &'static str,
@@ -270,7 +272,7 @@ const fn other(
     }
 }
 
-/// An endpoint that exchanges a kind of another group.
+/// A subresource of a kind of another group.
 const fn foreign(
     name: &'static str,
     group_version: (&'static str, &'static str),
@@ -310,7 +312,7 @@ const POD_ENDPOINTS: &[SubresourceRow] = &[
     STATUS,
 ];
 
-/// All built-in kinds, groups and versions in the order of discovery, kinds by their plural names.
+/// All built-in kinds. Groups and versions are in the order of discovery, kinds sorted by plural name.
 #[rustfmt::skip]
 pub(super) static GROUPS: &[Group] = &[
     Group { name: "", version: "v1", priority: 18_000, rows: &[

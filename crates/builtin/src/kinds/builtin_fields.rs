@@ -1,16 +1,16 @@
-//! What field selectors may name on built-in kinds, and where the values are.
+//! The field labels that field selectors support for built-in kinds, and the paths of their values.
 
-/// One label of a field selector.
+/// A field label.
 #[derive(Clone, Copy)]
 pub(super) struct FieldRow {
     pub(super) label: &'static str,
-    /// Dotted paths; the first that is not empty counts.
+    /// Dotted paths, of which the first non-empty one is used.
     pub(super) paths: &'static [&'static str],
-    /// The value of an object that has none of them.
+    /// The value if all paths are empty.
     pub(super) missing: &'static str,
 }
 
-/// A field whose label is its path.
+/// A field label that equals its path.
 const fn at(path: &'static [&'static str; 1]) -> FieldRow {
     label(path[0], path)
 }
@@ -33,7 +33,7 @@ const fn or(missing: &'static str, path: &'static [&'static str; 1]) -> FieldRow
 const NAME: FieldRow = at(&["metadata.name"]);
 const NAMESPACE: FieldRow = at(&["metadata.namespace"]);
 
-/// What every kind has that says nothing else, cluster-wide ones too.
+/// The default field labels, also of cluster-scoped kinds.
 pub(super) const NAMESPACED: &[FieldRow] = &[NAME, NAMESPACE];
 
 pub(super) const PODS: &[FieldRow] = &[
@@ -47,7 +47,7 @@ pub(super) const PODS: &[FieldRow] = &[
     or("false", &["spec.hostNetwork"]),
     at(&["status.phase"]),
     label("status.podIP", &["status.podIPs.0.ip"]),
-    // Accepted by the real server, and then never equal to anything but nothing.
+    // kube-apiserver accepts this label, but its value is always empty.
     label("status.podIPs", &[]),
     at(&["status.nominatedNodeName"]),
 ];
@@ -70,7 +70,7 @@ pub(super) const JOBS: &[FieldRow] = &[
 pub(super) const REQUESTS: &[FieldRow] = &[NAME, at(&["spec.signerName"])];
 pub(super) const SLICES: &[FieldRow] = &[NAME, at(&["spec.nodeName"]), at(&["spec.driver"])];
 
-/// Events are matched as they are stored, in the form of the core group.
+/// Events are matched in their stored form, that of the core group.
 pub(super) const EVENTS: &[FieldRow] = &[
     NAME,
     NAMESPACE,
@@ -87,7 +87,7 @@ pub(super) const EVENTS: &[FieldRow] = &[
     at(&["type"]),
 ];
 
-/// The same store under the labels of `events.k8s.io`.
+/// The same paths under the labels of `events.k8s.io`.
 pub(super) const EVENTS_V1: &[FieldRow] = &[
     NAME,
     NAMESPACE,

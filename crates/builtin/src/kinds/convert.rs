@@ -1,8 +1,8 @@
-//! From the version that a client speaks to the version that is stored, and back.
+//! Conversion between served and stored versions.
 //!
-//! Custom resources differ in the name of the version alone (conversion webhooks are not run). Of the built-in
-//! kinds two are served in two versions: [`events`] are stored as `v1` and served as `events.k8s.io/v1` too,
-//! [`autoscaling`] is stored as `autoscaling/v2` and served as `v1` too. Every other built-in kind has one version.
+//! Versions of custom resources differ only in `apiVersion` (conversion webhooks are not called). Of the built-in kinds,
+//! [`events`] are stored as `v1` and also served as `events.k8s.io/v1`, [`autoscaling`] is stored as `autoscaling/v2`
+//! and also served as `v1`. Every other built-in kind has one version.
 
 use outrigger_apimachinery::GroupVersion;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use super::Kind;
 mod autoscaling;
 mod events;
 
-/// Turns an object that came from a client into its stored form.
+/// Converts an object to its stored version.
 pub fn to_storage(kind: &Kind, object: &mut Value) {
     if !needed(kind) {
         return;
@@ -26,14 +26,14 @@ pub fn to_storage(kind: &Kind, object: &mut Value) {
     set_version(object, stored);
 }
 
-/// An event of the newer group with the field names of the core group.
+/// An Event of `events.k8s.io` with the field names of the core group.
 pub fn core_event(event: &Value) -> Value {
     let mut event = event.clone();
     events::to_core(&mut event);
     event
 }
 
-/// Turns a stored object into the form that is served under a kind.
+/// Converts a stored object to a served version.
 pub fn from_storage(kind: &Kind, object: &mut Value) {
     if !needed(kind) {
         return;
@@ -46,7 +46,7 @@ pub fn from_storage(kind: &Kind, object: &mut Value) {
     set_version(object, kind.group_version());
 }
 
-/// Whether stored and served form differ at all.
+/// Whether the stored and the served version differ.
 pub fn needed(kind: &Kind) -> bool {
     kind.group != kind.storage.group || kind.version != kind.storage.version
 }

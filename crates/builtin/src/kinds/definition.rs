@@ -1,6 +1,6 @@
-//! Reads a `CustomResourceDefinition` into kinds, one for each version that it serves.
+//! Parses a `CustomResourceDefinition` into kinds, one for each served version.
 //!
-//! The object is expected to be valid; whatever is missing counts as empty. Names are those that were accepted.
+//! The object must be valid; missing fields count as empty. The kinds have the accepted names.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::kind::{
     Subresource, Writes,
 };
 
-/// In the order of the real server, which is not that of the built-in kinds.
+/// In kube-apiserver's order for custom resources, which differs from that for built-in kinds.
 const VERBS: &[&str] = &[
     "delete",
     "deletecollection",
@@ -26,10 +26,10 @@ const VERBS: &[&str] = &[
 const VERBS_WHEN_TERMINATING: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 const READ_WRITE: &[&str] = &["get", "patch", "update"];
 
-/// What the real server says of the column that it adds.
+/// The description of the default column.
 const AGE: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-/// What a definition calls its kind.
+/// `CustomResourceDefinitionNames`.
 #[expect(clippy::struct_field_names, reason = "the names are those of the API")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Names {
@@ -54,7 +54,7 @@ impl Names {
     }
 }
 
-/// A definition, as far as the registry is concerned.
+/// The parts of a `CustomResourceDefinition` that the registry needs.
 #[derive(Debug, Clone)]
 pub(super) struct Definition {
     pub(super) name: String,
@@ -62,7 +62,7 @@ pub(super) struct Definition {
     pub(super) requested: Names,
     pub(super) accepted: Names,
     pub(super) name_prefix: Option<String>,
-    /// Served kinds; none until the definition is established.
+    /// The served kinds; empty until the definition is established.
     pub(super) kinds: Vec<Kind>,
 }
 
@@ -120,7 +120,7 @@ fn served_kind(
     } else {
         VERBS
     };
-    // Only a stored version that is served too has a hash.
+    // Only a storage version that is served has a hash.
     let stored_is_served = list(&spec["versions"])
         .iter()
         .any(|version| version["storage"] == true && version["served"] == true);
@@ -144,6 +144,7 @@ fn served_kind(
             unconditional_update: false,
         },
         deletion: Deletion::default(),
+        strategy: &crate::strategy::Generic,
         fields: fields(version),
         deprecation: deprecation(definition, list(&spec["versions"]), version),
         custom: Some(Arc::new(custom(definition, version, terminating))),
@@ -213,7 +214,7 @@ fn scale(declared: &Value) -> Option<Scale> {
     })
 }
 
-/// Without columns of its own a kind tells since when objects are there.
+/// The default printer column is the age.
 fn columns(declared: &[Value]) -> Vec<PrinterColumn> {
     if declared.is_empty() {
         return vec![PrinterColumn {
@@ -239,7 +240,7 @@ fn column(declared: &Value) -> PrinterColumn {
     }
 }
 
-/// The version to use instead of a deprecated one: the best that is served and comes before it.
+/// The preferred served version that replaces a deprecated one.
 fn better_version(versions: &[Value], deprecated: &str) -> Option<String> {
     let good = versions
         .iter()

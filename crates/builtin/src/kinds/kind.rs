@@ -1,11 +1,13 @@
-//! One served version of one kind, with all that the generic request path must know about it.
+//! One served version of a kind, with all that the generic request path needs.
 
 use std::sync::Arc;
 
 use outrigger_apimachinery::{GroupKind, GroupResource, GroupVersion};
 use serde_json::Value;
 
-/// What a client may do with a resource that is served in full.
+use crate::strategy::Strategy;
+
+/// The verbs of a resource with full support.
 pub(super) const ALL_VERBS: &[&str] = &[
     "create",
     "delete",
@@ -30,17 +32,18 @@ pub struct Kind {
     pub short_names: Vec<String>,
     pub categories: Vec<String>,
     pub namespaced: bool,
-    /// In the order in which discovery lists them.
+    /// In the order of discovery.
     pub verbs: Vec<&'static str>,
     pub subresources: Vec<Subresource>,
     pub storage: Storage,
     pub writes: Writes,
     pub deletion: Deletion,
-    /// What field selectors may name beside `metadata.name` and `metadata.namespace`.
+    pub strategy: &'static dyn Strategy,
+    /// Field labels that field selectors support besides `metadata.name` and `metadata.namespace`.
     pub fields: Vec<SelectableField>,
-    /// Sent as a warning with every answer.
+    /// The deprecation warning of every response.
     pub deprecation: Option<String>,
-    /// Set for kinds that a definition has added.
+    /// Set for custom resources.
     pub custom: Option<Arc<Custom>>,
 }
 
@@ -72,51 +75,51 @@ impl Kind {
             .find(|subresource| subresource.name == name)
     }
 
-    /// Whether status is written through its own endpoint only.
+    /// Whether there is a status subresource.
     pub fn has_status(&self) -> bool {
         self.subresource("status").is_some()
     }
 
-    /// Whether objects can be kept at all; reviews and the like are answered and forgotten.
+    /// Whether objects are stored. Reviews and the like are not.
     pub fn is_stored(&self) -> bool {
         self.has_verb("get") && self.has_verb("create")
     }
 
-    /// Whether what is served differs from what is stored in more than the name of the version.
+    /// Whether served and stored objects differ in more than `apiVersion`.
     pub fn is_converted(&self) -> bool {
         self.custom.is_none()
             && (self.group != self.storage.group || self.version != self.storage.version)
     }
 }
 
-/// An endpoint below an object.
+/// A subresource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subresource {
     pub name: &'static str,
-    /// The group and version of the objects that are exchanged, if not those of the resource.
+    /// The group version of the request and response objects, if different from that of the resource.
     pub group_version: Option<(&'static str, &'static str)>,
-    /// The kind of the objects that are exchanged.
+    /// The kind of the request and response objects.
     pub kind: String,
     pub verbs: &'static [&'static str],
 }
 
-/// Where and in which version objects are kept. Two kinds with the same group here share their objects.
+/// The storage group and version. Kinds with the same storage share their objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Storage {
     pub group: String,
     pub version: String,
-    /// Told to clients so that they notice when the stored version changes. Empty if nothing is stored.
+    /// `storageVersionHash`, by which clients detect changes of the storage version. Empty if nothing is stored.
     pub hash: String,
 }
 
 /// How objects are created and updated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Writes {
-    /// `metadata.generation` counts changes of what is desired.
+    /// `metadata.generation` is incremented by changes of the spec.
     pub generation: bool,
-    /// A PUT to a name that is free creates the object.
+    /// `AllowCreateOnUpdate`: PUT creates missing objects.
     pub create_on_update: bool,
-    /// A PUT may leave out the resource version.
+    /// `AllowUnconditionalUpdate`: PUT may omit the resource version.
     pub unconditional_update: bool,
 }
 
@@ -124,45 +127,45 @@ pub struct Writes {
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Deletion {
-    /// The answer is the object, also when it is gone at once.
+    /// The response is the object instead of a `Status`.
     pub returns_object: bool,
-    /// The object stays for its grace period (Pods).
+    /// Deletion is graceful (Pods).
     pub graceful: bool,
-    /// Dependents are orphaned if the request does not say.
+    /// Dependents are orphaned unless the request has a propagation policy.
     pub orphans_by_default: bool,
-    /// Owners and dependents are not looked at (Events).
+    /// Garbage collection ignores owners and dependents (Events).
     pub without_garbage_collection: bool,
 }
 
-/// What a field selector may name.
+/// A field label of field selectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectableField {
     pub label: String,
-    /// Where the value is, as dotted paths; the first that is not empty counts.
+    /// Dotted paths, of which the first non-empty one is used.
     pub paths: Vec<String>,
-    /// The value of an object that has none of them.
+    /// The value if all paths are empty.
     pub missing: &'static str,
 }
 
-/// A definition with this annotation asks for generated names: `cls-` makes `cls-x7k2p`.
+/// The annotation of `CustomResourceDefinitions` whose objects get generated names: `cls-` yields `cls-x7k2p`.
 pub const NAME_PREFIX: &str = "outrigger.dev/generated-name-prefix";
 
-/// What a definition says about one version of its kind.
+/// The part of a `CustomResourceDefinition` for one version.
 #[derive(Debug, Clone, Default)]
 pub struct Custom {
-    /// The name of the definition.
+    /// The name of the `CustomResourceDefinition`.
     pub definition: String,
     /// `openAPIV3Schema`.
     pub schema: Value,
     pub scale: Option<Scale>,
     pub columns: Vec<PrinterColumn>,
-    /// What the name of an object begins with that comes without one, from [`NAME_PREFIX`].
+    /// The prefix of generated names, from [`NAME_PREFIX`].
     pub name_prefix: Option<String>,
-    /// The definition is being deleted: nothing can be created.
+    /// The definition is terminating, and objects can no longer be created.
     pub terminating: bool,
 }
 
-/// Where the scale of a custom resource is, as JSON paths.
+/// The JSON paths of the scale subresource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scale {
     pub spec_replicas: String,

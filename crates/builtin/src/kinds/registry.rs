@@ -1,4 +1,4 @@
-//! All kinds that are served now: a snapshot for readers and the registry that replaces it.
+//! The registry of served kinds, and its snapshots.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -11,18 +11,18 @@ use super::definition::Definition;
 use super::kind::Kind;
 use super::version_order;
 
-/// Groups that definitions add come after the built-in ones.
+/// Custom groups are listed after the built-in ones.
 const CUSTOM_PRIORITY: u32 = 1000;
 
-/// The kinds at one moment. Groups and versions are in the order of discovery.
+/// A snapshot of the served kinds. Groups and versions are in the order of discovery.
 #[derive(Debug)]
 pub struct Kinds {
-    /// Changes whenever the kinds do.
+    /// Incremented by each change.
     pub revision: u64,
     pub groups: Vec<Group>,
 }
 
-/// A group and its served versions, the preferred one first.
+/// A group and its served versions, the preferred version first.
 #[derive(Debug)]
 pub struct Group {
     /// Empty for the core group.
@@ -32,13 +32,13 @@ pub struct Group {
 }
 
 impl Group {
-    /// Groups are listed from the highest on.
+    /// Groups with a higher priority are listed first.
     pub fn priority(&self) -> u32 {
         self.priority
     }
 }
 
-/// A version of a group and its kinds, by their plural names.
+/// A version of a group and its kinds, sorted by plural name.
 #[derive(Debug)]
 pub struct Version {
     pub name: String,
@@ -57,7 +57,7 @@ impl Kinds {
             .find(|candidate| candidate.name == version)
     }
 
-    /// The kind that is served under a path.
+    /// The kind of a resource path.
     pub fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
         let kinds = &self.version(group, version)?.kinds;
         let index = kinds
@@ -72,7 +72,7 @@ impl Kinds {
         kinds.iter().find(|candidate| candidate.kind == kind)
     }
 
-    /// Any served version of a kind, the preferred one first.
+    /// The preferred served version of a kind.
     pub fn any_version(&self, group: &str, kind: &str) -> Option<&Arc<Kind>> {
         let mut kinds = self.group(group)?.versions.iter().flat_map(|v| &v.kinds);
         kinds.find(|candidate| candidate.kind == kind)
@@ -85,8 +85,7 @@ impl Kinds {
             .flat_map(|version| &version.kinds)
     }
 
-    /// Each stored kind once, in the version that is preferred: what a namespace can hold, what garbage
-    /// collection looks at.
+    /// Each stored kind once, in its preferred version, for namespace deletion and garbage collection.
     pub fn stored(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.groups.iter().flat_map(|group| {
             let mut seen: Vec<&str> = Vec::new();
@@ -95,7 +94,7 @@ impl Kinds {
                 .filter(move |kind| {
                     let is_new = !seen.contains(&kind.plural.as_str());
                     seen.push(&kind.plural);
-                    // Kinds that borrow another group's store are met there.
+                    // Kinds that are stored in another group are listed there.
                     is_new && kind.is_stored() && kind.storage.group == group.name
                 })
                 .collect::<Vec<_>>()
@@ -151,10 +150,10 @@ fn add(groups: &mut Vec<Group>, priority: u32, kind: Kind) {
     }
 }
 
-/// The kinds that are served, built-in ones and those of definitions.
+/// The served kinds, built-in and custom.
 ///
-/// Readers take a [`Kinds`] and keep it for a request. A definition is first judged with [`Registry::accept`], then
-/// stored by the caller, then served with [`Registry::install`].
+/// Readers keep a [`Kinds`] for the duration of a request. For a `CustomResourceDefinition`, the caller first sets its
+/// status by [`Registry::accept`], then stores it, then serves it by [`Registry::install`].
 #[derive(Debug)]
 pub struct Registry {
     definitions: Mutex<BTreeMap<String, Definition>>,
@@ -177,8 +176,7 @@ impl Registry {
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Judges the names of a definition and writes its status: accepted names, conditions, stored versions.
-    /// `now` is the time of the conditions.
+    /// Sets the status of a definition: accepted names, conditions, stored versions. `now` is the time of the conditions.
     pub fn accept(&self, definition: &mut Value, now: &str) {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
@@ -194,7 +192,7 @@ impl Registry {
         acceptance::accept(definition, &taken, now);
     }
 
-    /// Serves what an accepted definition says, instead of what it said before.
+    /// Serves the kinds of an accepted definition, replacing those of its previous version.
     pub fn install(&self, definition: &Value) {
         let definition = Definition::parse(definition);
         self.change(|definitions| {
@@ -202,15 +200,15 @@ impl Registry {
         });
     }
 
-    /// Ends the service of a definition.
+    /// Stops serving the kinds of a definition.
     pub fn remove(&self, name: &str) {
         self.change(|definitions| {
             definitions.remove(name);
         });
     }
 
-    /// Definitions of a group that did not get all the names they asked for. They are to be judged again when
-    /// another one of the group has changed or gone.
+    /// Definitions of a group with rejected names, which must be accepted again when another definition of the group
+    /// changes or is deleted.
     pub fn unsatisfied(&self, group: &str) -> Vec<String> {
         let definitions = self.definitions.lock();
         let definitions = definitions.unwrap_or_else(PoisonError::into_inner);

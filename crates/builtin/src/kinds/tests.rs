@@ -1,4 +1,4 @@
-//! The registry and definitions, against what a real server made of the same definitions.
+//! Compares the registry with what a real server made of the same definitions.
 
 use outrigger_apimachinery::GroupVersion;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn without_times(mut definition: Value) -> Value {
 }
 
 #[test]
-fn definitions_get_the_status_that_the_real_server_gives() {
+fn definition_status_matches_the_real_server() {
     let registry = Registry::default();
     for real in definitions() {
         let mut ours = real.clone();
@@ -39,7 +39,7 @@ fn definitions_get_the_status_that_the_real_server_gives() {
 }
 
 #[test]
-fn a_name_is_granted_once_its_owner_is_gone() {
+fn accepts_a_name_after_its_owner_is_removed() {
     let registry = Registry::default();
     let mut all = definitions();
     for definition in &all {
@@ -58,7 +58,7 @@ fn a_name_is_granted_once_its_owner_is_gone() {
 }
 
 #[test]
-fn an_established_definition_stays_so_when_a_new_name_conflicts() {
+fn a_conflicting_new_name_keeps_a_definition_established() {
     let registry = Registry::default();
     for definition in definitions() {
         registry.install(&definition);
@@ -73,7 +73,7 @@ fn an_established_definition_stays_so_when_a_new_name_conflicts() {
 }
 
 #[test]
-fn a_snapshot_does_not_change_under_its_reader() {
+fn snapshots_are_immutable() {
     let registry = Registry::default();
     let before = registry.snapshot();
     registry.install(&definitions()[0]);
@@ -84,7 +84,7 @@ fn a_snapshot_does_not_change_under_its_reader() {
 }
 
 #[test]
-fn kinds_are_found_by_path_and_by_object() {
+fn finds_kinds_by_resource_and_by_kind() {
     let kinds = Registry::default().snapshot();
     assert_eq!(
         kinds.resource("apps", "v1", "deployments").unwrap().kind,
@@ -98,7 +98,7 @@ fn kinds_are_found_by_path_and_by_object() {
 }
 
 #[test]
-fn each_stored_kind_is_met_once() {
+fn lists_each_stored_kind_once() {
     let kinds = Registry::default().snapshot();
     let mut keys: Vec<_> = kinds
         .stored()
@@ -113,7 +113,7 @@ fn each_stored_kind_is_met_once() {
 }
 
 #[test]
-fn a_version_that_is_not_stored_is_converted() {
+fn converts_versions_that_are_not_stored() {
     let kinds = Registry::default().snapshot();
     let converted: Vec<_> = kinds
         .iter()
@@ -123,18 +123,17 @@ fn a_version_that_is_not_stored_is_converted() {
     assert_eq!(converted, ["events.k8s.io/v1", "autoscaling/v1"]);
 }
 
-/// What a real server did with an object of each kind: has it a generation, did a PUT create it, was a PUT without
-/// resource version taken, was its deletion answered with the object.
+/// The behavior of a real server for each kind: generation, create on update, unconditional update, and whether the
+/// response to a deletion is the object.
 #[test]
-fn kinds_are_written_and_deleted_as_on_the_real_server() {
+fn write_and_delete_behavior_matches_the_real_server() {
     let facts: Value = serde_json::from_str(include_str!("../../tests/data/facts.json")).unwrap();
     let kinds = Registry::default().snapshot();
     for (name, facts) in facts.as_object().unwrap() {
         let (version, kind) = name.rsplit_once('/').unwrap();
         let version = GroupVersion::parse(version);
         let kind = kinds.kind(version.group, version.version, kind).unwrap();
-        // Orphaning dependents, or removing the objects of a definition, takes a moment in which the object is
-        // still there.
+        // While dependents are orphaned, or the objects of a definition are deleted, the object still exists.
         let returns_object = kind.deletion.returns_object
             || kind.deletion.orphans_by_default
             || kind.kind == "CustomResourceDefinition";

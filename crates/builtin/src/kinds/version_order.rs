@@ -1,4 +1,4 @@
-//! Which version of a group comes first: stable before beta before alpha, then the higher number.
+//! Version priority: stable before beta before alpha, then the higher number.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stable_versions_come_first_and_odd_names_last() {
+    fn orders_stable_versions_first_and_other_names_last() {
         let mut versions = [
             "foo10",
             "v1alpha1",

@@ -1,21 +1,20 @@
-//! What the real server's default admission plugins add: to Pods who they run as, how important they are, and how
-//! long they stay on a failing node; to claims and ingresses their class.
+//! The default mutating admission plugins of kube-apiserver: `ServiceAccount`, Priority and `DefaultTolerationSeconds` for
+//! Pods; `DefaultStorageClass` and `DefaultIngressClass`; `StorageObjectInUseProtection`; `TaintNodesByCondition`.
 //!
-//! Finalizers that protect volumes are taken away again when a volume is deleted, by
-//! the server's `lifecycle`.
+//! The `lifecycle` of the server removes the protection finalizers again.
 
 use outrigger_apimachinery::GroupResource;
 use outrigger_apimachinery::status::Status;
 use serde_json::{Map, Value, json};
 
-use super::part;
+use crate::fields::object_mut;
 use crate::kinds::Kind;
 
 const PODS: GroupResource<'static> = GroupResource::new("", "pods");
-const TOKEN_FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-const STAY_SECONDS: i64 = 300;
+const TOKEN_MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+const TOLERATION_SECONDS: i64 = 300;
 
-/// Priority of a class, as its object says.
+/// The priority of a `PriorityClass`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Priority {
     pub class: String,
@@ -23,41 +22,41 @@ pub struct Priority {
     pub preemption_policy: String,
 }
 
-/// What admission looks up.
-pub trait Surroundings {
-    /// A class of priority by its name.
+/// The cluster state that admission plugins look up.
+pub trait ClusterState {
+    /// A `PriorityClass` by name.
     fn priority_class(&self, name: &str) -> Option<Priority>;
-    /// The class of Pods that name none.
+    /// The default `PriorityClass`.
     fn default_priority_class(&self) -> Option<Priority>;
-    /// A service account of the Pod's namespace.
+    /// A `ServiceAccount` of the namespace of the Pod.
     fn service_account(&self, namespace: &str, name: &str) -> Option<Value>;
-    /// The storage class of claims that name none.
+    /// The default `StorageClass`.
     fn default_storage_class(&self) -> Option<String>;
-    /// The class of ingresses that name none.
+    /// The default `IngressClass`.
     fn default_ingress_class(&self) -> Option<String>;
-    /// Five random letters for the name of the volume with the token.
-    fn random_suffix(&self) -> String;
+    /// Five random characters for the name of the token volume.
+    fn random_suffix(&self) -> Result<String, Status>;
 }
 
-/// Completes an object that is to be created. Most kinds are left alone.
+/// Runs the admission plugins on a new object.
 pub fn admit(
     kind: &Kind,
     object: &mut Value,
     namespace: &str,
-    surroundings: &dyn Surroundings,
+    cluster: &dyn ClusterState,
 ) -> Result<(), Status> {
     match (kind.group.as_str(), kind.kind.as_str()) {
-        ("", "Pod") => admit_pod(object, namespace, surroundings),
+        ("", "Pod") => admit_pod(object, namespace, cluster),
         ("", "PersistentVolumeClaim") => {
             const ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
-            let class = surroundings.default_storage_class();
+            let class = cluster.default_storage_class();
             set_class(object, "storageClassName", ANNOTATION, class);
             protect(object, "kubernetes.io/pvc-protection");
             Ok(())
         }
         ("networking.k8s.io", "Ingress") => {
             const ANNOTATION: &str = "kubernetes.io/ingress.class";
-            let class = surroundings.default_ingress_class();
+            let class = cluster.default_ingress_class();
             set_class(object, "ingressClassName", ANNOTATION, class);
             Ok(())
         }
@@ -73,11 +72,11 @@ pub fn admit(
     }
 }
 
-/// Keeps a volume until nobody uses it.
+/// Adds a finalizer that protects an object in use.
 fn protect(object: &mut Value, finalizer: &str) {
     let metadata = object
         .as_object_mut()
-        .and_then(|object| part(object, "metadata"));
+        .and_then(|object| object_mut(object, "metadata"));
     let Some(metadata) = metadata else {
         return;
     };
@@ -89,14 +88,14 @@ fn protect(object: &mut Value, finalizer: &str) {
     }
 }
 
-/// Names the default class of an object that names none, neither in its field nor in the annotation that was first.
+/// Sets the default class of an object that has none, neither in its field nor in the deprecated annotation.
 fn set_class(object: &mut Value, key: &str, annotation: &str, class: Option<String>) {
-    let is_named = object["metadata"]["annotations"][annotation].is_string();
+    let has_annotation = object["metadata"]["annotations"][annotation].is_string();
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
     if let Some(class) = class
-        && !is_named
+        && !has_annotation
     {
         spec.entry(key).or_insert_with(|| class.into());
     }
@@ -105,7 +104,7 @@ fn set_class(object: &mut Value, key: &str, annotation: &str, class: Option<Stri
 fn admit_pod(
     object: &mut Value,
     namespace: &str,
-    surroundings: &dyn Surroundings,
+    cluster: &dyn ClusterState,
 ) -> Result<(), Status> {
     let name = object["metadata"]["name"]
         .as_str()
@@ -116,9 +115,9 @@ fn admit_pod(
         return Ok(());
     };
     if !is_mirror {
-        service_account(spec, &name, namespace, surroundings)?;
+        service_account(spec, &name, namespace, cluster)?;
     }
-    priority(spec, &name, surroundings)?;
+    priority(spec, &name, cluster)?;
     tolerations(spec);
     Ok(())
 }
@@ -127,11 +126,11 @@ fn service_account(
     spec: &mut Map<String, Value>,
     pod: &str,
     namespace: &str,
-    surroundings: &dyn Surroundings,
+    cluster: &dyn ClusterState,
 ) -> Result<(), Status> {
     let account = spec.get("serviceAccountName").and_then(Value::as_str);
     let account = account.unwrap_or("default").to_owned();
-    let Some(object) = surroundings.service_account(namespace, &account) else {
+    let Some(object) = cluster.service_account(namespace, &account) else {
         let why = format!(
             "error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found"
         );
@@ -139,12 +138,12 @@ fn service_account(
     };
     spec.insert("serviceAccountName".to_owned(), json!(account));
     spec.insert("serviceAccount".to_owned(), json!(account));
-    let wants_token = spec
+    let mounts_token = spec
         .get("automountServiceAccountToken")
         .or_else(|| object.get("automountServiceAccountToken"))
-        .is_none_or(|wanted| *wanted != false);
-    if wants_token {
-        mount_token(spec, surroundings);
+        .is_none_or(|mount| *mount != false);
+    if mounts_token {
+        mount_token(spec, cluster)?;
     }
     let secrets = &object["imagePullSecrets"];
     if !spec.contains_key("imagePullSecrets") && secrets.is_array() {
@@ -153,8 +152,8 @@ fn service_account(
     Ok(())
 }
 
-/// Mounts a token into each container that has nothing in its place.
-fn mount_token(spec: &mut Map<String, Value>, surroundings: &dyn Surroundings) {
+/// Mounts a token into each container without another mount at its path.
+fn mount_token(spec: &mut Map<String, Value>, cluster: &dyn ClusterState) -> Result<(), Status> {
     let existing = spec.get("volumes").and_then(Value::as_array);
     let existing = existing.into_iter().flatten().find_map(|volume| {
         let name = volume["name"].as_str()?;
@@ -162,8 +161,10 @@ fn mount_token(spec: &mut Map<String, Value>, surroundings: &dyn Surroundings) {
             .then(|| name.to_owned())
     });
     let is_new = existing.is_none();
-    let name =
-        existing.unwrap_or_else(|| format!("kube-api-access-{}", surroundings.random_suffix()));
+    let name = match existing {
+        Some(name) => name,
+        None => format!("kube-api-access-{}", cluster.random_suffix()?),
+    };
     let mut is_mounted = false;
     for list in ["initContainers", "containers"] {
         let containers = spec.get_mut(list).and_then(Value::as_array_mut);
@@ -177,6 +178,7 @@ fn mount_token(spec: &mut Map<String, Value>, surroundings: &dyn Surroundings) {
             volumes.push(token_volume(&name));
         }
     }
+    Ok(())
 }
 
 fn mount_into(container: &mut Value, volume: &str) -> bool {
@@ -189,11 +191,11 @@ fn mount_into(container: &mut Value, volume: &str) -> bool {
     };
     if mounts
         .iter()
-        .any(|mount| mount["mountPath"] == TOKEN_FOLDER)
+        .any(|mount| mount["mountPath"] == TOKEN_MOUNT_PATH)
     {
         return false;
     }
-    mounts.push(json!({"name": volume, "readOnly": true, "mountPath": TOKEN_FOLDER}));
+    mounts.push(json!({"name": volume, "readOnly": true, "mountPath": TOKEN_MOUNT_PATH}));
     true
 }
 
@@ -220,13 +222,13 @@ fn token_volume(name: &str) -> Value {
 fn priority(
     spec: &mut Map<String, Value>,
     pod: &str,
-    surroundings: &dyn Surroundings,
+    cluster: &dyn ClusterState,
 ) -> Result<(), Status> {
     let class = spec.get("priorityClassName").and_then(Value::as_str);
     let found = match class.unwrap_or_default() {
-        "" => surroundings.default_priority_class(),
+        "" => cluster.default_priority_class(),
         class => {
-            let found = surroundings.priority_class(class);
+            let found = cluster.priority_class(class);
             if found.is_none() {
                 let why = format!("no PriorityClass with name {class} was found");
                 return Err(Status::forbidden(PODS, pod, why));
@@ -263,7 +265,7 @@ fn priority(
     Ok(())
 }
 
-/// A Pod stays a while on a node that fails, unless it says what it tolerates.
+/// Adds the default tolerations of failing nodes, unless the Pod has its own.
 fn tolerations(spec: &mut Map<String, Value>) {
     let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
     let Some(tolerations) = tolerations.as_array_mut() else {
@@ -285,15 +287,18 @@ fn tolerations(spec: &mut Map<String, Value>) {
                 "key": key,
                 "operator": "Exists",
                 "effect": "NoExecute",
-                "tolerationSeconds": STAY_SECONDS,
+                "tolerationSeconds": TOLERATION_SECONDS,
             }));
         }
     }
 }
 
-/// A new node is not ready before it says so.
+/// Taints a new node as not ready.
 fn taint_new_node(node: &mut Value) {
-    let Some(spec) = node.as_object_mut().and_then(|node| part(node, "spec")) else {
+    let Some(spec) = node
+        .as_object_mut()
+        .and_then(|node| object_mut(node, "spec"))
+    else {
         return;
     };
     let taints = spec.entry("taints").or_insert_with(|| json!([]));

@@ -1,42 +1,42 @@
-//! What can be wrong with a protobuf body.
+//! Errors of decoding a protobuf body.
 
 use std::fmt;
 
-/// Why a body cannot be read.
+/// Why a body cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The first bytes are not those of Kubernetes protobuf, or nothing follows them.
+    /// The magic bytes or the message are missing.
     #[error("the body does not begin with the prefix of Kubernetes protobuf and a message")]
     NoMessage,
-    /// The envelope says that the object is compressed or otherwise encoded.
+    /// The object has a content encoding, such as compression.
     #[error("the protobuf body has the content encoding {encoding:?}, which is not supported")]
     Encoded { encoding: String },
-    /// Neither the envelope nor the caller says which kind it is.
+    /// Neither the envelope nor the caller has a kind.
     #[error("the protobuf body has no kind")]
     NoKind,
-    /// Neither the envelope nor the caller says which version it is.
+    /// Neither the envelope nor the caller has a version.
     #[error("the protobuf body has no apiVersion")]
     NoApiVersion,
-    /// No message is known for this kind.
+    /// The table has no message for the kind.
     #[error("no kind {kind:?} is known in version {api_version:?}, so its protobuf cannot be read")]
     UnknownKind { api_version: String, kind: String },
-    /// The bytes are not those of a message of this kind.
+    /// The message is malformed.
     #[error("the protobuf body is malformed{path}: {fault}")]
     Malformed { path: Path, fault: Fault },
 }
 
-/// What is wrong at one place.
+/// What is malformed at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     #[error("it ends too early")]
     Truncated,
     #[error("a number has more than 64 bits")]
     LongVarint,
-    #[error("{0} is no field number")]
+    #[error("{0} is not a field number")]
     FieldNumber(i32),
-    #[error("{0} is no wire type")]
+    #[error("{0} is not a wire type")]
     WireType(u8),
-    #[error("a group ends that never began")]
+    #[error("a group ends that was not started")]
     GroupEnd,
     #[error("it has wire type {found}, not {expected}")]
     WrongWireType { found: u8, expected: u8 },
@@ -46,17 +46,17 @@ pub enum Fault {
     TooLarge,
     #[error("it is neither a number nor a string")]
     IntOrString,
-    #[error("it is no quantity")]
+    #[error("it is not a quantity")]
     Quantity,
     #[error("it is outside the years 0 to 9999")]
     Time,
-    #[error("it is no number that JSON can show")]
+    #[error("JSON cannot represent the number")]
     Float,
-    #[error("it holds no valid JSON")]
+    #[error("it is not valid JSON")]
     Json,
 }
 
-/// Where it is wrong, as people write it: `spec.containers[2].ports`.
+/// The path of a malformed field: `spec.containers[2].ports`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Path(String);
 
@@ -69,7 +69,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// A fault on its way up from the place where it was found.
+/// A fault with the path from where it was found.
 #[derive(Debug)]
 pub(super) struct Located {
     fault: Fault,
@@ -88,7 +88,7 @@ impl Located {
         self
     }
 
-    /// Keys come from outside: a long one is cut.
+    /// Truncates long keys.
     pub(super) fn under(mut self, key: &[u8]) -> Self {
         let key = String::from_utf8_lossy(key.get(..63).unwrap_or(key));
         self.segments.push(format!("[{key:?}]"));

@@ -1,4 +1,4 @@
-//! A tree of what is set to JSON, by the rules of Go's encoder: what is left out, what is null, what is zero.
+//! Encodes a decoded message to JSON by the rules of Go's encoder: omitted, null and zero fields.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -126,7 +126,7 @@ impl Writer<'_> {
             Form::MicroTime => time::micros(integer(fields, 1), integer(fields, 2).unwrap_or(0))?,
             Form::Quantity => match bytes(fields, 1) {
                 Some(bytes) => {
-                    Value::String(quantity::canonical(&text(bytes)).ok_or(Fault::Quantity)?)
+                    Value::String(quantity::canonicalize(&text(bytes)).ok_or(Fault::Quantity)?)
                 }
                 None => Value::from("0"),
             },
@@ -158,7 +158,7 @@ impl Writer<'_> {
         })
     }
 
-    /// One field of a message whose form is its own; null if it is not set.
+    /// A field of a message with a custom encoding; null if it is not set.
     fn part(
         &mut self,
         message: &Message,
@@ -172,7 +172,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What Go writes for a field that was never set and is not left out.
+    /// What Go encodes for a field that is not set and not omitted.
     fn unset(&mut self, field: &Field, depth: usize) -> Result<Value, Located> {
         self.budget.member()?;
         Ok(match (field.shape, field.base) {
@@ -203,12 +203,12 @@ fn bytes<'a>(fields: &Fields<'a>, number: u32) -> Option<&'a [u8]> {
     }
 }
 
-/// Of values that a field can be left out for, those that are no pointer: empty bytes, and a time that is zero.
+/// Whether a value that is not a pointer is omitted: empty bytes, or a zero time.
 fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(str::is_empty)
 }
 
-/// Go keeps strings as bytes and shows each one that is no UTF-8 as a replacement character.
+/// Decodes a string as Go does, with a replacement character for each byte that is not UTF-8.
 pub(super) fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -218,7 +218,7 @@ pub(super) fn text(bytes: &[u8]) -> String {
     text
 }
 
-/// Go shows whole numbers in full, so they read back as integers if they have at most 64 bits.
+/// Go encodes whole numbers without exponent, so that they are integers if they fit 64 bits.
 fn number(value: f64) -> Result<Number, Fault> {
     let whole = value.abs() < 1e21 && value.fract() == 0.0;
     let shown = whole.then(|| value.to_string().parse().ok()).flatten();
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_have_no_fraction() {
+    fn encodes_whole_numbers_without_fraction() {
         let shown = |value: f64| number(value).map(|number| number.to_string());
         assert_eq!(shown(3.0).unwrap(), "3");
         assert_eq!(
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn each_byte_that_is_no_text_is_one_replacement_character() {
+    fn replaces_each_byte_that_is_not_utf8() {
         assert_eq!(text(b"a\xe2\x82z\xff"), "a\u{fffd}\u{fffd}z\u{fffd}");
     }
 }

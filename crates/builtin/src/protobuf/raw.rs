@@ -1,19 +1,19 @@
-//! JSON text inside protobuf: field sets of managers, default values of schemas, data of controllers.
+//! JSON inside protobuf: `fieldsV1`, defaults of schemas, data of `ControllerRevisions`.
 //!
-//! It is weighed before it is read, since a few bytes of text can make a large value.
+//! Its size is estimated before it is parsed, since few bytes of text can become a large value.
 
 use serde_json::Value;
 
 use super::error::Fault;
 use super::tree::Budget;
 
-/// Reads text that will stand at a depth of the whole object.
+/// Parses text at a nesting depth of the object.
 pub(super) fn parse(text: &[u8], depth: usize, budget: &mut Budget) -> Result<Value, Fault> {
     weigh(text, depth, budget)?;
     serde_json::from_slice(text).map_err(|_| Fault::Json)
 }
 
-/// Counts what opens or separates values. Whether the text is valid does not matter here.
+/// Counts brackets and separators, without validating the text.
 fn weigh(text: &[u8], depth: usize, budget: &mut Budget) -> Result<(), Fault> {
     let mut depth = depth;
     let mut bytes = text.iter();
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_nests_too_deeply_or_is_no_json_is_refused() {
+    fn rejects_deep_nesting_and_invalid_json() {
         assert_eq!(check(r#"{"a,{[\"":[1]}"#).unwrap()["a,{[\""][0], 1);
         assert_eq!(check("{").unwrap_err(), Fault::Json);
         assert_eq!(check("").unwrap_err(), Fault::Json);

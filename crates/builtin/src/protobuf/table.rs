@@ -1,4 +1,4 @@
-//! The table of kinds and messages, generated into `table.txt` and read when the first body arrives.
+//! The table of kinds and messages, generated into `table.txt` and parsed on first use.
 //!
 //! A line `@VERSION` begins the kinds of a version, one to a line, followed by its message if that has another
 //! name; `*` is every version. After a lone `@` come the messages: a name and, if its JSON is not that of a plain
@@ -29,7 +29,7 @@ pub(super) struct Message {
     pub(super) fields: Vec<Field>,
 }
 
-/// How a message looks in JSON.
+/// The JSON encoding of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Object,
@@ -37,11 +37,11 @@ pub(super) enum Form {
     MicroTime,
     Quantity,
     IntOrString,
-    /// The list which is its only field.
+    /// The list in its only field.
     Items,
-    /// Field 1, which is JSON text.
+    /// The JSON text in field 1.
     Raw,
-    /// The same, but nothing when empty.
+    /// The JSON text in field 1, omitted if empty.
     Json,
     /// Field 2 if set, else the boolean in field 1.
     OrBool,
@@ -64,7 +64,7 @@ pub(super) enum Shape {
     Pointer,
     List,
     Map,
-    /// A message whose members stand in the object around it.
+    /// An inlined message.
     Inline,
 }
 
@@ -79,9 +79,9 @@ pub(super) enum Base {
     Message(usize),
 }
 
-/// The line of the table that cannot be read.
+/// An invalid line of the table.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line} of the table cannot be read")]
+#[error("line {line} of the table is invalid")]
 pub(super) struct BadLine {
     line: usize,
 }
@@ -216,7 +216,7 @@ impl Base {
 
 type Names = HashMap<&'static str, usize>;
 
-/// Messages refer to later ones by name.
+/// The indices of messages, which may be referred to before they are defined.
 fn message_names(text: &'static str) -> Names {
     let messages = text
         .split_once("\n@\n")
@@ -228,7 +228,7 @@ fn message_names(text: &'static str) -> Names {
         .collect()
 }
 
-/// The words of each line but comments. A field's first word is empty, since its line begins with a space.
+/// The words of each line except comments. The first word of a field is empty, since its line starts with a space.
 fn lines(text: &'static str) -> impl Iterator<Item = (usize, Vec<&'static str>)> {
     let numbered = (1..)
         .zip(text.lines())
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_known_in_every_version() {
+    fn options_exist_in_every_version() {
         let table = Table::get();
         let options = table.kind("v1", "DeleteOptions").unwrap();
         assert!(std::ptr::eq(
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_make_no_sense_are_told() {
+    fn reports_invalid_lines() {
         for text in [
             "Pod\n",
             "@v1\nPod\n@\n",

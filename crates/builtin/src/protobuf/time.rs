@@ -1,24 +1,24 @@
-//! Times as the API shows them: in UTC, to the second or to the microsecond.
+//! `metav1.Time` and `metav1.MicroTime`, in UTC.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::error::Fault;
 
-/// The first second of the year 1, which Go takes for "not set".
+/// Go's zero time, the first second of the year 1.
 const UNSET: i64 = -62_135_596_800;
 
-/// A `Time`. Fractions of a second never reach it.
+/// A `Time`, which has no fractions of a second.
 pub(super) fn seconds(seconds: Option<i64>) -> Result<Value, Fault> {
-    shown(seconds, 0, "%Y-%m-%dT%H:%M:%SZ")
+    format(seconds, 0, "%Y-%m-%dT%H:%M:%SZ")
 }
 
-/// A `MicroTime`. Nanoseconds are cut, towards zero.
+/// A `MicroTime`. Nanoseconds are truncated towards zero.
 pub(super) fn micros(seconds: Option<i64>, nanoseconds: i64) -> Result<Value, Fault> {
-    shown(seconds, nanoseconds / 1000 * 1000, "%Y-%m-%dT%H:%M:%S.%6fZ")
+    format(seconds, nanoseconds / 1000 * 1000, "%Y-%m-%dT%H:%M:%S.%6fZ")
 }
 
-fn shown(seconds: Option<i64>, nanoseconds: i64, format: &str) -> Result<Value, Fault> {
+fn format(seconds: Option<i64>, nanoseconds: i64, format: &str) -> Result<Value, Fault> {
     let Some(seconds) = seconds else {
         return Ok(Value::Null);
     };
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_shown_in_utc_and_the_first_is_none() {
+    fn formats_times_in_utc_and_the_zero_time_as_null() {
         assert_eq!(
             seconds(Some(1_700_000_000)).unwrap(),
             "2023-11-14T22:13:20Z"
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_nobody_can_read_are_refused() {
+    fn rejects_times_out_of_range() {
         for time in [i64::MIN, i64::MAX, -62_167_219_201, 253_402_300_800] {
             assert_eq!(seconds(Some(time)), Err(Fault::Time), "{time}");
         }

@@ -1,17 +1,17 @@
-//! Bytes to a tree of what is set, as Go's decoder would set it: later values win, messages merge, lists grow.
+//! Decodes bytes to a tree of fields as Go's decoder does: later values win, messages merge, lists grow.
 
 use super::error::{Fault, Located};
 use super::table::{Base, Field, Form, Message, Shape, Table};
 use super::wire::{Reader, Wire};
 
-/// How deep the JSON may nest, so that our own reader takes it again.
+/// The maximum nesting depth of the JSON, within the limit of our own parser.
 const MAX_DEPTH: usize = 120;
 
-/// How much the JSON may weigh. A member weighs 1 (about 100 bytes), an object 8.
+/// The maximum weight of the JSON. A member has weight 1 (about 100 bytes), an object 8.
 const MAX_WEIGHT: usize = 1_000_000;
 const OBJECT_WEIGHT: usize = 8;
 
-/// A value that is set.
+/// A decoded value.
 #[derive(Debug)]
 pub(super) enum Node<'a> {
     Bool(bool),
@@ -24,7 +24,7 @@ pub(super) enum Node<'a> {
     Map(Vec<(&'a [u8], Self)>),
 }
 
-/// The fields of a message that are set, in the order of their numbers.
+/// The set fields of a message, sorted by number.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a>(Vec<(u32, Node<'a>)>);
 
@@ -55,7 +55,7 @@ impl<'a> Fields<'a> {
         &mut self.0[index].1
     }
 
-    /// Where it is, or where it belongs. Encoders write fields in order, so that is mostly the end.
+    /// The index of a field, or where to insert it. Encoders write fields in order, so it is mostly the last.
     fn find(&self, number: u32) -> Result<usize, usize> {
         match self.0.last() {
             Some((last, _)) if *last >= number => {
@@ -66,7 +66,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What is left of the bounds on one body.
+/// The remaining weight of a body.
 #[derive(Debug)]
 pub(super) struct Budget {
     weight: usize,
@@ -86,7 +86,7 @@ impl Budget {
         self.spend(OBJECT_WEIGHT)
     }
 
-    /// Times, quantities and the like are no objects in JSON.
+    /// Times, quantities and the like are not objects in JSON.
     pub(super) fn message(&mut self, message: &Message, depth: usize) -> Result<(), Fault> {
         match message.form {
             Form::Object => self.object(depth),
@@ -108,7 +108,7 @@ impl Budget {
     }
 }
 
-/// The fields that a message's bytes set.
+/// Decodes the fields of a message.
 pub(super) fn parse<'a>(
     message: &Message,
     bytes: &'a [u8],
@@ -121,6 +121,15 @@ pub(super) fn parse<'a>(
     }
     .message(&mut fields, message, bytes, 1)?;
     Ok(fields)
+}
+
+/// A repeated field and its encoding in the input.
+#[derive(Clone, Copy)]
+struct Repeated {
+    number: u32,
+    base: Base,
+    wire: Wire,
+    depth: usize,
 }
 
 struct Parser<'b> {
@@ -161,8 +170,19 @@ impl Parser<'_> {
         depth: usize,
     ) -> Result<(), Located> {
         match (field.shape, field.base) {
-            (Shape::Map, base) => self.entry(fields, field.number, base, wire, reader, depth),
-            (Shape::List, base) => self.elements(fields, field.number, base, wire, reader, depth),
+            (Shape::Map | Shape::List, base) => {
+                let repeated = Repeated {
+                    number: field.number,
+                    base,
+                    wire,
+                    depth,
+                };
+                if field.shape == Shape::Map {
+                    self.entry(fields, repeated, reader)
+                } else {
+                    self.elements(fields, repeated, reader)
+                }
+            }
             (_, Base::Message(index)) => {
                 let bytes = span(wire, reader)?;
                 let message = self.table.message(index);
@@ -184,7 +204,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Times do not merge: each begins anew, and only one without bytes is unset.
+    /// Times do not merge: each replaces the previous one, and only one without bytes is unset.
     fn singular<'a>(
         &mut self,
         fields: &mut Fields<'a>,
@@ -203,28 +223,26 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// One element, or many numbers packed into a span.
+    /// Decodes one element, or packed numbers.
     fn elements<'a>(
         &mut self,
         fields: &mut Fields<'a>,
-        number: u32,
-        base: Base,
-        wire: Wire,
+        field: Repeated,
         reader: &mut Reader<'a>,
-        depth: usize,
     ) -> Result<(), Located> {
+        let base = field.base;
         let packs = matches!(base, Base::Bool | Base::Int32 | Base::Int64 | Base::Double);
-        if !(packs && wire == Wire::Span) {
-            return self.element(fields, number, base, wire, reader, depth);
+        if !(packs && field.wire == Wire::Span) {
+            return self.element(fields, field, reader);
         }
-        let own = if base == Base::Double {
+        let wire = if base == Base::Double {
             Wire::Fixed64
         } else {
             Wire::Varint
         };
         let mut packed = Reader::new(reader.span()?);
         while !packed.is_empty() {
-            self.element(fields, number, base, own, &mut packed, depth)?;
+            self.element(fields, Repeated { wire, ..field }, &mut packed)?;
         }
         Ok(())
     }
@@ -232,19 +250,16 @@ impl Parser<'_> {
     fn element<'a>(
         &mut self,
         fields: &mut Fields<'a>,
-        number: u32,
-        base: Base,
-        wire: Wire,
+        field: Repeated,
         reader: &mut Reader<'a>,
-        depth: usize,
     ) -> Result<(), Located> {
-        Budget::level(depth)?;
+        Budget::level(field.depth)?;
         self.budget.member()?;
-        let Node::List(list) = fields.slot(number, || Node::List(Vec::new())) else {
+        let Node::List(list) = fields.slot(field.number, || Node::List(Vec::new())) else {
             return Ok(());
         };
         let element = self
-            .one(base, wire, reader, depth + 1)
+            .one(field.base, field.wire, reader, field.depth + 1)
             .map_err(|fault| fault.at(list.len()))?;
         list.push(element);
         Ok(())
@@ -253,17 +268,15 @@ impl Parser<'_> {
     fn entry<'a>(
         &mut self,
         fields: &mut Fields<'a>,
-        number: u32,
-        base: Base,
-        wire: Wire,
+        field: Repeated,
         reader: &mut Reader<'a>,
-        depth: usize,
     ) -> Result<(), Located> {
-        match fields.get(number) {
+        let Repeated { base, depth, .. } = field;
+        match fields.get(field.number) {
             Some(_) => self.budget.member()?,
             None => self.budget.object(depth)?,
         }
-        let mut entry = Reader::new(span(wire, reader)?);
+        let mut entry = Reader::new(span(field.wire, reader)?);
         let mut key: &[u8] = &[];
         let mut value = None;
         while let Some((part, wire)) = entry.field()? {
@@ -279,7 +292,7 @@ impl Parser<'_> {
             }
         }
         let value = value.unwrap_or_else(|| empty(base));
-        if let Node::Map(map) = fields.slot(number, || Node::Map(Vec::new())) {
+        if let Node::Map(map) = fields.slot(field.number, || Node::Map(Vec::new())) {
             map.push((key, value));
         }
         Ok(())
@@ -332,7 +345,7 @@ fn scalar<'a>(base: Base, wire: Wire, reader: &mut Reader<'a>) -> Result<Node<'a
     })
 }
 
-/// Whether a field that is no pointer is as good as unset. Empty bytes are not: Go tells them from none.
+/// Whether a field that is not a pointer has its zero value. Empty bytes do not, since Go distinguishes them from nil.
 fn is_zero(base: Base, node: &Node<'_>) -> bool {
     match node {
         Node::Bool(value) => !value,
@@ -343,7 +356,7 @@ fn is_zero(base: Base, node: &Node<'_>) -> bool {
     }
 }
 
-/// The value of a map's entry that has none.
+/// The value of a map entry without one.
 fn empty(base: Base) -> Node<'static> {
     match base {
         Base::String | Base::Bytes => Node::Bytes(&[]),

@@ -1,8 +1,8 @@
-//! The wire format: tags, numbers, spans of bytes, and how to step over what nobody asked for.
+//! The protobuf wire format: tags, numbers, length-delimited bytes, and skipping of unknown fields.
 
 use super::error::Fault;
 
-/// Groups are long gone, but may still be skipped; Go recurses without end, we do not.
+/// The maximum nesting depth of the deprecated groups, which are skipped.
 const MAX_GROUP_DEPTH: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// The number and wire type of the next field; none at the end.
+    /// The number and wire type of the next field; `None` at the end.
     pub(super) fn field(&mut self) -> Result<Option<(u32, Wire)>, Fault> {
         if self.is_empty() {
             return Ok(None);
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         self.take().map(f64::from_le_bytes)
     }
 
-    /// Bytes after their length.
+    /// Length-delimited bytes.
     pub(super) fn span(&mut self) -> Result<&'a [u8], Fault> {
         let length = usize::try_from(self.varint()?).map_err(|_| Fault::Truncated)?;
         let (span, rest) = self.rest.split_at_checked(length).ok_or(Fault::Truncated)?;
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    /// Steps over the value of a field that is not known.
+    /// Skips the value of an unknown field.
     pub(super) fn skip(&mut self, wire: Wire) -> Result<(), Fault> {
         self.skip_within(wire, 0)
     }
@@ -133,14 +133,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_at_most_ten_bytes() {
+    fn rejects_varints_of_more_than_ten_bytes() {
         assert_eq!(Reader::new(&[0xac, 0x02]).varint(), Ok(300));
         assert_eq!(Reader::new(&[0xff; 9]).varint(), Err(Fault::Truncated));
         assert_eq!(Reader::new(&[0xff; 11]).varint(), Err(Fault::LongVarint));
     }
 
     #[test]
-    fn a_length_beyond_the_end_is_refused_whatever_its_size() {
+    fn rejects_lengths_beyond_the_end() {
         let huge = [
             0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 7,
         ];
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_skipped_to_their_end_but_not_without_bounds() {
+    fn skips_groups_up_to_a_depth() {
         let mut reader = Reader::new(&[0x0b, 0x10, 0x05, 0x0c, 0x18]);
         assert_eq!(reader.field(), Ok(Some((1, Wire::GroupStart))));
         assert_eq!(reader.skip(Wire::GroupStart), Ok(()));

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Error;
 use crate::kinds::Kind;
 
-/// Terms that all must hold. Without any it selects everything.
+/// A conjunction of terms. Without terms it matches everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldSelector {
     terms: Vec<Term>,
@@ -22,7 +22,7 @@ struct Term {
 }
 
 impl FieldSelector {
-    /// Reads a `fieldSelector` for objects of a kind.
+    /// Parses a `fieldSelector` for a kind.
     pub fn parse(text: &str, kind: &Kind) -> Result<Self, Error> {
         let mut parts = split(text);
         parts.sort_unstable();
@@ -32,24 +32,24 @@ impl FieldSelector {
         Ok(Self { terms: terms? })
     }
 
-    /// Whether it selects everything.
+    /// Whether it matches everything.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether an object in its stored form satisfies it.
+    /// Whether a stored object matches.
     pub fn matches(&self, object: &Value) -> bool {
         self.terms.iter().all(|term| term.matches(object))
     }
 
-    /// Whether name and namespace alone decide.
-    pub fn is_about_names(&self) -> bool {
+    /// Whether it only depends on name and namespace.
+    pub fn selects_by_name_only(&self) -> bool {
         let is_name =
             |term: &Term| matches!(term.label.as_str(), "metadata.name" | "metadata.namespace");
         self.terms.iter().all(is_name)
     }
 
-    /// Whether an object of that name satisfies a selector for which name and namespace alone decide.
+    /// Whether an object of this name matches, for a selector that only depends on name and namespace.
     pub fn matches_names(&self, namespace: &str, name: &str) -> bool {
         self.terms.iter().all(|term| {
             let found = match term.label.as_str() {
@@ -60,7 +60,7 @@ impl FieldSelector {
         })
     }
 
-    /// The same, but only objects of this name.
+    /// Adds a term for `metadata.name`.
     #[must_use]
     pub fn with_name(mut self, name: &str) -> Self {
         self.terms.push(Term {
@@ -73,7 +73,7 @@ impl FieldSelector {
         self
     }
 
-    /// The one value that a field must have, if the selector says so: a list by name is a look-up.
+    /// `RequiresExactMatch`: the value that a field must have, so that a list by name becomes a lookup.
     pub fn exact(&self, label: &str) -> Option<&str> {
         let mut terms = self.terms.iter();
         let term = terms.find(|term| term.label == label && !term.is_negated)?;
@@ -81,7 +81,7 @@ impl FieldSelector {
     }
 }
 
-/// The terms between commas. A backslash takes away the meaning of what follows.
+/// Splits the terms at commas that are not escaped by a backslash.
 fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -172,7 +172,7 @@ impl ParsedTerm {
     }
 }
 
-/// Each kind of the real server that has fields of its own words its refusal itself.
+/// The message for an unsupported field label, which differs between kinds with own labels.
 fn unknown(label: &str, kind: &Kind) -> String {
     let only_metadata = kind.custom.is_none()
         && kind
@@ -201,7 +201,7 @@ impl Term {
     }
 }
 
-/// The scalar at a path as text, unless it is missing or empty.
+/// The scalar at a path as a string, unless it is missing or empty.
 fn text_at(object: &Value, path: &str) -> Option<String> {
     let mut value = object;
     for step in path.split('.') {

@@ -2,15 +2,14 @@
 
 use std::fmt;
 
-use outrigger_apimachinery::status::field::{BadValue, Error as FieldError, Path};
-use outrigger_apimachinery::status::together;
+use outrigger_apimachinery::status::field::{self, BadValue, Path, to_aggregate};
 use outrigger_apimachinery::syntax;
 use serde_json::{Map, Value};
 
 use super::Error;
 use super::tokens::{Token, tokens};
 
-/// How a requirement compares.
+/// `selection.Operator`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     Equals,
@@ -23,23 +22,23 @@ pub enum Operator {
     LessThan,
 }
 
-/// What one label must satisfy.
+/// `labels.Requirement`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
     pub key: String,
     pub operator: Operator,
-    /// Sorted, each once.
+    /// Sorted and unique.
     pub values: Vec<String>,
 }
 
-/// Requirements that all must hold. Without any it selects everything.
+/// A conjunction of requirements. Without requirements it matches everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LabelSelector {
     pub requirements: Vec<Requirement>,
 }
 
 impl LabelSelector {
-    /// Reads a `labelSelector`.
+    /// Parses the query syntax of `labelSelector`.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut parser = Parser {
             tokens: tokens(text),
@@ -49,8 +48,8 @@ impl LabelSelector {
         Ok(Self { requirements })
     }
 
-    /// Reads the `selector` of an object, with `matchLabels` and `matchExpressions`. An absent one selects nothing,
-    /// an empty one everything. What is malformed selects nothing either.
+    /// `LabelSelectorAsSelector`: parses a selector with `matchLabels` and `matchExpressions`. `None` for an absent or invalid
+    /// selector, which matches nothing.
     pub fn of_object(selector: &Value) -> Option<Self> {
         let selector = selector.as_object()?;
         let mut requirements = Vec::new();
@@ -80,17 +79,17 @@ impl LabelSelector {
         Some(Self { requirements })
     }
 
-    /// Whether it selects everything.
+    /// Whether it matches everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Whether the labels of an object, as JSON, satisfy it.
+    /// Whether it matches labels in JSON.
     pub fn matches(&self, labels: Option<&Map<String, Value>>) -> bool {
         self.matches_by(|key| labels?.get(key)?.as_str())
     }
 
-    /// Whether labels that are kept in another form satisfy it.
+    /// Whether it matches labels in another representation.
     pub fn matches_by<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements
             .iter()
@@ -115,7 +114,7 @@ impl Requirement {
         }
     }
 
-    /// Compares as numbers; what is none does not match.
+    /// Compares labels as integers. Other labels do not match.
     fn compares(&self, label: Option<&str>, compare: impl Fn(i64, i64) -> bool) -> bool {
         let label = label.and_then(number);
         let bound = self.values.first().and_then(|value| number(value));
@@ -124,7 +123,7 @@ impl Requirement {
             .is_some_and(|(label, bound)| compare(label, bound))
     }
 
-    /// The requirement, unless its key or values are wrong.
+    /// Validates the key and the values.
     fn checked(self) -> Result<Self, String> {
         let mut errors = Vec::new();
         errors.extend(key_error(&Path::root("key"), &self.key));
@@ -132,7 +131,7 @@ impl Requirement {
         for (index, value) in self.values.iter().enumerate() {
             let is_order = matches!(self.operator, Operator::GreaterThan | Operator::LessThan);
             if is_order && number(value).is_none() {
-                errors.push(FieldError::invalid(
+                errors.push(field::Error::invalid(
                     &values.index(index),
                     value.as_str(),
                     "for 'Gt', 'Lt' operators, the value must be an integer",
@@ -140,18 +139,18 @@ impl Requirement {
             }
         }
         for (index, value) in self.values.iter().enumerate() {
-            let problems = syntax::label_value(value);
-            if !problems.is_empty() {
-                let place = values.index(index);
-                let place = place.key(&self.key);
+            let messages = syntax::label_value(value);
+            if !messages.is_empty() {
+                let path = values.index(index);
+                let path = path.key(&self.key);
                 let value = BadValue::from(value.as_str());
-                errors.push(FieldError::invalid(&place, value, problems.join("; ")));
+                errors.push(field::Error::invalid(&path, value, messages.join("; ")));
             }
         }
         if errors.is_empty() {
             return Ok(self);
         }
-        Err(together(&errors))
+        Err(to_aggregate(&errors))
     }
 }
 
@@ -159,12 +158,12 @@ fn number(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
-fn key_error(path: &Path<'_>, key: &str) -> Option<FieldError> {
-    let problems = syntax::label_key(key);
-    (!problems.is_empty()).then(|| FieldError::invalid(path, key, problems.join("; ")))
+fn key_error(path: &Path<'_>, key: &str) -> Option<field::Error> {
+    let messages = syntax::label_key(key);
+    (!messages.is_empty()).then(|| field::Error::invalid(path, key, messages.join("; ")))
 }
 
-/// A requirement as a client would write it.
+/// Formats the query syntax.
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = &self.key;
@@ -182,7 +181,7 @@ impl fmt::Display for Requirement {
     }
 }
 
-/// A selector as a client would write it.
+/// Formats the query syntax.
 impl fmt::Display for LabelSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, requirement) in self.requirements.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Selectors against what a real server selected, or answered.
+//! Compares selectors with recorded responses.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::kinds::Registry;
 const RECORDED: &str = include_str!("../../tests/data/selectors.json");
 const DEFINITIONS: &str = include_str!("../../tests/data/definitions.jsonl");
 
-/// What the real server did: the names it selected or its message.
+/// The recorded names, or the recorded error message.
 fn recorded_outcome(case: &Value) -> Result<Vec<&str>, &str> {
     match case["error"].as_str() {
         Some(error) => Err(error),
@@ -31,7 +31,7 @@ fn check(case: &Value, ours: &Result<Vec<&str>, String>) {
 }
 
 #[test]
-fn label_selectors_select_and_refuse_as_the_real_server_does() {
+fn label_selectors_match_the_recording() {
     let recorded: Value = serde_json::from_str(RECORDED).unwrap();
     let objects = recorded["objects"].as_array().unwrap();
     for case in recorded["labels"].as_array().unwrap() {
@@ -49,7 +49,7 @@ fn label_selectors_select_and_refuse_as_the_real_server_does() {
 }
 
 #[test]
-fn field_selectors_select_and_refuse_as_the_real_server_does() {
+fn field_selectors_match_the_recording() {
     let recorded: Value = serde_json::from_str(RECORDED).unwrap();
     let registry = Registry::default();
     for line in DEFINITIONS.lines() {
@@ -75,7 +75,7 @@ fn field_selectors_select_and_refuse_as_the_real_server_does() {
 }
 
 #[test]
-fn a_selector_of_an_object_selects_nothing_when_absent_and_all_when_empty() {
+fn an_absent_selector_matches_nothing_and_an_empty_one_everything() {
     let labels = serde_json::json!({"a": "1"});
     let labels = labels.as_object();
     assert!(LabelSelector::of_object(&Value::Null).is_none());
@@ -91,7 +91,7 @@ fn a_selector_of_an_object_selects_nothing_when_absent_and_all_when_empty() {
 }
 
 #[test]
-fn a_list_by_name_is_recognized() {
+fn recognizes_a_list_by_name() {
     let kinds = Registry::default().snapshot();
     let kind = kinds.kind("", "v1", "Pod").unwrap();
     let selector = FieldSelector::parse("metadata.name=a,spec.nodeName!=b", kind).unwrap();
@@ -101,7 +101,7 @@ fn a_list_by_name_is_recognized() {
 
 proptest! {
     #[test]
-    fn a_selector_reads_back_what_it_writes(text in "[a-c!=,<>() 1in]{0,24}") {
+    fn selectors_round_trip(text in "[a-c!=,<>() 1in]{0,24}") {
         if let Ok(selector) = LabelSelector::parse(&text) {
             let again = LabelSelector::parse(&selector.to_string());
             prop_assert_eq!(again, Ok(selector));
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_breaks_the_parsers(text in "\\PC{0,40}") {
+    fn parsing_never_panics(text in "\\PC{0,40}") {
         let kinds = Registry::default().snapshot();
         let kind = kinds.kind("", "v1", "Pod").unwrap();
         let _ = LabelSelector::parse(&text);

@@ -1,10 +1,15 @@
-//! Nodes, namespaces, events, access, quotas, and what extends the API.
+//! Table cells of cluster-level kinds, most of which have nothing but a table.
 
 use serde_json::{Value, json};
 
-use super::cells::{age, list, name, number, text, text_or};
-use super::moment::{Now, human};
+use super::moment::Now;
+use crate::apiregistration::api_service;
+use crate::certificates::certificate_signing_request;
+use crate::core::{event, node, resource_quota};
+use crate::fields::{list, number, text};
 use crate::kinds::Kind;
+use crate::rbac::role_binding;
+use crate::table::cells::{age, name, text_or};
 
 type Cells = fn(&Value, Now) -> Vec<Value>;
 
@@ -14,15 +19,15 @@ pub(super) fn of(kind: &Kind, object: &Value, now: Now) -> Vec<Value> {
             let phase = text(&object["status"], "phase");
             vec![name(object), phase.into(), age(object, now)]
         },
-        ("", "Node") => node,
-        ("" | "events.k8s.io", "Event") => event,
+        ("", "Node") => node::cells,
+        ("" | "events.k8s.io", "Event") => event::cells,
         ("", "ServiceAccount") | ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => {
             |object, now| vec![name(object), age(object, now)]
         }
-        ("", "ResourceQuota") => quota,
+        ("", "ResourceQuota") => resource_quota::cells,
         ("", "ComponentStatus") => component_status,
-        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => binding,
-        ("certificates.k8s.io", "CertificateSigningRequest") => signing_request,
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => role_binding::cells,
+        ("certificates.k8s.io", "CertificateSigningRequest") => certificate_signing_request::cells,
         ("coordination.k8s.io", "Lease") => |object, now| {
             let holder = text(&object["spec"], "holderIdentity");
             vec![name(object), holder.into(), age(object, now)]
@@ -60,7 +65,7 @@ pub(super) fn of(kind: &Kind, object: &Value, now: Now) -> Vec<Value> {
             "admissionregistration.k8s.io",
             "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding",
         ) => policy_binding,
-        ("apiregistration.k8s.io", "APIService") => api_service,
+        ("apiregistration.k8s.io", "APIService") => api_service::cells,
         ("flowcontrol.apiserver.k8s.io", "FlowSchema") => flow_schema,
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => priority_level,
         ("resource.k8s.io", "ResourceClaim") => resource_claim,
@@ -82,128 +87,6 @@ pub(super) fn of(kind: &Kind, object: &Value, now: Now) -> Vec<Value> {
     cells(object, now)
 }
 
-fn node(object: &Value, now: Now) -> Vec<Value> {
-    let (spec, status) = (&object["spec"], &object["status"]);
-    let ready = list(status, "conditions")
-        .iter()
-        .rfind(|condition| condition["type"] == "Ready");
-    let mut state = match ready {
-        Some(condition) if condition["status"] == "True" => "Ready".to_owned(),
-        Some(_) => "NotReady".to_owned(),
-        None => "Unknown".to_owned(),
-    };
-    if spec["unschedulable"] == true {
-        state.push_str(",SchedulingDisabled");
-    }
-    let info = &status["nodeInfo"];
-    let mut kernel = text_or(info, "kernelVersion", "<unknown>").to_owned();
-    let architecture = text(info, "architecture");
-    if !architecture.is_empty() {
-        kernel.push_str(&format!(" ({architecture})"));
-    }
-    let address = |type_: &str| {
-        let addresses = list(status, "addresses").iter();
-        let mut addresses = addresses.filter(|address| address["type"] == type_);
-        addresses
-            .next()
-            .map_or("<none>", |item| text(item, "address"))
-    };
-    vec![
-        name(object),
-        state.into(),
-        roles(object).into(),
-        age(object, now),
-        text(info, "kubeletVersion").into(),
-        address("InternalIP").into(),
-        address("ExternalIP").into(),
-        text_or(info, "osImage", "<unknown>").into(),
-        kernel.into(),
-        text_or(info, "containerRuntimeVersion", "<unknown>").into(),
-    ]
-}
-
-/// Roles are labels.
-fn roles(node: &Value) -> String {
-    let labels = node["metadata"]["labels"].as_object().into_iter().flatten();
-    let mut roles: Vec<_> = labels
-        .filter_map(
-            |(key, value)| match key.strip_prefix("node-role.kubernetes.io/") {
-                Some(role) => Some(role),
-                None if key == "kubernetes.io/role" => value.as_str(),
-                None => None,
-            },
-        )
-        .filter(|role| !role.is_empty())
-        .collect();
-    roles.sort_unstable();
-    roles.dedup();
-    if roles.is_empty() {
-        return "<none>".to_owned();
-    }
-    roles.join(",")
-}
-
-fn event(object: &Value, now: Now) -> Vec<Value> {
-    let time = |key: &str| object[key].as_str();
-    let first = now.since(time("firstTimestamp").or_else(|| time("eventTime")));
-    let mut last = match time("lastTimestamp") {
-        Some(last) => now.since(Some(last)),
-        None => first.clone(),
-    };
-    let mut count = number(object, "count").max(1);
-    let series = &object["series"];
-    if series.is_object() {
-        last = now.since(series["lastObservedTime"].as_str());
-        count = number(series, "count");
-    }
-    let about = &object["involvedObject"];
-    let kind = text(about, "kind").to_lowercase();
-    let target = match text(about, "name") {
-        "" => kind,
-        name => format!("{kind}/{name}"),
-    };
-    let source = &object["source"];
-    let component = text_or(source, "component", text(object, "reportingComponent"));
-    let source = match text_or(source, "host", text(object, "reportingInstance")) {
-        "" => component.to_owned(),
-        instance => format!("{component}, {instance}"),
-    };
-    vec![
-        last.into(),
-        text(object, "type").into(),
-        text(object, "reason").into(),
-        target.into(),
-        text(about, "fieldPath").into(),
-        source.into(),
-        text(object, "message").trim().into(),
-        first.into(),
-        count.into(),
-        name(object),
-    ]
-}
-
-fn quota(object: &Value, now: Now) -> Vec<Value> {
-    let status = &object["status"];
-    let hard = status["hard"].as_object().into_iter().flatten();
-    let (mut requests, mut limits) = (Vec::new(), Vec::new());
-    for (resource, most) in hard {
-        let used = text_or(&status["used"], resource, "0");
-        let most = most.as_str().unwrap_or_default();
-        let text = format!("{resource}: {used}/{most}");
-        if resource.starts_with("limits.") {
-            limits.push(text);
-        } else {
-            requests.push(text);
-        }
-    }
-    vec![
-        name(object),
-        requests.join(", ").into(),
-        limits.join(", ").into(),
-        age(object, now),
-    ]
-}
-
 fn component_status(object: &Value, _: Now) -> Vec<Value> {
     let conditions = list(object, "conditions").iter();
     let healthy = conditions
@@ -220,60 +103,6 @@ fn component_status(object: &Value, _: Now) -> Vec<Value> {
         state.into(),
         of("message").into(),
         of("error").into(),
-    ]
-}
-
-fn binding(object: &Value, now: Now) -> Vec<Value> {
-    let role = &object["roleRef"];
-    let subjects = |kind: &str| {
-        let subjects = list(object, "subjects").iter();
-        let of_kind = subjects.filter(|subject| subject["kind"] == kind);
-        let names = of_kind.map(|subject| match kind {
-            "ServiceAccount" => {
-                format!("{}/{}", text(subject, "namespace"), text(subject, "name"))
-            }
-            _ => text(subject, "name").to_owned(),
-        });
-        names.collect::<Vec<_>>().join(", ")
-    };
-    vec![
-        name(object),
-        format!("{}/{}", text(role, "kind"), text(role, "name")).into(),
-        age(object, now),
-        subjects("User").into(),
-        subjects("Group").into(),
-        subjects("ServiceAccount").into(),
-    ]
-}
-
-fn signing_request(object: &Value, now: Now) -> Vec<Value> {
-    let (spec, status) = (&object["spec"], &object["status"]);
-    let has = |type_: &str| {
-        let conditions = list(status, "conditions").iter();
-        conditions
-            .clone()
-            .any(|condition| condition["type"] == type_)
-    };
-    let mut state = match (has("Denied"), has("Approved")) {
-        (true, _) => "Denied",
-        (false, true) => "Approved",
-        (false, false) => "Pending",
-    }
-    .to_owned();
-    if has("Failed") {
-        state.push_str(",Failed");
-    }
-    if !text(status, "certificate").is_empty() {
-        state.push_str(",Issued");
-    }
-    let wanted = spec["expirationSeconds"].as_i64();
-    vec![
-        name(object),
-        age(object, now),
-        text_or(spec, "signerName", "<none>").into(),
-        text(spec, "username").into(),
-        wanted.map_or_else(|| "<none>".to_owned(), human).into(),
-        state.into(),
     ]
 }
 
@@ -309,34 +138,6 @@ fn policy_binding(object: &Value, now: Now) -> Vec<Value> {
         name(object),
         text(spec, "policyName").into(),
         shown.into(),
-        age(object, now),
-    ]
-}
-
-fn api_service(object: &Value, now: Now) -> Vec<Value> {
-    let service = &object["spec"]["service"];
-    let service = if service.is_object() {
-        format!("{}/{}", text(service, "namespace"), text(service, "name"))
-    } else {
-        "Local".to_owned()
-    };
-    let conditions = list(&object["status"], "conditions").iter();
-    let mut conditions = conditions.filter(|condition| condition["type"] == "Available");
-    let available = match conditions.next() {
-        None => "Unknown".to_owned(),
-        Some(condition) => {
-            let (state, reason) = (text(condition, "status"), text(condition, "reason"));
-            if state == "True" || reason.is_empty() {
-                state.to_owned()
-            } else {
-                format!("{state} ({reason})")
-            }
-        }
-    };
-    vec![
-        name(object),
-        service.into(),
-        available.into(),
         age(object, now),
     ]
 }

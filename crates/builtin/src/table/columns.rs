@@ -1,4 +1,4 @@
-//! The columns of built-in kinds, as the real server describes them.
+//! The column definitions of kube-apiserver.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::kinds::Kind;
 
-/// One column of a table.
+/// `TableColumnDefinition`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Column {
     pub name: String,
@@ -16,7 +16,7 @@ pub struct Column {
     pub type_: String,
     pub format: String,
     pub description: String,
-    /// Columns above zero are shown on request only.
+    /// Columns with a priority above zero are only shown by `-o wide`.
     pub priority: i64,
 }
 
@@ -24,7 +24,7 @@ pub struct Column {
 static COLUMNS: LazyLock<HashMap<String, Vec<Column>>> =
     LazyLock::new(|| parse(include_str!("columns.json")).unwrap_or_default());
 
-/// What says little about a kind: its name and since when it is there.
+/// The columns of kinds without own ones: name and creation time.
 const FALLBACK: &str = "v1/LimitRange";
 
 /// The columns of a kind.
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_of_columns_is_understood() {
+    fn column_definitions_parse() {
         assert!(COLUMNS.len() > 60);
         assert!(COLUMNS.contains_key(FALLBACK));
     }

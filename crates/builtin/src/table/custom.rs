@@ -1,6 +1,5 @@
-//! Cells of custom resources, found by the JSON paths of their definition.
+//! Table cells of custom resources, from the JSON paths of `additionalPrinterColumns`.
 
-use outrigger_apimachinery::status::field::escape_html;
 use serde_json::{Value, json};
 
 use super::json_path::JsonPath;
@@ -37,7 +36,7 @@ fn cell(column: &PrinterColumn, object: &Value, now: Now) -> Option<Value> {
     }
 }
 
-/// A number as JSON writes it: without a fraction if there is none.
+/// A number as JSON writes it: without a fraction if it is whole.
 fn whole_or_float(number: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() < EXACT {
@@ -47,18 +46,18 @@ fn whole_or_float(number: f64) -> Value {
     json!(number)
 }
 
-/// A value as text: plain if it is a scalar, else as JSON.
+/// Formats a value: scalars plain, others as JSON.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "<nil>".to_owned(),
         Value::Number(number) if number.is_f64() => float(number.as_f64().unwrap_or_default()),
-        Value::Array(_) | Value::Object(_) => escape_html(&value.to_string()),
+        Value::Array(_) | Value::Object(_) => outrigger_gostd::json::marshal(value),
         other => other.to_string(),
     }
 }
 
-/// A float as Go prints it: short, with an exponent when it is large or small.
+/// A float as `%v` formats it.
 fn float(number: f64) -> String {
     let scientific = format!("{number:e}");
     let exponent = scientific.split_once('e');

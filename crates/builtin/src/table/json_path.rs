@@ -1,9 +1,8 @@
-//! The JSON paths that columns of custom resources may have: fields, indexes, slices, wildcards, recursion, unions
-//! and filters.
+//! JSON paths of printer columns: fields, indexes, slices, wildcards, recursive descent, unions and filters.
 
 use serde_json::Value;
 
-/// A path that was understood.
+/// A parsed path.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct JsonPath {
     steps: Vec<Step>,
@@ -19,7 +18,7 @@ enum Step {
     Filter(Filter),
 }
 
-/// A part of a list; a single index is a slice of one.
+/// A slice of a list; an index is a slice of one item.
 #[derive(Debug, Clone, PartialEq)]
 struct Slice {
     start: Option<i64>,
@@ -31,7 +30,7 @@ struct Slice {
 #[derive(Debug, Clone, PartialEq)]
 struct Filter {
     left: Operand,
-    /// Missing if it is enough that the left side is there.
+    /// `None` if the left side only has to exist.
     right: Option<(Comparison, Operand)>,
 }
 
@@ -64,7 +63,7 @@ impl JsonPath {
         parser.rest.is_empty().then_some(Self { steps })
     }
 
-    /// The first value at the path. Nothing if there is none, or if the path does not fit the object.
+    /// The first value at the path, if there is one.
     pub(super) fn first<'a>(&self, object: &'a Value) -> Option<&'a Value> {
         walk(&self.steps, object)?.into_iter().next()
     }
@@ -113,7 +112,7 @@ impl<'a> Parser<'a> {
         text
     }
 
-    /// A name; a backslash keeps the meaning of what follows from it.
+    /// A field name, in which a backslash escapes the next character.
     fn field(&mut self) -> Option<Step> {
         let mut name = String::new();
         let mut is_escaped = false;
@@ -245,7 +244,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// All values at the end of some steps. Nothing if a step does not fit.
+/// All values at the end of the steps. `None` if a step does not apply.
 fn walk<'a>(steps: &[Step], object: &'a Value) -> Option<Vec<&'a Value>> {
     let mut values = vec![object];
     for step in steps {
@@ -334,7 +333,7 @@ impl Slice {
 }
 
 impl Filter {
-    /// Nothing if the sides cannot be compared.
+    /// `None` if the sides are not comparable.
     fn matches(&self, item: &Value) -> Option<bool> {
         let left = self.left.values(item)?;
         let Some((comparison, right)) = &self.right else {
@@ -397,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_find_what_people_point_at() {
+    fn evaluates_paths() {
         check(".a.list[0].n", json!("x"));
         check(".a.list[-1].n", json!("z"));
         check(".a.list[*].v", json!(1));
@@ -416,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_not_taken_for_one() {
+    fn rejects_invalid_paths() {
         assert_eq!(JsonPath::parse("a b"), None);
         assert_eq!(JsonPath::parse(".a["), None);
         assert_eq!(JsonPath::parse(".a[?(@.b==)]"), None);
@@ -424,7 +423,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_it(text in "[.\\[\\]?()@=<>'\"a-c0-9:*, \\\\-]{0,24}") {
+        fn never_panics(text in "[.\\[\\]?()@=<>'\"a-c0-9:*, \\\\-]{0,24}") {
             if let Some(path) = JsonPath::parse(&text) {
                 let _ = path.first(&json!({"a": [{"b": 1}, {"c": [1, 2]}]}));
             }

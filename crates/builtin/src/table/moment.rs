@@ -1,14 +1,14 @@
-//! Times and how long ago they are, as people read them.
+//! Ages as `duration.HumanDuration` formats them.
 
 use jiff::Timestamp;
 
-/// The moment for which a table is made.
+/// The time at which ages are computed.
 #[derive(Debug, Clone, Copy)]
 pub struct Now(pub Timestamp);
 
 impl Now {
-    /// How long ago a time is that an object holds.
-    pub(super) fn since(self, time: Option<&str>) -> String {
+    /// The age of a timestamp.
+    pub(crate) fn since(self, time: Option<&str>) -> String {
         match time.and_then(parse) {
             Some(time) => human(seconds_between(time, self.0)),
             None => "<unknown>".to_owned(),
@@ -16,18 +16,18 @@ impl Now {
     }
 }
 
-pub(super) fn parse(text: &str) -> Option<Timestamp> {
+pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
-/// Whole seconds from one moment to another, cut towards zero.
-pub(super) fn seconds_between(from: Timestamp, to: Timestamp) -> i64 {
+/// Whole seconds between two times, truncated towards zero.
+pub(crate) fn seconds_between(from: Timestamp, to: Timestamp) -> i64 {
     let nanoseconds = to.as_nanosecond() - from.as_nanosecond();
     i64::try_from(nanoseconds / 1_000_000_000).unwrap_or(i64::MAX)
 }
 
-/// A duration with two or three digits that mean something.
-pub(super) fn human(seconds: i64) -> String {
+/// `HumanDuration`: a duration with two or three significant digits.
+pub(crate) fn human(seconds: i64) -> String {
     let (minutes, hours) = (seconds / 60, seconds / 3600);
     let (days, years) = (hours / 24, hours / 24 / 365);
     let two = |first: i64, unit: &str, second: i64, small: &str| match second {
@@ -35,7 +35,7 @@ pub(super) fn human(seconds: i64) -> String {
         _ => format!("{first}{unit}{second}{small}"),
     };
     match () {
-        // Clocks may differ a little.
+        // Allows for clock skew.
         () if seconds < -1 => "<invalid>".to_owned(),
         () if seconds < 0 => "0s".to_owned(),
         () if seconds < 120 => format!("{seconds}s"),
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_read_as_the_real_server_writes_them() {
+    fn formats_durations_as_kube_apiserver_does() {
         const HOUR: i64 = 3600;
         const DAY: i64 = 24 * HOUR;
         for (seconds, text) in [

@@ -1,4 +1,4 @@
-//! Rows as a real server made them.
+//! Compares tables with those of a real server.
 
 use outrigger_apimachinery::GroupVersion;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn now(text: &Value) -> Now {
     Now(text.as_str().unwrap().parse().unwrap())
 }
 
-/// The object in its stored form, which the file has too.
+/// The stored form of an object.
 fn stored(kind: &Kind, object: &Value) -> Value {
     if !kind.is_converted() {
         return object.clone();
@@ -39,7 +39,7 @@ fn stored(kind: &Kind, object: &Value) -> Value {
 }
 
 #[test]
-fn rows_are_those_of_the_real_server() {
+fn rows_match_the_real_server() {
     let kinds = registry().snapshot();
     let mut count = 0;
     for line in TABLES.lines().skip(1) {
@@ -58,7 +58,7 @@ fn rows_are_those_of_the_real_server() {
 }
 
 #[test]
-fn a_whole_table_is_that_of_the_real_server() {
+fn tables_match_the_real_server() {
     let kinds = registry().snapshot();
     let first: Value = serde_json::from_str(TABLES.lines().next().unwrap()).unwrap();
     let real = &first["whole"]["table"];
@@ -83,7 +83,7 @@ fn a_whole_table_is_that_of_the_real_server() {
 }
 
 #[test]
-fn columns_of_a_definition_are_those_of_the_real_server() {
+fn custom_columns_match_the_real_server() {
     let kinds = registry().snapshot();
     let first: Value = serde_json::from_str(TABLES.lines().next().unwrap()).unwrap();
     let kind = kinds.kind("stable.example.com", "v1", "Widget").unwrap();
@@ -97,7 +97,7 @@ fn each_row_has_a_cell_for_each_column() {
     let now = Now("2026-01-01T00:00:00Z".parse().unwrap());
     for kind in kinds.iter() {
         let cells = row(kind, &json!({}), Include::None, now).cells.len();
-        // The real server tells one column less than it fills.
+        // kube-apiserver declares one column less than it fills.
         let extra = usize::from(kind.kind == "IPAddress");
         assert_eq!(cells, columns::of(kind).len() + extra, "{}", kind.kind);
     }
@@ -107,7 +107,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn no_object_breaks_it(text in "\\PC{0,20}", number in any::<i64>()) {
+    fn never_panics(text in "\\PC{0,20}", number in any::<i64>()) {
         let kinds = registry().snapshot();
         let now = Now("2026-01-01T00:00:00Z".parse().unwrap());
         for kind in kinds.iter() {

@@ -1,53 +1,33 @@
-//! Checks of single fields that many kinds share.
+//! Validation of single fields, shared by many kinds. Absent fields are valid, unless a function says otherwise.
 
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};
 use outrigger_apimachinery::syntax;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-pub(super) const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
+pub(crate) const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
-/// A text field; empty if absent.
-pub(super) fn text<'a>(object: &'a Value, key: &str) -> &'a str {
-    object[key].as_str().unwrap_or_default()
-}
-
-/// A list field; empty if absent.
-pub(super) fn list<'a>(object: &'a Value, key: &str) -> &'a [Value] {
-    object[key].as_array().map_or(&[], Vec::as_slice)
-}
-
-/// A map field; empty if absent.
-pub(super) fn map<'a>(
-    object: &'a Value,
-    key: &str,
-) -> impl Iterator<Item = (&'a String, &'a Value)> {
-    let map: Option<&Map<String, Value>> = object[key].as_object();
-    map.into_iter().flatten()
-}
-
-pub(super) fn texts(values: &[Value]) -> impl Iterator<Item = &str> {
-    values
-        .iter()
-        .map(|value| value.as_str().unwrap_or_default())
-}
-
-/// Something must be there.
-pub(super) fn required(errors: &mut Vec<Error>, path: &Path<'_>, value: &str) -> bool {
+/// Requires a non-empty value. Returns whether there is one.
+pub(crate) fn require(errors: &mut Vec<Error>, path: &Path<'_>, value: &str) -> bool {
     if value.is_empty() {
         errors.push(Error::required(path, ""));
     }
     !value.is_empty()
 }
 
-/// One error for each problem that the syntax of a value has.
-pub(super) fn each(errors: &mut Vec<Error>, path: &Path<'_>, value: &str, problems: Vec<String>) {
-    for problem in problems {
-        errors.push(Error::invalid(path, value, problem));
+/// Adds an error for each message of a syntax check.
+pub(crate) fn push_invalid(
+    errors: &mut Vec<Error>,
+    path: &Path<'_>,
+    value: &str,
+    messages: Vec<String>,
+) {
+    for message in messages {
+        errors.push(Error::invalid(path, value, message));
     }
 }
 
-/// A number is not below zero. Absent is fine.
-pub(super) fn not_negative(errors: &mut Vec<Error>, path: &Path<'_>, value: &Value) {
+/// `ValidateNonnegativeField`.
+pub(crate) fn validate_nonnegative(errors: &mut Vec<Error>, path: &Path<'_>, value: &Value) {
     if let Some(number) = value.as_i64()
         && number < 0
     {
@@ -59,20 +39,20 @@ pub(super) fn not_negative(errors: &mut Vec<Error>, path: &Path<'_>, value: &Val
     }
 }
 
-/// The same for several fields of an object.
-pub(super) fn none_negative(
+/// [`validate_nonnegative`] for several fields of an object.
+pub(crate) fn validate_nonnegative_fields(
     errors: &mut Vec<Error>,
     path: &Path<'_>,
     object: &Value,
     keys: &[&str],
 ) {
     for key in keys {
-        not_negative(errors, &path.child(key), &object[*key]);
+        validate_nonnegative(errors, &path.child(key), &object[*key]);
     }
 }
 
-/// A value is one of those that are supported.
-pub(super) fn one_of(
+/// Requires one of the supported values. Returns whether the value is one of them.
+pub(crate) fn validate_enum(
     errors: &mut Vec<Error>,
     path: &Path<'_>,
     value: &str,
@@ -85,84 +65,84 @@ pub(super) fn one_of(
     is_supported
 }
 
-/// As [`one_of`], if there is a value.
-pub(super) fn one_of_if_set(
+/// [`validate_enum`] for an optional field.
+pub(crate) fn validate_optional_enum(
     errors: &mut Vec<Error>,
     path: &Path<'_>,
     value: &Value,
     supported: &[&str],
 ) {
     if let Some(value) = value.as_str() {
-        one_of(errors, path, value, supported);
+        validate_enum(errors, path, value, supported);
     }
 }
 
-/// The number of a port.
-pub(super) fn port_number(errors: &mut Vec<Error>, path: &Path<'_>, number: i64) {
-    for problem in syntax::port_number(number) {
-        errors.push(Error::invalid(path, number, problem));
+/// `IsValidPortNum`.
+pub(crate) fn validate_port_num(errors: &mut Vec<Error>, path: &Path<'_>, number: i64) {
+    for message in syntax::port_number(number) {
+        errors.push(Error::invalid(path, number, message));
     }
 }
 
-/// A port by its number or its name.
-pub(super) fn port_or_name(errors: &mut Vec<Error>, path: &Path<'_>, port: &Value) {
+/// `ValidatePortNumOrName`.
+pub(crate) fn validate_port_num_or_name(errors: &mut Vec<Error>, path: &Path<'_>, port: &Value) {
     match port {
-        Value::String(name) => each(errors, path, name, syntax::port_name(name)),
-        other => port_number(errors, path, other.as_i64().unwrap_or_default()),
+        Value::String(name) => push_invalid(errors, path, name, syntax::port_name(name)),
+        other => validate_port_num(errors, path, other.as_i64().unwrap_or_default()),
     }
 }
 
-/// A number between two others.
-pub(super) fn in_range(
+/// Requires a number in an inclusive range.
+pub(crate) fn validate_in_range(
     errors: &mut Vec<Error>,
     path: &Path<'_>,
     value: &Value,
-    least: i64,
-    most: i64,
+    min: i64,
+    max: i64,
 ) {
     if let Some(number) = value.as_i64() {
-        for problem in syntax::in_range(number, least, most) {
-            errors.push(Error::invalid(path, number, problem));
+        for message in syntax::in_range(number, min, max) {
+            errors.push(Error::invalid(path, number, message));
         }
     }
 }
 
-/// Labels of an object, of a template or in a selector of nodes.
-pub(super) fn labels(errors: &mut Vec<Error>, path: &Path<'_>, labels: &Value) {
+/// `ValidateLabels`, for objects, templates and node selectors.
+pub(crate) fn validate_labels(errors: &mut Vec<Error>, path: &Path<'_>, labels: &Value) {
     for (key, value) in labels.as_object().into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
-        each(errors, path, key, syntax::label_key(key));
-        each(errors, path, value, syntax::label_value(value));
+        push_invalid(errors, path, key, syntax::label_key(key));
+        push_invalid(errors, path, value, syntax::label_value(value));
     }
 }
 
-/// An address of either family.
-pub(super) fn address(errors: &mut Vec<Error>, path: &Path<'_>, value: &str) -> bool {
-    let is_address = value.parse::<std::net::IpAddr>().is_ok();
-    if !is_address {
+/// `IsValidIP`, of either family. Returns whether the value is valid.
+pub(crate) fn validate_ip(errors: &mut Vec<Error>, path: &Path<'_>, value: &str) -> bool {
+    let is_ip = value.parse::<std::net::IpAddr>().is_ok();
+    if !is_ip {
         errors.push(Error::invalid(
             path,
             value,
             "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
         ));
     }
-    is_address
+    is_ip
 }
 
-/// A range of addresses as network and length of its prefix.
-pub(super) fn network(errors: &mut Vec<Error>, path: &Path<'_>, value: &str) -> bool {
-    let is_network = parse_network(value).is_some();
-    if !is_network {
+/// `IsValidCIDR`. Returns whether the value is valid.
+pub(crate) fn validate_cidr(errors: &mut Vec<Error>, path: &Path<'_>, value: &str) -> bool {
+    let is_cidr = parse_cidr(value).is_some();
+    if !is_cidr {
         errors.push(Error::invalid(
             path,
             value,
             "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
         ));
     }
-    is_network
+    is_cidr
 }
 
-pub(super) fn parse_network(value: &str) -> Option<(std::net::IpAddr, u32)> {
+pub(crate) fn parse_cidr(value: &str) -> Option<(std::net::IpAddr, u32)> {
     let (address, length) = value.split_once('/')?;
     let address: std::net::IpAddr = address.parse().ok()?;
     let bits = if address.is_ipv4() { 32 } else { 128 };
@@ -171,16 +151,24 @@ pub(super) fn parse_network(value: &str) -> Option<(std::net::IpAddr, u32)> {
     (length <= bits).then_some((address, length))
 }
 
-/// A count or a percentage.
-pub(super) fn count_or_percent(errors: &mut Vec<Error>, path: &Path<'_>, value: &Value) {
+/// `ValidatePositiveIntOrPercent`.
+pub(crate) fn validate_positive_int_or_percent(
+    errors: &mut Vec<Error>,
+    path: &Path<'_>,
+    value: &Value,
+) {
     match value {
-        Value::String(percent) => each(errors, path, percent, syntax::percent(percent)),
-        other => not_negative(errors, path, other),
+        Value::String(percent) => push_invalid(errors, path, percent, syntax::percent(percent)),
+        other => validate_nonnegative(errors, path, other),
     }
 }
 
-/// A percentage is not above a hundred. A count always passes.
-pub(super) fn at_most_all(errors: &mut Vec<Error>, path: &Path<'_>, value: &Value) {
+/// `IsNotMoreThan100Percent`. Numbers are always valid.
+pub(crate) fn validate_not_more_than_100_percent(
+    errors: &mut Vec<Error>,
+    path: &Path<'_>,
+    value: &Value,
+) {
     let percent = value.as_str().and_then(|text| text.strip_suffix('%'));
     if percent.and_then(|text| text.parse::<u64>().ok()) > Some(100) {
         let detail = "must not be greater than 100%";
@@ -188,8 +176,13 @@ pub(super) fn at_most_all(errors: &mut Vec<Error>, path: &Path<'_>, value: &Valu
     }
 }
 
-/// A field that cannot be changed is as it was.
-pub(super) fn unchanged(errors: &mut Vec<Error>, path: &Path<'_>, new: &Value, old: &Value) {
+/// `ValidateImmutableField`.
+pub(crate) fn validate_immutable(
+    errors: &mut Vec<Error>,
+    path: &Path<'_>,
+    new: &Value,
+    old: &Value,
+) {
     if new != old {
         errors.push(Error::invalid(
             path,

@@ -1,38 +1,39 @@
-//! Metadata: names, labels, annotations, owners, finalizers.
+//! Validation of `ObjectMeta`.
 
 use outrigger_apimachinery::GroupVersion;
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};
 use outrigger_apimachinery::syntax;
 use serde_json::Value;
 
-use super::field_checks::{each, labels, list, map, text, texts, unchanged};
+use crate::fields::{list, map, text, texts};
 use crate::kinds::Kind;
+use crate::validation::field_checks::{push_invalid, validate_immutable, validate_labels};
 
 const METADATA: Path<'static> = Path::root("metadata");
-/// Finalizers that need no domain.
+/// Finalizers without a domain prefix.
 const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 type Syntax = fn(&str) -> Vec<String>;
 
-/// What names of a kind look like. Nothing if the kind does not look at them itself.
+/// The name syntax of a kind. `None` if its strategy does not validate names.
 fn name_syntax(kind: &Kind) -> Option<Syntax> {
     Some(match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Event") | ("events.k8s.io", _) | ("policy", "PodDisruptionBudget") => return None,
-        ("", "Namespace" | "Service") | ("apps", "StatefulSet") => syntax::dns_label,
+        ("", "Namespace" | "Service") | ("apps", "StatefulSet") => syntax::dns1123_label,
         ("rbac.authorization.k8s.io" | "apiregistration.k8s.io", _) => syntax::path_segment,
-        _ => syntax::dns_subdomain,
+        _ => syntax::dns1123_subdomain,
     })
 }
 
-/// The metadata of an object that is created.
+/// Validates the metadata of a new object by the rules of its kind.
 pub(super) fn create(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
     if let Some(syntax) = name_syntax(kind) {
         check(kind, object, syntax, errors);
     }
 }
 
-/// What is looked at for all kinds once everything else is right.
+/// Validates the metadata by the rules of all kinds, once everything else is valid.
 pub(super) fn create_generic(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
     check(kind, object, syntax::path_segment, errors);
 }
@@ -41,21 +42,21 @@ fn check(kind: &Kind, object: &Value, syntax: Syntax, errors: &mut Vec<Error>) {
     let metadata = &object["metadata"];
     let prefix = text(metadata, "generateName");
     if !prefix.is_empty() {
-        // What is appended makes an end with a dash right.
+        // The generated suffix makes a trailing dash valid.
         let masked = match prefix.strip_suffix('-') {
             Some(start) if prefix.len() > 1 => format!("{start}a"),
             _ => prefix.to_owned(),
         };
-        let place = METADATA.child("generateName");
-        each(errors, &place, prefix, syntax(&masked));
+        let field = METADATA.child("generateName");
+        push_invalid(errors, &field, prefix, syntax(&masked));
     }
     let name = text(metadata, "name");
-    let place = METADATA.child("name");
+    let field = METADATA.child("name");
     if name.is_empty() {
         let detail = "name or generateName is required";
-        errors.push(Error::required(&place, detail));
+        errors.push(Error::required(&field, detail));
     } else {
-        each(errors, &place, name, syntax(name));
+        push_invalid(errors, &field, name, syntax(name));
     }
     let namespace = METADATA.child("namespace");
     match (kind.namespaced, text(metadata, "namespace")) {
@@ -65,22 +66,22 @@ fn check(kind: &Kind, object: &Value, syntax: Syntax, errors: &mut Vec<Error>) {
         }
         _ => {}
     }
-    rest(metadata, errors);
+    validate_common(metadata, errors);
 }
 
-/// All but the names.
-fn rest(metadata: &Value, errors: &mut Vec<Error>) {
-    labels(errors, &METADATA.child("labels"), &metadata["labels"]);
+/// Validates everything but names.
+fn validate_common(metadata: &Value, errors: &mut Vec<Error>) {
+    validate_labels(errors, &METADATA.child("labels"), &metadata["labels"]);
     annotations(errors, &METADATA.child("annotations"), metadata);
     owners(metadata, errors);
     finalizers(metadata, errors);
 }
 
-/// Annotations of an object or of a template.
-pub(super) fn annotations(errors: &mut Vec<Error>, path: &Path<'_>, metadata: &Value) {
+/// `ValidateAnnotations`, for objects and templates.
+pub(crate) fn annotations(errors: &mut Vec<Error>, path: &Path<'_>, metadata: &Value) {
     let mut size = 0;
     for (key, value) in map(metadata, "annotations") {
-        each(errors, path, key, syntax::label_key(&key.to_lowercase()));
+        push_invalid(errors, path, key, syntax::label_key(&key.to_lowercase()));
         size += key.len() + value.as_str().unwrap_or_default().len();
     }
     if size > MAX_ANNOTATIONS {
@@ -89,23 +90,27 @@ pub(super) fn annotations(errors: &mut Vec<Error>, path: &Path<'_>, metadata: &V
 }
 
 fn owners(metadata: &Value, errors: &mut Vec<Error>) {
-    let place = METADATA.child("ownerReferences");
+    let field = METADATA.child("ownerReferences");
     let mut controller: Option<&Value> = None;
     for owner in list(metadata, "ownerReferences") {
         let version = GroupVersion::parse(text(owner, "apiVersion"));
         if version.version.is_empty() {
-            let place = place.child("apiVersion");
-            let given = text(owner, "apiVersion");
-            errors.push(Error::invalid(&place, given, "version must not be empty"));
+            let field = field.child("apiVersion");
+            let api_version = text(owner, "apiVersion");
+            errors.push(Error::invalid(
+                &field,
+                api_version,
+                "version must not be empty",
+            ));
         }
         for key in ["kind", "name", "uid"] {
             if text(owner, key).is_empty() {
-                errors.push(Error::invalid(&place.child(key), "", "must not be empty"));
+                errors.push(Error::invalid(&field.child(key), "", "must not be empty"));
             }
         }
         if version == GroupVersion::new("", "v1") && owner["kind"] == "Event" {
             let detail = "/v1, Kind=Event is disallowed from being an owner";
-            errors.push(Error::invalid(&place, owner_shown(owner), detail));
+            errors.push(Error::invalid(&field, owner_shown(owner), detail));
         }
         if owner["controller"] != true {
             continue;
@@ -122,8 +127,8 @@ fn owners(metadata: &Value, errors: &mut Vec<Error>) {
                 text(owner, "kind"),
                 text(owner, "name"),
             );
-            let shown = BadValue::verbatim(format!("[{}]", all.join(",")));
-            errors.push(Error::invalid(&place, shown, detail));
+            let bad_value = BadValue::verbatim(format!("[{}]", all.join(",")));
+            errors.push(Error::invalid(&field, bad_value, detail));
         } else {
             controller = Some(owner);
         }
@@ -152,25 +157,25 @@ fn owner_text(owner: &Value) -> String {
 }
 
 fn finalizers(metadata: &Value, errors: &mut Vec<Error>) {
-    let place = METADATA.child("finalizers");
+    let field = METADATA.child("finalizers");
     let all = list(metadata, "finalizers");
     for finalizer in texts(all) {
-        each(errors, &place, finalizer, syntax::label_key(finalizer));
+        push_invalid(errors, &field, finalizer, syntax::label_key(finalizer));
     }
     let has = |name: &str| all.iter().any(|finalizer| finalizer == name);
     if has("orphan") && has("foregroundDeletion") {
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
-        errors.push(Error::invalid(&place, &metadata["finalizers"], detail));
+        errors.push(Error::invalid(&field, &metadata["finalizers"], detail));
     }
     for (index, finalizer) in texts(all).enumerate() {
         if !finalizer.contains('/') && !STANDARD.contains(&finalizer) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(Error::invalid(&place.index(index), finalizer, detail));
+            errors.push(Error::invalid(&field.index(index), finalizer, detail));
         }
     }
 }
 
-/// The metadata of an object that replaces another.
+/// `ValidateObjectMetaUpdate`.
 pub(super) fn update(new: &Value, old: &Value, errors: &mut Vec<Error>) {
     let metadata = &new["metadata"];
     let before = &old["metadata"];
@@ -197,7 +202,7 @@ pub(super) fn update(new: &Value, old: &Value, errors: &mut Vec<Error>) {
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
     ] {
-        unchanged(errors, &METADATA.child(key), &metadata[key], &before[key]);
+        validate_immutable(errors, &METADATA.child(key), &metadata[key], &before[key]);
     }
-    rest(metadata, errors);
+    validate_common(metadata, errors);
 }

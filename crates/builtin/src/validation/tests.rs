@@ -1,28 +1,20 @@
-//! Objects that a real server refused, and updates that it took or refused.
+//! Compares validation with the recorded responses of a real server.
 
-use std::collections::VecDeque;
-
-use outrigger_apimachinery::GroupVersion;
 use outrigger_apimachinery::status::Status;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::defaults;
-use crate::kinds::{Kinds, Registry};
-use crate::prepare::service::{self, Allocator, Pool};
+use crate::kinds::Registry;
+use crate::prepare::service::{self, Pool};
 use crate::prepare::{self, Creation, User};
+use crate::recorded::{RecordedAllocator, kind_of, values};
 
 const INVALID: &str = include_str!("../../tests/data/invalid.jsonl");
 const UPDATES: &str = include_str!("../../tests/data/updates.jsonl");
 
-fn kind_of<'a>(kinds: &'a Kinds, object: &Value) -> &'a Kind {
-    let version = GroupVersion::parse(object["apiVersion"].as_str().unwrap());
-    let kind = object["kind"].as_str().unwrap();
-    kinds.kind(version.group, version.version, kind).unwrap()
-}
-
-/// The causes of a refusal as field, reason and message, each once.
+/// The distinct causes of a failure as field, reason and message.
 fn causes(status: &Status) -> Value {
     let mut causes: Vec<Value> = Vec::new();
     for cause in &status.details.as_ref().unwrap().causes {
@@ -35,7 +27,7 @@ fn causes(status: &Status) -> Value {
     causes.into()
 }
 
-/// The recorded causes, with the long texts that the file holds only once.
+/// The recorded causes, with long messages resolved, which the file has only once.
 fn recorded_causes(case: &Value, texts: &Value) -> Value {
     let mut causes = case["causes"].clone();
     for cause in causes.as_array_mut().unwrap() {
@@ -49,7 +41,7 @@ fn recorded_causes(case: &Value, texts: &Value) -> Value {
     causes
 }
 
-fn refusal(kind: &Kind, sent: &Value) -> Status {
+fn validation_status(kind: &Kind, sent: &Value) -> Status {
     let mut object = sent.clone();
     defaults::complete(kind, &mut object).unwrap();
     if kind.namespaced {
@@ -63,16 +55,16 @@ fn refusal(kind: &Kind, sent: &Value) -> Status {
     prepare::create(kind, &mut object, &creation);
     let errors = create(kind, &object);
     if errors.is_empty() && kind.kind == "Service" {
-        // The answers were recorded with dry runs.
+        // The responses were recorded with dry runs.
         let pool = Pool::new([10, 96, 0, 0].into(), 16, 30000..=32767);
-        let mut pool = pool.rehearsal();
+        let mut pool = pool.dry_run();
         return service::allocate(&mut object, None, &mut pool).unwrap_err();
     }
     Status::invalid(kind.group_kind(), "", &errors)
 }
 
 #[test]
-fn bad_objects_are_refused_in_the_words_of_the_real_server() {
+fn validation_errors_match_the_real_server() {
     let kinds = Registry::default().snapshot();
     let mut lines = INVALID.lines();
     let texts: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
@@ -80,7 +72,7 @@ fn bad_objects_are_refused_in_the_words_of_the_real_server() {
     for line in lines {
         let case: Value = serde_json::from_str(line).unwrap();
         let kind = kind_of(&kinds, &case["object"]);
-        let status = refusal(kind, &case["object"]);
+        let status = validation_status(kind, &case["object"]);
         assert_eq!(
             causes(&status),
             recorded_causes(&case, &texts),
@@ -92,32 +84,7 @@ fn bad_objects_are_refused_in_the_words_of_the_real_server() {
     assert_eq!(count, 420);
 }
 
-/// Takes new ports from what the real server gave.
-struct Given(VecDeque<i64>);
-
-impl Allocator for Given {
-    fn next_address(&mut self) -> Result<String, String> {
-        Err("not needed".to_owned())
-    }
-
-    fn take_address(&mut self, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn next_port(&mut self) -> Result<i64, String> {
-        self.0.pop_front().ok_or_else(String::new)
-    }
-
-    fn take_port(&mut self, _: i64) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn release_address(&mut self, _: &str) {}
-
-    fn release_port(&mut self, _: i64) {}
-}
-
-/// An object with changes, each a path and its value or nothing.
+/// Applies changes, each a path with a value, or without one to remove it.
 fn changed(object: &Value, changes: &Value) -> Value {
     let mut object = object.clone();
     for change in changes.as_array().unwrap() {
@@ -135,7 +102,7 @@ fn changed(object: &Value, changes: &Value) -> Value {
 }
 
 #[test]
-fn updates_end_as_on_the_real_server() {
+fn updates_match_the_real_server() {
     let kinds = Registry::default().snapshot();
     for line in UPDATES.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
@@ -166,7 +133,11 @@ fn updates_end_as_on_the_real_server() {
             let had = service::ports(old);
             let given = service::ports(&answer).into_iter();
             let given = given.filter(|port| !had.contains(port)).collect();
-            service::allocate(&mut object, Some(old), &mut Given(given)).unwrap();
+            let mut allocator = RecordedAllocator {
+                address: String::new(),
+                ports: given,
+            };
+            service::allocate(&mut object, Some(old), &mut allocator).unwrap();
         }
         if object["status"]["lastPhaseTransitionTime"] == "now" {
             answer["status"]["lastPhaseTransitionTime"] = json!("now");
@@ -175,15 +146,15 @@ fn updates_end_as_on_the_real_server() {
     }
 }
 
-/// Field and message of each error, in order.
-fn told(errors: &[Error]) -> Vec<String> {
-    let mut told: Vec<_> = errors.iter().map(ToString::to_string).collect();
-    told.sort();
-    told
+/// The sorted messages.
+fn messages(errors: &[Error]) -> Vec<String> {
+    let mut messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    messages.sort();
+    messages
 }
 
 #[test]
-fn the_newer_group_of_events_asks_for_a_time_and_a_type() {
+fn events_v1_requires_a_time_and_a_type() {
     let kinds = Registry::default().snapshot();
     let event = json!({
         "apiVersion": "events.k8s.io/v1", "kind": "Event",
@@ -195,11 +166,11 @@ fn the_newer_group_of_events_asks_for_a_time_and_a_type() {
         "eventTime: Required value",
         "type: Invalid value: \"\": has invalid value: ",
     ];
-    assert_eq!(told(&errors), expected);
+    assert_eq!(messages(&errors), expected);
 }
 
 #[test]
-fn a_job_is_not_complete_while_it_runs() {
+fn rejects_a_complete_job_with_active_pods() {
     let kinds = Registry::default().snapshot();
     let old = json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a", "namespace": "n"},
@@ -213,11 +184,11 @@ fn a_job_is_not_complete_while_it_runs() {
         "status.completionTime: Required value: completionTime is required for Complete jobs",
         "status.conditions: Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
     ];
-    assert_eq!(told(&errors), expected);
+    assert_eq!(messages(&errors), expected);
 }
 
 #[test]
-fn a_wrong_volume_is_none_to_its_mounts_and_namesakes() {
+fn mounts_cannot_refer_to_an_invalid_volume() {
     let kinds = Registry::default().snapshot();
     let mounts = json!([{"name": "nope", "mountPath": "/a"}, {"name": "v"}]);
     let mut pod = json!({
@@ -236,11 +207,11 @@ fn a_wrong_volume_is_none_to_its_mounts_and_namesakes() {
         "spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type",
         "spec.volumes[1].secret.secretName: Required value",
     ];
-    assert_eq!(told(&create(kind, &pod)), expected);
+    assert_eq!(messages(&create(kind, &pod)), expected);
 }
 
 #[test]
-fn no_versions_and_an_empty_list_of_them_are_told_apart() {
+fn distinguishes_absent_versions_from_an_empty_list() {
     let kinds = Registry::default().snapshot();
     for (versions, shown) in [(json!([]), "[]"), (Value::Null, "null")] {
         let mut definition = json!({
@@ -252,7 +223,7 @@ fn no_versions_and_an_empty_list_of_them_are_told_apart() {
         let expected = format!(
             "spec.versions: Invalid value: {shown}: must have exactly one version marked as storage version"
         );
-        assert!(told(&create(kind, &definition)).contains(&expected));
+        assert!(messages(&create(kind, &definition)).contains(&expected));
     }
 }
 
@@ -260,10 +231,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn no_object_breaks_it(text in "\\PC{0,20}", number in any::<i64>()) {
+    fn never_panics(text in "\\PC{0,20}", number in any::<i64>()) {
         let kinds = Registry::default().snapshot();
         for kind in kinds.iter() {
-            for value in [json!(text), json!(number), json!([number]), json!({text.clone(): text})] {
+            for value in values(&text, number) {
                 let object = json!({
                     "metadata": value, "spec": value, "data": value, "status": value, "rules": [value],
                 });

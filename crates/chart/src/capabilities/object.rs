@@ -1,4 +1,4 @@
-//! The Go values behind `.Capabilities`, as templates reach into them.
+//! The Go values behind `.Capabilities`, as templates access them.
 
 use std::any::Any;
 use std::rc::Rc;
@@ -171,13 +171,13 @@ impl Object for VersionSet {
     }
 
     fn call_method(&self, name: &str, args: &[Value]) -> Result<Value, CallError> {
-        let [Value::Str(wanted)] = args else {
+        let [Value::Str(argument)] = args else {
             return Err(CallError::NoSuchMethod);
         };
         if name != "Has" {
             return Err(CallError::NoSuchMethod);
         }
-        let has = |item: &Value| matches!(item, Value::Str(version) if version == wanted);
+        let has = |item: &Value| matches!(item, Value::Str(version) if version == argument);
         Ok(Value::Bool(self.list.items().iter().any(has)))
     }
 
@@ -190,7 +190,7 @@ impl Object for VersionSet {
     }
 
     fn display(&self) -> String {
-        outrigger_gotmpl::go::display(&self.to_plain())
+        outrigger_gotmpl::fmt::display_text(&self.to_plain())
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -198,7 +198,7 @@ impl Object for VersionSet {
     }
 }
 
-/// `version.BuildInfo` of the Helm that is imitated.
+/// `version.BuildInfo` of the Helm version that the profile selects.
 #[derive(Debug)]
 struct HelmVersion {
     rules: &'static Rules,

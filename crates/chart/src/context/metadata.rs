@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use outrigger_gotmpl::value::{Kind, Map, MapType, Object, Str, Value};
 
+use crate::chart_tree::{ChartTree, NodeId, Requirement};
 use crate::metadata::{Maintainer, Metadata};
 use crate::profile::Profile;
-use crate::tree::{NodeId, Requirement, Tree};
-use outrigger_gotmpl::go;
+use outrigger_gotmpl::fmt::display_text;
 
-/// The chart's metadata as its templates see it, after dependencies were settled.
-pub(super) fn of(tree: &Tree<'_>, id: NodeId, profile: Profile) -> Value {
+/// The metadata of a chart in its templates, after dependencies are processed.
+pub(super) fn of(tree: &ChartTree<'_>, id: NodeId, profile: Profile) -> Value {
     let node = tree.node(id);
     let requirements: Vec<&Requirement> = tree
         .requirements_of(id)
@@ -31,7 +31,7 @@ pub(super) fn of(tree: &Tree<'_>, id: NodeId, profile: Profile) -> Value {
         is_pointer: false,
         fields: fields.clone(),
     };
-    let display = format!("{{{} {}}}", metadata.display(), go::display(&is_root));
+    let display = format!("{{{} {}}}", metadata.display(), display_text(&is_root));
     fields.push(field("IsRoot", "IsRoot", is_root));
     Value::Object(Rc::new(ChartStruct {
         fields: Struct {
@@ -56,7 +56,7 @@ fn field(name: &'static str, json: &'static str, value: Value) -> Field {
     Field { name, json, value }
 }
 
-/// In the order of Go's struct.
+/// The fields in the order of Go's struct.
 fn fields(
     metadata: &Metadata,
     name: &str,
@@ -126,7 +126,7 @@ fn dependency(requirement: &Requirement, as_maps: bool) -> Vec<Field> {
         None => declared
             .import_values
             .iter()
-            .map(crate::plain::Plain::to_value)
+            .map(crate::yaml_value::YamlValue::to_value)
             .collect(),
     };
     vec![
@@ -193,7 +193,7 @@ struct Struct {
 }
 
 impl Struct {
-    /// With the JSON names, empty fields left out.
+    /// The fields by their JSON names, without empty ones.
     fn plain(&self) -> Value {
         let entries = self
             .fields
@@ -236,13 +236,13 @@ impl Object for Struct {
     }
 
     fn display(&self) -> String {
-        let shown: Vec<String> = self
+        let values: Vec<String> = self
             .fields
             .iter()
-            .map(|field| go::display(&field.value))
+            .map(|field| display_text(&field.value))
             .collect();
         let sign = if self.is_pointer { "&" } else { "" };
-        format!("{sign}{{{}}}", shown.join(" "))
+        format!("{sign}{{{}}}", values.join(" "))
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,20 +1,20 @@
-//! Images in objects of every kind, found and not found.
+//! Tests of the image finder.
 
 use super::*;
 
 #[track_caller]
 fn check(content: &str, expected: &[(&str, &str, Origin)]) {
     let mut uses = BTreeSet::new();
-    scan(content, "c/templates/x.yaml", &mut uses);
-    let found: Vec<(&str, &str, Origin)> = uses
+    find_in_manifest(content, "c/templates/x.yaml", &mut uses);
+    let images: Vec<(&str, &str, Origin)> = uses
         .iter()
-        .map(|found| (found.image.as_str(), found.field.as_str(), found.origin))
+        .map(|image| (image.image.as_str(), image.field.as_str(), image.origin))
         .collect();
-    assert_eq!(found, expected);
+    assert_eq!(images, expected);
 }
 
 #[test]
-fn containers_are_found_in_any_kind() {
+fn finds_containers_in_any_kind() {
     check(
         "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: x}\nspec:\n  jobTemplate:\n    spec:\n      template:\n        spec:\n          initContainers: [{image: busybox}]\n          containers: [{image: 'quay.io/a/b:1'}]\n          ephemeralContainers: [{image: debug:2}]\n          volumes: [{name: v, image: {reference: 'r.io/data:3'}}]\n",
         &[
@@ -43,7 +43,7 @@ fn containers_are_found_in_any_kind() {
 }
 
 #[test]
-fn custom_resources_name_images_in_fields() {
+fn finds_fields_of_custom_resources() {
     check(
         "apiVersion: monitoring.coreos.com/v1\nkind: Prometheus\nmetadata: {name: x}\nspec:\n  image: quay.io/prometheus/prometheus:v3\n  thanos: {baseImage: 'https://not/an/image'}\n  sidecar:\n    image: {registry: ghcr.io, repository: a/b, tag: 1.5, digest: ''}\n  containers: [{name: c, image: extra:1}]\n",
         &[
@@ -59,7 +59,7 @@ fn custom_resources_name_images_in_fields() {
 }
 
 #[test]
-fn arguments_and_variables_count_when_they_are_full_references() {
+fn finds_full_references_in_arguments_and_variables() {
     check(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec:\n  containers:\n  - image: op:1\n    args: ['--reloader=quay.io/op/reloader:v1', '--listen=0.0.0.0:80', '--url=https://a.b/c:1']\n    env: [{name: RELATED_IMAGE, value: 'docker.io/a/b@sha256:00'}, {name: HOST, value: 'a.svc:80'}]\n",
         &[
@@ -79,7 +79,7 @@ fn arguments_and_variables_count_when_they_are_full_references() {
 }
 
 #[test]
-fn data_is_not_searched() {
+fn ignores_config_maps_and_searches_lists() {
     check(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {image: 'a/b:1'}\n",
         &[],

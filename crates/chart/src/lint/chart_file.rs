@@ -1,11 +1,11 @@
-//! The rules about `Chart.yaml`.
+//! The lint rules for `Chart.yaml`.
 
 use super::{Linter, Severity};
-use crate::go_path;
 use crate::metadata::{API_V1, API_V2, Metadata};
-use crate::plain::Plain;
 use crate::profile::Profile;
-use crate::{address, version, yaml};
+use crate::yaml_value::YamlValue;
+use crate::{govalidator, version, yaml};
+use outrigger_gostd::path;
 
 const FILE: &str = "Chart.yaml";
 
@@ -21,8 +21,8 @@ pub(super) fn check(linter: &mut Linter, data: &[u8], profile: Profile) {
             return;
         }
     };
-    let is_four = profile == Profile::Helm4;
-    if is_four && let Some(message) = strictly(&node) {
+    let is_helm4 = profile == Profile::Helm4;
+    if is_helm4 && let Some(message) = unknown_field(&node) {
         let text = format!("failed to strictly parse chart metadata file\n\t{message}");
         linter.push(Severity::Warning, FILE, text);
     }
@@ -33,9 +33,9 @@ pub(super) fn check(linter: &mut Linter, data: &[u8], profile: Profile) {
     };
     error(name(&metadata));
     error(api_version(&metadata));
-    error(not_text(&node, "version"));
+    error(not_a_string(&node, "version"));
     error(chart_version(&metadata, profile));
-    error(not_text(&node, "appVersion"));
+    error(not_a_string(&node, "appVersion"));
     error(maintainers(&metadata, profile));
     error(sources(&metadata));
     if metadata.icon.is_empty() {
@@ -49,13 +49,13 @@ pub(super) fn check(linter: &mut Linter, data: &[u8], profile: Profile) {
     error(icon(&metadata));
     error(chart_type(&metadata));
     error(dependencies(&metadata));
-    if is_four && !version::is_strict(&metadata.version, profile) {
+    if is_helm4 && !version::is_strict(&metadata.version, profile) {
         let text = format!("version '{}' is not a valid SemVerV2", metadata.version);
         linter.push(Severity::Warning, FILE, text);
     }
 }
 
-fn read(data: &[u8], profile: Profile) -> Result<(Plain, Metadata), String> {
+fn read(data: &[u8], profile: Profile) -> Result<(YamlValue, Metadata), String> {
     let node = yaml::read(data).map_err(|error| error.to_string())?;
     let mut metadata = Metadata::default();
     metadata
@@ -64,12 +64,12 @@ fn read(data: &[u8], profile: Profile) -> Result<(Plain, Metadata), String> {
     Ok((node, metadata))
 }
 
-/// The first key that `Chart.yaml` does not know.
-fn strictly(node: &Plain) -> Option<String> {
-    let unknown = Metadata::unknown_field(node)?;
+/// The error of Go's strict decoder for the first unknown field.
+fn unknown_field(node: &YamlValue) -> Option<String> {
+    let field = Metadata::unknown_field(node)?;
     Some(format!(
         "error unmarshaling JSON: while decoding JSON: json: unknown field {}",
-        outrigger_gotmpl::go::quote(&unknown)
+        outrigger_gostd::strconv::quote(&field)
     ))
 }
 
@@ -77,25 +77,25 @@ fn name(metadata: &Metadata) -> Option<String> {
     if metadata.name.is_empty() {
         return Some("name is required".to_owned());
     }
-    (go_path::base(&metadata.name) != metadata.name).then(|| {
-        let name = outrigger_gotmpl::go::quote(&metadata.name);
+    (path::base(&metadata.name) != metadata.name).then(|| {
+        let name = outrigger_gostd::strconv::quote(&metadata.name);
         format!("chart name {name} is invalid")
     })
 }
 
 fn api_version(metadata: &Metadata) -> Option<String> {
-    let wanted = "The value must be either \"v1\" or \"v2\"";
+    let expected = "The value must be either \"v1\" or \"v2\"";
     match metadata.api_version.as_str() {
-        "" => Some(format!("apiVersion is required. {wanted}")),
+        "" => Some(format!("apiVersion is required. {expected}")),
         API_V1 | API_V2 => None,
-        other => Some(format!("apiVersion '{other}' is not valid. {wanted}")),
+        other => Some(format!("apiVersion '{other}' is not valid. {expected}")),
     }
 }
 
-/// A version must be written as text, or YAML makes a number of it.
-fn not_text(node: &Plain, key: &str) -> Option<String> {
+/// A version that is not quoted may be parsed as a number.
+fn not_a_string(node: &YamlValue, key: &str) -> Option<String> {
     let found = match node.get(key)? {
-        Plain::Str(_) => return None,
+        YamlValue::Str(_) => return None,
         other => other.to_value().type_name(),
     };
     Some(format!(
@@ -125,12 +125,12 @@ fn maintainers(metadata: &Metadata, profile: Profile) -> Option<String> {
         let name = &maintainer.name;
         if name.is_empty() {
             Some("each maintainer requires a name".to_owned())
-        } else if !maintainer.email.is_empty() && !address::is_email(&maintainer.email) {
+        } else if !maintainer.email.is_empty() && !govalidator::is_email(&maintainer.email) {
             Some(format!(
                 "invalid email '{}' for maintainer '{name}'",
                 maintainer.email
             ))
-        } else if !maintainer.url.is_empty() && !address::is_url(&maintainer.url) {
+        } else if !maintainer.url.is_empty() && !govalidator::is_url(&maintainer.url) {
             Some(format!(
                 "invalid url '{}' for maintainer '{name}'",
                 maintainer.url
@@ -142,21 +142,19 @@ fn maintainers(metadata: &Metadata, profile: Profile) -> Option<String> {
 }
 
 fn sources(metadata: &Metadata) -> Option<String> {
-    let bad = metadata
-        .sources
-        .iter()
-        .find(|source| !address::is_request_url(source))?;
-    Some(format!("invalid source URL '{bad}'"))
+    let mut sources = metadata.sources.iter();
+    let invalid = sources.find(|source| !govalidator::is_request_url(source))?;
+    Some(format!("invalid source URL '{invalid}'"))
 }
 
 fn icon(metadata: &Metadata) -> Option<String> {
-    let is_bad = !metadata.icon.is_empty() && !address::is_request_url(&metadata.icon);
-    is_bad.then(|| format!("invalid icon URL '{}'", metadata.icon))
+    let is_invalid = !metadata.icon.is_empty() && !govalidator::is_request_url(&metadata.icon);
+    is_invalid.then(|| format!("invalid icon URL '{}'", metadata.icon))
 }
 
 fn chart_type(metadata: &Metadata) -> Option<String> {
-    let is_bad = !metadata.chart_type.is_empty() && metadata.api_version != API_V2;
-    is_bad.then(|| {
+    let is_invalid = !metadata.chart_type.is_empty() && metadata.api_version != API_V2;
+    is_invalid.then(|| {
         format!(
             "chart type is not valid in apiVersion '{}'. It is valid in apiVersion '{API_V2}'",
             metadata.api_version
@@ -165,8 +163,8 @@ fn chart_type(metadata: &Metadata) -> Option<String> {
 }
 
 fn dependencies(metadata: &Metadata) -> Option<String> {
-    let is_bad = !metadata.declared().is_empty() && metadata.api_version != API_V2;
-    is_bad.then(|| {
+    let is_invalid = !metadata.declared().is_empty() && metadata.api_version != API_V2;
+    is_invalid.then(|| {
         format!(
             "dependencies are not valid in the Chart file with apiVersion '{}'. They are valid in apiVersion '{API_V2}'",
             metadata.api_version

@@ -1,7 +1,7 @@
-//! When each built-in API was deprecated and removed, as the Kubernetes libraries of each Helm say.
+//! Deprecated and removed built-in APIs, from the Kubernetes libraries of each Helm version.
 //!
-//! Longer than other files because it is data: API version, kind, minor version of the deprecation, minor version of
-//! the removal (0 if open), what to use instead, and which Helm knows of it.
+//! A table: API version, kind, minor version of the deprecation, minor version of the removal (0 if none), replacement,
+//! and the Helm versions that have the entry.
 
 const BOTH: u8 = 7;
 const HELM3: u8 = 3;
@@ -9,8 +9,8 @@ const HELM4: u8 = 4;
 
 pub(super) type Row = (&'static str, &'static str, u32, u32, &'static str, u8);
 
-/// Whether a row holds for Helm 3 or 4.
-pub(super) fn is_known_to(row: &Row, helm: u8) -> bool {
+/// Whether Helm 3 or 4 has the row.
+pub(super) fn applies_to(row: &Row, helm: u8) -> bool {
     row.5 == BOTH || row.5 == helm
 }
 

@@ -1,12 +1,12 @@
-//! Warnings about built-in APIs that are going away or gone.
+//! Warnings about deprecated and removed built-in APIs.
 
 use std::fmt::Write;
 
-use super::deprecated_apis::{ROWS, is_known_to};
+use super::deprecated_apis::{ROWS, applies_to};
 use crate::capabilities::KubeVersion;
 use crate::profile::Profile;
 
-/// What to say about an object, if its API is deprecated in that version of Kubernetes.
+/// The warning about an object whose API is deprecated in this version of Kubernetes.
 pub(super) fn warning(
     api_version: &str,
     kind: &str,
@@ -19,7 +19,7 @@ pub(super) fn warning(
     };
     let row = ROWS
         .iter()
-        .find(|row| row.0 == api_version && row.1 == kind && is_known_to(row, helm))?;
+        .find(|row| row.0 == api_version && row.1 == kind && applies_to(row, helm))?;
     let (_, _, deprecated, removed, replacement, _) = *row;
     let (major, minor): (u32, u32) = (kube.major.parse().ok()?, kube.minor.parse().ok()?);
     if (major, minor) != (0, 0) && (1, deprecated) > (major, minor) {

@@ -1,4 +1,4 @@
-//! The rules about templates and what they render.
+//! The lint rules for templates and rendered manifests.
 
 use outrigger_gotmpl::ParseCache;
 use outrigger_gotmpl::function::Host;
@@ -6,18 +6,19 @@ use outrigger_gotmpl::value::Map;
 
 use super::{LintOptions, Linter, Severity, deprecation, object_name};
 use crate::chart::Chart;
+use crate::chart_tree::ChartTree;
 use crate::coalesce::Nulls;
 use crate::context::Release;
-use crate::decode::Decoder;
-use crate::plain::Plain;
+use crate::decode::{Decoder, TypeError};
 use crate::profile::Profile;
 use crate::render::{RenderOptions, render_files};
-use crate::tree::Tree;
-use crate::{coalesce, dependencies, go_path, schema, yaml};
+use crate::yaml_value::YamlValue;
+use crate::{coalesce, dependencies, schema, yaml};
+use outrigger_gostd::path;
 
 const FOLDER: &str = "templates/";
 
-/// Renders the chart leniently and looks at each file of its own.
+/// Renders the chart in lint mode and checks each of its templates.
 pub(super) fn check(
     linter: &mut Linter,
     chart: &Chart,
@@ -27,15 +28,15 @@ pub(super) fn check(
 ) {
     let profile = options.profile;
     let mut quiet = |_: String| {};
-    let mut tree = Tree::new(chart);
+    let mut tree = ChartTree::new(chart);
     if dependencies::process(&mut tree, values, profile, &mut quiet).is_err() {
         return;
     }
     let Ok(values) = coalesce::coalesce(
         &tree,
-        Tree::ROOT,
+        ChartTree::ROOT,
         values,
-        Nulls::Settle,
+        Nulls::Remove,
         profile,
         &mut quiet,
     ) else {
@@ -43,9 +44,9 @@ pub(super) fn check(
     };
     let values = match coalesce::coalesce(
         &tree,
-        Tree::ROOT,
+        ChartTree::ROOT,
         &values,
-        Nulls::Settle,
+        Nulls::Remove,
         profile,
         &mut quiet,
     ) {
@@ -72,22 +73,22 @@ pub(super) fn check(
         Err(error) => return linter.push(Severity::Error, FOLDER, error.to_string()),
     };
     for template in &chart.templates {
-        let text = rendered.get(&go_path::join(chart.name(), &template.name));
+        let text = rendered.get(&path::join(chart.name(), &template.name));
         let text = text.map_or_else(String::new, |text| {
             String::from_utf8_lossy(text).into_owned()
         });
-        source(linter, &template.name, &template.data, profile);
+        check_source(linter, &template.name, &template.data, profile);
         if is_manifest(&template.name, profile)
             && !text.trim().is_empty()
-            && !manifest(linter, &template.name, &text, &render, profile)
+            && !check_manifest(linter, &template.name, &text, &render, profile)
         {
             return;
         }
     }
 }
 
-fn source(linter: &mut Linter, name: &str, data: &[u8], profile: Profile) {
-    let extension = go_path::extension(name);
+fn check_source(linter: &mut Linter, name: &str, data: &[u8], profile: Profile) {
+    let extension = path::ext(name);
     if ![".yaml", ".yml", ".tpl", ".txt"].contains(&extension) {
         linter.push(
             Severity::Error,
@@ -108,8 +109,8 @@ fn source(linter: &mut Linter, name: &str, data: &[u8], profile: Profile) {
 }
 
 fn has_crd_hook(text: &str) -> bool {
-    text.match_indices("helm.sh/hook").any(|(at, found)| {
-        let rest = &text[at + found.len()..];
+    text.match_indices("helm.sh/hook").any(|(start, key)| {
+        let rest = &text[start + key.len()..];
         let rest = rest.strip_prefix('"').unwrap_or(rest);
         rest.strip_prefix(':').is_some_and(|rest| {
             rest.starts_with(|c: char| c.is_ascii_whitespace())
@@ -119,7 +120,7 @@ fn has_crd_hook(text: &str) -> bool {
 }
 
 fn is_manifest(name: &str, profile: Profile) -> bool {
-    let extension = go_path::extension(name);
+    let extension = path::ext(name);
     match profile {
         Profile::Helm3 => extension == ".yaml",
         Profile::Helm4 => [".yaml", ".yml"]
@@ -128,8 +129,8 @@ fn is_manifest(name: &str, profile: Profile) -> bool {
     }
 }
 
-/// False if the YAML cannot be read, which ends the linting of templates.
-fn manifest(
+/// Returns false if the YAML does not parse, which stops the linting of templates.
+fn check_manifest(
     linter: &mut Linter,
     name: &str,
     text: &str,
@@ -138,7 +139,7 @@ fn manifest(
 ) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty());
     if let Some(line) = first.filter(|line| line.starts_with([' ', '\t'])) {
-        let line = outrigger_gotmpl::go::quote(line);
+        let line = outrigger_gostd::strconv::quote(line);
         let text = format!(
             "document starts with an illegal indent: {line}, which may cause parsing problems"
         );
@@ -148,17 +149,17 @@ fn manifest(
         let object = match document {
             Ok(Some(object)) => object,
             Ok(None) => continue,
-            Err(message) => {
+            Err(error) => {
                 linter.push(
                     Severity::Error,
                     name,
-                    format!("unable to parse YAML: {message}"),
+                    format!("unable to parse YAML: {error}"),
                 );
                 return false;
             }
         };
-        if let Some(complaint) = object_name::complaint(&object.kind, &object.name) {
-            linter.push(Severity::Warning, name, complaint);
+        if let Some(error) = object_name::error(&object.kind, &object.name) {
+            linter.push(Severity::Warning, name, error);
         }
         let kube = &render.capabilities.kube_version;
         if let Some(warning) =
@@ -166,10 +167,10 @@ fn manifest(
         {
             linter.push(Severity::Warning, name, warning);
         }
-        if let Some(complaint) = selector(&object, text) {
-            linter.push(Severity::Error, name, complaint);
+        if let Some(error) = missing_selector(&object, text) {
+            linter.push(Severity::Error, name, error);
         }
-        if object.kind == "List" && annotates_items(text) {
+        if object.kind == "List" && has_annotated_items(text) {
             let annotation = profile.rules().list_annotation_word;
             let text =
                 format!("{annotation} 'helm.sh/resource-policy' within List objects are ignored");
@@ -179,7 +180,7 @@ fn manifest(
     true
 }
 
-/// What the rules need to know of an object.
+/// The fields of an object that the rules check.
 #[derive(Debug, Default)]
 pub(super) struct Object {
     pub(super) api_version: String,
@@ -187,12 +188,22 @@ pub(super) struct Object {
     name: String,
 }
 
-/// The objects of a file; `None` for a document that is null.
-pub(super) fn objects(text: &[u8]) -> impl Iterator<Item = Result<Option<Object>, String>> {
+/// Why an object of a file cannot be read, with Helm's message.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ObjectError {
+    #[error(transparent)]
+    Separator(#[from] outrigger_goyaml::SeparatorError),
+    #[error(transparent)]
+    Yaml(#[from] yaml::ReadError),
+    #[error(transparent)]
+    Type(#[from] TypeError),
+}
+
+/// The objects of a file; `None` for an empty document.
+pub(super) fn objects(text: &[u8]) -> impl Iterator<Item = Result<Option<Object>, ObjectError>> {
     outrigger_goyaml::documents(text).map(|document| {
-        let document = document.map_err(|error| error.to_string())?;
-        let node = yaml::read(&document).map_err(|error| error.to_string())?;
-        if node == Plain::Null {
+        let node = yaml::read(&document?)?;
+        if node == YamlValue::Null {
             return Ok(None);
         }
         let mut object = Object::default();
@@ -217,20 +228,18 @@ pub(super) fn objects(text: &[u8]) -> impl Iterator<Item = Result<Option<Object>
                 _ => {}
             },
         );
-        decoder
-            .finish(Some(object))
-            .map_err(|error| error.to_string())
+        Ok(decoder.finish(Some(object))?)
     })
 }
 
-fn selector(object: &Object, text: &str) -> Option<String> {
-    let needs = matches!(
+fn missing_selector(object: &Object, text: &str) -> Option<String> {
+    let requires_selector = matches!(
         object.kind.as_str(),
         "Deployment" | "ReplicaSet" | "DaemonSet" | "StatefulSet"
     );
-    let has = text.contains("matchLabels") || text.contains("matchExpressions");
-    (needs && !has).then(|| {
-        let name = outrigger_gotmpl::go::quote(&object.name);
+    let has_selector = text.contains("matchLabels") || text.contains("matchExpressions");
+    (requires_selector && !has_selector).then(|| {
+        let name = outrigger_gostd::strconv::quote(&object.name);
         format!(
             "a {} must contain matchLabels or matchExpressions, and {name} does not",
             object.kind
@@ -238,13 +247,13 @@ fn selector(object: &Object, text: &str) -> Option<String> {
     })
 }
 
-fn annotates_items(text: &str) -> bool {
+fn has_annotated_items(text: &str) -> bool {
     let Ok(node) = yaml::read(text.as_bytes()) else {
         return false;
     };
     let items = node
         .get("items")
-        .and_then(Plain::as_list)
+        .and_then(YamlValue::as_list)
         .unwrap_or_default();
     items.iter().any(|item| {
         let annotations = item

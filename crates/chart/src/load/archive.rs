@@ -1,5 +1,5 @@
-//! Reads a `.tgz` while it streams, and refuses what could do harm: paths that escape, links, devices, and
-//! anything that expands beyond Helm's limits.
+//! Reads a `.tgz` as a stream. Rejects paths outside the chart, links, devices, and archives that exceed Helm's size
+//! limits.
 
 use std::io::{ErrorKind, Read};
 
@@ -7,12 +7,12 @@ use flate2::bufread::MultiGzDecoder;
 use tar::{Archive, EntryType};
 
 use crate::chart::File;
-use crate::go_path;
 use crate::profile::Profile;
+use outrigger_gostd::path;
 
-/// All files of a chart together, expanded.
+/// The maximum decompressed size of a chart.
 pub const MAX_TOTAL: u64 = 100 * 1024 * 1024;
-/// One file, expanded.
+/// The maximum size of a file.
 pub const MAX_FILE: u64 = 5 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
@@ -45,11 +45,11 @@ pub enum Error {
     NoChart,
 }
 
-/// How many bytes may still be expanded.
+/// The number of bytes that may still be decompressed.
 #[derive(Debug)]
 pub(super) struct Budget {
     files: u64,
-    /// Headers and padding come on top of the files.
+    /// Including headers and padding.
     stream: u64,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn read_within(
     if archive.is_empty() {
         return Err(Error::NoBytes);
     }
-    // A gzip header has ten bytes; Go reads them all before it looks at the first.
+    // A gzip header has ten bytes. Go reads all of them before it checks the first.
     if archive.len() < 10 {
         return Err(Error::Read(ErrorKind::UnexpectedEof.into()));
     }
@@ -130,7 +130,7 @@ pub(super) fn read_within(
     Ok(files)
 }
 
-/// The path inside the chart, or why it may not be used.
+/// The path inside the chart.
 fn chart_path(path: &str) -> Result<String, Error> {
     let delimiter = if path.contains('\\') { '\\' } else { '/' };
     let (first, rest) = path.split_once(delimiter).unwrap_or((path, ""));
@@ -138,7 +138,7 @@ fn chart_path(path: &str) -> Result<String, Error> {
     if rest.starts_with('/') {
         return Err(Error::AbsolutePath);
     }
-    let name = go_path::clean(&rest);
+    let name = path::clean(&rest);
     if name == "." {
         return Err(Error::Outside(path.to_owned()));
     }
@@ -181,25 +181,25 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_too_large_together_are_refused() {
+    fn rejects_files_over_the_total_limit() {
         let mut tar = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         for name in [b"c/a", b"c/b", b"c/d"] {
             tar.append(&entry(name, EntryType::Regular, 4), &b"data"[..])
                 .unwrap();
         }
         let bytes = tar.into_inner().unwrap().finish().unwrap();
-        for (files, is_refused) in [(11, true), (12, true), (13, false)] {
+        for (files, is_rejected) in [(11, true), (12, true), (13, false)] {
             let mut budget = Budget {
                 files,
                 stream: 1 << 20,
             };
             let result = read_within(&bytes, Profile::Helm4, &mut budget);
-            assert_eq!(result.is_err(), is_refused, "{files}");
+            assert_eq!(result.is_err(), is_rejected, "{files}");
         }
     }
 
     #[test]
-    fn a_name_without_end_stops_at_the_limit_of_the_stream() {
+    fn rejects_an_endless_name_at_the_stream_limit() {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
         let header = entry(b"././@LongLink", EntryType::GNULongName, 8 << 30);
         gzip.write_all(header.as_bytes()).unwrap();

@@ -1,9 +1,9 @@
-//! What a file that should be an archive looks like instead, as Go's content sniffing names it.
+//! The content type of a file that is not an archive, as Go's `http.DetectContentType` detects it.
 
-/// Sniffs the first 512 bytes; shorter files are read as if zeros followed, as Helm reads them.
+/// Detects the type from the first 512 bytes. As in Helm, shorter files are padded with zeros.
 pub(super) fn detect(bytes: &[u8]) -> &'static str {
     let head = &bytes[..bytes.len().min(512)];
-    let known: [(&[u8], &str); 9] = [
+    let signatures: [(&[u8], &str); 9] = [
         (b"%PDF-", "application/pdf"),
         (b"%!PS-Adobe-", "application/postscript"),
         (b"PK\x03\x04", "application/zip"),
@@ -14,16 +14,18 @@ pub(super) fn detect(bytes: &[u8]) -> &'static str {
         (b"GIF8", "image/gif"),
         (b"\x1f\x8b\x08", "application/x-gzip"),
     ];
-    if let Some((_, name)) = known.iter().find(|(magic, _)| head.starts_with(magic)) {
+    let signature = signatures.iter().find(|(magic, _)| head.starts_with(magic));
+    if let Some((_, name)) = signature {
         return name;
     }
     let text = head.trim_ascii_start();
-    let starts = |tag: &[u8]| {
+    let starts_with_tag = |tag: &[u8]| {
         text.get(..tag.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(tag))
             && matches!(text.get(tag.len()), Some(b' ' | b'>'))
     };
-    if starts(b"<!DOCTYPE HTML") || starts(b"<HTML") || starts(b"<HEAD") || starts(b"<BODY") {
+    let tags: [&[u8]; 4] = [b"<!DOCTYPE HTML", b"<HTML", b"<HEAD", b"<BODY"];
+    if tags.into_iter().any(starts_with_tag) {
         return "text/html; charset=utf-8";
     }
     if text.starts_with(b"<?xml") {

@@ -1,6 +1,6 @@
-//! Charts on disk. This is the only file of the crate that touches the file system.
+//! Loads charts from disk. This is the only file of the crate that accesses the file system.
 //!
-//! The walk follows symbolic links, goes in byte order, and honours `.helmignore`.
+//! The walk follows symbolic links, is in byte order, and respects `.helmignore`.
 
 use std::fs::FileType;
 use std::io::{self, Read};
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 
 use super::archive::{self, MAX_FILE};
 use super::ignore::{self, Rules};
-use super::{Error as LoadError, Sink, content_type, detect_api_version, from_files};
+use super::{Error as LoadError, WarnFn, content_type, detect_api_version, from_files};
 use outrigger_gotmpl::Data;
 
 use crate::chart::{Chart, File};
-use crate::charts_folder;
+use crate::dependency_list;
 use crate::go_io;
 use crate::lint::{Entry, Source};
 use crate::profile::Profile;
 
-/// Folders may nest this deep: a link to a parent folder must not loop for ever.
+/// The maximum depth of folders, so that a symbolic link to a parent does not loop forever.
 const MAX_DEPTH: usize = 64;
 
-/// So many files may stay open: a process is usually allowed 1024.
-const MAX_OPEN: usize = 256;
+/// The maximum number of files that are kept open: the usual limit of a process is 1024.
+const MAX_OPEN_FILES: usize = 256;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -41,7 +41,7 @@ pub enum Error {
     Irregular(String),
     #[error("chart file {0:?} is larger than the maximum file size {MAX_FILE}")]
     FileTooLarge(String),
-    #[error("folders are nested more than {MAX_DEPTH} deep at {0}")]
+    #[error("folders are nested more than {MAX_DEPTH} levels deep at {0}")]
     TooDeep(String),
     #[error(transparent)]
     Ignore(#[from] ignore::Error),
@@ -59,33 +59,37 @@ pub enum Error {
 }
 
 /// Loads the chart in a folder or in a `.tgz`.
-pub fn load_path(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, LoadError> {
+pub fn load_path(path: &Path, profile: Profile, warn: WarnFn<'_>) -> Result<Chart, LoadError> {
     load(path, profile, 0, warn)
 }
 
-/// The same for those who are soon done with it: files of a folder that templates may never ask for stay open and are
-/// read when first looked at.
-pub fn open_path(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, LoadError> {
-    load(path, profile, MAX_OPEN, warn)
+/// As [`load_path`], but files of a folder that templates may not use are only opened, and read on first access. For
+/// charts that are used for a short time.
+pub fn load_path_lazily(
+    path: &Path,
+    profile: Profile,
+    warn: WarnFn<'_>,
+) -> Result<Chart, LoadError> {
+    load(path, profile, MAX_OPEN_FILES, warn)
 }
 
 fn load(
     path: &Path,
     profile: Profile,
-    may_stay_open: usize,
-    warn: Sink<'_>,
+    max_lazy_files: usize,
+    warn: WarnFn<'_>,
 ) -> Result<Chart, LoadError> {
     let metadata =
         fs_err::metadata(path).map_err(|_| Error::NotFound(path.display().to_string()))?;
     if metadata.is_dir() {
-        load_folder(path, profile, may_stay_open, warn)
+        load_folder(path, profile, max_lazy_files, warn)
     } else {
         load_archive(path, profile, warn)
     }
 }
 
-fn load_archive(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, LoadError> {
-    let shown = absolute(path)?.display().to_string();
+fn load_archive(path: &Path, profile: Profile, warn: WarnFn<'_>) -> Result<Chart, LoadError> {
+    let absolute_path = absolute(path)?.display().to_string();
     let bytes = fs_err::read(path).map_err(|source| Error::io("open", path, source))?;
     if !bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
         let is_yaml = path
@@ -93,15 +97,18 @@ fn load_archive(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, 
             .is_some_and(|extension| extension == "yml" || extension == "yaml");
         let found = content_type::detect(&bytes);
         let error = if is_yaml {
-            Error::YamlFile(shown)
+            Error::YamlFile(absolute_path)
         } else {
-            Error::NotAnArchive { path: shown, found }
+            Error::NotAnArchive {
+                path: absolute_path,
+                found,
+            }
         };
         return Err(error.into());
     }
     match super::from_archive(&bytes, profile, warn) {
         Err(LoadError::Archive(source @ archive::Error::Header)) => Err(Error::NotAChart {
-            path: shown,
+            path: absolute_path,
             source,
         }
         .into()),
@@ -118,8 +125,8 @@ fn load_archive(path: &Path, profile: Profile, warn: Sink<'_>) -> Result<Chart, 
 fn load_folder(
     path: &Path,
     profile: Profile,
-    may_stay_open: usize,
-    warn: Sink<'_>,
+    max_lazy_files: usize,
+    warn: WarnFn<'_>,
 ) -> Result<Chart, LoadError> {
     let root = absolute(path)?;
     if profile.rules().detects_api_version {
@@ -128,7 +135,7 @@ fn load_folder(
             path: chart_yaml.display().to_string(),
             source,
         })?;
-        detect_api_version(&data, profile)?;
+        detect_api_version(&data)?;
     }
     let ignore_file = root.join(ignore::FILE_NAME);
     let text = match fs_err::read(&ignore_file) {
@@ -139,15 +146,15 @@ fn load_folder(
     let mut walk = Walk {
         rules: Rules::parse(&text).map_err(Error::Ignore)?,
         files: Vec::new(),
-        may_stay_open,
+        max_lazy_files,
     };
     walk.folder(&root, "", 0)?;
     let files = walk.files;
     from_files(files, profile, warn)
 }
 
-/// What `charts/` of a chart's folder holds, in byte order.
-pub fn charts_folder(path: &Path, profile: Profile) -> Vec<charts_folder::Entry> {
+/// The entries of `charts/` in the folder of a chart, in byte order.
+pub fn charts_entries(path: &Path, profile: Profile) -> Vec<dependency_list::Entry> {
     let folder = path.join("charts");
     let mut names: Vec<_> = fs_err::read_dir(&folder)
         .into_iter()
@@ -161,8 +168,8 @@ pub fn charts_folder(path: &Path, profile: Profile) -> Vec<charts_folder::Entry>
         let file_name = name.to_string_lossy().into_owned();
         let path = folder.join(&name);
         let is_folder = path.is_dir();
-        if is_folder || crate::go_path::extension(&file_name) == ".tgz" {
-            entries.push(charts_folder::Entry {
+        if is_folder || outrigger_gostd::path::ext(&file_name) == ".tgz" {
+            entries.push(dependency_list::Entry {
                 file_name,
                 is_folder,
                 chart: load_path(&path, profile, &mut |_| {}),
@@ -172,18 +179,18 @@ pub fn charts_folder(path: &Path, profile: Profile) -> Vec<charts_folder::Entry>
     entries
 }
 
-/// Reads what lint looks at, from a folder or an archive.
-pub fn lint_source(path: &Path, profile: Profile, warn: Sink<'_>) -> Source {
+/// Reads the files that lint checks, from a folder or an archive.
+pub fn lint_source(path: &Path, profile: Profile, warn: WarnFn<'_>) -> Source {
     let chart = load_path(path, profile, warn);
     let entry = |name: &str| match fs_err::metadata(path.join(name)) {
         Ok(metadata) if metadata.is_dir() => Entry::Folder,
         Ok(_) => fs_err::read(path.join(name)).map_or(Entry::Missing, Entry::File),
         Err(_) => Entry::Missing,
     };
-    let shown = path.display().to_string();
+    let display_path = path.display().to_string();
     if path.is_dir() {
         return Source {
-            path: shown,
+            path: display_path,
             chart_yaml: entry("Chart.yaml"),
             values_yaml: entry("values.yaml"),
             schema: entry("values.schema.json"),
@@ -192,28 +199,31 @@ pub fn lint_source(path: &Path, profile: Profile, warn: Sink<'_>) -> Source {
             chart,
         };
     }
-    archive_source(path, shown, chart, profile)
+    archive_source(path, display_path, chart, profile)
 }
 
-/// The same from the files of an archive.
 fn archive_source(
     path: &Path,
-    shown: String,
+    display_path: String,
     chart: Result<Chart, LoadError>,
     profile: Profile,
 ) -> Source {
     let bytes = fs_err::read(path).unwrap_or_default();
     let files = archive::read(&bytes, profile).unwrap_or_default();
     let file = |name: &str| {
-        let found = files.iter().find(|file| file.name == name);
-        found.map_or(Entry::Missing, |file| Entry::File(file.data.to_vec()))
+        let file = files.iter().find(|file| file.name == name);
+        file.map_or(Entry::Missing, |file| Entry::File(file.data.to_vec()))
     };
     let folder = |prefix: &str| {
-        let has = files.iter().any(|file| file.name.starts_with(prefix));
-        if has { Entry::Folder } else { Entry::Missing }
+        let exists = files.iter().any(|file| file.name.starts_with(prefix));
+        if exists {
+            Entry::Folder
+        } else {
+            Entry::Missing
+        }
     };
     Source {
-        path: shown,
+        path: display_path,
         chart_yaml: file("Chart.yaml"),
         values_yaml: file("values.yaml"),
         schema: file("values.schema.json"),
@@ -230,8 +240,8 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
 struct Walk {
     rules: Rules,
     files: Vec<File>,
-    /// How many more files may stay open, to be read later.
-    may_stay_open: usize,
+    /// The number of files that may still be read lazily.
+    max_lazy_files: usize,
 }
 
 impl Walk {
@@ -263,7 +273,7 @@ impl Walk {
         kind: Option<FileType>,
         depth: usize,
     ) -> Result<(), Error> {
-        // The folder's entry tells what most names are; only links have to be followed.
+        // The directory entry has the type of the file, unless it is a link.
         let kind = match kind {
             Some(kind) if !kind.is_symlink() => kind,
             _ => fs_err::metadata(path)
@@ -286,17 +296,17 @@ impl Walk {
         let failed = |source| Error::io("open", path, source);
         let file = fs_err::File::open(path).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
-        let too_large = || Error::FileTooLarge(crate::go_path::base(&name).to_owned());
-        // The wrapper's readers would write zeros to memory before they fill it.
+        let too_large = || Error::FileTooLarge(outrigger_gostd::path::base(&name).to_owned());
+        // Without the wrapper, whose reader initializes the buffer first.
         let (file, _) = file.into_parts();
         if size > MAX_FILE {
             return Err(too_large());
         }
-        let data = if self.may_stay_open > 0 && !is_needed(&name) {
-            self.may_stay_open -= 1;
-            Data::later(move || content(&file, size).expect("an open file can be read"))
+        let data = if self.max_lazy_files > 0 && !is_read_on_load(&name) {
+            self.max_lazy_files -= 1;
+            Data::lazy(move || read_content(&file, size).expect("an open file can be read"))
         } else {
-            let data = content(&file, size).map_err(failed)?;
+            let data = read_content(&file, size).map_err(failed)?;
             if data.len() as u64 > MAX_FILE {
                 return Err(too_large());
             }
@@ -307,19 +317,19 @@ impl Walk {
     }
 }
 
-/// Whether loading a chart looks into a file.
-fn is_needed(name: &str) -> bool {
+/// Whether loading a chart reads the file.
+fn is_read_on_load(name: &str) -> bool {
     let (folder, base) = name.rsplit_once('/').unwrap_or(("", name));
     let is_template = folder.split('/').any(|part| part == "templates");
     is_template
         || base.starts_with("Chart.")
         || base.starts_with("values.")
         || base.starts_with("requirements.")
-        || crate::go_path::extension(base) == ".tgz"
+        || outrigger_gostd::path::ext(base) == ".tgz"
 }
 
-/// What is in a file of about this size, without a byte order mark.
-fn content(file: &std::fs::File, size: u64) -> io::Result<Vec<u8>> {
+/// Reads a file of about this size, without a byte order mark.
+fn read_content(file: &std::fs::File, size: u64) -> io::Result<Vec<u8>> {
     let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     file.take(MAX_FILE + 1).read_to_end(&mut data)?;
     archive::strip_byte_order_mark(&mut data);

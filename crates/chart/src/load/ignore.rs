@@ -1,11 +1,10 @@
-//! `.helmignore`: the rules of Helm's own matcher, which differ from git's.
+//! `.helmignore`, with the rules of Helm, which differ from those of git.
 //!
-//! Rules are tried in order. A plain rule that matches ignores the path. A negated rule ignores everything it does
-//! *not* match. A rule without a slash looks at the base name only. `**` is refused.
+//! Rules are applied in order. A rule that matches ignores the path. A negated rule ignores everything that it does
+//! *not* match. A rule without a slash matches the base name. `**` is rejected.
 
-use crate::path_match::{self, BadPattern};
+use outrigger_gostd::path::{self, BadPattern};
 
-/// The file's name inside a chart.
 pub const FILE_NAME: &str = ".helmignore";
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,14 +26,14 @@ struct Rule {
     folders_only: bool,
 }
 
-/// A pattern, the usual forms told apart so that they cost next to nothing.
+/// A pattern. Common forms are matched without the shell pattern matcher.
 #[derive(Debug)]
 enum Pattern {
     /// `OWNERS`
     Literal(String),
     /// `*.swp`, for base names
-    Ending(String),
-    /// Anything else.
+    Suffix(String),
+    /// All other patterns
     Shell(String),
 }
 
@@ -45,7 +44,7 @@ enum Scope {
 }
 
 impl Rules {
-    /// Reads an ignore file and adds what Helm always ignores: dot files in `templates/`.
+    /// Parses an ignore file, and adds the default rule for dot files in `templates/`.
     pub fn parse(text: &[u8]) -> Result<Self, Error> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let mut rules = Self::default();
@@ -56,7 +55,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// Whether the path, relative to the chart and with `/`, is to be left out.
+    /// Whether a path, relative to the chart and separated by `/`, is ignored.
     pub fn ignores(&self, path: &str, is_folder: bool) -> bool {
         if path.is_empty() || path == "." || path == "./" {
             return false;
@@ -82,7 +81,7 @@ impl Rules {
         if line.contains("**") {
             return Err(Error::DoubleStar);
         }
-        path_match::matches(line, "abc")?;
+        path::matches(line, "abc")?;
         let (negated, rule) = strip(line, |l| l.strip_prefix('!'));
         let (folders_only, rule) = strip(rule, |l| l.strip_suffix('/'));
         let (rooted, rule) = strip(rule, |l| l.strip_prefix('/'));
@@ -109,8 +108,8 @@ impl Rule {
         };
         match &self.pattern {
             Pattern::Literal(name) => subject == name,
-            Pattern::Ending(ending) => subject.ends_with(ending.as_str()),
-            Pattern::Shell(pattern) => path_match::matches(pattern, subject).unwrap_or(false),
+            Pattern::Suffix(suffix) => subject.ends_with(suffix.as_str()),
+            Pattern::Shell(pattern) => path::matches(pattern, subject).unwrap_or(false),
         }
     }
 }
@@ -120,8 +119,8 @@ impl Pattern {
         let is_literal = |text: &str| !text.contains(['*', '?', '[', '\\']);
         match rule.strip_prefix('*') {
             None if is_literal(rule) => Self::Literal(rule.to_owned()),
-            Some(ending) if is_literal(ending) && scope == Scope::BaseName => {
-                Self::Ending(ending.to_owned())
+            Some(suffix) if is_literal(suffix) && scope == Scope::BaseName => {
+                Self::Suffix(suffix.to_owned())
             }
             _ => Self::Shell(rule.to_owned()),
         }
@@ -151,19 +150,19 @@ mod tests {
         "x.md",
     ];
 
-    /// The names that a walk with these rules leaves out.
-    fn left_out(rules: &str) -> Vec<&'static str> {
+    /// The names that a walk with these rules ignores.
+    fn ignored(rules: &str) -> Vec<&'static str> {
         let rules = Rules::parse(rules.as_bytes()).unwrap();
-        let is_left_out = |name: &&str| {
-            let mut folders = name.match_indices('/').map(|(at, _)| &name[..at]);
+        let is_ignored = |name: &&str| {
+            let mut folders = name.match_indices('/').map(|(end, _)| &name[..end]);
             folders.any(|folder| rules.ignores(folder, true)) || rules.ignores(name, false)
         };
-        NAMES.into_iter().filter(is_left_out).collect()
+        NAMES.into_iter().filter(is_ignored).collect()
     }
 
     #[test]
-    fn rules_ignore_what_helm_ignores() {
-        // What `helm package` of both Helms left out; `templates/.h.yaml` always is.
+    fn ignores_the_files_that_helm_ignores() {
+        // The files that `helm package` of both versions ignored; `templates/.h.yaml` always is.
         let cases: [(&str, &[&str]); 19] = [
             ("helm.txt", &["a/helm.txt", "helm.txt"]),
             ("helm.*", &["a/helm.txt", "helm.txt"]),
@@ -200,7 +199,7 @@ mod tests {
             let mut expected = expected.to_vec();
             expected.push("templates/.h.yaml");
             expected.sort_unstable();
-            assert_eq!(left_out(rules), expected, "{rules}");
+            assert_eq!(ignored(rules), expected, "{rules}");
         }
     }
 
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn double_stars_and_bad_patterns_are_refused() {
+    fn rejects_double_stars_and_invalid_patterns() {
         assert_eq!(Rules::parse(b"a/**/b").unwrap_err(), Error::DoubleStar);
         assert_eq!(
             Rules::parse(b"[a").unwrap_err().to_string(),

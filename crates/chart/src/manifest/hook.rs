@@ -1,4 +1,4 @@
-//! Hooks: objects that run at a point of a release's life instead of belonging to it.
+//! Hooks: objects that run at a point in the lifecycle of a release and are not part of it.
 
 use crate::profile::Profile;
 use crate::yaml::Head;
@@ -28,12 +28,12 @@ pub struct Hook {
     pub name: String,
     pub kind: String,
     pub api_version: String,
-    /// The template it came from.
+    /// The path of its template.
     pub path: String,
     pub manifest: String,
     pub events: Vec<Event>,
     pub weight: i64,
-    /// As written, in lower case; unknown names have no effect.
+    /// In lower case; unknown names have no effect.
     pub delete_policies: Vec<String>,
     /// Helm 4 only.
     pub output_log_policies: Vec<String>,
@@ -76,11 +76,11 @@ impl Hook {
     }
 }
 
-/// What a document is.
+/// The classification of a document.
 #[derive(Debug)]
 pub(crate) enum Class {
     Hook(Hook),
-    /// It names an event that does not exist; Helm drops it.
+    /// A hook with an unknown event, which Helm drops.
     Unknown,
     Manifest,
 }
@@ -117,7 +117,7 @@ pub(crate) fn classify(path: &str, content: &str, head: &Head, profile: Profile)
     })
 }
 
-/// The names of a comma list, trimmed and in lower case.
+/// The items of a comma-separated list, trimmed and in lower case.
 fn list(names: &str) -> impl Iterator<Item = String> {
     names.split(',').map(|name| name.trim().to_lowercase())
 }

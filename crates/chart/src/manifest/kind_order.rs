@@ -1,11 +1,10 @@
-//! In which order kinds are installed, the reverse for removal, and which need not wait for each other.
+//! Helm's order of kinds for installation and removal, and which kinds are independent of each other.
 
 use std::cmp::Ordering;
 
 use crate::profile::Profile;
 
-/// Helm's order of installation; what is not listed comes last, by name. The kinds of one stage need nothing of each
-/// other.
+/// Helm's install order; other kinds are last, sorted by name. The kinds of one stage do not depend on each other.
 const STAGES: &[&[&str]] = &[
     &["PriorityClass", "Namespace"],
     &[
@@ -16,7 +15,7 @@ const STAGES: &[&[&str]] = &[
         "PodDisruptionBudget",
         "ServiceAccount",
     ],
-    // The secret of an account needs the account; all are counted by quotas.
+    // Token secrets depend on their service account; all these kinds may be limited by quotas.
     &[
         "Secret",
         "SecretList",
@@ -24,14 +23,14 @@ const STAGES: &[&[&str]] = &[
         "StorageClass",
         "PersistentVolume",
     ],
-    // A claim needs its class.
+    // A claim depends on its storage class.
     &[
         "PersistentVolumeClaim",
         "CustomResourceDefinition",
         "ClusterRole",
         "ClusterRoleList",
     ],
-    // A binding needs its role.
+    // A binding depends on its role.
     &[
         "ClusterRoleBinding",
         "ClusterRoleBindingList",
@@ -39,7 +38,7 @@ const STAGES: &[&[&str]] = &[
         "RoleList",
     ],
     &["RoleBinding", "RoleBindingList", "Service"],
-    // Pods need what they mount, their account and, for their environment, the services.
+    // Pods depend on their volumes, their service account and, for their environment, on services.
     &[
         "DaemonSet",
         "Pod",
@@ -56,7 +55,7 @@ const STAGES: &[&[&str]] = &[
     &["APIService"],
 ];
 
-/// Helm 4 adds these at the end.
+/// Helm 4 appends these.
 const WEBHOOKS: &[&str] = &[
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
@@ -84,7 +83,7 @@ impl KindOrder {
         }
     }
 
-    /// Equal for equal kinds only; sort with a stable sort to keep the order within a kind.
+    /// Equal only for the same kind: use a stable sort to keep the order within a kind.
     pub fn compare(self, a: &str, b: &str) -> Ordering {
         match (self.rank(a), self.rank(b)) {
             (None, None) => a.cmp(b),
@@ -96,27 +95,27 @@ impl KindOrder {
     }
 
     fn rank(self, kind: &str) -> Option<usize> {
-        // Removal keeps services until what uses them is gone, but takes them before everything older.
+        // On uninstall, services are deleted after ingresses but before workloads.
         let all = || STAGES.iter().copied().flatten();
-        let position = |kind: &str| all().position(|&known| known == kind);
+        let position = |kind: &str| all().position(|&other| other == kind);
         if self.uninstall && kind == "Service" {
-            return position("IngressClass").map(|at| at * 2 - 1);
+            return position("IngressClass").map(|index| index * 2 - 1);
         }
-        if let Some(at) = position(kind) {
-            return Some(at * 2);
+        if let Some(index) = position(kind) {
+            return Some(index * 2);
         }
         if !self.profile.rules().orders_webhooks {
             return None;
         }
-        let at = WEBHOOKS.iter().position(|&known| known == kind)?;
-        Some((all().count() + at) * 2)
+        let index = WEBHOOKS.iter().position(|&other| other == kind)?;
+        Some((all().count() + index) * 2)
     }
 }
 
-/// Whether objects of two kinds that follow each other need not wait for each other.
-pub fn are_together(one: &str, other: &str) -> bool {
-    let share = |stage: &&[&str]| stage.contains(&one) && stage.contains(&other);
-    one == other || STAGES.iter().any(share)
+/// Whether objects of two adjacent kinds can be applied concurrently.
+pub fn are_independent(a: &str, b: &str) -> bool {
+    let has_both = |stage: &&[&str]| stage.contains(&a) && stage.contains(&b);
+    a == b || STAGES.iter().any(has_both)
 }
 
 #[cfg(test)]
@@ -124,8 +123,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_needs_another_comes_in_a_later_stage() {
-        let needs = [
+    fn a_kind_is_in_a_later_stage_than_its_dependencies() {
+        let dependencies = [
             ("ServiceAccount", "Secret"),
             ("ResourceQuota", "ConfigMap"),
             ("StorageClass", "PersistentVolumeClaim"),
@@ -135,16 +134,19 @@ mod tests {
             ("Namespace", "ServiceAccount"),
             ("CustomResourceDefinition", "Certificate"),
         ];
-        for (needed, needing) in needs {
-            assert!(!are_together(needed, needing), "{needed} {needing}");
-            let order = KindOrder::install(Profile::Helm4).compare(needed, needing);
-            assert_eq!(order, Ordering::Less, "{needed} {needing}");
+        for (dependency, dependent) in dependencies {
+            assert!(
+                !are_independent(dependency, dependent),
+                "{dependency} {dependent}"
+            );
+            let order = KindOrder::install(Profile::Helm4).compare(dependency, dependent);
+            assert_eq!(order, Ordering::Less, "{dependency} {dependent}");
         }
-        assert!(are_together("Certificate", "Certificate"));
+        assert!(are_independent("Certificate", "Certificate"));
     }
 
     #[test]
-    fn removal_goes_backwards_with_services_early() {
+    fn uninstall_reverses_the_order_except_for_services() {
         let mut kinds = vec![
             "Namespace",
             "Service",

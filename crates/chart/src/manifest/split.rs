@@ -1,8 +1,8 @@
-//! One rendered file into its documents, by the rules of each Helm.
+//! Splits a rendered file into documents, by the rules of each Helm version.
 
 use crate::profile::Profile;
 
-/// The documents of a file, in order, blank ones left out.
+/// The documents of a file, without blank ones.
 pub fn documents(text: &str, profile: Profile) -> Vec<&str> {
     if profile.rules().splits_at_line_start_only {
         split_at_line_starts(text)
@@ -11,7 +11,7 @@ pub fn documents(text: &str, profile: Profile) -> Vec<&str> {
     }
 }
 
-/// Helm 4: a document begins at `---` at the start of a line and keeps its last blank lines.
+/// Helm 4: a document starts at `---` at the start of a line and keeps trailing blank lines.
 fn split_at_line_starts(text: &str) -> Vec<&str> {
     let text = text.trim_start();
     let mut documents = Vec::new();
@@ -37,7 +37,7 @@ fn split_at_line_starts(text: &str) -> Vec<&str> {
     }
 }
 
-/// Helm 3: white space around the separator belongs to it, so the file and each document lose their margins.
+/// Helm 3: white space around the separator is part of it, so that documents are trimmed.
 fn split_anywhere(text: &str) -> Vec<&str> {
     let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}');
     let text = text.trim();
@@ -56,7 +56,7 @@ fn split_anywhere(text: &str) -> Vec<&str> {
     documents.iter().map(|document| document.trim()).collect()
 }
 
-/// The next line break that three dashes follow.
+/// The next newline that is followed by three dashes.
 fn find_separator(text: &str, from: usize) -> Option<usize> {
     memchr::memmem::find(&text.as_bytes()[from..], b"\n---").map(|at| from + at)
 }

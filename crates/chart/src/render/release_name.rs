@@ -1,9 +1,10 @@
-//! Which names a release may have.
+//! Validates and generates the name of a release.
 
 use outrigger_gotmpl::function::Host;
 use outrigger_gotmpl::value::Value;
 use outrigger_gotmpl::{Engine, Limits};
 
+use crate::dns_name;
 use crate::error::{Error, TemplateError};
 use crate::profile::Profile;
 
@@ -13,7 +14,7 @@ const PATTERN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z
 pub(super) fn check(name: &str, profile: Profile) -> Result<(), Error> {
     let reason = if name.is_empty() {
         "no name provided".to_owned()
-    } else if name.len() > MAX_LENGTH || !name.split('.').all(is_label) {
+    } else if name.len() > MAX_LENGTH || !dns_name::is_subdomain(name) {
         format!(
             "invalid release name, must match regex {PATTERN} and the length must not be longer than {MAX_LENGTH}"
         )
@@ -27,7 +28,7 @@ pub(super) fn check(name: &str, profile: Profile) -> Result<(), Error> {
     })
 }
 
-/// `--name-template`: a template without any data.
+/// Executes a `--name-template`, which has no data.
 pub fn from_template(
     text: &str,
     host: &dyn Host,
@@ -43,12 +44,4 @@ pub fn from_template(
         .execute(NAME, &Value::Nil, host, &mut out)
         .map_err(|error| TemplateError::Exec(error.to_string()))?;
     Ok(String::from_utf8_lossy(&out).into_owned())
-}
-
-fn is_label(label: &str) -> bool {
-    let is_word = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    let bytes = label.as_bytes();
-    bytes.first().is_some_and(is_word)
-        && bytes.last().is_some_and(is_word)
-        && bytes.iter().all(|b| is_word(b) || *b == b'-')
 }

@@ -1,15 +1,15 @@
-//! Schemas as Helm 3 understands them: drafts 4 to 7 in one, newer keywords ignored, and its very own messages.
+//! The validator of Helm 3, xeipuu/gojsonschema: drafts 4 to 7, newer keywords are ignored.
 //!
-//! Where several alternatives fail, the errors of the one that got furthest are shown. How far one got is a score
-//! that every check moves, so the checks here are made in Helm's order even where only their count matters.
+//! If all alternatives fail, the errors of the one with the highest score are reported. Each check changes the score, so
+//! that the checks have to be in the order of gojsonschema.
 
 mod array;
 mod check;
 pub(super) mod format;
-mod kinds;
 mod object;
 mod reference;
 mod scalar;
+mod types;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,30 +17,32 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value as Json};
 
-/// References may lead into each other this deep.
+use super::SchemaError;
+
+/// The maximum nesting of references.
 const MAX_DEPTH: usize = 256;
 
-/// The message has one line per error.
-pub(super) fn validate(schema: &Json, instance: &Json) -> Result<(), String> {
+/// Validates a value. The error has one line per violation.
+pub(super) fn validate(schema: &Json, instance: &Json) -> Result<(), SchemaError> {
     check::check(schema)?;
     let validator = Validator {
         root: schema,
         draft: draft_of(schema),
         patterns: RefCell::default(),
     };
-    let mut outcome = Outcome::default();
-    validator.check(schema, instance, &Place::Root, 0, &mut outcome);
-    if outcome.errors.is_empty() {
+    let mut result = ValidationResult::default();
+    validator.validate(schema, instance, &JsonContext::Root, 0, &mut result);
+    if result.errors.is_empty() {
         return Ok(());
     }
     let mut message = String::new();
-    for error in outcome.errors {
+    for error in result.errors {
         let _ = writeln!(message, "- {error}");
     }
-    Err(message)
+    Err(SchemaError(message))
 }
 
-/// Which draft the schema says it is written in.
+/// The draft that `$schema` declares.
 fn draft_of(schema: &Json) -> u8 {
     let url = schema
         .get("$schema")
@@ -53,41 +55,41 @@ fn draft_of(schema: &Json) -> u8 {
     }
 }
 
-/// Where in the values: a list from the inside out.
-enum Place<'a> {
+/// The path of a value: a linked list from the value to the root.
+enum JsonContext<'a> {
     Root,
-    Below(&'a Self, String),
+    Child(&'a Self, String),
 }
 
-impl<'a> Place<'a> {
-    fn below(&'a self, name: &str) -> Self {
-        Place::Below(self, name.to_owned())
+impl<'a> JsonContext<'a> {
+    fn child(&'a self, name: &str) -> Self {
+        JsonContext::Child(self, name.to_owned())
     }
 
     fn path(&self) -> String {
         match self {
             Self::Root => "(root)".to_owned(),
-            Self::Below(Place::Root, name) => name.clone(),
-            Self::Below(outer, name) => format!("{}.{name}", outer.path()),
+            Self::Child(JsonContext::Root, name) => name.clone(),
+            Self::Child(parent, name) => format!("{}.{name}", parent.path()),
         }
     }
 }
 
-/// Errors so far, and how far the value got.
+/// The errors, and the score of the value.
 #[derive(Default)]
-struct Outcome {
+struct ValidationResult {
     errors: Vec<String>,
     score: i64,
 }
 
-impl Outcome {
-    fn fail(&mut self, place: &Place<'_>, message: impl AsRef<str>) {
+impl ValidationResult {
+    fn add_error(&mut self, context: &JsonContext<'_>, message: impl AsRef<str>) {
         self.errors
-            .push(format!("{}: {}", place.path(), message.as_ref()));
+            .push(format!("{}: {}", context.path(), message.as_ref()));
         self.score -= 2;
     }
 
-    fn step(&mut self) {
+    fn increment_score(&mut self) {
         self.score += 1;
     }
 
@@ -101,15 +103,15 @@ impl Outcome {
     }
 }
 
-/// A schema on its way over a value.
+/// The schema that a value is validated against, and the path of the value.
 #[derive(Clone, Copy)]
-struct Spot<'a> {
+struct SubSchema<'a> {
     schema: &'a Map<String, Json>,
-    place: &'a Place<'a>,
+    context: &'a JsonContext<'a>,
     depth: usize,
 }
 
-impl<'a> Spot<'a> {
+impl<'a> SubSchema<'a> {
     fn list(&self, key: &str) -> &'a [Json] {
         let list = self.schema.get(key).and_then(Json::as_array);
         list.map_or(&[], Vec::as_slice)
@@ -127,172 +129,196 @@ impl<'a> Spot<'a> {
 
 struct Validator<'s> {
     root: &'s Json,
-    /// 4, 6 or 7; a schema that names no draft gets everything.
+    /// 4, 6 or 7. A schema without a draft supports all keywords.
     draft: u8,
     /// Compiled patterns; `None` for one that does not compile.
     patterns: RefCell<HashMap<String, Option<regex::Regex>>>,
 }
 
 impl Validator<'_> {
-    /// A check of its own, whose errors may be dropped.
-    fn sub(&self, schema: &Json, value: &Json, place: &Place<'_>, depth: usize) -> Outcome {
-        let mut outcome = Outcome::default();
-        self.check(schema, value, place, depth, &mut outcome);
-        outcome
-    }
-
-    fn check(
+    /// Validates into a separate result, whose errors may be dropped.
+    fn sub_validate(
         &self,
         schema: &Json,
         value: &Json,
-        place: &Place<'_>,
+        context: &JsonContext<'_>,
         depth: usize,
-        outcome: &mut Outcome,
+    ) -> ValidationResult {
+        let mut result = ValidationResult::default();
+        self.validate(schema, value, context, depth, &mut result);
+        result
+    }
+
+    fn validate(
+        &self,
+        schema: &Json,
+        value: &Json,
+        context: &JsonContext<'_>,
+        depth: usize,
+        result: &mut ValidationResult,
     ) {
         if depth > MAX_DEPTH {
             return;
         }
         let schema = match schema {
             Json::Bool(false) if self.draft >= 6 => {
-                return outcome.fail(place, "False always fails validation");
+                return result.add_error(context, "False always fails validation");
             }
             Json::Object(schema) => schema,
             _ => return,
         };
         if let Some(Json::String(reference)) = schema.get("$ref") {
             if let Some(target) = reference::resolve(self.root, reference) {
-                self.check(target, value, place, depth + 1, outcome);
+                self.validate(target, value, context, depth + 1, result);
             }
             return;
         }
-        if let Some(message) = kinds::mismatch(schema, value) {
-            return outcome.fail(place, message);
+        if let Some(message) = types::mismatch(schema, value) {
+            return result.add_error(context, message);
         }
-        let spot = Spot {
+        let subschema = SubSchema {
             schema,
-            place,
+            context,
             depth: depth + 1,
         };
-        self.combined(spot, value, outcome);
+        self.combined(subschema, value, result);
         match value {
-            Json::Null | Json::Bool(_) => self.common(spot, value, outcome),
+            Json::Null | Json::Bool(_) => self.common(subschema, value, result),
             Json::Number(_) => {
-                scalar::number(spot, value, outcome);
-                self.common(spot, value, outcome);
+                scalar::number(subschema, value, result);
+                self.common(subschema, value, result);
             }
             Json::String(text) => {
-                self.common(spot, value, outcome);
-                self.string(spot, text, outcome);
+                self.common(subschema, value, result);
+                self.string(subschema, text, result);
             }
             Json::Array(items) => {
-                self.array(spot, items, outcome);
-                self.common(spot, value, outcome);
+                self.array(subschema, items, result);
+                self.common(subschema, value, result);
             }
             Json::Object(entries) => {
-                self.object(spot, entries, outcome);
-                self.common(spot, value, outcome);
-                self.properties(spot, entries, outcome);
+                self.object(subschema, entries, result);
+                self.common(subschema, value, result);
+                self.properties(subschema, entries, result);
             }
         }
-        outcome.step();
+        result.increment_score();
     }
 
     /// `anyOf`, `oneOf`, `allOf`, `not`, `dependencies`, `if`.
-    fn combined(&self, spot: Spot<'_>, value: &Json, outcome: &mut Outcome) {
-        let Spot { place, depth, .. } = spot;
-        self.any_or_one(spot, value, outcome);
+    fn combined(&self, subschema: SubSchema<'_>, value: &Json, result: &mut ValidationResult) {
+        let SubSchema { context, depth, .. } = subschema;
+        self.any_or_one(subschema, value, result);
         let mut failed = false;
-        for schema in spot.list("allOf") {
-            let result = self.sub(schema, value, place, depth);
-            failed |= !result.is_valid();
-            outcome.merge(result);
+        for schema in subschema.list("allOf") {
+            let sub_result = self.sub_validate(schema, value, context, depth);
+            failed |= !sub_result.is_valid();
+            result.merge(sub_result);
         }
         if failed {
-            outcome.fail(place, "Must validate all the schemas (allOf)");
+            result.add_error(context, "Must validate all the schemas (allOf)");
         }
-        if let Some(not) = spot.schema.get("not")
-            && self.sub(not, value, place, depth).is_valid()
+        if let Some(not) = subschema.schema.get("not")
+            && self.sub_validate(not, value, context, depth).is_valid()
         {
-            outcome.fail(place, "Must not validate the schema (not)");
+            result.add_error(context, "Must not validate the schema (not)");
         }
-        self.dependencies(spot, value, outcome);
-        if let Some(condition) = spot.schema.get("if").filter(|_| self.draft >= 7) {
-            let (keyword, message) = if self.sub(condition, value, place, depth).is_valid() {
+        self.dependencies(subschema, value, result);
+        if let Some(condition) = subschema.schema.get("if").filter(|_| self.draft >= 7) {
+            let (keyword, message) = if self
+                .sub_validate(condition, value, context, depth)
+                .is_valid()
+            {
                 ("then", "Must validate \"then\" as \"if\" was valid")
             } else {
                 ("else", "Must validate \"else\" as \"if\" was not valid")
             };
-            if let Some(branch) = spot.schema.get(keyword) {
-                let result = self.sub(branch, value, place, depth);
-                if !result.is_valid() {
-                    outcome.fail(place, message);
-                    outcome.merge(result);
+            if let Some(branch) = subschema.schema.get(keyword) {
+                let sub_result = self.sub_validate(branch, value, context, depth);
+                if !sub_result.is_valid() {
+                    result.add_error(context, message);
+                    result.merge(sub_result);
                 }
             }
         }
-        outcome.step();
+        result.increment_score();
     }
 
-    fn any_or_one(&self, spot: Spot<'_>, value: &Json, outcome: &mut Outcome) {
-        let any = spot.list("anyOf");
+    fn any_or_one(&self, subschema: SubSchema<'_>, value: &Json, result: &mut ValidationResult) {
+        let any = subschema.list("anyOf");
         if !any.is_empty() {
-            let (valid, best) = self.alternatives(spot, any, value, true);
+            let (valid, best) = self.alternatives(subschema, any, value, true);
             if valid == 0 {
-                outcome.fail(spot.place, "Must validate at least one schema (anyOf)");
-                outcome.merge(best.unwrap_or_default());
+                result.add_error(
+                    subschema.context,
+                    "Must validate at least one schema (anyOf)",
+                );
+                result.merge(best.unwrap_or_default());
             }
         }
-        let one = spot.list("oneOf");
+        let one = subschema.list("oneOf");
         if !one.is_empty() {
-            let (valid, best) = self.alternatives(spot, one, value, false);
+            let (valid, best) = self.alternatives(subschema, one, value, false);
             if valid != 1 {
-                outcome.fail(spot.place, "Must validate one and only one schema (oneOf)");
+                result.add_error(
+                    subschema.context,
+                    "Must validate one and only one schema (oneOf)",
+                );
                 if valid == 0 {
-                    outcome.merge(best.unwrap_or_default());
+                    result.merge(best.unwrap_or_default());
                 }
             }
         }
     }
 
-    /// How many alternatives hold, and the errors of the one that came closest.
+    /// The number of valid alternatives, and the invalid one with the highest score.
     fn alternatives(
         &self,
-        spot: Spot<'_>,
+        subschema: SubSchema<'_>,
         schemas: &[Json],
         value: &Json,
         first_is_enough: bool,
-    ) -> (usize, Option<Outcome>) {
+    ) -> (usize, Option<ValidationResult>) {
         let mut valid = 0;
-        let mut best: Option<Outcome> = None;
+        let mut best: Option<ValidationResult> = None;
         for schema in schemas {
             if valid > 0 && first_is_enough {
                 break;
             }
-            let result = self.sub(schema, value, spot.place, spot.depth);
-            if result.is_valid() {
+            let sub_result = self.sub_validate(schema, value, subschema.context, subschema.depth);
+            if sub_result.is_valid() {
                 valid += 1;
-            } else if best.as_ref().is_none_or(|best| result.score > best.score) {
-                best = Some(result);
+            } else if best
+                .as_ref()
+                .is_none_or(|best| sub_result.score > best.score)
+            {
+                best = Some(sub_result);
             }
         }
         (valid, best)
     }
 
-    fn dependencies(&self, spot: Spot<'_>, value: &Json, outcome: &mut Outcome) {
+    fn dependencies(&self, subschema: SubSchema<'_>, value: &Json, result: &mut ValidationResult) {
         let Json::Object(entries) = value else {
             return;
         };
-        for (name, needs) in spot.map("dependencies") {
+        for (name, dependency) in subschema.map("dependencies") {
             if !entries.contains_key(name) {
                 continue;
             }
-            let Json::Array(names) = needs else {
-                self.check(needs, value, spot.place, spot.depth, outcome);
+            let Json::Array(names) = dependency else {
+                self.validate(
+                    dependency,
+                    value,
+                    subschema.context,
+                    subschema.depth,
+                    result,
+                );
                 continue;
             };
-            for needed in names.iter().filter_map(Json::as_str) {
-                if !entries.contains_key(needed) {
-                    outcome.fail(spot.place, format!("Has a dependency on {needed}"));
+            for name in names.iter().filter_map(Json::as_str) {
+                if !entries.contains_key(name) {
+                    result.add_error(subschema.context, format!("Has a dependency on {name}"));
                 }
             }
         }

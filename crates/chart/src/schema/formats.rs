@@ -1,9 +1,10 @@
-//! Why a text does not have its format, in the words of Helm 4. Whether it has is decided elsewhere.
+//! The messages of Helm 4, santhosh-tekuri/jsonschema, about strings that do not match a format. The validation itself
+//! is done by boon.
 
-use outrigger_gotmpl::go;
+use outrigger_gostd::strconv;
 
-/// `None` for a format whose complaint is not known here.
-pub(super) fn complaint(format: &str, text: &str) -> Option<String> {
+/// The error about a string that does not match the format; `None` for other formats.
+pub(super) fn error(format: &str, text: &str) -> Option<String> {
     let result = match format {
         "ipv4" => ipv4(text),
         "hostname" => hostname(text),
@@ -36,7 +37,7 @@ fn ipv4(text: &str) -> Check {
             return fail("leading zeros");
         }
         let Ok(number) = group.parse::<i64>() else {
-            let group = go::quote(group);
+            let group = strconv::quote(group);
             return Err(format!("strconv.Atoi: parsing {group}: invalid syntax"));
         };
         if !(0..=255).contains(&number) {
@@ -68,7 +69,7 @@ fn hostname(text: &str) -> Check {
 
 fn characters(text: &str, is_allowed: impl Fn(char) -> bool) -> Check {
     text.chars().find(|&c| !is_allowed(c)).map_or(Ok(()), |c| {
-        Err(format!("invalid character {}", go::quote_char(c)))
+        Err(format!("invalid character {}", strconv::quote_rune(c)))
     })
 }
 
@@ -112,25 +113,25 @@ fn uuid(text: &str) -> Check {
     if groups.len() != lengths.len() {
         return fail("must have 5 elements");
     }
-    for (at, (group, length)) in groups.iter().zip(lengths).enumerate() {
+    for (index, (group, length)) in groups.iter().zip(lengths).enumerate() {
         if group.len() != length {
             return Err(format!(
                 "element {} must be {length} characters long",
-                at + 1
+                index + 1
             ));
         }
         if let Some(c) = group.chars().find(|c| !c.is_ascii_hexdigit()) {
-            return Err(format!("non-hex character {}", go::quote_char(c)));
+            return Err(format!("non-hex character {}", strconv::quote_rune(c)));
         }
     }
     Ok(())
 }
 
-/// As Go's `time.Parse` complains with the layout `2006-01-02`.
+/// The error of Go's `time.Parse` with the layout `2006-01-02`.
 fn date(text: &str) -> Check {
-    let quoted = go::quote(text);
-    let cannot = |rest: &str, layout: &str| {
-        let rest = go::quote(rest);
+    let quoted = strconv::quote(text);
+    let cannot_parse = |rest: &str, layout: &str| {
+        let rest = strconv::quote(rest);
         Err(format!(
             "parsing time {quoted} as \"2006-01-02\": cannot parse {rest} as \"{layout}\""
         ))
@@ -143,24 +144,24 @@ fn date(text: &str) -> Check {
     };
     let rest = |from: usize| text.get(from..).unwrap_or_default();
     if !digits(0, 4) {
-        return cannot(text, "2006");
+        return cannot_parse(text, "2006");
     }
     if bytes.get(4) != Some(&b'-') {
-        return cannot(rest(4), "-");
+        return cannot_parse(rest(4), "-");
     }
     if !digits(5, 2) {
-        return cannot(rest(5), "01");
+        return cannot_parse(rest(5), "01");
     }
     if bytes.get(7) != Some(&b'-') {
-        return cannot(rest(7), "-");
+        return cannot_parse(rest(7), "-");
     }
     if !digits(8, 2) {
-        return cannot(rest(8), "02");
+        return cannot_parse(rest(8), "02");
     }
     if text.len() > 10 {
         return Err(format!(
             "parsing time {quoted}: extra text: {}",
-            go::quote(rest(10))
+            strconv::quote(rest(10))
         ));
     }
     let month: u32 = text[5..7].parse().unwrap_or(0);
@@ -230,7 +231,7 @@ fn date_time(text: &str) -> Check {
     if !matches!(text.as_bytes()[10], b't' | b'T') {
         return fail("11th character must be t or T");
     }
-    if !super::draft7::format::holds("date", day) {
+    if !super::draft7::format::is_valid("date", day) {
         return date(day).map_err(|error| format!("invalid date element: {error}"));
     }
     time(rest).map_err(|error| format!("invalid time element: {error}"))

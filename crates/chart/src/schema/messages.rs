@@ -1,15 +1,15 @@
-//! The errors of the newest drafts in the words of Helm 4.
+//! Converts errors of boon to the messages of Helm 4, santhosh-tekuri/jsonschema.
 
 use std::fmt::Write;
 
 use boon::{CompileError, ErrorKind, InstanceToken, ValidationError};
 use serde_json::{Number, Value as Json};
 
-use outrigger_gotmpl::go;
+use outrigger_gostd::strconv;
 
 use super::formats;
 
-/// All errors as an indented list, with a final line break. Helm cuts the line that names the schema.
+/// All errors as an indented list, with a final newline. Helm removes the line with the URL of the schema.
 pub(super) fn validation(error: &ValidationError<'_, '_>) -> String {
     let mut out = String::new();
     list_all(&mut out, error);
@@ -18,7 +18,7 @@ pub(super) fn validation(error: &ValidationError<'_, '_>) -> String {
     out
 }
 
-/// The causes below the line that names the schema.
+/// The causes below the line with the URL of the schema.
 fn list_all(out: &mut String, error: &ValidationError<'_, '_>) {
     if let ErrorKind::Schema { url } = error.kind {
         list_causes(out, error, url, 1);
@@ -27,8 +27,8 @@ fn list_all(out: &mut String, error: &ValidationError<'_, '_>) {
     }
 }
 
-/// The causes of a schema or of a reference. Several of them were one group, whose line is only shown if the group
-/// stood within alternatives.
+/// The causes of a schema or of a reference. Several causes are a group, whose line is only printed if the group is
+/// inside alternatives.
 fn list_causes(out: &mut String, error: &ValidationError<'_, '_>, base: &str, indent: usize) {
     let shared = shared_schema(&error.causes);
     let tokens = error
@@ -36,13 +36,13 @@ fn list_causes(out: &mut String, error: &ValidationError<'_, '_>, base: &str, in
         .first()
         .map_or(&[][..], |cause| &cause.instance_location.tokens);
     let depth = shared.map_or(0, |shared| {
-        let below = error.causes[0]
+        let path = error.causes[0]
             .schema_url
             .strip_prefix(shared)
             .unwrap_or_default();
-        tokens.len().saturating_sub(steps_in(below))
+        tokens.len().saturating_sub(depth_of(path))
     });
-    let wrappers = shared.map_or_else(Vec::new, |shared| lost_wrappers(base, shared, depth));
+    let wrappers = shared.map_or_else(Vec::new, |shared| omitted_wrappers(base, shared, depth));
     let (mut base, mut indent) = (base, indent);
     if let Some(shared) = shared.filter(|_| !wrappers.is_empty()) {
         for wrapper in wrappers {
@@ -58,7 +58,7 @@ fn list_causes(out: &mut String, error: &ValidationError<'_, '_>, base: &str, in
     }
 }
 
-/// The innermost schema that several errors have in common.
+/// The innermost schema that contains all errors.
 fn shared_schema<'s>(causes: &[ValidationError<'s, '_>]) -> Option<&'s str> {
     let [first, rest @ ..] = causes else {
         return None;
@@ -72,10 +72,10 @@ fn shared_schema<'s>(causes: &[ValidationError<'s, '_>]) -> Option<&'s str> {
             shared = shared.rsplit_once('/')?.0;
         }
     }
-    // Cut back to a schema: an index or a name belongs to the keyword before it.
-    let cut = shared.rsplit('/').next().unwrap_or_default();
+    // An index or a name is part of the preceding keyword: the schema ends before the keyword.
+    let last = shared.rsplit('/').next().unwrap_or_default();
     let is_keyword = matches!(
-        cut,
+        last,
         "properties" | "patternProperties" | "allOf" | "anyOf" | "oneOf"
     );
     if is_keyword {
@@ -89,13 +89,12 @@ fn is_below(url: &str, base: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// `base` is the schema in which the error was looked for.
+/// Lists an error and its causes. `base` is the URL of the schema that was validated.
 fn list(out: &mut String, error: &ValidationError<'_, '_>, base: &str, indent: usize) {
     let tokens = &error.instance_location.tokens;
     let mut indent = indent;
-    for wrapper in lost_wrappers(base, error.schema_url, tokens.len()) {
-        let place = &tokens[..wrapper.depth];
-        line(out, place, wrapper.text, indent);
+    for wrapper in omitted_wrappers(base, error.schema_url, tokens.len()) {
+        line(out, &tokens[..wrapper.depth], wrapper.text, indent);
         indent += 1;
     }
     let is_transparent =
@@ -119,28 +118,28 @@ fn list(out: &mut String, error: &ValidationError<'_, '_>, base: &str, indent: u
     }
 }
 
-fn line(out: &mut String, place: &[InstanceToken<'_>], text: &str, indent: usize) {
+fn line(out: &mut String, location: &[InstanceToken<'_>], text: &str, indent: usize) {
     out.push('\n');
     for _ in 1..indent {
         out.push_str("  ");
     }
-    let _ = write!(out, "- at {}: {text}", quote(&pointer(place)));
+    let _ = write!(out, "- at {}: {text}", quote(&pointer(location)));
 }
 
-/// A group of alternatives of which one alone failed: the validator gives the failure without the group, Helm
-/// shows both. The group can be told from the location of the schema that failed.
+/// The line of a group of alternatives with a single error. boon omits the group, Helm prints it. The URL of the failed
+/// schema shows which groups are omitted.
 struct Wrapper {
     text: &'static str,
-    /// How many steps into the values the group stands.
+    /// The depth of the group in the values.
     depth: usize,
 }
 
-fn lost_wrappers(base: &str, url: &str, depth: usize) -> Vec<Wrapper> {
+fn omitted_wrappers(base: &str, url: &str, depth: usize) -> Vec<Wrapper> {
     let Some(path) = url.strip_prefix(base) else {
         return Vec::new();
     };
-    let total = steps_in(path);
-    let mut steps = 0;
+    let total = depth_of(path);
+    let mut current = 0;
     let mut wrappers = Vec::new();
     for keyword in keywords(path) {
         let text = match keyword {
@@ -148,24 +147,23 @@ fn lost_wrappers(base: &str, url: &str, depth: usize) -> Vec<Wrapper> {
             "anyOf" => "'anyOf' failed",
             "oneOf" => "'oneOf' failed, none matched",
             other => {
-                steps += usize::from(goes_deeper(other));
+                current += usize::from(descends(other));
                 continue;
             }
         };
-        let depth = depth.saturating_sub(total - steps);
+        let depth = depth.saturating_sub(total - current);
         wrappers.push(Wrapper { text, depth });
     }
     wrappers
 }
 
-/// How many steps into the values a path through a schema leads.
-fn steps_in(path: &str) -> usize {
-    keywords(path)
-        .filter(|keyword| goes_deeper(keyword))
-        .count()
+/// The depth in the values that a path through a schema corresponds to.
+fn depth_of(path: &str) -> usize {
+    keywords(path).filter(|keyword| descends(keyword)).count()
 }
 
-fn goes_deeper(keyword: &str) -> bool {
+/// Whether a keyword applies to the children of a value.
+fn descends(keyword: &str) -> bool {
     matches!(
         keyword,
         "properties"
@@ -179,7 +177,7 @@ fn goes_deeper(keyword: &str) -> bool {
     )
 }
 
-/// The keywords of a path through a schema, without the names and indices that belong to them.
+/// The keywords of a path through a schema, without their names and indices.
 fn keywords(path: &str) -> impl Iterator<Item = &str> {
     let mut tokens = path.split('/').filter(|token| !token.is_empty()).peekable();
     std::iter::from_fn(move || {
@@ -199,7 +197,7 @@ fn keywords(path: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The alternative of a group that a cause belongs to.
+/// The URL of the alternative that contains a cause.
 fn alternative(group: &str, keyword: &str, cause: &str) -> String {
     let prefix = format!("{group}/{keyword}/");
     let index = cause
@@ -237,7 +235,7 @@ fn description(kind: &ErrorKind<'_, '_>) -> String {
             kw_loc2,
         } => format!(
             "both {kw_loc1} and {kw_loc2} resolve to {} causing reference cycle",
-            go::quote(url)
+            strconv::quote(url)
         ),
         ErrorKind::FalseSchema => "false schema".to_owned(),
         ErrorKind::Type { got, want } => {
@@ -250,7 +248,7 @@ fn description(kind: &ErrorKind<'_, '_>) -> String {
             want => format!("value must be {}", display(want)),
         },
         ErrorKind::Format { got, want, err } => {
-            let reason = got.as_str().and_then(|text| formats::complaint(want, text));
+            let reason = got.as_str().and_then(|text| formats::error(want, text));
             let reason = reason.unwrap_or_else(|| err.to_string());
             format!("{} is not valid {want}: {reason}", display(got))
         }
@@ -320,8 +318,8 @@ fn allowed(want: &[Json]) -> String {
     if want.iter().any(|item| item.is_array() || item.is_object()) {
         return "'enum' failed".to_owned();
     }
-    let shown: Vec<String> = want.iter().map(display).collect();
-    match shown.as_slice() {
+    let values: Vec<String> = want.iter().map(display).collect();
+    match values.as_slice() {
         [only] => format!("value must be {only}"),
         several => format!("value must be one of {}", several.join(", ")),
     }
@@ -332,12 +330,12 @@ fn counts(keyword: &str, got: usize, want: usize) -> String {
 }
 
 fn contained(side: &str, got: &[usize], want: usize) -> String {
-    let places: Vec<String> = got.iter().map(ToString::to_string).collect();
+    let indices: Vec<String> = got.iter().map(ToString::to_string).collect();
     format!(
         "{side} {} items required to match contains schema, but matched {} items at {}",
         grouped(want),
         grouped(got.len()),
-        places.join(" ")
+        indices.join(" ")
     )
 }
 
@@ -349,15 +347,15 @@ fn numbers(keyword: &str, got: &Number, want: &Number) -> String {
     )
 }
 
-/// A whole number with commas, as the English printer of Go writes it.
+/// An integer with thousands separators, as Go's message printer for English formats it.
 fn grouped(number: usize) -> String {
     group(&number.to_string())
 }
 
 fn group(digits: &str) -> String {
     let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -365,7 +363,7 @@ fn group(digits: &str) -> String {
     out
 }
 
-/// A number as the English printer of Go writes a float: commas, and at most three decimals are not cut.
+/// A float with thousands separators, as Go's message printer for English formats it.
 fn localized(number: &Number) -> String {
     let x = number.as_f64().unwrap_or_default();
     let text = format!("{}", x.abs());
@@ -376,7 +374,7 @@ fn localized(number: &Number) -> String {
     }
 }
 
-/// A value as Go's `%v` prints it, text in quotes.
+/// Go's `%v` of a value, with quoted strings.
 fn display(value: &Json) -> String {
     match value {
         Json::String(text) => quote(text),
@@ -391,34 +389,34 @@ fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
     quoted.join(", ")
 }
 
-/// Single quotes around what Go's `%q` would print.
+/// Go's `%q` with single quotes.
 fn quote(text: &str) -> String {
-    let quoted = go::quote(text);
+    let quoted = strconv::quote(text);
     let inner = &quoted[1..quoted.len() - 1];
     let inner = inner.replace("\\\"", "\"").replace('\'', "\\'");
     format!("'{inner}'")
 }
 
-/// Why a schema itself cannot be used.
+/// The error about an invalid schema.
 pub(super) fn compile(error: &CompileError) -> String {
     match error {
         CompileError::ValidationError { url, src } => {
-            let mut text = format!("{} is not valid against metaschema: ", go::quote(url));
+            let mut text = format!("{} is not valid against metaschema: ", strconv::quote(url));
             text.push_str(&description(&src.kind));
             list_all(&mut text, src);
             text
         }
         CompileError::LoadUrlError { url, src } => {
-            format!("failing loading {}: {src}", go::quote(url))
+            format!("failing loading {}: {src}", strconv::quote(url))
         }
         CompileError::UnsupportedUrlScheme { url } => {
-            format!("no URLLoader registered for {}", go::quote(url))
+            format!("no URLLoader registered for {}", strconv::quote(url))
         }
         CompileError::JsonPointerNotFound(location) => {
-            format!("json-pointer in {} not found", go::quote(location))
+            format!("json-pointer in {} not found", strconv::quote(location))
         }
         CompileError::InvalidRegex { url, regex, src } => {
-            let (regex, url) = (go::quote(regex), go::quote(url));
+            let (regex, url) = (strconv::quote(regex), strconv::quote(url));
             format!("invalid regex {regex} at {url}: {src}")
         }
         other => other.to_string(),

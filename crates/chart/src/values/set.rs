@@ -1,6 +1,6 @@
-//! The grammar of `--set` and its relatives: `a.b[2].c={x,y},d=1`.
+//! The grammar of `--set` and similar flags: `a.b[2].c={x,y},d=1`.
 //!
-//! The parser writes into the destination as it goes, so what stood before an error stays set, as in Helm.
+//! As in Helm, values are set while parsing, so that those before an error remain set.
 
 use std::fmt::{self, Write};
 
@@ -14,20 +14,20 @@ use crate::profile::Profile;
 
 const MAX_INDEX: i64 = 65536;
 const MAX_NESTED_NAMES: usize = 30;
-/// `a[0][0]...`: Helm has no limit here, the stack has.
+/// `a[0][0]...`: Helm has no limit, but the stack is limited.
 const MAX_NESTED_LISTS: usize = 1000;
 
-/// What is wrong with a `--set` text.
+/// Why a `--set` is invalid, with Helm's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SetError(String);
 
-/// How parsing a key may end early.
+/// Why parsing stops.
 #[derive(Debug)]
 enum Stop {
-    /// The text is used up where a key would begin: the ordinary end.
+    /// The end of the text, where a key would start.
     End,
-    /// The text is used up inside an index. An error for Helm 3, an ordinary end for Helm 4.
+    /// The end of the text inside an index: an error in Helm 3, ignored in Helm 4.
     EndInIndex,
     Failed(String),
 }
@@ -74,7 +74,7 @@ fn run(text: &str, into: &Map, profile: Profile, mode: Mode<'_>) -> Result<(), S
     }
 }
 
-/// What the text after `=` means.
+/// How values are parsed.
 enum Mode<'a> {
     Typed,
     Strings,
@@ -119,7 +119,7 @@ impl Parser<'_, '_> {
             Some(other) => return fail(conversion(&other, "[]interface {}")),
         };
         let (list, outcome) = self.item(list, index, depth, 0);
-        // A panic of Go's while it works on the items leaves the old list in place.
+        // If Go panics in an item, the list is not changed.
         if !matches!(&outcome, Err(Stop::Failed(message)) if message.starts_with(PANIC)) {
             set(data, key, Value::list(list));
         }
@@ -181,7 +181,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Sets what follows at `index` of a list and gives the list back, changed or not.
+    /// Parses a value, sets it at `index` of a list, and returns the list.
     fn item(
         &mut self,
         mut list: Vec<Value>,
@@ -200,11 +200,11 @@ impl Parser<'_, '_> {
         depth: usize,
         lists: usize,
     ) -> Step<()> {
-        let Ok(at) = usize::try_from(index) else {
+        let Ok(position) = usize::try_from(index) else {
             return fail(format_args!("negative {index} index not allowed"));
         };
         if lists > MAX_NESTED_LISTS {
-            return fail(format_args!("lists are nested too deep"));
+            return fail(format_args!("lists are nested too deeply"));
         }
         let (key, stop) = self.until(&['[', '.', '=']);
         if !key.is_empty() {
@@ -218,7 +218,7 @@ impl Parser<'_, '_> {
             Some('=') => self.assign_item(list, index),
             Some('[') => {
                 let next = self.index()?;
-                let inner = match list.get(at) {
+                let inner = match list.get(position) {
                     None | Some(Value::Nil) => Vec::new(),
                     Some(Value::List(inner)) => inner.items().to_vec(),
                     Some(other) => return fail(conversion(other, "[]interface {}")),
@@ -228,12 +228,12 @@ impl Parser<'_, '_> {
                 set_index(list, index, Value::list(inner))
             }
             Some(_) => {
-                let inner = match list.get(at) {
+                let inner = match list.get(position) {
                     Some(Value::Map(inner)) => inner.clone(),
                     _ => Map::default(),
                 };
-                if at < list.len() {
-                    list[at] = Value::Map(inner.clone());
+                if position < list.len() {
+                    list[position] = Value::Map(inner.clone());
                 }
                 self.key(&inner, depth)?;
                 set_index(list, index, Value::Map(inner))
@@ -292,7 +292,7 @@ impl Parser<'_, '_> {
         ))
     }
 
-    /// What stands after `=` in the typed, string and file modes.
+    /// The value after `=` in the typed, string and file modes.
     fn value(&mut self) -> Step<Assigned> {
         let Some(first) = self.rest.chars().next() else {
             return Ok(Assigned::Nothing);
@@ -321,12 +321,12 @@ impl Parser<'_, '_> {
     fn read(&mut self, text: String) -> Result<Value, String> {
         match &mut self.mode {
             Mode::Typed => Ok(typed(text)),
-            Mode::Files(read) => read(&text).map(Value::str),
+            Mode::Files(read) => read(&text).map(Value::str).map_err(|error| error.0),
             Mode::Strings | Mode::Json | Mode::Literal => Ok(Value::str(text)),
         }
     }
 
-    /// Skips blanks; true if the value ends there, with or without a comma.
+    /// Skips blanks. Returns whether the value is empty, with or without a comma.
     fn empty_value(&mut self) -> bool {
         self.rest = self.rest.trim_start();
         if let Some(rest) = self.rest.strip_prefix(',') {
@@ -341,7 +341,8 @@ impl Parser<'_, '_> {
         match stream.next() {
             Some(Ok(_)) => {
                 let length = stream.byte_offset();
-                let value = json::decode(&self.rest.as_bytes()[..length]).map_err(Stop::Failed)?;
+                let value = json::decode(&self.rest.as_bytes()[..length])
+                    .map_err(|error| Stop::Failed(error.to_string()))?;
                 Ok((value, length))
             }
             Some(Err(error)) => Err(Stop::Failed(error.to_string())),
@@ -349,7 +350,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Reads up to one of the characters, which is taken too. A backslash takes the next character as it is.
+    /// Reads up to and including one of the characters. A backslash escapes the next character.
     fn until(&mut self, stops: &[char]) -> (String, Option<char>) {
         let mut text = String::new();
         let mut chars = self.rest.chars();
@@ -383,19 +384,19 @@ fn set(data: &Map, key: &str, value: Value) {
 }
 
 fn set_index(list: &mut Vec<Value>, index: i64, value: Value) -> Step<()> {
-    let Some(at) = usize::try_from(index).ok().filter(|_| index <= MAX_INDEX) else {
+    let Some(position) = usize::try_from(index).ok().filter(|_| index <= MAX_INDEX) else {
         return fail(format_args!(
             "index of {index} is greater than maximum supported index of {MAX_INDEX}"
         ));
     };
-    if list.len() <= at {
-        list.resize(at + 1, Value::Nil);
+    if list.len() <= position {
+        list.resize(position + 1, Value::Nil);
     }
-    list[at] = value;
+    list[position] = value;
     Ok(())
 }
 
-/// The type that a bare `--set` text stands for.
+/// Converts the text of a `--set` to a boolean, null, an integer or a string.
 fn typed(text: String) -> Value {
     if text.eq_ignore_ascii_case("true") {
         return Value::Bool(true);
@@ -419,13 +420,13 @@ fn typed(text: String) -> Value {
 
 const PANIC: &str = "unable to parse key: ";
 
-/// What Go says when a value is not of the type the key asks for.
-fn conversion(value: &Value, wanted: &str) -> impl fmt::Display {
+/// Go's message about a failed type assertion.
+fn conversion(value: &Value, go_type: &str) -> impl fmt::Display {
     let found = match value {
         Value::Nil => "nil".to_owned(),
         other => other.type_name(),
     };
-    format!("{PANIC}interface conversion: interface {{}} is {found}, not {wanted}")
+    format!("{PANIC}interface conversion: interface {{}} is {found}, not {go_type}")
 }
 
 fn fail<T>(message: impl fmt::Display) -> Step<T> {
@@ -434,17 +435,17 @@ fn fail<T>(message: impl fmt::Display) -> Step<T> {
 
 /// Go's `%q` of a string.
 fn quoted(text: &str) -> String {
-    outrigger_gotmpl::go::quote(text)
+    outrigger_gostd::strconv::quote(text)
 }
 
 /// Go's `%q` of a list of characters.
 fn quoted_runes(text: &str) -> String {
     let mut out = String::from("[");
-    for (at, c) in text.chars().enumerate() {
-        if at > 0 {
+    for (index, c) in text.chars().enumerate() {
+        if index > 0 {
             out.push(' ');
         }
-        let _ = write!(out, "{}", outrigger_gotmpl::go::quote_char(c));
+        let _ = write!(out, "{}", outrigger_gostd::strconv::quote_rune(c));
     }
     out.push(']');
     out

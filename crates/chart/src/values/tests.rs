@@ -1,4 +1,4 @@
-//! The `--set` family against what both Helms answered; each line of the data file is one command line.
+//! Tests of `--set` flags with recorded results of both Helm versions. Each line of the data file is one command line.
 
 use super::*;
 
@@ -20,16 +20,17 @@ fn options(args: &serde_json::Value) -> ValuesOptions {
     options
 }
 
-fn read_file(name: &str) -> Result<Vec<u8>, String> {
+fn read_file(name: &str) -> Result<Vec<u8>, ReadFileError> {
     match name {
         "f.txt" => Ok(b"file text\n".to_vec()),
-        "" => Err("open : no such file or directory".to_owned()),
-        other => Err(format!("open {other}: no such file or directory")),
+        other => Err(ReadFileError(format!(
+            "open {other}: no such file or directory"
+        ))),
     }
 }
 
-/// As the template `{{ .Values | toJson }}` of the recorded chart printed it.
-fn outcome(options: &ValuesOptions, profile: Profile) -> String {
+/// The output of the template `{{ .Values | toJson }}`, or the error.
+fn result(options: &ValuesOptions, profile: Profile) -> String {
     match options.merge(profile, &mut read_file) {
         Ok(values) => {
             let text = json::encode(&Value::Map(values), true).unwrap();
@@ -40,14 +41,14 @@ fn outcome(options: &ValuesOptions, profile: Profile) -> String {
 }
 
 #[test]
-fn set_flags_give_what_both_helms_give() {
+fn set_flags_have_the_results_of_both_helm_versions() {
     let mut failures = Vec::new();
     for line in CASES.lines() {
         let case: serde_json::Value = serde_json::from_str(line).unwrap();
         let options = options(&case["args"]);
         for (profile, name) in [(Profile::Helm3, "helm3"), (Profile::Helm4, "helm4")] {
             let expected = case[name].as_str().unwrap();
-            let found = outcome(&options, profile);
+            let found = result(&options, profile);
             if found != expected {
                 failures.push(format!(
                     "{name} {}\n  helm: {expected}\n  ours: {found}",
@@ -60,7 +61,7 @@ fn set_flags_give_what_both_helms_give() {
 }
 
 #[test]
-fn bare_numbers_are_integers_and_json_numbers_are_floats() {
+fn numbers_of_set_are_integers_and_json_numbers_are_floats() {
     let options = ValuesOptions {
         set: vec!["a=5".to_owned(), "b=true".to_owned()],
         json: vec!["c=5".to_owned()],

@@ -1,4 +1,4 @@
-//! Archives that must be refused, and one that must not.
+//! Archives that are rejected.
 
 use std::io::Write;
 
@@ -30,7 +30,7 @@ fn archive(entries: &[(&str, EntryType, &[u8])]) -> Vec<u8> {
 }
 
 #[track_caller]
-fn refused(bytes: &[u8], helm3: &str, helm4: &str) {
+fn assert_rejected(bytes: &[u8], helm3: &str, helm4: &str) {
     for (profile, expected) in [(Profile::Helm3, helm3), (Profile::Helm4, helm4)] {
         let error = from_archive(bytes, profile, &mut |_| {}).unwrap_err();
         assert_eq!(error.to_string(), expected, "{profile:?}");
@@ -38,16 +38,16 @@ fn refused(bytes: &[u8], helm3: &str, helm4: &str) {
 }
 
 #[track_caller]
-fn path_refused(path: &str, expected: &str) {
+fn assert_path_rejected(path: &str, expected: &str) {
     let bytes = archive(&[
         ("c/Chart.yaml", EntryType::Regular, CHART.as_bytes()),
         (path, EntryType::Regular, b"x"),
     ]);
-    refused(&bytes, expected, expected);
+    assert_rejected(&bytes, expected, expected);
 }
 
 #[test]
-fn a_plain_chart_is_accepted() {
+fn accepts_a_valid_chart() {
     let bytes = archive(&[
         ("c/", EntryType::Directory, b""),
         ("c/Chart.yaml", EntryType::Regular, CHART.as_bytes()),
@@ -59,26 +59,26 @@ fn a_plain_chart_is_accepted() {
 }
 
 #[test]
-fn paths_that_escape_are_refused() {
-    path_refused(
+fn rejects_paths_outside_the_chart() {
+    assert_path_rejected(
         "c/../../etc/passwd",
         "chart illegally references parent directory",
     );
-    path_refused("c//etc/passwd", "chart illegally contains absolute paths");
-    path_refused("c/c:/windows", "chart contains illegally named files");
-    path_refused(
+    assert_path_rejected("c//etc/passwd", "chart illegally contains absolute paths");
+    assert_path_rejected("c/c:/windows", "chart contains illegally named files");
+    assert_path_rejected(
         "c",
         "chart illegally contains content outside the base directory: \"c\"",
     );
-    path_refused(
+    assert_path_rejected(
         "Chart.yaml",
         "chart illegally contains content outside the base directory: \"Chart.yaml\"",
     );
-    path_refused("Chart.yaml/x", "chart yaml not in base directory");
+    assert_path_rejected("Chart.yaml/x", "chart yaml not in base directory");
 }
 
 #[test]
-fn links_and_devices_are_refused() {
+fn rejects_links_and_devices() {
     for kind in [
         EntryType::Symlink,
         EntryType::Link,
@@ -90,27 +90,27 @@ fn links_and_devices_are_refused() {
             ("c/link", kind, b""),
         ]);
         let expected = "chart archive contains \"c/link\", which is a link or a device";
-        refused(&bytes, expected, expected);
+        assert_rejected(&bytes, expected, expected);
     }
 }
 
 #[test]
-fn a_file_that_is_too_large_is_refused() {
+fn rejects_a_file_over_the_size_limit() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     let header = header(b"c/big", EntryType::Regular, 5 * 1024 * 1024 + 1);
     gzip.write_all(header.as_bytes()).unwrap();
     let expected = "decompressed chart file \"c/big\" is larger than the maximum file size 5242880";
-    refused(&gzip.finish().unwrap(), expected, expected);
+    assert_rejected(&gzip.finish().unwrap(), expected, expected);
 }
 
 #[test]
-fn a_bomb_is_refused_while_it_streams() {
-    // 10 GiB by its header; only a few bytes of it exist.
+fn rejects_a_decompression_bomb_by_its_header() {
+    // 10 GiB according to the header, but only a few bytes of data.
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     let header = header(b"c/bomb", EntryType::Regular, 10 << 30);
     gzip.write_all(header.as_bytes()).unwrap();
     gzip.write_all(&[0; 4096]).unwrap();
-    refused(
+    assert_rejected(
         &gzip.finish().unwrap(),
         "decompressed chart is larger than the maximum file size 104857600",
         "decompressed chart is larger than the maximum size 104857600",
@@ -118,20 +118,20 @@ fn a_bomb_is_refused_while_it_streams() {
 }
 
 #[test]
-fn broken_streams_are_refused() {
+fn rejects_truncated_and_invalid_streams() {
     let bytes = archive(&[("c/Chart.yaml", EntryType::Regular, CHART.as_bytes())]);
-    refused(
+    assert_rejected(
         &bytes[..bytes.len() / 2],
         "unexpected EOF",
         "unexpected EOF",
     );
-    refused(
+    assert_rejected(
         b"plain text",
         "gzip: invalid header",
         "gzip: invalid header",
     );
-    refused(b"", "EOF", "EOF");
-    refused(
+    assert_rejected(b"", "EOF", "EOF");
+    assert_rejected(
         &archive(&[]),
         "no files in chart archive",
         "no files in chart archive",
@@ -139,9 +139,9 @@ fn broken_streams_are_refused() {
 }
 
 #[test]
-fn an_archive_without_a_chart_is_refused() {
+fn rejects_an_archive_without_a_chart() {
     let bytes = archive(&[("c/values.yaml", EntryType::Regular, b"a: 1")]);
-    refused(
+    assert_rejected(
         &bytes,
         "Chart.yaml file is missing",
         "unable to detect chart version, no Chart.yaml found",

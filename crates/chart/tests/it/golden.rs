@@ -1,6 +1,6 @@
-//! `tests/golden/<case>`: a chart, perhaps `values.yaml` and `args`, and what Helm 3.17.3 and Helm 4.2.4 printed for
+//! `tests/golden/<case>`: a chart, optional `values.yaml` and `args`, and the output of Helm 3.17.3 and Helm 4.2.4 for
 //! `helm template rel chart --namespace ns [ARGS] [-f values.yaml]`: `expected.helm3.yaml`, or `expected.helm3.err`
-//! with the text after `Error: `.
+//! with the message after `Error: `.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use outrigger_chart::{
     render,
 };
 
-use outrigger_gotmpl::function::StillHost;
+use outrigger_chart::values::ReadFileError;
+use outrigger_gotmpl::function::NullHost;
 
 #[derive(Default)]
 struct Flags {
@@ -64,14 +65,17 @@ fn run(case: &Path, profile: Profile) -> Result<Vec<u8>, String> {
     options.release.is_upgrade = flags.is_upgrade;
     options.release.is_install = !flags.is_upgrade;
     options.skip_schema = flags.skip_schema;
-    let mut no_files = |name: &str| Err(format!("open {name}: no such file or directory"));
+    let mut read_file = |name: &str| {
+        let message = format!("open {name}: no such file or directory");
+        Err(ReadFileError(message))
+    };
     let values = flags
         .values
-        .merge(profile, &mut no_files)
+        .merge(profile, &mut read_file)
         .map_err(|error| error.to_string())?;
     let chart =
         load_path(&case.join("chart"), profile, &mut |_| {}).map_err(|error| error.to_string())?;
-    let rendered = render(&chart, &values, &options, &StillHost, &mut |_| {})
+    let rendered = render(&chart, &values, &options, &NullHost, &mut |_| {})
         .map_err(|error| error.template_text())?;
     print_template(&rendered, &flags.print, profile).map_err(|error| error.to_string())
 }
@@ -80,20 +84,22 @@ fn compare(case: &Path, profile: Profile, name: &str) -> Result<(), String> {
     let found = run(case, profile);
     let output = fs_err::read(case.join(format!("expected.{name}.yaml")));
     match (output, found) {
-        (Ok(expected), Ok(found)) => same(&expected, &found),
+        (Ok(expected), Ok(found)) => assert_same(&expected, &found),
         (Ok(_), Err(error)) => Err(format!("failed: {error}")),
         (Err(_), found) => {
             let expected = fs_err::read_to_string(case.join(format!("expected.{name}.err")))
                 .map_err(|error| error.to_string())?;
             match found {
-                Ok(_) => Err(format!("rendered, but Helm says {expected}")),
-                Err(error) => same(expected.trim_end().as_bytes(), error.trim_end().as_bytes()),
+                Ok(_) => Err(format!("rendered, but Helm fails with {expected}")),
+                Err(error) => {
+                    assert_same(expected.trim_end().as_bytes(), error.trim_end().as_bytes())
+                }
             }
         }
     }
 }
 
-fn same(expected: &[u8], found: &[u8]) -> Result<(), String> {
+fn assert_same(expected: &[u8], found: &[u8]) -> Result<(), String> {
     if expected == found {
         return Ok(());
     }
@@ -101,11 +107,11 @@ fn same(expected: &[u8], found: &[u8]) -> Result<(), String> {
         String::from_utf8_lossy(expected),
         String::from_utf8_lossy(found),
     );
-    Err(format!("--- Helm\n{expected}\n--- here\n{found}"))
+    Err(format!("--- Helm\n{expected}\n--- ours\n{found}"))
 }
 
 #[test]
-fn charts_render_as_both_helms_render_them() {
+fn charts_render_as_with_both_helm_versions() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut cases: Vec<_> = fs_err::read_dir(folder)
         .unwrap()

@@ -1,4 +1,4 @@
-//! Tests of the whole crate: charts in, what both Helms printed out.
+//! Tests of the whole crate, with the results of both Helm versions.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers")]
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kube::ResourceExt as _;
-use outrigger_api::condition::{Condition, Truth};
+use outrigger_api::condition::{Condition, ConditionStatus};
 use outrigger_api::plugin::{ClusterReference, Dependency, FINALIZER, PluginSpec, PluginStatus};
 
 use super::*;
@@ -31,7 +31,7 @@ fn ready(name: &str, version: &str) -> Plugin {
             version: Some(version.to_owned()),
             conditions: vec![Condition {
                 kind: "Ready".to_owned(),
-                status: Truth::True,
+                status: ConditionStatus::True,
                 reason: "Ready".to_owned(),
                 message: String::new(),
                 last_transition_time: String::new(),
@@ -144,7 +144,7 @@ fn a_failed_dependency_is_not_ready() {
     let mut failed = ready("db", "1.0.0");
     let status = failed.status.as_mut().unwrap();
     status.phase = Phase::Failed;
-    status.conditions[0].status = Truth::False;
+    status.conditions[0].status = ConditionStatus::False;
     check_waits(
         dependency("db", None, Some(failed)),
         "DependencyNotReady",

@@ -1,6 +1,6 @@
 //! Which events enqueue which plugins.
 
-use outrigger_api::condition::{Condition, Truth};
+use outrigger_api::condition::{Condition, ConditionStatus};
 use outrigger_api::plugin::{Dependency, FINALIZER, PluginSpec};
 
 use super::*;
@@ -31,7 +31,7 @@ fn ready(mut plugin: Plugin) -> Plugin {
         phase: Phase::Ready,
         conditions: vec![Condition {
             kind: READY.to_owned(),
-            status: Truth::True,
+            status: ConditionStatus::True,
             reason: "Ready".to_owned(),
             message: String::new(),
             last_transition_time: String::new(),

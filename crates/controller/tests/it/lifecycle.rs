@@ -1,6 +1,6 @@
 //! Install, upgrade, disable; the spec fields that shape the release.
 
-use outrigger_api::condition::Truth;
+use outrigger_api::condition::ConditionStatus;
 use outrigger_api::plugin::Phase;
 use outrigger_testing::embedded_api::charts;
 use serde_json::json;
@@ -20,7 +20,7 @@ async fn a_plugin_is_installed_upgraded_disabled_and_deleted() {
     assert_eq!(harness.text("web").await.as_deref(), Some("hello"));
     for kind in ["Fetched", "Rendered", "Applied", "Healthy", "Ready"] {
         let condition = plugin.condition(kind).unwrap();
-        assert_eq!(condition.status, Truth::True, "{condition:?}");
+        assert_eq!(condition.status, ConditionStatus::True, "{condition:?}");
         assert_eq!(condition.observed_generation, plugin.metadata.generation);
     }
 
@@ -90,7 +90,7 @@ async fn values_come_from_secrets_and_follow_their_changes() {
     let spec = json!({"valuesFrom": [{"kind": "Secret", "name": "texts", "key": "values.yaml"}]});
     harness.create("config", "config", spec).await;
     let message = harness.until_reason("config", "ValuesMissing").await;
-    assert!(message.contains("Secret texts is missing"), "{message}");
+    assert!(message.contains("Secret texts does not exist"), "{message}");
     assert_eq!(harness.get("config").await.phase(), Phase::Waiting);
 
     let secrets = harness.objects("v1", "Secret");

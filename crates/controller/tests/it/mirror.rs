@@ -3,7 +3,7 @@
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::runtime::wait::await_condition;
 use kube::{Api, ResourceExt as _};
-use outrigger_api::compat::Foreign;
+use outrigger_api::compat::ForeignKind;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, TIMEOUT};
@@ -12,11 +12,11 @@ async fn compat_harness() -> Harness {
     Harness::with(|options| options.compat = true).await
 }
 
-fn api(harness: &Harness, kind: Foreign) -> Api<DynamicObject> {
+fn api(harness: &Harness, kind: ForeignKind) -> Api<DynamicObject> {
     Api::default_namespaced_with(harness.client.clone(), &kind.resource())
 }
 
-async fn create(harness: &Harness, kind: Foreign, name: &str, spec: Value) {
+async fn create(harness: &Harness, kind: ForeignKind, name: &str, spec: Value) {
     let mut object = DynamicObject::new(name, &kind.resource());
     object.data = json!({"spec": spec});
     let parameters = PostParams::default();
@@ -24,7 +24,7 @@ async fn create(harness: &Harness, kind: Foreign, name: &str, spec: Value) {
     api.create(&parameters, &object).await.unwrap();
 }
 
-async fn change(harness: &Harness, kind: Foreign, name: &str, spec: Value) {
+async fn change(harness: &Harness, kind: ForeignKind, name: &str, spec: Value) {
     let patch = json!({"spec": spec});
     let api = api(harness, kind);
     let parameters = PatchParams::default();
@@ -33,7 +33,7 @@ async fn change(harness: &Harness, kind: Foreign, name: &str, spec: Value) {
 }
 
 /// Waits until the object has a phase.
-async fn until(harness: &Harness, kind: Foreign, name: &str, phase: &str) -> DynamicObject {
+async fn until(harness: &Harness, kind: ForeignKind, name: &str, phase: &str) -> DynamicObject {
     let has_phase = |object: Option<&DynamicObject>| {
         object.is_some_and(|object| object.data["status"]["phase"] == phase)
     };
@@ -44,7 +44,7 @@ async fn until(harness: &Harness, kind: Foreign, name: &str, phase: &str) -> Dyn
 }
 
 /// Deletes the object and waits until its plugin is deleted and uninstalled.
-async fn remove(harness: &Harness, kind: Foreign, name: &str, plugin: &str) {
+async fn remove(harness: &Harness, kind: ForeignKind, name: &str, plugin: &str) {
     let api = api(harness, kind);
     api.delete(name, &Default::default()).await.unwrap();
     harness.until_deleted(plugin).await;
@@ -54,7 +54,7 @@ async fn remove(harness: &Harness, kind: Foreign, name: &str, plugin: &str) {
 #[tokio::test]
 async fn a_kubegems_plugin_is_mirrored_and_gets_its_status() {
     let harness = compat_harness().await;
-    let kind = Foreign::KubeGemsPlugin;
+    let kind = ForeignKind::KubeGemsPlugin;
     let spec = json!({
         "enabled": true, "kind": "helm", "repo": harness.repo(), "name": "config", "version": "v1.0.0",
         "values": {"text": "from the plugin"},
@@ -73,7 +73,7 @@ async fn a_kubegems_plugin_is_mirrored_and_gets_its_status() {
 #[tokio::test]
 async fn a_kubegems_bundle_is_mirrored_changed_and_disabled() {
     let harness = compat_harness().await;
-    let kind = Foreign::KubeGemsBundle;
+    let kind = ForeignKind::KubeGemsBundle;
     let spec = json!({
         "kind": "helm", "url": harness.repo(), "chart": "config", "version": "1.0.0",
         "values": {"text": "first"},
@@ -104,7 +104,7 @@ async fn a_kubegems_bundle_is_mirrored_changed_and_disabled() {
 #[tokio::test]
 async fn a_tkestack_app_is_mirrored_and_one_with_a_password_is_rejected() {
     let harness = compat_harness().await;
-    let kind = Foreign::TkestackApp;
+    let kind = ForeignKind::TkestackApp;
     let spec = |chart: Value| {
         json!({
             "type": "HelmV3", "tenantID": "default", "name": "shop", "targetCluster": "global",

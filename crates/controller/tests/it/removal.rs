@@ -2,7 +2,7 @@
 
 use kube::ResourceExt as _;
 use outrigger_api::annotation::{CASCADE, FORCE};
-use outrigger_api::condition::Truth;
+use outrigger_api::condition::ConditionStatus;
 use outrigger_api::plugin::Phase;
 use outrigger_testing::embedded_api::charts;
 use serde_json::json;
@@ -34,7 +34,10 @@ async fn removing_a_dependency_is_blocked_while_dependents_exist() {
         "{message}"
     );
     let plugin = harness.get("base").await;
-    assert_eq!(plugin.condition("Removable").unwrap().status, Truth::False);
+    assert_eq!(
+        plugin.condition("Removable").unwrap().status,
+        ConditionStatus::False
+    );
     assert_eq!(harness.text("base").await.as_deref(), Some("hello"));
     harness.delete("base").await;
     harness

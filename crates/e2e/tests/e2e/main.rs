@@ -1,9 +1,9 @@
-//! Tests against real peers. `make e2e` installs them first.
+//! Tests against peers. `make e2e` installs them first.
 
-mod boats;
-mod e2e_definitions;
-mod e2e_embedded;
-mod e2e_examples;
-mod e2e_kubernetes;
-mod e2e_plugins;
+mod crds;
+mod custom_resources;
+mod embedded_api;
+mod example_charts;
+mod plugins;
+mod real_kubernetes;
 mod releases;

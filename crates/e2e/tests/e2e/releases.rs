@@ -1,4 +1,4 @@
-//! Releases on a real API server, worked on by both Helms and by us in turn.
+//! Releases on a real API server that both Helm majors and we operate on in turn.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-/// The folder of the chart.
+/// The directory of the chart.
 const CHART: &str = "chart";
 
 const FILES: &[(&str, &str)] = &[
@@ -92,20 +92,20 @@ metadata:
   annotations: {helm.sh/hook: test, helm.sh/hook-delete-policy: 'before-hook-creation,hook-succeeded'}
 ";
 
-/// The server of all these tests. It goes when their process does.
+/// The server of all these tests. It stops with their process.
 static KUBERNETES: OnceCell<RealKubernetes> = OnceCell::const_new();
 
-/// A namespace on a real server, one Helm, a chart in a folder.
-struct Stage {
+/// A namespace on a real server, one Helm major and a chart.
+struct Fixture {
     kubernetes: &'static RealKubernetes,
     namespace: String,
     cluster: Cluster,
     helm: PathBuf,
-    folder: TempDir,
+    directory: TempDir,
     chart: Arc<Chart>,
 }
 
-impl Stage {
+impl Fixture {
     async fn open(helm: Peer, namespace: &str) -> anyhow::Result<Self> {
         Self::with(helm, namespace, FILES).await
     }
@@ -113,24 +113,24 @@ impl Stage {
     async fn with(helm: Peer, namespace: &str, files: &[(&str, &str)]) -> anyhow::Result<Self> {
         let start = || RealKubernetes::start(kubernetes::Options::default());
         let kubernetes = KUBERNETES.get_or_try_init(start).await?;
-        let folder = tempfile::tempdir()?;
+        let directory = tempfile::tempdir()?;
         for (name, text) in files {
-            let path = folder.path().join(CHART).join(name);
-            fs_err::create_dir_all(path.parent().context("the file is in a folder")?)?;
+            let path = directory.path().join(CHART).join(name);
+            fs_err::create_dir_all(path.parent().context("the path has no parent")?)?;
             fs_err::write(path, text)?;
         }
-        let chart = load_path(&folder.path().join(CHART), Profile::Helm4, &mut |_| {})?;
-        let stage = Self {
+        let chart = load_path(&directory.path().join(CHART), Profile::Helm4, &mut |_| {})?;
+        let fixture = Self {
             // Connections belong to the runtime of one test.
             cluster: Cluster::new(kubernetes.new_client().await?),
             kubernetes,
             namespace: format!("{namespace}-{}", helm.name),
             helm: helm.installed()?,
-            folder,
+            directory,
             chart: Arc::new(chart),
         };
-        stage.create_namespace().await?;
-        Ok(stage)
+        fixture.create_namespace().await?;
+        Ok(fixture)
     }
 
     async fn create_namespace(&self) -> anyhow::Result<()> {
@@ -146,16 +146,16 @@ impl Stage {
         ReleaseId::new(&self.namespace, name)
     }
 
-    /// Runs Helm and gives back what it printed.
-    #[expect(clippy::disallowed_methods, reason = "this test starts a peer")]
+    /// Runs Helm and returns its stdout.
+    #[expect(clippy::disallowed_methods, reason = "this test runs a peer")]
     fn helm(&self, args: &[&str]) -> anyhow::Result<String> {
         let output = Command::new(&self.helm)
             .args(args)
             .arg("--kubeconfig")
             .arg(self.kubernetes.kubeconfig())
             .env("HELM_NAMESPACE", &self.namespace)
-            .current_dir(self.folder.path())
-            .env("HOME", self.folder.path())
+            .current_dir(self.directory.path())
+            .env("HOME", self.directory.path())
             .output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if !output.status.success() {
@@ -200,19 +200,19 @@ impl Stage {
         }
     }
 
-    /// An object of the namespace, by resource and name.
-    async fn own(&self, path: &str) -> anyhow::Result<Option<Value>> {
+    /// An object of the core group in the namespace, by resource and name.
+    async fn get_namespaced(&self, path: &str) -> anyhow::Result<Option<Value>> {
         let namespace = &self.namespace;
         self.get(&format!("/api/v1/namespaces/{namespace}/{path}"))
             .await
     }
 
     async fn data(&self, name: &str) -> anyhow::Result<Value> {
-        let map = self.own(&format!("configmaps/{name}")).await?;
-        Ok(map.context("the map is there")?["data"].clone())
+        let map = self.get_namespaced(&format!("configmaps/{name}")).await?;
+        Ok(map.context("the ConfigMap does not exist")?["data"].clone())
     }
 
-    /// Status and revision of a release as Helm lists it.
+    /// The status and the revision of a release in `helm list`.
     fn listed(&self, name: &str) -> anyhow::Result<Option<(String, String)>> {
         let list = self.helm_json(&["list", "-o", "json"])?;
         let list = list.as_array().cloned().unwrap_or_default();
@@ -228,42 +228,43 @@ fn state(status: &str, revision: &str) -> (String, String) {
     (status.to_owned(), revision.to_owned())
 }
 
-/// Every verb of Helm on a release that we made.
-async fn helm_goes_on_with_ours(helm: Peer) -> anyhow::Result<()> {
-    let stage = Stage::open(helm, "ours").await?;
-    let id = stage.id("ours");
-    stage.deploy(&id, &json!({"v": "1", "extra": "x"})).await?;
-    assert_eq!(stage.listed("ours")?, Some(state("deployed", "1")));
-    let status = stage.helm_json(&["status", "ours", "-o", "json"])?;
+/// Runs the commands of Helm that read a release.
+fn check_helm_reads(fixture: &Fixture) -> anyhow::Result<()> {
+    assert_eq!(fixture.listed("ours")?, Some(state("deployed", "1")));
+    let status = fixture.helm_json(&["status", "ours", "-o", "json"])?;
     assert_eq!(status["info"]["status"], "deployed");
     assert_eq!(status["info"]["description"], "Install complete");
-    assert!(
-        stage
-            .helm(&["get", "notes", "ours"])?
-            .contains("Version 1 at revision 1")
-    );
-    assert!(stage.helm(&["get", "hooks", "ours"])?.contains("ours-exam"));
-    let values = stage.helm_json(&["get", "values", "ours", "--all", "-o", "json"])?;
+    for (part, expected) in [
+        ("notes", "Version 1 at revision 1"),
+        ("hooks", "ours-exam"),
+        ("manifest", "# Source: web/templates/objects.yaml"),
+        ("all", "CHART: web"),
+        ("metadata", "APP_VERSION: 7"),
+    ] {
+        let text = fixture.helm(&["get", part, "ours"])?;
+        assert!(text.contains(expected), "{part}: {text}");
+    }
+    let values = fixture.helm_json(&["get", "values", "ours", "--all", "-o", "json"])?;
     assert_eq!(
         values,
         json!({"v": "1", "extra": "x", "nested": {"list": ["a", "b"], "number": 5}})
     );
-    let manifest = stage.helm(&["get", "manifest", "ours"])?;
-    assert!(
-        manifest.contains("# Source: web/templates/objects.yaml"),
-        "{manifest}"
-    );
-    assert!(stage.helm(&["get", "all", "ours"])?.contains("CHART: web"));
-    assert!(
-        stage
-            .helm(&["get", "metadata", "ours"])?
-            .contains("APP_VERSION: 7")
-    );
-    stage.helm(&["test", "ours"])?;
+    Ok(())
+}
 
-    stage.deploy(&id, &json!({"v": "2"})).await?;
-    assert_eq!(stage.data("ours-map").await?, json!({"v": "2"}));
-    let history = stage.helm_json(&["history", "ours", "-o", "json"])?;
+/// Runs all commands of Helm on a release that we installed.
+async fn helm_operates_on_our_release(helm: Peer) -> anyhow::Result<()> {
+    let fixture = Fixture::open(helm, "ours").await?;
+    let id = fixture.id("ours");
+    fixture
+        .deploy(&id, &json!({"v": "1", "extra": "x"}))
+        .await?;
+    check_helm_reads(&fixture)?;
+    fixture.helm(&["test", "ours"])?;
+
+    fixture.deploy(&id, &json!({"v": "2"})).await?;
+    assert_eq!(fixture.data("ours-map").await?, json!({"v": "2"}));
+    let history = fixture.helm_json(&["history", "ours", "-o", "json"])?;
     let states: Vec<&str> = history
         .as_array()
         .context("a list")?
@@ -271,17 +272,17 @@ async fn helm_goes_on_with_ours(helm: Peer) -> anyhow::Result<()> {
         .filter_map(|revision| revision["status"].as_str())
         .collect();
     assert_eq!(states, ["superseded", "deployed"]);
-    stage.helm(&["rollback", "ours", "1"])?;
-    assert_eq!(stage.listed("ours")?, Some(state("deployed", "3")));
+    fixture.helm(&["rollback", "ours", "1"])?;
+    assert_eq!(fixture.listed("ours")?, Some(state("deployed", "3")));
     assert_eq!(
-        stage.data("ours-map").await?,
+        fixture.data("ours-map").await?,
         json!({"v": "1", "extra": "x"})
     );
 
-    let outcome = stage.deploy(&id, &json!({"v": "4"})).await?;
+    let outcome = fixture.deploy(&id, &json!({"v": "4"})).await?;
     assert_eq!((outcome.action, outcome.revision), (Action::Upgrade, 4));
-    assert_eq!(stage.data("ours-map").await?, json!({"v": "4"}));
-    stage.helm(&[
+    assert_eq!(fixture.data("ours-map").await?, json!({"v": "4"}));
+    fixture.helm(&[
         "upgrade",
         "ours",
         CHART,
@@ -290,28 +291,28 @@ async fn helm_goes_on_with_ours(helm: Peer) -> anyhow::Result<()> {
         "extra=y",
     ])?;
     assert_eq!(
-        stage.data("ours-map").await?,
+        fixture.data("ours-map").await?,
         json!({"v": "4", "extra": "y"})
     );
-    // Helm 3 changed the map from the client's side, so its fields are taken once more.
+    // Helm 3 changed the ConfigMap client-side, so its fields are converted once more.
     let values = json!({"v": "4", "extra": "y"});
-    let outcome = stage.deploy(&id, &values).await?;
+    let outcome = fixture.deploy(&id, &values).await?;
     ensure!(outcome.changed <= 1, "{outcome:?}");
-    let outcome = stage.deploy(&id, &values).await?;
+    let outcome = fixture.deploy(&id, &values).await?;
     assert_eq!(outcome.action, Action::Nothing, "{outcome:?}");
-    stage.helm(&["uninstall", "ours"])?;
-    assert_eq!(stage.listed("ours")?, None);
-    let map = stage.own("configmaps/ours-map").await?;
-    ensure!(map.is_none(), "the map is still there");
-    ensure!(load_history(&stage.cluster, &id).await?.is_empty());
+    fixture.helm(&["uninstall", "ours"])?;
+    assert_eq!(fixture.listed("ours")?, None);
+    let map = fixture.get_namespaced("configmaps/ours-map").await?;
+    ensure!(map.is_none(), "the ConfigMap still exists");
+    ensure!(load_history(&fixture.cluster, &id).await?.is_empty());
     Ok(())
 }
 
-/// A release that Helm made is upgraded, rolled back and removed by us.
-async fn we_go_on_with_helms(helm: Peer) -> anyhow::Result<()> {
-    let stage = Stage::open(helm, "theirs").await?;
-    let id = stage.id("theirs");
-    stage.helm(&[
+/// Upgrades, rolls back and uninstalls a release that Helm installed.
+async fn we_operate_on_a_release_of_helm(helm: Peer) -> anyhow::Result<()> {
+    let fixture = Fixture::open(helm, "theirs").await?;
+    let id = fixture.id("theirs");
+    fixture.helm(&[
         "install",
         "theirs",
         CHART,
@@ -321,32 +322,32 @@ async fn we_go_on_with_helms(helm: Peer) -> anyhow::Result<()> {
         "v=1",
     ])?;
     assert_eq!(
-        stage.data("theirs-map").await?,
+        fixture.data("theirs-map").await?,
         json!({"v": "1", "extra": "x"})
     );
-    let outcome = stage.deploy(&id, &json!({"v": "2"})).await?;
+    let outcome = fixture.deploy(&id, &json!({"v": "2"})).await?;
     assert_eq!((outcome.action, outcome.revision), (Action::Upgrade, 2));
-    // The field that is not wanted any more is gone, though Helm 3 set it from the client's side.
-    assert_eq!(stage.data("theirs-map").await?, json!({"v": "2"}));
-    assert_eq!(stage.listed("theirs")?, Some(state("deployed", "2")));
-    let again = stage.deploy(&id, &json!({"v": "2"})).await?;
+    // The field that is no longer desired is removed, although Helm 3 set it client-side.
+    assert_eq!(fixture.data("theirs-map").await?, json!({"v": "2"}));
+    assert_eq!(fixture.listed("theirs")?, Some(state("deployed", "2")));
+    let again = fixture.deploy(&id, &json!({"v": "2"})).await?;
     assert_eq!(again.action, Action::Nothing, "{again:?}");
     let options = Options::default();
-    let back = outrigger_release::rollback(&stage.cluster, &id, None, &options, &|_| {}).await?;
+    let back = outrigger_release::rollback(&fixture.cluster, &id, None, &options, &|_| {}).await?;
     assert_eq!(back.revision, 3);
     assert_eq!(
-        stage.data("theirs-map").await?,
+        fixture.data("theirs-map").await?,
         json!({"v": "1", "extra": "x"})
     );
-    assert_eq!(stage.listed("theirs")?, Some(state("deployed", "3")));
-    uninstall(&stage.cluster, &id, &[], &options, &|_| {}).await?;
-    assert_eq!(stage.listed("theirs")?, None);
-    let secret = stage.own("secrets/theirs-secret").await?;
-    ensure!(secret.is_none(), "the Secret is still there");
+    assert_eq!(fixture.listed("theirs")?, Some(state("deployed", "3")));
+    uninstall(&fixture.cluster, &id, &[], &options, &|_| {}).await?;
+    assert_eq!(fixture.listed("theirs")?, None);
+    let secret = fixture.get_namespaced("secrets/theirs-secret").await?;
+    ensure!(secret.is_none(), "the Secret still exists");
     Ok(())
 }
 
-/// An object without what no two can have in common.
+/// Removes fields that differ between two equal objects.
 fn masked(mut object: Value) -> Value {
     let Some(metadata) = object["metadata"].as_object_mut() else {
         return object;
@@ -386,33 +387,32 @@ fn masked(mut object: Value) -> Value {
 }
 
 #[tokio::test]
-async fn helm_3_goes_on_with_our_releases() -> anyhow::Result<()> {
-    helm_goes_on_with_ours(HELM3).await
+async fn helm_3_operates_on_our_releases() -> anyhow::Result<()> {
+    helm_operates_on_our_release(HELM3).await
 }
 
 #[tokio::test]
-async fn helm_4_goes_on_with_our_releases() -> anyhow::Result<()> {
-    helm_goes_on_with_ours(HELM4).await
+async fn helm_4_operates_on_our_releases() -> anyhow::Result<()> {
+    helm_operates_on_our_release(HELM4).await
 }
 
 #[tokio::test]
-async fn we_go_on_with_releases_of_helm_3() -> anyhow::Result<()> {
-    we_go_on_with_helms(HELM3).await
+async fn we_operate_on_releases_of_helm_3() -> anyhow::Result<()> {
+    we_operate_on_a_release_of_helm(HELM3).await
 }
 
 #[tokio::test]
-async fn we_go_on_with_releases_of_helm_4() -> anyhow::Result<()> {
-    we_go_on_with_helms(HELM4).await
+async fn we_operate_on_releases_of_helm_4() -> anyhow::Result<()> {
+    we_operate_on_a_release_of_helm(HELM4).await
 }
 
 #[tokio::test]
-async fn our_objects_are_those_that_helm_4_makes_down_to_the_owners_of_fields() -> anyhow::Result<()>
-{
-    let stage = Stage::open(HELM4, "same").await?;
-    stage
+async fn our_objects_equal_those_of_helm_4_including_managed_fields() -> anyhow::Result<()> {
+    let fixture = Fixture::open(HELM4, "same").await?;
+    fixture
         .deploy(&ReleaseId::new("one", "web"), &json!({"v": "1"}))
         .await?;
-    stage.helm(&[
+    fixture.helm(&[
         "install",
         "web",
         CHART,
@@ -430,8 +430,13 @@ async fn our_objects_are_those_that_helm_4_makes_down_to_the_owners_of_fields() 
     ] {
         let read = async |namespace: &str| -> anyhow::Result<Value> {
             let path = format!("/{}", path.replace("NS", namespace));
-            let mut object = masked(stage.get(&path).await?.context("it is there")?);
-            // The controller writes its part at its own time.
+            let mut object = masked(
+                fixture
+                    .get(&path)
+                    .await?
+                    .context("the object does not exist")?,
+            );
+            // Controllers write their fields asynchronously.
             if let Some(managers) = object["metadata"]["managedFields"].as_array_mut() {
                 managers.retain(|manager| manager["manager"] == "helm");
             }
@@ -443,15 +448,15 @@ async fn our_objects_are_those_that_helm_4_makes_down_to_the_owners_of_fields() 
         assert_eq!(read("one").await?, read("two").await?, "{path}");
     }
     let namespace = async |name: &str| -> anyhow::Result<Value> {
-        let namespace = stage.get(&format!("/api/v1/namespaces/{name}")).await?;
-        Ok(namespace.context("it is there")?["metadata"]["labels"]["name"].clone())
+        let namespace = fixture.get(&format!("/api/v1/namespaces/{name}")).await?;
+        Ok(namespace.context("the object does not exist")?["metadata"]["labels"]["name"].clone())
     };
     assert_eq!(namespace("one").await?, "one");
     assert_eq!(namespace("two").await?, "two");
     Ok(())
 }
 
-/// A chart whose subcharts are renamed, switched off and asked for values.
+/// A chart with an alias, a condition, a tag and imported values.
 const UMBRELLA: &[(&str, &str)] = &[
     (
         "Chart.yaml",
@@ -477,9 +482,9 @@ dependencies:
     ),
 ];
 
-/// Subcharts count as Helm counts them: their defaults, what is imported, who is left.
-async fn helm_sees_the_subcharts_of_our_releases(helm: Peer) -> anyhow::Result<()> {
-    let stage = Stage::with(helm, "subcharts", UMBRELLA).await?;
+/// Helm reports the same values and dependencies for our release as for its own.
+async fn helm_reports_the_same_subcharts(helm: Peer) -> anyhow::Result<()> {
+    let fixture = Fixture::with(helm, "subcharts", UMBRELLA).await?;
     for (case, values) in [
         json!({}),
         json!({"second": {"enabled": true, "size": 9}, "tags": {"rare": false}}),
@@ -489,38 +494,35 @@ async fn helm_sees_the_subcharts_of_our_releases(helm: Peer) -> anyhow::Result<(
     .enumerate()
     {
         let (ours, theirs) = (format!("ours-{case}"), format!("theirs-{case}"));
-        stage.deploy(&stage.id(&ours), values).await?;
-        let file = stage.folder.path().join("values.json");
+        fixture.deploy(&fixture.id(&ours), values).await?;
+        let file = fixture.directory.path().join("values.json");
         fs_err::write(&file, values.to_string())?;
-        let file = file.to_str().context("a temporary path is a text")?;
-        stage.helm(&["install", &theirs, CHART, "-f", file])?;
-        let all = |name: &str| stage.helm_json(&["get", "values", name, "--all", "-o", "json"]);
+        let file = file.to_str().context("the path is not UTF-8")?;
+        fixture.helm(&["install", &theirs, CHART, "-f", file])?;
+        let all = |name: &str| fixture.helm_json(&["get", "values", name, "--all", "-o", "json"]);
         assert_eq!(all(&ours)?, all(&theirs)?, "values of {values}");
         let dependencies = |name: &str| -> anyhow::Result<Value> {
-            let metadata = stage.helm_json(&["get", "metadata", name, "-o", "json"])?;
+            let metadata = fixture.helm_json(&["get", "metadata", name, "-o", "json"])?;
             Ok(metadata["dependencies"].clone())
         };
         let (ours, theirs) = (dependencies(&ours)?, dependencies(&theirs)?);
-        assert!(
-            theirs.is_array(),
-            "helm does not tell dependencies: {theirs}"
-        );
+        assert!(theirs.is_array(), "helm reports no dependencies: {theirs}");
         assert_eq!(ours, theirs, "dependencies of {values}");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn helm_3_sees_the_subcharts_of_our_releases_as_of_its_own() -> anyhow::Result<()> {
-    helm_sees_the_subcharts_of_our_releases(HELM3).await
+async fn helm_3_reports_the_same_subcharts_for_our_releases() -> anyhow::Result<()> {
+    helm_reports_the_same_subcharts(HELM3).await
 }
 
 #[tokio::test]
-async fn helm_4_sees_the_subcharts_of_our_releases_as_of_its_own() -> anyhow::Result<()> {
-    helm_sees_the_subcharts_of_our_releases(HELM4).await
+async fn helm_4_reports_the_same_subcharts_for_our_releases() -> anyhow::Result<()> {
+    helm_reports_the_same_subcharts(HELM4).await
 }
 
-/// Text that hardly shrinks.
+/// Text that hardly compresses.
 fn noise(characters: usize) -> String {
     let mut state = 7_u64;
     let letters = (0..characters).map(|_| {
@@ -532,10 +534,10 @@ fn noise(characters: usize) -> String {
     letters.collect()
 }
 
-/// The record of such a release does not fit into a Secret; Helm could not have made it.
-async fn helm_takes_a_large_release_away(helm: Peer) -> anyhow::Result<()> {
-    let mut stage = Stage::open(helm, "large").await?;
-    let chart = Arc::get_mut(&mut stage.chart).context("nobody else has it")?;
+/// Lists and uninstalls a release whose record does not fit into one Secret, which Helm cannot install.
+async fn helm_uninstalls_a_large_release(helm: Peer) -> anyhow::Result<()> {
+    let mut fixture = Fixture::open(helm, "large").await?;
+    let chart = Arc::get_mut(&mut fixture.chart).context("the chart is shared")?;
     for name in ["one", "two"] {
         let map = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("large-{name}")},
@@ -546,19 +548,27 @@ async fn helm_takes_a_large_release_away(helm: Peer) -> anyhow::Result<()> {
             .templates
             .push(outrigger_chart::File::new(file, map.to_string()));
     }
-    stage.deploy(&stage.id("large"), &json!({"v": "1"})).await?;
+    fixture
+        .deploy(&fixture.id("large"), &json!({"v": "1"}))
+        .await?;
     let parts = "secrets/sh.helm.release.v1.large.v1.part0";
-    ensure!(stage.own(parts).await?.is_some(), "the record has parts");
-    assert_eq!(stage.listed("large")?, Some(state("deployed", "1")));
-    stage.helm(&["status", "large"])?;
-    stage.helm(&["get", "values", "large"])?;
-    stage.helm(&["uninstall", "large"])?;
+    ensure!(
+        fixture.get_namespaced(parts).await?.is_some(),
+        "the record has no parts"
+    );
+    assert_eq!(fixture.listed("large")?, Some(state("deployed", "1")));
+    fixture.helm(&["status", "large"])?;
+    fixture.helm(&["get", "values", "large"])?;
+    fixture.helm(&["uninstall", "large"])?;
     for map in ["large-map", "large-one", "large-two"] {
         let path = format!("configmaps/{map}");
-        ensure!(stage.own(&path).await?.is_none(), "{map} is still there");
+        ensure!(
+            fixture.get_namespaced(&path).await?.is_none(),
+            "{map} still exists"
+        );
     }
     let gone = async {
-        while stage.own(parts).await?.is_some() {
+        while fixture.get_namespaced(parts).await?.is_some() {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
         anyhow::Ok(())
@@ -568,11 +578,11 @@ async fn helm_takes_a_large_release_away(helm: Peer) -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn helm_3_lists_and_removes_a_release_over_one_mebibyte() -> anyhow::Result<()> {
-    helm_takes_a_large_release_away(HELM3).await
+async fn helm_3_lists_and_uninstalls_a_release_over_one_mebibyte() -> anyhow::Result<()> {
+    helm_uninstalls_a_large_release(HELM3).await
 }
 
 #[tokio::test]
-async fn helm_4_lists_and_removes_a_release_over_one_mebibyte() -> anyhow::Result<()> {
-    helm_takes_a_large_release_away(HELM4).await
+async fn helm_4_lists_and_uninstalls_a_release_over_one_mebibyte() -> anyhow::Result<()> {
+    helm_uninstalls_a_large_release(HELM4).await
 }

@@ -1,16 +1,15 @@
-//! `eq`, `ne`, `lt`, `le`, `gt`, `ge`, with Go's rules on which types go together.
+//! `eq`, `ne`, `lt`, `le`, `gt` and `ge`, with Go's rules on which types are comparable.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::Result;
 use crate::fmt;
-use crate::function::{Call, CallError, Dialect};
+use crate::function::{Call, CallError, CallResult, Dialect};
 use crate::value::{Kind, Value};
 
-type Truth = std::result::Result<bool, CallError>;
+type Truth = Result<bool, CallError>;
 
-pub(super) fn eq(call: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn eq(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let [first, others @ ..] = args else {
         return Err(CallError::returned("missing argument for comparison"));
     };
@@ -26,27 +25,27 @@ pub(super) fn eq(call: &mut Call<'_>, args: &[Value]) -> Result {
     Ok(Value::Bool(false))
 }
 
-pub(super) fn ne(call: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn ne(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let (a, b) = two(args);
     Ok(Value::Bool(!are_equal(call.dialect, &a, &b)?))
 }
 
-pub(super) fn lt(call: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn lt(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let (a, b) = two(args);
     Ok(Value::Bool(is_less(call.dialect, &a, &b)?))
 }
 
-pub(super) fn le(call: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn le(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let (a, b) = two(args);
     Ok(Value::Bool(is_less_or_equal(call.dialect, &a, &b)?))
 }
 
-pub(super) fn gt(call: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn gt(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let (a, b) = two(args);
     Ok(Value::Bool(!is_less_or_equal(call.dialect, &a, &b)?))
 }
 
-pub(super) fn ge(call: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn ge(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let (a, b) = two(args);
     Ok(Value::Bool(!is_less(call.dialect, &a, &b)?))
 }
@@ -56,7 +55,7 @@ fn two(args: &[Value]) -> (Value, Value) {
     (arg(0), arg(1))
 }
 
-/// The value without a named basic type around it.
+/// The basic value of a named basic type.
 fn basic(value: &Value) -> Value {
     match value {
         Value::Object(object) => object.scalar().unwrap_or_else(|| value.clone()),
@@ -64,9 +63,9 @@ fn basic(value: &Value) -> Value {
     }
 }
 
-/// The groups of types that compare with each other.
+/// `kind` of text/template: types of the same kind are comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Group {
+enum BasicKind {
     None,
     Bool,
     Int,
@@ -75,18 +74,18 @@ enum Group {
     String,
 }
 
-fn group(value: &Value) -> Group {
+fn basic_kind(value: &Value) -> BasicKind {
     match value {
-        Value::Bool(_) => Group::Bool,
-        Value::Int(_) | Value::Int64(_) => Group::Int,
-        Value::Uint8(_) | Value::Uint64(_) => Group::Uint,
-        Value::Float(_) => Group::Float,
-        Value::Str(_) => Group::String,
-        _ => Group::None,
+        Value::Bool(_) => BasicKind::Bool,
+        Value::Int(_) | Value::Int64(_) => BasicKind::Int,
+        Value::Uint8(_) | Value::Uint64(_) => BasicKind::Uint,
+        Value::Float(_) => BasicKind::Float,
+        Value::Str(_) => BasicKind::String,
+        _ => BasicKind::None,
     }
 }
 
-/// The number behind any integer type.
+/// The value of any integer type.
 fn integer(value: &Value) -> i128 {
     match value {
         Value::Int(n) | Value::Int64(n) => i128::from(*n),
@@ -97,15 +96,17 @@ fn integer(value: &Value) -> i128 {
 }
 
 fn are_equal(dialect: &Dialect, a: &Value, b: &Value) -> Truth {
-    match (group(a), group(b)) {
-        (Group::Int | Group::Uint, Group::Int | Group::Uint) => Ok(integer(a) == integer(b)),
+    match (basic_kind(a), basic_kind(b)) {
+        (BasicKind::Int | BasicKind::Uint, BasicKind::Int | BasicKind::Uint) => {
+            Ok(integer(a) == integer(b))
+        }
         (x, y) if x != y => {
             if a.is_nil() || b.is_nil() {
                 return Ok(false);
             }
             Err(incompatible(dialect, a, b))
         }
-        (Group::None, _) => others_equal(a, b),
+        (BasicKind::None, _) => others_equal(a, b),
         _ => Ok(match (a, b) {
             (Value::Bool(a), Value::Bool(b)) => a == b,
             (Value::Float(a), Value::Float(b)) => a.partial_cmp(b) == Some(Ordering::Equal),
@@ -164,9 +165,13 @@ fn as_string(value: &Value) -> String {
 
 fn is_less(dialect: &Dialect, a: &Value, b: &Value) -> Truth {
     let bad = || CallError::returned("invalid type for comparison");
-    match (group(a), group(b)) {
-        (Group::None, _) | (_, Group::None) | (Group::Bool, Group::Bool) => Err(bad()),
-        (Group::Int | Group::Uint, Group::Int | Group::Uint) => Ok(integer(a) < integer(b)),
+    match (basic_kind(a), basic_kind(b)) {
+        (BasicKind::None, _) | (_, BasicKind::None) | (BasicKind::Bool, BasicKind::Bool) => {
+            Err(bad())
+        }
+        (BasicKind::Int | BasicKind::Uint, BasicKind::Int | BasicKind::Uint) => {
+            Ok(integer(a) < integer(b))
+        }
         _ => match (a, b) {
             (Value::Float(a), Value::Float(b)) => Ok(a < b),
             (Value::Str(a), Value::Str(b)) => Ok(a < b),
@@ -179,7 +184,7 @@ fn is_less_or_equal(dialect: &Dialect, a: &Value, b: &Value) -> Truth {
     Ok(is_less(dialect, a, b)? || are_equal(dialect, a, b)?)
 }
 
-/// Newer Go names the types.
+/// Since Go 1.24 the message contains the types.
 fn incompatible(dialect: &Dialect, a: &Value, b: &Value) -> CallError {
     let mut message = String::from("incompatible types for comparison");
     if dialect.range_over_int {

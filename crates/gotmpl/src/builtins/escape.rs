@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::Result;
+use outrigger_gostd::unicode::{RUNE_ERROR, decode_rune, is_print};
+
 use crate::fmt;
-use crate::function::Call;
-use crate::quote::{decode, printable};
+use crate::function::{Call, CallResult};
 use crate::value::Value;
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-pub(super) fn html(_: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn html(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut out = Vec::new();
     for byte in text(args).iter() {
         match byte {
@@ -26,18 +26,18 @@ pub(super) fn html(_: &mut Call<'_>, args: &[Value]) -> Result {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-pub(super) fn js(_: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn js(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let text = text(args);
     let mut rest: &[u8] = &text;
     let mut out = Vec::new();
     while let Some(first) = rest.first() {
-        let (c, length) = decode(rest);
+        let (c, length) = decode_rune(rest).unwrap_or((RUNE_ERROR, 1));
         match first {
             b'\\' => out.extend_from_slice(br"\\"),
             b'\'' => out.extend_from_slice(br"\'"),
             b'"' => out.extend_from_slice(br#"\""#),
             b'<' | b'>' | b'&' | b'=' | 0..b' ' => push_unicode(&mut out, c),
-            0x80.. if !printable(c) => push_unicode(&mut out, c),
+            0x80.. if !is_print(c) => push_unicode(&mut out, c),
             _ => out.extend_from_slice(&rest[..length]),
         }
         rest = &rest[length..];
@@ -50,7 +50,7 @@ fn push_unicode(out: &mut Vec<u8>, c: char) {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all bodies have one signature")]
-pub(super) fn urlquery(_: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn urlquery(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut out = Vec::new();
     for byte in text(args).iter() {
         match byte {
@@ -62,7 +62,7 @@ pub(super) fn urlquery(_: &mut Call<'_>, args: &[Value]) -> Result {
     Ok(Value::str(out))
 }
 
-/// What `print` would make of the arguments, with a missing one as the template prints it.
+/// `evalArgs`: the arguments as `print` formats them; a missing value is `<no value>`.
 fn text(args: &[Value]) -> Cow<'_, [u8]> {
     if let [Value::Str(text)] = args {
         return Cow::Borrowed(text.as_bytes());

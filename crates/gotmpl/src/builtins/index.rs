@@ -1,11 +1,10 @@
-//! `index` and Go's own `slice`.
+//! `index` and `slice` of text/template.
 
-use super::Result;
-use crate::function::{Call, CallError};
+use crate::function::{Call, CallError, CallResult};
 use crate::value::{Contents, Element, List, MapType, Str, Value};
 
 /// `index x 1 2` is `x[1][2]`.
-pub(super) fn index(_: &mut Call<'_>, args: &[Value]) -> Result {
+pub(super) fn index(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let [item, indexes @ ..] = args else {
         return Err(CallError::returned("index of untyped nil"));
     };
@@ -19,7 +18,7 @@ pub(super) fn index(_: &mut Call<'_>, args: &[Value]) -> Result {
     Ok(item)
 }
 
-fn at(item: &Value, index: &Value) -> Result {
+fn at(item: &Value, index: &Value) -> CallResult {
     match item {
         Value::Nil => Err(CallError::returned("index of nil pointer")),
         Value::Str(text) => {
@@ -70,7 +69,7 @@ fn at(item: &Value, index: &Value) -> Result {
 }
 
 /// An index that is at most `limit`.
-fn position(index: &Value, limit: usize) -> std::result::Result<usize, CallError> {
+fn position(index: &Value, limit: usize) -> Result<usize, CallError> {
     let n = match index {
         Value::Int(n) | Value::Int64(n) => *n,
         Value::Uint8(n) => i64::from(*n),
@@ -87,8 +86,8 @@ fn position(index: &Value, limit: usize) -> std::result::Result<usize, CallError
     }
 }
 
-/// `slice x 1 2` is `x[1:2]`. Helm never shows it: Sprig has a `slice` of its own.
-pub(super) fn slice(_: &mut Call<'_>, args: &[Value]) -> Result {
+/// `slice x 1 2` is `x[1:2]`. Helm overrides it with Sprig's `slice`.
+pub(super) fn slice(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let [item, indexes @ ..] = args else {
         return Err(CallError::returned("slice of untyped nil"));
     };

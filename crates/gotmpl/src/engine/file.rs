@@ -1,4 +1,4 @@
-//! A parsed file with what a run remembers about it.
+//! A parsed file with the caches of an engine.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use crate::ir::{Parsed, Template, index};
 use crate::value::{Str, Value};
 
-/// Literals up to this length are cheap to make each time.
+/// Strings up to this length are stored inline, so that caching them is useless.
 const SHORT: usize = 22;
 
 #[derive(Debug)]
 pub(crate) struct File {
     pub parsed: Arc<Parsed>,
-    /// The values of long string constants, once one is asked for.
+    /// The values of long string constants, created on first use.
     literals: OnceCell<Box<[OnceCell<Str>]>>,
-    /// For each field name in the file: where in a map it was found last.
+    /// For each field name in the file, the index at which a map contained it last.
     hints: Vec<Cell<u32>>,
 }
 
@@ -27,7 +27,7 @@ impl File {
         }
     }
 
-    /// The template that the file itself is.
+    /// The template of the file itself.
     pub(crate) fn main(&self) -> Option<u32> {
         let tree = &self.parsed.tree;
         let own = self.parsed.name().as_bytes();
@@ -53,7 +53,6 @@ impl File {
         }
     }
 
-    /// The place for the hint of a name.
     #[inline]
     pub(crate) fn hint(&self, name: u32) -> Option<&Cell<u32>> {
         self.hints.get(name as usize)

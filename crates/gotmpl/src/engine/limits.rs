@@ -1,25 +1,25 @@
-//! How much a template may take before it is stopped.
+//! Limits on the execution of templates.
 
-use crate::walk::MAX_TEXT;
+use crate::traversal::MAX_TEXT;
 
-/// What a run may take. The defaults are far above what real charts need.
+/// Limits on one execution. The defaults are far above what real charts need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// How often a template may be open within itself through `include`; Helm's number.
+    /// The maximum recursion of `include` for one template; Helm's limit.
     pub include_depth: u32,
-    /// How deep templates may call each other; Go's number.
+    /// The maximum depth of template invocations; Go's limit.
     pub template_depth: u32,
-    /// Stack that nested templates and expressions may take. The default suits a thread with 2 MiB, and leaves room
-    /// for functions that walk into deep values. A nested `include` takes 1.5 to 4 KiB: to get as deep as Helm
-    /// goes, run the engine on a thread with a large stack and allow most of it.
+    /// The stack for nested templates and expressions. The default fits a thread with 2 MiB of stack and leaves room for
+    /// functions that traverse deep values. A nested `include` takes 1.5 to 4 KiB: to reach Helm's depth, run the engine
+    /// on a thread with a large stack and allow most of it.
     pub stack_bytes: usize,
-    /// Text that one file may print.
+    /// The maximum output of one file.
     pub output_bytes: usize,
-    /// The longest string, and the longest list counted as 24 bytes per item. More than 64 MiB is never allowed.
+    /// The maximum size of a string, and of a list at 24 bytes per item. Never more than 64 MiB.
     pub value_bytes: usize,
-    /// Bytes of all large values that one file may make.
+    /// The maximum total size of the large values that one file creates.
     pub total_bytes: usize,
-    /// Statements and calls of one file.
+    /// The maximum number of statements and calls of one file.
     pub steps: u64,
 }
 

@@ -1,17 +1,17 @@
-//! Arguments: evaluated one by one and checked against the declared parameters.
+//! Evaluates arguments and checks them against the parameters.
 
 use super::evaluate::after_first;
-use super::{Frame, Got, Result, Run};
+use super::{Frame, ReflectValue, Result, State};
 use crate::function::{Signature, Ty};
 use crate::ir::{Node, OperandKind, Span, print};
 use crate::value::{Element, List, Map, MapType, Value};
 
-impl Run<'_> {
-    /// Pushes the arguments of a call; the answer is where they begin. `last` is the value piped in.
+impl State<'_> {
+    /// Pushes the arguments of a call and returns the index of the first. `last` is the piped value.
     pub(super) fn evaluate_arguments(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         name: &str,
         signature: Signature,
         operands: Span,
@@ -43,17 +43,17 @@ impl Run<'_> {
             self.arguments.push(value);
         }
         if let Some(last) = last {
-            let value = frame.validate(Got::concrete(last), param(operands.len()))?;
+            let value = frame.validate(ReflectValue::concrete(last), param(operands.len()))?;
             self.arguments.push(value);
         }
         Ok(base)
     }
 
-    /// One argument for a parameter of that type.
+    /// An argument for a parameter of type `ty`.
     fn argument(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         ty: Ty,
         operand: u32,
     ) -> Result<Value> {
@@ -77,10 +77,10 @@ impl Run<'_> {
     pub(super) fn operand(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         operand: u32,
         kind: OperandKind,
-    ) -> Result<Got> {
+    ) -> Result<ReflectValue> {
         match kind {
             OperandKind::Dot => Ok(dot.clone()),
             OperandKind::Field { names } => self.field_chain(frame, dot, dot, names, None, None),
@@ -91,7 +91,7 @@ impl Run<'_> {
                 }
                 self.field_chain(frame, dot, &value, after_first(names), None, None)
             }
-            OperandKind::Pipe(pipe) => self.pipeline(frame, dot, pipe).map(Got::concrete),
+            OperandKind::Pipe(pipe) => self.pipeline(frame, dot, pipe).map(ReflectValue::concrete),
             OperandKind::Function(function) => {
                 let none = Span::default();
                 self.call(frame, dot, function, Node::Operand(operand), none, None)
@@ -100,14 +100,14 @@ impl Run<'_> {
                 let receiver = self.chain_receiver(frame, dot, operand, inner)?;
                 self.field_chain(frame, dot, &receiver, names, None, None)
             }
-            OperandKind::Nil => Ok(Got::default()),
-            constant => frame.constant(constant).map(Got::concrete),
+            OperandKind::Nil => Ok(ReflectValue::default()),
+            constant => frame.constant(constant).map(ReflectValue::concrete),
         }
     }
 }
 
 impl Frame<'_> {
-    /// A constant takes the parameter's type if it can.
+    /// A constant converts to the type of the parameter if possible.
     fn constant_argument(&self, ty: Ty, kind: OperandKind) -> Result<Value> {
         let number = match kind {
             OperandKind::Number(id) => self.tree().numbers.get(id as usize),
@@ -124,7 +124,7 @@ impl Frame<'_> {
             (Ty::Float64, _) if let Some(x) = number.and_then(|n| n.float) => {
                 return Ok(Value::Float(x));
             }
-            // The one unsigned parameter there is, of `derivePassword`.
+            // `derivePassword` has the only unsigned parameter.
             (Ty::Named("uint32"), _)
                 if let Some(n) = number.and_then(|n| n.int?.try_into().ok()) =>
             {
@@ -148,9 +148,9 @@ impl Frame<'_> {
         }))
     }
 
-    /// The value as that type, if Go would assign it.
+    /// `validateType`: the value, if it is assignable to `ty`.
     #[inline]
-    pub(super) fn validate(&self, got: Got, ty: Ty) -> Result<Value> {
+    pub(super) fn validate(&self, got: ReflectValue, ty: Ty) -> Result<Value> {
         match (&got.value, ty) {
             (_, Ty::Any | Ty::Reflect)
             | (Value::Str(_), Ty::String)
@@ -177,7 +177,7 @@ impl Frame<'_> {
     }
 
     #[cold]
-    fn wrong_type(&self, got: &Got, ty: Ty) -> crate::ExecError {
+    fn wrong_type(&self, got: &ReflectValue, ty: Ty) -> crate::ExecError {
         let found = if got.value.is_nil() {
             got.type_name()
         } else {
@@ -190,12 +190,12 @@ impl Frame<'_> {
     }
 }
 
-/// The type itself, or a pointer to it, which Go follows once.
-fn is_of_type(found: &str, wanted: &str) -> bool {
-    found == wanted || found.strip_prefix('*') == Some(wanted)
+/// Whether the types are equal, or `found` is a pointer, which Go dereferences.
+fn is_of_type(found: &str, expected: &str) -> bool {
+    found == expected || found.strip_prefix('*') == Some(expected)
 }
 
-/// What nil becomes for a parameter of that type, if it may be nil.
+/// The nil value of a type that can be nil.
 fn zero(ty: Ty) -> Option<Value> {
     match ty {
         Ty::Any | Ty::Reflect => Some(Value::Nil),

@@ -1,23 +1,23 @@
 //! Function calls.
 
-use super::{Frame, Got, Result, Run};
+use super::{Frame, ReflectValue, Result, State};
 use crate::error::ExecError;
 use crate::function::{Call, CallError, Function, Signature, Ty};
 use crate::ir::{Node, OperandKind, Span, print};
 use crate::registry::{FunctionId, Operation};
 use crate::value::{Contents, Kind, Value};
 
-impl Run<'_> {
-    /// Calls a function. `node` is what an error of the function itself is about.
+impl State<'_> {
+    /// Calls a function. `node` is the location of errors that the function returns.
     pub(super) fn call(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         id: FunctionId,
         node: Node,
         operands: Span,
         last: Option<Value>,
-    ) -> Result<Got> {
+    ) -> Result<ReflectValue> {
         self.step(frame)?;
         let operation = id.operation();
         if matches!(operation, Operation::And | Operation::Or) {
@@ -29,7 +29,7 @@ impl Run<'_> {
             _ => None,
         };
         let result = if let Some(item) = length_of {
-            length(&item).map_err(ExecError::plain)
+            length(&item).map_err(ExecError::from_call)
         } else {
             let signature = signature(function);
             let base =
@@ -40,13 +40,13 @@ impl Run<'_> {
         };
         let value = result.map_err(|error| frame.call_failed(function.name, node, error))?;
         self.check_size(frame, &value)?;
-        Ok(Got {
+        Ok(ReflectValue {
             value,
             is_interface: function.result == Ty::Any,
         })
     }
 
-    /// Runs a function on the arguments from `base` on. An error has no place yet.
+    /// Runs a function on the arguments from `base` on. The error has no location yet.
     fn operate(
         &mut self,
         frame: &Frame<'_>,
@@ -63,7 +63,7 @@ impl Run<'_> {
                 self.out.truncate(start);
                 Ok(text)
             }
-            Operation::Call => Err(self.call_of(frame, operands, base)),
+            Operation::Call => Err(self.call_error(frame, operands, base)),
             Operation::Required | Operation::Fail | Operation::Lookup if self.engine.lint => Ok(
                 crate::rendering::lint_result(operation, &self.arguments[base..]),
             ),
@@ -77,15 +77,15 @@ impl Run<'_> {
         }
     }
 
-    /// `and` and `or` stop at the first argument that decides.
+    /// `and` and `or` evaluate arguments only until the result is known.
     fn and_or(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         id: FunctionId,
         operands: Span,
         last: Option<Value>,
-    ) -> Result<Got> {
+    ) -> Result<ReflectValue> {
         let function = id.function();
         if operands.is_empty() && last.is_none() {
             let name = function.name;
@@ -93,7 +93,7 @@ impl Run<'_> {
             return Err(frame.error(message));
         }
         let decides = id.operation() == Operation::Or;
-        let mut value = Got::default();
+        let mut value = ReflectValue::default();
         for operand in operands.indexes() {
             frame.at = Some(Node::Operand(operand));
             let kind = frame.operand(operand);
@@ -102,17 +102,18 @@ impl Run<'_> {
                 return Ok(value);
             }
         }
-        Ok(last.map_or(value, Got::concrete))
+        Ok(last.map_or(value, ReflectValue::concrete))
     }
 
-    /// `len` alone can tell a nil in an interface from no value at all. This is its argument in that case.
+    /// The argument of `len`, which distinguishes a nil interface from an untyped nil. `None` if `len` is called another
+    /// way.
     fn len_operand(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         operands: Span,
         last: Option<&Value>,
-    ) -> Result<Option<Got>> {
+    ) -> Result<Option<ReflectValue>> {
         if operands.len() != 1 || last.is_some() {
             return Ok(None);
         }
@@ -125,12 +126,12 @@ impl Run<'_> {
         self.operand(frame, dot, operand, kind).map(Some)
     }
 
-    /// No value in a chart is a function, so `call` always fails.
-    fn call_of(&self, frame: &Frame<'_>, operands: Span, base: usize) -> ExecError {
+    /// The error of `call`, which always fails: no value is a function.
+    fn call_error(&self, frame: &Frame<'_>, operands: Span, base: usize) -> ExecError {
         let callee = self.arguments.get(base).unwrap_or(&Value::Nil);
         if operands.is_empty() && !self.engine.dialect.range_over_int {
-            // Go 1.23 did not expect the function to come through a pipe.
-            return ExecError::breakdown("runtime error: index out of range [0] with length 0");
+            // Go 1.23 panics if the function is piped in.
+            return ExecError::panicked("runtime error: index out of range [0] with length 0");
         }
         if callee.is_nil() {
             return ExecError::plain("call of nil");
@@ -153,16 +154,20 @@ fn signature(function: &Function) -> Signature {
 }
 
 /// Go's `len` of an argument.
-fn length(item: &Got) -> std::result::Result<Value, String> {
+fn length(item: &ReflectValue) -> std::result::Result<Value, CallError> {
     if item.value.is_nil() && item.is_interface {
-        return Err("len of nil pointer".into());
+        return Err(CallError::returned("len of nil pointer"));
     }
     length_of(&item.value)
 }
 
-pub(crate) fn length_of(item: &Value) -> std::result::Result<Value, String> {
+pub(crate) fn length_of(item: &Value) -> std::result::Result<Value, CallError> {
     let length = match item {
-        Value::Nil => return Err("reflect: call of reflect.Value.Type on zero Value".into()),
+        Value::Nil => {
+            return Err(CallError::returned(
+                "reflect: call of reflect.Value.Type on zero Value",
+            ));
+        }
         Value::Str(text) => text.len(),
         Value::List(list) => list.items().len(),
         Value::Map(map) => map.len(),
@@ -175,10 +180,13 @@ pub(crate) fn length_of(item: &Value) -> std::result::Result<Value, String> {
                     Kind::Ptr => name.trim_start_matches('*'),
                     _ => name,
                 };
-                return Err(format!("len of type {name}"));
+                return Err(CallError::Returned(format!("len of type {name}")));
             }
         },
-        other => return Err(format!("len of type {}", other.type_name())),
+        other => {
+            let name = other.type_name();
+            return Err(CallError::Returned(format!("len of type {name}")));
+        }
     };
     Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }

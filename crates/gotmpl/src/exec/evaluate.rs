@@ -1,6 +1,6 @@
 //! Pipelines and commands.
 
-use super::{Frame, Got, Result, Run};
+use super::{Frame, ReflectValue, Result, State};
 use crate::error::ExecError;
 use crate::ir::{Command, Node, Number, Operand, OperandKind, Slot, Span, Variable, print};
 use crate::value::{Str, Value};
@@ -24,8 +24,8 @@ impl<'f> Frame<'f> {
         self.error(format!("undefined variable: {name}"))
     }
 
-    /// Only functions and methods take arguments.
-    fn refuse_arguments(&self, operands: Span, last: Option<&Value>) -> Result<()> {
+    /// Fails if there are arguments, which only functions and methods take.
+    fn reject_arguments(&self, operands: Span, last: Option<&Value>) -> Result<()> {
         if operands.len() <= 1 && last.is_none() {
             return Ok(());
         }
@@ -33,7 +33,7 @@ impl<'f> Frame<'f> {
         Err(self.error(format!("can't give argument to non-function {first}")))
     }
 
-    /// The value of a constant where no type is asked for.
+    /// `idealConstant`: the value of an untyped constant.
     pub(super) fn constant(&self, kind: OperandKind) -> Result<Value> {
         match kind {
             OperandKind::Bool(value) => Ok(Value::Bool(value)),
@@ -60,17 +60,22 @@ impl<'f> Frame<'f> {
     }
 }
 
-impl Run<'_> {
-    /// The value of a pipeline; its variables are set. A nil result has no type any more.
-    pub(super) fn pipeline(&mut self, frame: &mut Frame<'_>, dot: &Got, id: u32) -> Result<Value> {
+impl State<'_> {
+    /// Evaluates a pipeline and sets its variables. A nil result is untyped.
+    pub(super) fn pipeline(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &ReflectValue,
+        id: u32,
+    ) -> Result<Value> {
         self.check_depth(frame)?;
         frame.at = Some(Node::Pipe(id));
         let Some(pipe) = frame.tree().pipes.get(id as usize) else {
             return Ok(Value::Nil);
         };
-        let value = if pipe.is_text_chain {
+        let value = if pipe.is_text_pipeline {
             let start = self.out.len();
-            self.text_chain(frame, dot, pipe.commands)?;
+            self.text_pipeline(frame, dot, pipe.commands)?;
             let text = Str::from(&self.out[start..]);
             self.out.truncate(start);
             let text = Value::Str(text);
@@ -80,12 +85,17 @@ impl Run<'_> {
             self.commands(frame, dot, pipe.commands)?
         };
         for variable in pipe.variables.of(&frame.tree().variables) {
-            self.assign(frame, variable, Got::concrete(value.clone()))?;
+            self.assign(frame, variable, ReflectValue::concrete(value.clone()))?;
         }
         Ok(value)
     }
 
-    fn commands(&mut self, frame: &mut Frame<'_>, dot: &Got, commands: Span) -> Result<Value> {
+    fn commands(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &ReflectValue,
+        commands: Span,
+    ) -> Result<Value> {
         let mut value = None;
         let list = commands.of(&frame.tree().commands);
         for (id, command) in commands.indexes().zip(list) {
@@ -98,27 +108,27 @@ impl Run<'_> {
         &mut self,
         frame: &Frame<'_>,
         variable: &Variable,
-        value: Got,
+        value: ReflectValue,
     ) -> Result<()> {
-        let place = variable
+        let target = variable
             .slot
             .and_then(|slot| self.slots.get_mut(frame.slots + usize::from(slot)));
-        if let Some(place) = place {
-            *place = value;
+        if let Some(target) = target {
+            *target = value;
             return Ok(());
         }
         Err(frame.undefined(variable.name))
     }
 
-    /// `last` is the result of the command before it, which becomes the last argument.
+    /// `last` is the result of the preceding command, which becomes the last argument.
     fn command(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         id: u32,
         command: &Command,
         last: Option<Value>,
-    ) -> Result<Got> {
+    ) -> Result<ReflectValue> {
         let first = command.operands.start;
         match frame.operand(first) {
             OperandKind::Field { names } => {
@@ -138,14 +148,14 @@ impl Run<'_> {
                 self.call(frame, dot, function, Node::Command(id), arguments, last)
             }
             OperandKind::Pipe(pipe) => {
-                frame.refuse_arguments(command.operands, last.as_ref())?;
-                self.pipeline(frame, dot, pipe).map(Got::concrete)
+                frame.reject_arguments(command.operands, last.as_ref())?;
+                self.pipeline(frame, dot, pipe).map(ReflectValue::concrete)
             }
             OperandKind::Variable { slot, names } => {
                 frame.at = Some(Node::Operand(first));
                 let value = self.variable(frame, slot, names)?;
                 if names.len() == 1 {
-                    frame.refuse_arguments(command.operands, last.as_ref())?;
+                    frame.reject_arguments(command.operands, last.as_ref())?;
                     return Ok(value);
                 }
                 let names = after_first(names);
@@ -153,17 +163,22 @@ impl Run<'_> {
             }
             constant => {
                 frame.at = Some(Node::Operand(first));
-                frame.refuse_arguments(command.operands, last.as_ref())?;
+                frame.reject_arguments(command.operands, last.as_ref())?;
                 match constant {
                     OperandKind::Nil => Err(frame.error("nil is not a command")),
                     OperandKind::Dot => Ok(dot.clone()),
-                    _ => frame.constant(constant).map(Got::concrete),
+                    _ => frame.constant(constant).map(ReflectValue::concrete),
                 }
             }
         }
     }
 
-    pub(super) fn variable(&self, frame: &Frame<'_>, slot: Slot, names: Span) -> Result<Got> {
+    pub(super) fn variable(
+        &self,
+        frame: &Frame<'_>,
+        slot: Slot,
+        names: Span,
+    ) -> Result<ReflectValue> {
         let value = slot.and_then(|slot| self.slots.get(frame.slots + usize::from(slot)));
         if let Some(value) = value {
             return Ok(value.clone());
@@ -172,26 +187,26 @@ impl Run<'_> {
         Err(frame.undefined(name.unwrap_or_default()))
     }
 
-    /// What stands before the first dot of a chain such as `(index .list 0).name`.
+    /// The receiver of a chain, such as `(index .list 0)` of `(index .list 0).name`.
     pub(super) fn chain_receiver(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         chain: u32,
         inner: u32,
-    ) -> Result<Got> {
+    ) -> Result<ReflectValue> {
         frame.at = Some(Node::Operand(chain));
         match frame.operand(inner) {
             OperandKind::Pipe(pipe) => {
                 frame.at = Some(Node::Operand(inner));
-                self.pipeline(frame, dot, pipe).map(Got::concrete)
+                self.pipeline(frame, dot, pipe).map(ReflectValue::concrete)
             }
             OperandKind::Function(function) => {
                 frame.at = Some(Node::Operand(inner));
                 let none = Span::default();
                 self.call(frame, dot, function, Node::Operand(inner), none, None)
             }
-            _ => Ok(Got::default()),
+            _ => Ok(ReflectValue::default()),
         }
     }
 }

@@ -1,29 +1,30 @@
-//! Fields, map keys and methods: `.a.b.c` with or without arguments.
+//! Field chains: `.a.b.c`, where each name is a field, a map key or a method.
 
-use super::{Frame, Got, Result, Run, values_type};
+use outrigger_gostd::strconv::quote_bytes;
+
+use super::{Frame, ReflectValue, Result, State, values_type};
 use crate::error::ExecError;
 use crate::function::{CallError, Signature, Ty};
 use crate::ir::{Node, Span};
-use crate::quote::quoted;
 use crate::value::{Contents, Map, MapType, Object, Str, Value};
 
-/// What was given to the last name of a chain: operands after the first, and the value piped in.
-struct Given {
+/// The arguments of the last name of a chain: the operands after the first, and the piped value.
+struct Arguments {
     operands: Span,
     last: Option<Value>,
 }
 
-impl Run<'_> {
-    /// Looks up the names one in the other; the last may be a method and gets the arguments.
+impl State<'_> {
+    /// `evalFieldChain`: evaluates the names in sequence. The last one may be a method, which gets the arguments.
     pub(super) fn field_chain(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
-        receiver: &Got,
+        dot: &ReflectValue,
+        receiver: &ReflectValue,
         names: Span,
         operands: Option<Span>,
         last: Option<Value>,
-    ) -> Result<Got> {
+    ) -> Result<ReflectValue> {
         let has_no_arguments = last.is_none() && operands.is_none_or(|span| span.len() == 1);
         if has_no_arguments
             && !self.engine.strict
@@ -36,14 +37,14 @@ impl Run<'_> {
         if !operands.is_empty() {
             operands.start += 1;
         }
-        let mut given = Some(Given { operands, last });
+        let mut arguments = Some(Arguments { operands, last });
         for name in names.indexes() {
-            let given = if name + 1 == names.end {
-                given.take()
+            let arguments = if name + 1 == names.end {
+                arguments.take()
             } else {
                 None
             };
-            receiver = self.field(frame, dot, &receiver, name, given)?;
+            receiver = self.field(frame, dot, &receiver, name, arguments)?;
         }
         Ok(receiver)
     }
@@ -51,22 +52,22 @@ impl Run<'_> {
     fn field(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
-        receiver: &Got,
+        dot: &ReflectValue,
+        receiver: &ReflectValue,
         name_id: u32,
-        given: Option<Given>,
-    ) -> Result<Got> {
-        let has_arguments = given
+        arguments: Option<Arguments>,
+    ) -> Result<ReflectValue> {
+        let has_arguments = arguments
             .as_ref()
-            .is_some_and(|given| !given.operands.is_empty() || given.last.is_some());
+            .is_some_and(|arguments| !arguments.operands.is_empty() || arguments.last.is_some());
         let name = frame.name(name_id);
         match &receiver.value {
             Value::Nil if !receiver.is_interface => {
                 if self.engine.strict {
-                    let name = quoted(name.as_bytes());
+                    let name = quote_bytes(name.as_bytes());
                     return Err(frame.error(format!("nil data; no entry for key {name}")));
                 }
-                Ok(Got::default())
+                Ok(ReflectValue::default())
             }
             Value::Nil => Err(frame.error(format!("nil pointer evaluating interface {{}}.{name}"))),
             Value::Map(map) => {
@@ -74,9 +75,9 @@ impl Run<'_> {
                     && let Some(method) = values_type::method(name.as_bytes())
                 {
                     let (map, node) = (map.clone(), frame.at);
-                    let arguments =
-                        self.method_arguments(frame, dot, name, Some(method.signature), given)?;
-                    let result = (method.body)(&map, &arguments);
+                    let values =
+                        self.method_arguments(frame, dot, name, Some(method.signature), arguments)?;
+                    let result = (method.body)(&map, &values);
                     return frame.method_result(name, node, result);
                 }
                 if has_arguments {
@@ -88,57 +89,57 @@ impl Run<'_> {
             Value::Object(object) => {
                 let object = std::rc::Rc::clone(object);
                 let type_name = receiver.type_name();
-                self.object_field(frame, dot, &*object, &type_name, name_id, given)
+                self.object_field(frame, dot, &*object, &type_name, name_id, arguments)
             }
             _ => Err(frame.no_field(name, &receiver.type_name())),
         }
     }
 
-    /// A key of a map. A missing one is the zero of the map's element type.
-    fn entry(&self, frame: &Frame<'_>, map: &Map, name_id: u32) -> Result<Got> {
+    /// The value of a map key, or the zero value of the map's element type.
+    fn entry(&self, frame: &Frame<'_>, map: &Map, name_id: u32) -> Result<ReflectValue> {
         let is_strings = map.ty() == MapType::Strings;
         if let Some(value) = frame.find_key(map, name_id) {
-            return Ok(Got {
+            return Ok(ReflectValue {
                 value,
                 is_interface: !is_strings,
             });
         }
         if self.engine.strict {
-            let name = quoted(frame.name_bytes(name_id));
+            let name = quote_bytes(frame.name_bytes(name_id));
             return Err(frame.error(format!("map has no entry for key {name}")));
         }
         Ok(if is_strings {
-            Got::concrete(Value::Str(Str::default()))
+            ReflectValue::concrete(Value::Str(Str::default()))
         } else {
-            Got::interface(Value::Nil)
+            ReflectValue::interface(Value::Nil)
         })
     }
 
     fn object_field(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         object: &dyn Object,
         type_name: &str,
         name_id: u32,
-        given: Option<Given>,
-    ) -> Result<Got> {
+        arguments: Option<Arguments>,
+    ) -> Result<ReflectValue> {
         let name = frame.name(name_id);
         if object.has_method(name) {
             let (signature, node) = (object.signature(name), frame.at);
-            let arguments = self.method_arguments(frame, dot, name, signature, given)?;
-            let result = object.call_method(name, &arguments);
+            let values = self.method_arguments(frame, dot, name, signature, arguments)?;
+            let result = object.call_method(name, &values);
             return frame.method_result(name, node, result);
         }
-        let has_arguments = given
+        let has_arguments = arguments
             .as_ref()
-            .is_some_and(|given| !given.operands.is_empty() || given.last.is_some());
+            .is_some_and(|arguments| !arguments.operands.is_empty() || arguments.last.is_some());
         if let Some(value) = object.field(name) {
             if has_arguments {
                 let message = format!("{name} has arguments but cannot be invoked as function");
                 return Err(frame.error(message));
             }
-            return Ok(Got::concrete(value));
+            return Ok(ReflectValue::concrete(value));
         }
         if let Contents::Map(map) = object.contents() {
             if has_arguments {
@@ -150,21 +151,21 @@ impl Run<'_> {
         Err(frame.no_field(name, type_name))
     }
 
-    /// Evaluates a method's arguments, by its signature if it has one.
+    /// Evaluates the arguments of a method according to its signature, if it has one.
     fn method_arguments(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         name: &str,
         signature: Option<Signature>,
-        given: Option<Given>,
+        arguments: Option<Arguments>,
     ) -> Result<Vec<Value>> {
         let signature = signature.unwrap_or(Signature {
             params: &[Ty::Any],
             variadic: true,
         });
-        let (operands, last) = given.map_or((Span::default(), None), |given| {
-            (given.operands, given.last)
+        let (operands, last) = arguments.map_or((Span::default(), None), |arguments| {
+            (arguments.operands, arguments.last)
         });
         let base = self.evaluate_arguments(frame, dot, name, signature, operands, last)?;
         Ok(self.arguments.drain(base..).collect())
@@ -182,9 +183,9 @@ impl<'f> Frame<'f> {
         name: &str,
         node: Option<Node>,
         result: std::result::Result<Value, CallError>,
-    ) -> Result<Got> {
+    ) -> Result<ReflectValue> {
         let error = match result {
-            Ok(value) => return Ok(Got::concrete(value)),
+            Ok(value) => return Ok(ReflectValue::concrete(value)),
             Err(error) => error,
         };
         if error == CallError::NoSuchMethod {
@@ -201,27 +202,27 @@ impl<'f> Frame<'f> {
         tree.text(span)
     }
 
-    /// The text of a name. Names consist of letters and digits, so they are UTF-8.
+    /// A name as text. Names consist of letters and digits, so they are UTF-8.
     fn name(&self, id: u32) -> &'f str {
         std::str::from_utf8(self.name_bytes(id)).unwrap_or_default()
     }
 
-    /// Looks for a key, first where it was found the last time.
+    /// Looks up a key, first at the index of the last lookup.
     #[inline]
     fn find_key(&self, map: &Map, name: u32) -> Option<Value> {
         let key = self.name_bytes(name);
         let Some(hint) = self.file.hint(name) else {
             return map.get(key);
         };
-        let mut place = hint.get();
-        let found = map.get_near(key, &mut place);
-        hint.set(place);
+        let mut index = hint.get();
+        let found = map.get_near(key, &mut index);
+        hint.set(index);
         found
     }
 
-    /// The common case: every name is a key of a map, only the last may be missing.
+    /// The fast path: every name is a map key, and only the last may be missing.
     #[inline]
-    fn plain_chain(&self, receiver: &Value, names: Span) -> Option<Got> {
+    fn plain_chain(&self, receiver: &Value, names: Span) -> Option<ReflectValue> {
         let Value::Map(map) = receiver else {
             return None;
         };
@@ -236,7 +237,7 @@ impl<'f> Frame<'f> {
             name += 1;
             match found {
                 found if name == names.end => {
-                    return Some(Got::interface(found.unwrap_or_default()));
+                    return Some(ReflectValue::interface(found.unwrap_or_default()));
                 }
                 Some(Value::Map(map)) => holder = map,
                 _ => return None,

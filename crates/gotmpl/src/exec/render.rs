@@ -1,34 +1,35 @@
-//! Templates that run templates: `template`, `include`, `tpl`.
+//! Invocation of templates: `template`, `include` and `tpl`.
 
 use std::rc::Rc;
 
-use super::{Frame, Got, Result, Run};
+use outrigger_gostd::strconv::quote_bytes;
+
+use super::{Frame, ReflectValue, Result, State};
 use crate::engine::{File, TPL_NAME};
 use crate::error::ExecError;
-use crate::quote::quoted;
 use crate::registry::Operation;
 use crate::rendering::remove_no_value;
 use crate::value::{Str, Value};
 
-/// A template found by name.
+/// A template that was looked up by name.
 enum Found<'e> {
-    /// One of the engine's.
+    /// A template of the engine.
     Shared {
         id: u32,
         file: &'e File,
         template: u32,
     },
-    /// One that a `tpl` text defines.
+    /// A template that a `tpl` text defines.
     Local { file: Rc<File>, template: u32 },
 }
 
-impl<'e> Run<'e> {
-    /// Runs the file of that name.
+impl<'e> State<'e> {
+    /// Executes the template `name`.
     pub(crate) fn execute(&mut self, name: &[u8], data: &Value) -> Result<()> {
         let Some(found) = self.find(name) else {
             return Err(no_template(name));
         };
-        self.run_found(&found, &Got::concrete(data.clone()))
+        self.run_found(&found, &ReflectValue::concrete(data.clone()))
     }
 
     fn find(&self, name: &[u8]) -> Option<Found<'e>> {
@@ -60,21 +61,21 @@ impl<'e> Run<'e> {
         shared.or(empty)
     }
 
-    fn run_found(&mut self, found: &Found<'_>, data: &Got) -> Result<()> {
+    fn run_found(&mut self, found: &Found<'_>, data: &ReflectValue) -> Result<()> {
         match found {
             Found::Shared { file, template, .. } => self.run_template(file, *template, data),
             Found::Local { file, template } => self.run_template(file, *template, data),
         }
     }
 
-    fn run_template(&mut self, file: &File, template: u32, data: &Got) -> Result<()> {
+    fn run_template(&mut self, file: &File, template: u32, data: &ReflectValue) -> Result<()> {
         let Some(template) = file.parsed.tree.templates.get(template as usize) else {
             return Ok(());
         };
         let slots = self.slots.len();
         self.slots.push(data.clone());
         self.slots
-            .resize_with(slots + template.slots as usize, Got::default);
+            .resize_with(slots + template.slots as usize, ReflectValue::default);
         let mut frame = Frame {
             file,
             template,
@@ -92,13 +93,13 @@ impl<'e> Run<'e> {
     pub(super) fn template_statement(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         name: u32,
         pipe: Option<u32>,
     ) -> Result<()> {
         let name = frame.tree().literal(name);
         let Some(found) = self.find(name) else {
-            let name = quoted(name);
+            let name = quote_bytes(name);
             return Err(frame.error(format!("template {name} not defined")));
         };
         self.check_depth(frame)?;
@@ -110,10 +111,10 @@ impl<'e> Run<'e> {
             Some(pipe) => self.pipeline(frame, dot, pipe)?,
             None => Value::Nil,
         };
-        self.run_found(&found, &Got::concrete(data))
+        self.run_found(&found, &ReflectValue::concrete(data))
     }
 
-    /// Writes what `include` or `tpl` yields for the arguments from `base` on. An error has no place yet.
+    /// Appends the result of `include` or `tpl` for the arguments from `base` on. The error has no location yet.
     pub(super) fn write_text(&mut self, operation: Operation, base: usize) -> Result<()> {
         let text = match self.arguments.get(base) {
             Some(Value::Str(text)) => text.clone(),
@@ -139,7 +140,7 @@ impl<'e> Run<'e> {
             )));
         }
         *open += 1;
-        self.run_found(&found, &Got::concrete(data))?;
+        self.run_found(&found, &ReflectValue::concrete(data))?;
         let open = self.open_count(&found, name);
         *open = open.saturating_sub(1);
         Ok(())
@@ -163,16 +164,16 @@ impl<'e> Run<'e> {
             return Ok(());
         }
         let file = self.engine.tpl_file(text).map_err(|error| {
-            let text = quoted(text.as_bytes());
+            let text = quote_bytes(text.as_bytes());
             ExecError::plain(error.to_string()).wrap(format!("cannot parse template {text}: "))
         })?;
         let Some(main) = file.main() else {
             return Ok(());
         };
         self.tpl_files.push(Rc::clone(&file));
-        self.run_template(&file, main, &Got::concrete(data))
+        self.run_template(&file, main, &ReflectValue::concrete(data))
             .map_err(|error| {
-                let text = quoted(text.as_bytes());
+                let text = quote_bytes(text.as_bytes());
                 error.wrap(format!("error during tpl function execution for {text}: "))
             })?;
         self.tpl_files.pop();
@@ -182,7 +183,7 @@ impl<'e> Run<'e> {
 }
 
 fn no_template(name: &[u8]) -> ExecError {
-    let name = quoted(name);
+    let name = quote_bytes(name);
     ExecError::plain(format!(
         "template: no template {name} associated with template \"{TPL_NAME}\""
     ))

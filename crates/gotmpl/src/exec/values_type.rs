@@ -1,7 +1,8 @@
 //! The methods of Helm's `Values` type: `.Values.AsMap`, `.Values.YAML`, `.Values.Table`, `.Values.PathValue`.
 
+use outrigger_gostd::strconv::quote_bytes;
+
 use crate::function::{CallError, Signature, Ty};
-use crate::quote::quoted;
 use crate::value::{Map, MapType, Value};
 
 pub(super) struct Method {
@@ -9,7 +10,7 @@ pub(super) struct Method {
     pub body: fn(&Map, &[Value]) -> Result<Value, CallError>,
 }
 
-/// The method of that name. A method hides a key.
+/// The method `name`, which takes precedence over a key.
 #[inline]
 pub(super) fn method(name: &[u8]) -> Option<Method> {
     let (params, body): (&'static [Ty], _) = match name {
@@ -39,7 +40,7 @@ fn as_map(values: &Map, _: &[Value]) -> Result<Value, CallError> {
 fn yaml(values: &Map, _: &[Value]) -> Result<Value, CallError> {
     crate::yaml::marshal(&Value::Map(values.clone()))
         .map(Value::str)
-        .map_err(CallError::Returned)
+        .map_err(|error| CallError::returned(error.to_string()))
 }
 
 fn table(values: &Map, args: &[Value]) -> Result<Value, CallError> {
@@ -57,7 +58,7 @@ fn path_value(values: &Map, args: &[Value]) -> Result<Value, CallError> {
         Some((tables, key)) => (Some(tables), key),
         None => (None, path.as_str()),
     };
-    let missing = || CallError::returned(format!("{} is not a value", quoted(key.as_bytes())));
+    let missing = || CallError::returned(format!("{} is not a value", quote_bytes(key.as_bytes())));
     let table = match tables {
         Some(tables) => find_table(values, tables.split('.')).map_err(|_| missing())?,
         None => values.clone(),
@@ -79,7 +80,7 @@ fn find_table<'p>(values: &Map, path: impl Iterator<Item = &'p str>) -> Result<M
     let mut table = values.clone();
     for name in path {
         let Some(Value::Map(inner)) = table.get(name.as_bytes()) else {
-            let name = quoted(name.as_bytes());
+            let name = quote_bytes(name.as_bytes());
             return Err(CallError::returned(format!("{name} is not a table")));
         };
         table = inner;

@@ -1,11 +1,11 @@
-//! Statements: text, actions, branches, loops.
+//! Executes statements: text, actions, branches and loops.
 
-use super::{Frame, Got, Result, Run};
+use super::{Frame, ReflectValue, Result, State};
 use crate::ir::{Branch, Node, Span, StatementKind};
+use crate::traversal::MAX_TEXT;
 use crate::value::{Contents, Element, List, Map, MapType, Value};
-use crate::walk::MAX_TEXT;
 
-/// How a list of statements was left.
+/// How a list of statements ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     Next,
@@ -13,8 +13,13 @@ pub(super) enum Flow {
     Continue,
 }
 
-impl Run<'_> {
-    pub(super) fn walk(&mut self, frame: &mut Frame<'_>, dot: &Got, body: Span) -> Result<Flow> {
+impl State<'_> {
+    pub(super) fn walk(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &ReflectValue,
+        body: Span,
+    ) -> Result<Flow> {
         let tree = frame.tree();
         for (id, statement) in body.indexes().zip(body.of(&tree.statements)) {
             self.step(frame)?;
@@ -46,7 +51,13 @@ impl Run<'_> {
         Ok(Flow::Next)
     }
 
-    fn action(&mut self, frame: &mut Frame<'_>, dot: &Got, id: u32, pipe_id: u32) -> Result<()> {
+    fn action(
+        &mut self,
+        frame: &mut Frame<'_>,
+        dot: &ReflectValue,
+        id: u32,
+        pipe_id: u32,
+    ) -> Result<()> {
         let Some(pipe) = frame.tree().pipes.get(pipe_id as usize) else {
             return Ok(());
         };
@@ -55,15 +66,15 @@ impl Run<'_> {
             return Ok(());
         }
         let start = self.out.len();
-        if pipe.is_text_chain {
+        if pipe.is_text_pipeline {
             frame.at = Some(Node::Pipe(pipe_id));
-            self.text_chain(frame, dot, pipe.commands)?;
+            self.text_pipeline(frame, dot, pipe.commands)?;
         } else {
             let value = self.pipeline(frame, dot, pipe_id)?;
             self.print(&value);
         }
         frame.at = Some(Node::Statement(id));
-        // The printers stop there.
+        // Printers stop at this length.
         if self.out.len() - start > MAX_TEXT {
             return Err(frame.error("exceeded maximum size of values"));
         }
@@ -84,7 +95,7 @@ impl Run<'_> {
     fn if_or_with(
         &mut self,
         frame: &mut Frame<'_>,
-        dot: &Got,
+        dot: &ReflectValue,
         branch: Branch,
         is_with: bool,
     ) -> Result<Flow> {
@@ -93,18 +104,18 @@ impl Run<'_> {
             return self.nested(frame, dot, branch.otherwise);
         }
         if is_with {
-            self.nested(frame, &Got::concrete(value), branch.body)
+            self.nested(frame, &ReflectValue::concrete(value), branch.body)
         } else {
             self.nested(frame, dot, branch.body)
         }
     }
 
-    fn nested(&mut self, frame: &mut Frame<'_>, dot: &Got, body: Span) -> Result<Flow> {
+    fn nested(&mut self, frame: &mut Frame<'_>, dot: &ReflectValue, body: Span) -> Result<Flow> {
         self.check_depth(frame)?;
         self.walk(frame, dot, body)
     }
 
-    fn range(&mut self, frame: &mut Frame<'_>, dot: &Got, branch: Branch) -> Result<Flow> {
+    fn range(&mut self, frame: &mut Frame<'_>, dot: &ReflectValue, branch: Branch) -> Result<Flow> {
         let value = self.pipeline(frame, dot, branch.pipe)?;
         let ran = match self.iterable(frame, value, branch)? {
             Iterable::List(list) => self.range_list(frame, &list, branch)?,
@@ -115,7 +126,7 @@ impl Run<'_> {
         if ran {
             return Ok(Flow::Next);
         }
-        // In Go a break in the else part leaves this range, a continue goes on with the one around it.
+        // As in Go, `break` in the else part ends this range, and `continue` applies to the enclosing one.
         match self.nested(frame, dot, branch.otherwise)? {
             Flow::Break => Ok(Flow::Next),
             flow => Ok(flow),
@@ -157,12 +168,12 @@ impl Run<'_> {
     fn range_list(&mut self, frame: &mut Frame<'_>, list: &List, branch: Branch) -> Result<bool> {
         let is_interface = list.element() == Element::Any;
         for (i, item) in list.items().iter().enumerate() {
-            let item = Got {
+            let item = ReflectValue {
                 value: item.clone(),
                 is_interface,
             };
             let at = i64::try_from(i).unwrap_or(i64::MAX);
-            let key = || Got::concrete(Value::Int(at));
+            let key = || ReflectValue::concrete(Value::Int(at));
             if self.iteration(frame, key, &item, branch)? == Flow::Break {
                 break;
             }
@@ -170,17 +181,17 @@ impl Run<'_> {
         Ok(!list.items().is_empty())
     }
 
-    /// Over the entries as they are now: the body may change the map.
+    /// Iterates over a copy of the entries, since the body may change the map.
     fn range_map(&mut self, frame: &mut Frame<'_>, map: &Map, branch: Branch) -> Result<bool> {
         let is_interface = map.ty() != MapType::Strings;
         let entries = map.entries();
         let ran = !entries.is_empty();
         for (key, value) in entries {
-            let item = Got {
+            let item = ReflectValue {
                 value,
                 is_interface,
             };
-            let key = || Got::concrete(Value::Str(key));
+            let key = || ReflectValue::concrete(Value::Str(key));
             if self.iteration(frame, key, &item, branch)? == Flow::Break {
                 break;
             }
@@ -202,13 +213,13 @@ impl Run<'_> {
         };
         for n in 0..end {
             let signed = i64::try_from(n).unwrap_or(i64::MAX);
-            let item = Got::concrete(match count {
+            let item = ReflectValue::concrete(match count {
                 Value::Int64(_) => Value::Int64(signed),
                 Value::Uint8(_) => Value::Uint8(u8::try_from(n).unwrap_or(u8::MAX)),
                 Value::Uint64(_) => Value::Uint64(n),
                 _ => Value::Int(signed),
             });
-            if self.iteration(frame, Got::default, &item, branch)? == Flow::Break {
+            if self.iteration(frame, ReflectValue::default, &item, branch)? == Flow::Break {
                 break;
             }
         }
@@ -218,8 +229,8 @@ impl Run<'_> {
     fn iteration(
         &mut self,
         frame: &mut Frame<'_>,
-        key: impl FnOnce() -> Got,
-        item: &Got,
+        key: impl FnOnce() -> ReflectValue,
+        item: &ReflectValue,
         branch: Branch,
     ) -> Result<Flow> {
         match frame.variables(branch.pipe) {

@@ -1,14 +1,15 @@
-//! The format string of `printf`: text, directives, and which argument each directive takes.
+//! `doPrintf`: the format string of `printf`, and which argument each verb formats.
 
-use super::layout::Layout;
+use outrigger_gostd::fmt::Formatter;
+use outrigger_gostd::unicode;
+
 use super::printer::Printer;
-use super::unicode;
 use crate::value::Value;
 
-/// Width and precision beyond this are refused.
+/// `tooLarge`: the maximum width and precision.
 const MAX_NUMBER: i64 = 1_000_000;
 
-/// Appends `format` with its directives replaced.
+/// Appends the formatted arguments.
 pub(super) fn print(out: &mut Vec<u8>, format: &[u8], args: &[Value]) {
     let mut reader = Reader {
         format,
@@ -36,7 +37,7 @@ pub(super) fn print(out: &mut Vec<u8>, format: &[u8], args: &[Value]) {
 }
 
 fn print_extra(printer: &mut Printer<'_>, extra: &[Value]) {
-    printer.layout = Layout::default();
+    printer.formatter = Formatter::default();
     printer.write("%!(EXTRA ");
     for (at, arg) in extra.iter().enumerate() {
         if at > 0 {
@@ -55,27 +56,28 @@ struct Reader<'f> {
     format: &'f [u8],
     at: usize,
     args: &'f [Value],
-    /// The argument that the next directive takes.
+    /// The argument of the next verb.
     next: usize,
-    /// An explicit index was used, so unused arguments are no mistake.
+    /// The format contains an explicit index, so that unused arguments are not reported.
     reordered: bool,
     good_index: bool,
-    /// The last thing read was an index such as `[3]`.
+    /// An index such as `[3]` precedes the current position.
     after_index: bool,
 }
 
 impl Reader<'_> {
-    /// Reads one directive behind its `%` and prints it.
+    /// Parses one directive after its `%`, and prints it.
     fn directive(&mut self, printer: &mut Printer<'_>) {
         self.good_index = true;
-        printer.layout = self.flags();
+        printer.formatter = self.flags();
         self.index();
         self.width(printer);
         self.precision(printer);
         if !self.after_index {
             self.index();
         }
-        let Some((verb, length)) = unicode::decode(self.format.get(self.at..).unwrap_or_default())
+        let Some((verb, length)) =
+            unicode::decode_rune(self.format.get(self.at..).unwrap_or_default())
         else {
             printer.write("%!(NOVERB)");
             return;
@@ -87,9 +89,9 @@ impl Reader<'_> {
             mark(printer, verb, "(BADINDEX)");
         } else if let Some(arg) = self.args.get(self.next) {
             if verb == 'v' || verb == 'w' {
-                printer.layout.go_syntax = printer.layout.sharp;
-                printer.layout.sharp = false;
-                printer.layout.plus = false;
+                printer.formatter.sharp_v = printer.formatter.sharp;
+                printer.formatter.sharp = false;
+                printer.formatter.plus = false;
             }
             printer.print(arg, verb);
             self.next += 1;
@@ -102,20 +104,20 @@ impl Reader<'_> {
         self.format.get(self.at).copied()
     }
 
-    fn flags(&mut self) -> Layout {
-        let mut layout = Layout::default();
+    fn flags(&mut self) -> Formatter {
+        let mut formatter = Formatter::default();
         while let Some(byte) = self.peek() {
             match byte {
-                b'#' => layout.sharp = true,
-                b'0' => layout.zero = true,
-                b'+' => layout.plus = true,
-                b'-' => layout.minus = true,
-                b' ' => layout.space = true,
+                b'#' => formatter.sharp = true,
+                b'0' => formatter.zero = true,
+                b'+' => formatter.plus = true,
+                b'-' => formatter.minus = true,
+                b' ' => formatter.space = true,
                 _ => break,
             }
             self.at += 1;
         }
-        layout
+        formatter
     }
 
     fn width(&mut self, printer: &mut Printer<'_>) {
@@ -125,17 +127,17 @@ impl Reader<'_> {
             match number {
                 None => printer.write("%!(BADWIDTH)"),
                 Some(n) if n < 0 => {
-                    printer.layout.minus = true;
-                    printer.layout.zero = false;
+                    printer.formatter.minus = true;
+                    printer.formatter.zero = false;
                 }
                 Some(_) => {}
             }
-            printer.layout.width = number.and_then(|n| usize::try_from(n.abs()).ok());
+            printer.formatter.width = number.and_then(|n| usize::try_from(n.abs()).ok());
             self.after_index = false;
             return;
         }
-        printer.layout.width = self.number();
-        if self.after_index && printer.layout.width.is_some() {
+        printer.formatter.width = self.number();
+        if self.after_index && printer.formatter.width.is_some() {
             self.good_index = false;
         }
     }
@@ -152,17 +154,17 @@ impl Reader<'_> {
         if self.peek() == Some(b'*') {
             self.at += 1;
             let number = self.number_from_argument();
-            printer.layout.precision = number.and_then(|n| usize::try_from(n).ok());
-            if printer.layout.precision.is_none() {
+            printer.formatter.precision = number.and_then(|n| usize::try_from(n).ok());
+            if printer.formatter.precision.is_none() {
                 printer.write("%!(BADPREC)");
             }
             self.after_index = false;
         } else {
-            printer.layout.precision = Some(self.number().unwrap_or(0));
+            printer.formatter.precision = Some(self.number().unwrap_or(0));
         }
     }
 
-    /// A run of digits. A number that is too large swallows the rest of the format, as in Go.
+    /// `parsenum`: a run of digits. A number that is too large consumes the rest of the format, as in Go.
     fn number(&mut self) -> Option<usize> {
         let start = self.at;
         let mut number: i64 = 0;
@@ -177,7 +179,7 @@ impl Reader<'_> {
         (self.at > start).then_some(usize::try_from(number).ok())?
     }
 
-    /// The value of `*`; `None` if the argument is missing, no integer or too large.
+    /// `intFromArg`: the value of `*`; `None` if the argument is missing, not an integer or too large.
     fn number_from_argument(&mut self) -> Option<i64> {
         let arg = self.args.get(self.next)?;
         self.next += 1;
@@ -192,7 +194,7 @@ impl Reader<'_> {
             .then_some(number)
     }
 
-    /// An explicit argument index such as `[3]`, if one stands here.
+    /// `argNumber`: an explicit argument index such as `[3]`, if there is one.
     fn index(&mut self) {
         self.after_index = false;
         if self.peek() != Some(b'[') {
@@ -231,6 +233,6 @@ fn parse_index(digits: &[u8]) -> Option<usize> {
 
 fn mark(printer: &mut Printer<'_>, verb: char, marker: &str) {
     printer.write("%!");
-    unicode::push(printer.out, verb);
+    unicode::append_rune(printer.out, verb);
     printer.write(marker);
 }

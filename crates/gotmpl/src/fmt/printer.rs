@@ -1,12 +1,14 @@
-//! One value under one verb: which verbs a type knows, and how collections show their elements.
+//! `pp.printArg` and `pp.printValue`: formats one value with one verb.
 
-use super::layout::Layout;
+use outrigger_gostd::fmt::Formatter;
+use outrigger_gostd::unicode::append_rune;
+
+use crate::traversal::{MAX_DEPTH, MAX_TEXT};
 use crate::value::{Contents, Element, Kind, List, Map, Value};
-use crate::walk::{MAX_DEPTH, MAX_TEXT};
 
 pub(super) struct Printer<'o> {
     pub(super) out: &'o mut Vec<u8>,
-    pub(super) layout: Layout,
+    pub(super) formatter: Formatter,
     depth: usize,
     start: usize,
 }
@@ -16,7 +18,7 @@ impl<'o> Printer<'o> {
         let start = out.len();
         Self {
             out,
-            layout: Layout::default(),
+            formatter: Formatter::default(),
             depth: 0,
             start,
         }
@@ -28,9 +30,9 @@ impl<'o> Printer<'o> {
 
     pub(super) fn print(&mut self, value: &Value, verb: char) {
         match (value, verb) {
-            (Value::Nil, 'T' | 'v') => self.layout.pad(self.out, b"<nil>"),
+            (Value::Nil, 'T' | 'v') => self.formatter.pad(self.out, b"<nil>"),
             (Value::Nil, _) => self.bad_verb(value, verb),
-            (_, 'T') => self.layout.string(self.out, value.type_name().as_bytes()),
+            (_, 'T') => self.formatter.fmt_s(self.out, value.type_name().as_bytes()),
             (_, 'p') => self.pointer(value, verb),
             (Value::List(list), 'v' | 'd') if list.element() == Element::Byte => {
                 self.list(list, verb, "[]byte");
@@ -43,7 +45,7 @@ impl<'o> Printer<'o> {
         match value {
             Value::Nil => self.write("<nil>"),
             Value::Bool(b) if matches!(verb, 't' | 'v') => {
-                self.layout
+                self.formatter
                     .pad(self.out, if *b { b"true" } else { b"false" });
             }
             Value::Int(n) | Value::Int64(n) if is_integer_verb(verb) => self.signed(*n, verb),
@@ -58,10 +60,10 @@ impl<'o> Printer<'o> {
         }
     }
 
-    /// `%!d(string=x)`: the verb does not suit the type.
+    /// `badVerb`: the type does not support the verb; prints `%!d(string=x)`.
     fn bad_verb(&mut self, value: &Value, verb: char) {
         self.write("%!");
-        super::unicode::push(self.out, verb);
+        append_rune(self.out, verb);
         self.write("(");
         if value.is_nil() {
             self.write("<nil>");
@@ -76,26 +78,28 @@ impl<'o> Printer<'o> {
     fn signed(&mut self, n: i64, verb: char) {
         let bits = n.cast_unsigned();
         match verb {
-            'c' => self.layout.character(self.out, bits),
-            'q' => self.layout.quoted_character(self.out, bits),
-            'U' => self.layout.code_point(self.out, bits),
-            _ => self.layout.integer(self.out, n.unsigned_abs(), n < 0, verb),
+            'c' => self.formatter.fmt_c(self.out, bits),
+            'q' => self.formatter.fmt_qc(self.out, bits),
+            'U' => self.formatter.fmt_unicode(self.out, bits),
+            _ => self
+                .formatter
+                .fmt_integer(self.out, n.unsigned_abs(), n < 0, verb),
         }
     }
 
     fn unsigned(&mut self, n: u64, verb: char) {
         match verb {
-            'c' => self.layout.character(self.out, n),
-            'q' => self.layout.quoted_character(self.out, n),
-            'U' => self.layout.code_point(self.out, n),
-            'v' if self.layout.go_syntax => {
-                let layout = Layout {
+            'c' => self.formatter.fmt_c(self.out, n),
+            'q' => self.formatter.fmt_qc(self.out, n),
+            'U' => self.formatter.fmt_unicode(self.out, n),
+            'v' if self.formatter.sharp_v => {
+                let formatter = Formatter {
                     sharp: true,
-                    ..self.layout
+                    ..self.formatter
                 };
-                layout.integer(self.out, n, false, 'x');
+                formatter.fmt_integer(self.out, n, false, 'x');
             }
-            _ => self.layout.integer(self.out, n, false, verb),
+            _ => self.formatter.fmt_integer(self.out, n, false, verb),
         }
     }
 
@@ -110,16 +114,16 @@ impl<'o> Printer<'o> {
             'E' => (b'E', Some(6)),
             _ => (b'f', Some(6)),
         };
-        self.layout.float(self.out, x, format, default);
+        self.formatter.fmt_float(self.out, x, format, default);
     }
 
     fn string(&mut self, text: &[u8], verb: char) {
         match verb {
-            'v' if self.layout.go_syntax => self.layout.quoted(self.out, text),
-            'x' => self.layout.hex_string(self.out, text, false),
-            'X' => self.layout.hex_string(self.out, text, true),
-            'q' => self.layout.quoted(self.out, text),
-            _ => self.layout.string(self.out, text),
+            'v' if self.formatter.sharp_v => self.formatter.fmt_q(self.out, text),
+            'x' => self.formatter.fmt_sx(self.out, text, false),
+            'X' => self.formatter.fmt_sx(self.out, text, true),
+            'q' => self.formatter.fmt_q(self.out, text),
+            _ => self.formatter.fmt_s(self.out, text),
         }
     }
 
@@ -140,7 +144,7 @@ impl<'o> Printer<'o> {
     }
 
     fn map(&mut self, map: &Map, verb: char, type_name: &str) {
-        if !self.layout.go_syntax {
+        if !self.formatter.sharp_v {
             self.write("map");
         }
         if !self.open(type_name, map.is_nil()) {
@@ -157,13 +161,13 @@ impl<'o> Printer<'o> {
         self.close();
     }
 
-    /// Starts a collection; false if there is nothing more to print.
+    /// Starts a collection; returns false if the rest must not be printed.
     fn open(&mut self, type_name: &str, is_nil: bool) -> bool {
         if self.depth >= MAX_DEPTH || self.out.len() - self.start > MAX_TEXT {
             self.write("...");
             return false;
         }
-        if self.layout.go_syntax {
+        if self.formatter.sharp_v {
             self.write(type_name);
             if is_nil {
                 self.write("(nil)");
@@ -179,17 +183,17 @@ impl<'o> Printer<'o> {
 
     fn close(&mut self) {
         self.depth -= 1;
-        self.write(if self.layout.go_syntax { "}" } else { "]" });
+        self.write(if self.formatter.sharp_v { "}" } else { "]" });
     }
 
     fn separate(&mut self, at: usize) {
         if at > 0 {
-            self.write(if self.layout.go_syntax { ", " } else { " " });
+            self.write(if self.formatter.sharp_v { ", " } else { " " });
         }
     }
 
     fn element(&mut self, value: &Value, verb: char) {
-        if value.is_nil() && self.layout.go_syntax {
+        if value.is_nil() && self.formatter.sharp_v {
             self.write("interface {}(nil)");
         } else {
             self.value(value, verb);
@@ -201,9 +205,9 @@ impl<'o> Printer<'o> {
             return;
         };
         if let Some(scalar) = object.scalar()
-            && (self.layout.go_syntax || !is_string_verb(verb))
+            && (self.formatter.sharp_v || !is_string_verb(verb))
         {
-            if knows_verb(&scalar, verb) {
+            if supports_verb(&scalar, verb) {
                 self.value(&scalar, verb);
             } else {
                 self.bad_verb(value, verb);
@@ -212,7 +216,7 @@ impl<'o> Printer<'o> {
         }
         match object.contents() {
             _ if matches!(verb, 'v' | 's') => {
-                self.layout.string(self.out, object.display().as_bytes());
+                self.formatter.fmt_s(self.out, object.display().as_bytes());
             }
             Contents::List(list) => self.list(&list, verb, object.type_name()),
             Contents::Map(map) => self.map(&map, verb, object.type_name()),
@@ -226,7 +230,7 @@ impl<'o> Printer<'o> {
         }
     }
 
-    /// `&{1 2 3}`, each field under the verb.
+    /// `&{1 2 3}`, each field formatted with the verb.
     fn fields(&mut self, fields: &[Value], is_pointer: bool, verb: char) {
         self.write(if is_pointer { "&{" } else { "{" });
         for (at, field) in fields.iter().enumerate() {
@@ -236,22 +240,22 @@ impl<'o> Printer<'o> {
         self.write("}");
     }
 
-    /// An address. The real one differs from run to run in Go, so any will do.
+    /// `fmtPointer`. In Go addresses differ from run to run, so this one is made up.
     fn pointer(&mut self, value: &Value, verb: char) {
         let is_pointer = matches!(value.kind(), Kind::Slice | Kind::Map | Kind::Ptr);
         if is_pointer {
-            let layout = Layout {
-                sharp: !self.layout.sharp,
-                ..self.layout
+            let formatter = Formatter {
+                sharp: !self.formatter.sharp,
+                ..self.formatter
             };
-            layout.integer(self.out, 0xc0_0000_0000, false, 'x');
+            formatter.fmt_integer(self.out, 0xc0_0000_0000, false, 'x');
         } else {
             self.bad_verb(value, verb);
         }
     }
 }
 
-fn knows_verb(value: &Value, verb: char) -> bool {
+fn supports_verb(value: &Value, verb: char) -> bool {
     match value {
         Value::Bool(_) => matches!(verb, 't' | 'v'),
         Value::Float(_) => is_float_verb(verb),

@@ -1,6 +1,6 @@
-//! Reading arguments whose types the executor has already checked.
+//! Access to arguments, whose types the executor has checked.
 //!
-//! A nil argument is possible wherever Go allows one: it reads as an empty map or list.
+//! An argument may be nil where Go allows it; then it is an empty map or list.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub(super) fn any(args: &[Value], at: usize) -> &Value {
     args.get(at).unwrap_or(NIL)
 }
 
-/// The arguments from `at` on: those of a variadic parameter.
+/// The arguments of a variadic parameter, which start at `at`.
 pub(super) fn rest(args: &[Value], at: usize) -> &[Value] {
     args.get(at..).unwrap_or_default()
 }
@@ -56,7 +56,7 @@ pub(super) fn bool(args: &[Value], at: usize) -> bool {
     matches!(args.get(at), Some(Value::Bool(true)))
 }
 
-/// The map itself, under the type `map[string]interface {}` that the parameter has.
+/// The map, converted to the parameter type `map[string]interface {}`.
 pub(super) fn map(args: &[Value], at: usize) -> Map {
     match args.get(at) {
         Some(Value::Map(map)) => map.retyped(MapType::Any),
@@ -72,7 +72,7 @@ pub(super) fn items(args: &[Value], at: usize) -> &[Value] {
     }
 }
 
-/// Sprig's text of any value: strings and bytes as they are, the rest as `%v` prints it.
+/// Sprig's `strval`: strings and bytes unchanged, other values in their `%v` form.
 pub(super) fn strval(value: &Value) -> Cow<'_, [u8]> {
     match value {
         Value::Str(text) => Cow::Borrowed(text.as_bytes()),
@@ -88,7 +88,7 @@ pub(super) fn strval(value: &Value) -> Cow<'_, [u8]> {
     }
 }
 
-/// Sprig's text of any value, as a value.
+/// `strval` as a string value.
 pub(super) fn to_str(value: &Value) -> Str {
     match value {
         Value::Str(text) => text.clone(),

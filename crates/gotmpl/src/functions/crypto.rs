@@ -1,7 +1,6 @@
 //! Keys, certificates, passwords and encryption.
 //!
-//! What is random comes from the host, so a host that repeats itself gets the same results again. Only the
-//! signatures of ECDSA add randomness of their own.
+//! Randomness comes from the host, except for that in ECDSA signatures.
 
 mod aes;
 mod certificate;
@@ -12,13 +11,12 @@ mod key;
 mod password;
 mod pem;
 mod rsa;
-mod scrypt;
 
 #[cfg(test)]
 mod tests;
 
 use super::args::{bytes, text};
-use super::{Outcome, fixed};
+use super::{CallResult, fixed};
 use crate::function::{Call, Function, Ty};
 use crate::value::Value;
 use key::PrivateKey;
@@ -83,7 +81,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("decryptAES", &[STR, STR], STR, aes::decrypt),
 ];
 
-fn htpasswd(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn htpasswd(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let user = bytes(args, 0);
     if user.contains(&b':') {
         return Ok(Value::str([b"invalid username: ", user].concat()));
@@ -92,8 +90,8 @@ fn htpasswd(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::str([user, b":", hash.as_bytes()].concat()))
 }
 
-/// An unknown type is told in the result.
-fn generate_private_key(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+/// Returns the error for an unknown type as text.
+fn generate_private_key(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let kind = text(args, 0);
     let key = match &*kind {
         "" | "rsa" => PrivateKey::Rsa(call.host.rsa_key(4096)?),

@@ -1,7 +1,7 @@
-//! Functions that choose between values.
+//! Functions for default values and conditions.
 
 use super::args::{any, bool};
-use super::{Outcome, fixed, variadic};
+use super::{CallResult, fixed, variadic};
 use crate::function::{Call, Function, Ty};
 use crate::value::Value;
 
@@ -25,17 +25,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// Whether Sprig takes the value for not set: nil, false, zero, or nothing in it. A struct is never empty.
+/// Sprig's `empty`: nil, false, zero and empty collections. Structs are never empty.
 pub(super) fn is_empty(value: &Value) -> bool {
     !value.is_true()
 }
 
-fn default(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn default(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let given = args.get(1).filter(|given| !is_empty(given));
     Ok(given.unwrap_or_else(|| any(args, 0)).clone())
 }
 
-fn coalesce(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn coalesce(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(args
         .iter()
         .find(|value| !is_empty(value))

@@ -1,11 +1,11 @@
-//! Functions on maps. `set`, `unset` and the merges change their map, which every other holder sees.
+//! Functions on dicts. `set`, `unset` and the merge functions change their argument, which may be shared.
 
 use super::args::{any, bytes, map, rest, string, strval, to_str};
 use super::merge::merge_into;
-use super::{Outcome, fixed, variadic};
+use super::{CallResult, fixed, variadic};
 use crate::function::{Call, CallError, Function, Ty};
+use crate::traversal::VisitBudget;
 use crate::value::{Element, List, Map, MapType, Str, Value};
-use crate::walk::Walk;
 
 const ANY: Ty = Ty::Any;
 const MAP: Ty = Ty::Map;
@@ -43,7 +43,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     variadic("dig", &[ANY], ANY, dig),
 ];
 
-/// The map at `at`, to look into.
+/// The map at `at`, for reading.
 fn read(args: &[Value], at: usize) -> Option<&Map> {
     match args.get(at) {
         Some(Value::Map(map)) => Some(map),
@@ -51,7 +51,7 @@ fn read(args: &[Value], at: usize) -> Option<&Map> {
     }
 }
 
-fn dict(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn dict(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let entries = args
         .chunks(2)
         .map(|pair| {
@@ -62,7 +62,7 @@ fn dict(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::map(entries))
 }
 
-fn set(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn set(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let map = map(args, 0);
     if map.is_nil() {
         return Err(CallError::returned("assignment to entry in nil map"));
@@ -71,19 +71,19 @@ fn set(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::Map(map))
 }
 
-fn unset(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn unset(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let map = map(args, 0);
     map.remove(bytes(args, 1));
     Ok(Value::Map(map))
 }
 
-fn pluck(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn pluck(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let key = bytes(args, 0);
     let found = (1..args.len()).filter_map(|at| read(args, at)?.get(key));
     Ok(Value::grown_list(found.collect()))
 }
 
-fn keys(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn keys(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut keys = Vec::new();
     for at in 0..args.len() {
         if let Some(map) = read(args, at) {
@@ -95,14 +95,14 @@ fn keys(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::List(List::grown(Element::String, keys)))
 }
 
-fn values(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn values(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let values = read(args, 0).map(|map| {
         map.with_entries(|entries| entries.iter().map(|(_, value)| value.clone()).collect())
     });
     Ok(Value::grown_list(values.unwrap_or_default()))
 }
 
-fn pick(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn pick(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let Some(map) = read(args, 0) else {
         return Ok(Value::map(Vec::new()));
     };
@@ -113,14 +113,14 @@ fn pick(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::map(picked.collect()))
 }
 
-fn omit(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn omit(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let omitted: Vec<Str> = rest(args, 1).iter().map(to_str).collect();
     let mut entries = read(args, 0).map(Map::entries).unwrap_or_default();
     entries.retain(|(key, _)| !omitted.contains(key));
     Ok(Value::map(entries))
 }
 
-fn merged(args: &[Value], overwrite: bool) -> Outcome {
+fn merged(args: &[Value], overwrite: bool) -> CallResult {
     let mut target = map(args, 0);
     for at in 1..args.len() {
         let source = map(args, at);
@@ -132,19 +132,19 @@ fn merged(args: &[Value], overwrite: bool) -> Outcome {
     Ok(Value::Map(target))
 }
 
-fn copy(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn copy(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let value = any(args, 0);
     if value.is_nil() {
         return Err(CallError::returned(
             "reflect: call of reflect.Value.Type on zero Value",
         ));
     }
-    deep_copy(value, 0, &mut Walk::new())
+    deep_copy(value, 0, &mut VisitBudget::new())
 }
 
-fn deep_copy(value: &Value, depth: usize, walk: &mut Walk) -> Outcome {
-    if !walk.goes_on(depth) {
-        return Err(CallError::returned("value is too large or contains itself"));
+fn deep_copy(value: &Value, depth: usize, budget: &mut VisitBudget) -> CallResult {
+    if !budget.visit(depth) {
+        return Err(CallError::returned("value is too large or cyclic"));
     }
     Ok(match value {
         Value::Map(map) if map.is_nil() => Value::Map(Map::nil(map.ty())),
@@ -152,7 +152,7 @@ fn deep_copy(value: &Value, depth: usize, walk: &mut Walk) -> Outcome {
             let entries = map.with_entries(|entries| {
                 entries
                     .iter()
-                    .map(|(key, value)| Ok((key.clone(), deep_copy(value, depth + 1, walk)?)))
+                    .map(|(key, value)| Ok((key.clone(), deep_copy(value, depth + 1, budget)?)))
                     .collect::<Result<_, CallError>>()
             })?;
             Value::Map(Map::from_entries(map.ty(), entries))
@@ -162,15 +162,15 @@ fn deep_copy(value: &Value, depth: usize, walk: &mut Walk) -> Outcome {
             let items = list
                 .items()
                 .iter()
-                .map(|item| deep_copy(item, depth + 1, walk))
+                .map(|item| deep_copy(item, depth + 1, budget))
                 .collect::<Result<_, _>>()?;
-            Value::List(List::with_room(list.element(), items, list.capacity()))
+            Value::List(List::with_capacity(list.element(), items, list.capacity()))
         }
         other => other.clone(),
     })
 }
 
-fn dig(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn dig(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let [keys @ .., default, dict] = args else {
         return Err(CallError::returned("dig needs at least three arguments"));
     };
@@ -193,7 +193,7 @@ fn dig(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(default.clone())
 }
 
-/// Only the unnamed map type will do, not `.Values` itself.
+/// `dig` accepts only unnamed map types, not `.Values` itself.
 fn plain_map(value: &Value) -> Result<&Map, CallError> {
     match value {
         Value::Map(map) if map.ty() == MapType::Any => Ok(map),
@@ -201,12 +201,12 @@ fn plain_map(value: &Value) -> Result<&Map, CallError> {
     }
 }
 
-fn conversion(value: &Value, wanted: &str) -> CallError {
+fn conversion(value: &Value, expected: &str) -> CallError {
     let found = match value {
         Value::Nil => "nil".to_owned(),
         other => other.type_name(),
     };
     CallError::returned(format!(
-        "interface conversion: interface {{}} is {found}, not {wanted}"
+        "interface conversion: interface {{}} is {found}, not {expected}"
     ))
 }

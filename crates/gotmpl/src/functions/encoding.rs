@@ -2,8 +2,10 @@
 
 use aws_lc_rs::digest;
 
+use outrigger_gostd::base64;
+
 use super::args::bytes;
-use super::{Outcome, base64, fixed};
+use super::{CallResult, fixed};
 use crate::function::{Call, Function, Ty};
 use crate::value::Value;
 
@@ -32,11 +34,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// A mistake in the input is told in the result.
-fn decode_base64(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+/// Returns errors as text.
+fn decode_base64(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(match base64::decode(bytes(args, 0)) {
         Ok(decoded) => Value::str(decoded),
-        Err(at) => Value::str(format!("illegal base64 data at input byte {at}")),
+        Err(error) => Value::str(error.to_string()),
     })
 }
 
@@ -57,7 +59,7 @@ fn hex_digest(algorithm: &'static digest::Algorithm, args: &[Value]) -> Value {
 
 fn adler32(text: &[u8]) -> u32 {
     let (mut a, mut b) = (1_u32, 0_u32);
-    // So many bytes can be summed before a remainder must be taken.
+    // The sums of this many bytes do not overflow.
     for chunk in text.chunks(5552) {
         for byte in chunk {
             a += u32::from(*byte);
@@ -86,7 +88,7 @@ fn encode_base32(text: &[u8]) -> Vec<u8> {
     out
 }
 
-fn decode_base32(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn decode_base32(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let text: Vec<u8> = bytes(args, 0)
         .iter()
         .copied()
@@ -132,14 +134,14 @@ fn base32_bytes(text: &[u8]) -> Result<Vec<u8>, usize> {
     Ok(out)
 }
 
-/// What may stand behind the first `=`, which is at `at - 1` after `count` digits of a group.
+/// Checks the bytes after the first `=`, which is at `at - 1` after `count` digits of a group.
 fn check_base32_padding(text: &[u8], at: usize, count: usize) -> Result<(), usize> {
     let rest = &text[at..];
     if rest.len() + count < 7 {
         return Err(text.len());
     }
-    if let Some(wrong) = rest.iter().take(7 - count).position(|byte| *byte != b'=') {
-        return Err(at + wrong - 1);
+    if let Some(invalid) = rest.iter().take(7 - count).position(|byte| *byte != b'=') {
+        return Err(at + invalid - 1);
     }
     if matches!(count, 3 | 6) {
         return Err(at - 1);

@@ -1,11 +1,11 @@
-//! Functions on lists. None changes its list; what they return is a new one.
+//! Functions on lists, which return new lists.
 
 use std::borrow::Cow;
 
 use super::args::{any, int, rest};
 use super::numeric::to_int64;
 use super::reflection::deep_equal;
-use super::{MAX_ITEMS, Outcome, fixed, too_large, variadic};
+use super::{CallResult, MAX_ITEMS, fixed, too_large, variadic};
 use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{Contents, Element, List, Value, growth};
 
@@ -47,39 +47,43 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("mustChunk", &[Ty::Int, ANY], LISTS, chunk),
 ];
 
-/// The items of anything that is a slice; the error names the kind of what is none.
-fn items_of<'v>(value: &'v Value, refusal: &str) -> Result<Cow<'v, [Value]>, CallError> {
+/// The items of a slice; the error is `message` and the kind of the value.
+fn items_of<'v>(value: &'v Value, message: &str) -> Result<Cow<'v, [Value]>, CallError> {
     match value {
         Value::List(list) => Ok(Cow::Borrowed(list.items())),
         Value::Nil => Err(nil_dereference()),
         Value::Object(object) => match object.contents() {
             Contents::List(list) => Ok(Cow::Owned(list.items().to_vec())),
             _ => Err(CallError::returned(format!(
-                "{refusal} {}",
+                "{message} {}",
                 value.kind().name()
             ))),
         },
         other => Err(CallError::returned(format!(
-            "{refusal} {}",
+            "{message} {}",
             other.kind().name()
         ))),
     }
 }
 
-/// What Go says when it asks nothing for its type.
+/// Go's panic for `reflect.TypeOf(nil).Kind()`.
 pub(super) fn nil_dereference() -> CallError {
     CallError::returned("runtime error: invalid memory address or nil pointer dereference")
 }
 
-/// A list with room for so many items.
-fn bounded(items: Vec<Value>, capacity: usize) -> Outcome {
+/// A list of the given capacity, or an error if it is too long.
+fn limited(items: Vec<Value>, capacity: usize) -> CallResult {
     if items.len() > MAX_ITEMS {
         return Err(too_large());
     }
-    Ok(Value::List(List::with_room(Element::Any, items, capacity)))
+    Ok(Value::List(List::with_capacity(
+        Element::Any,
+        items,
+        capacity,
+    )))
 }
 
-fn list(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn list(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(if args.is_empty() {
         Value::List(List::new(Element::Any, Vec::new()))
     } else {
@@ -87,35 +91,35 @@ fn list(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     })
 }
 
-fn push(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn push(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot push on type")?;
     let mut all = Vec::with_capacity(items.len() + 1);
     all.extend_from_slice(&items);
     all.push(any(args, 1).clone());
-    let capacity = growth::appended(Element::Any, items.len(), all.len());
-    bounded(all, capacity)
+    let capacity = growth::append_capacity(Element::Any, items.len(), all.len());
+    limited(all, capacity)
 }
 
-fn prepend(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn prepend(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot prepend on type")?;
     let mut all = Vec::with_capacity(items.len() + 1);
     all.push(any(args, 1).clone());
     all.extend_from_slice(&items);
-    let capacity = growth::appended(Element::Any, 1, all.len());
-    bounded(all, capacity)
+    let capacity = growth::append_capacity(Element::Any, 1, all.len());
+    limited(all, capacity)
 }
 
-fn first(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn first(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot find first on type")?;
     Ok(items.first().cloned().unwrap_or_default())
 }
 
-fn last(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn last(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot find last on type")?;
     Ok(items.last().cloned().unwrap_or_default())
 }
 
-fn tail(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn tail(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot find rest on type")?;
     Ok(match items.split_first() {
         Some((_, rest)) => Value::list(rest.to_vec()),
@@ -123,7 +127,7 @@ fn tail(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     })
 }
 
-fn initial(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn initial(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot find initial on type")?;
     Ok(match items.split_last() {
         Some((_, rest)) => Value::list(rest.to_vec()),
@@ -131,18 +135,18 @@ fn initial(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     })
 }
 
-fn reverse(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn reverse(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot find reverse on type")?;
     Ok(Value::list(items.iter().rev().cloned().collect()))
 }
 
-fn compact(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn compact(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot compact on type")?;
     let kept = items.iter().filter(|item| !super::defaults::is_empty(item));
     Ok(Value::grown_list(kept.cloned().collect()))
 }
 
-fn uniq(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn uniq(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot find uniq on type")?;
     let mut kept: Vec<Value> = Vec::new();
     for item in items.iter() {
@@ -153,7 +157,7 @@ fn uniq(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::grown_list(kept))
 }
 
-fn without(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn without(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot find without on type")?;
     let omitted = rest(args, 1);
     let kept = items
@@ -162,7 +166,7 @@ fn without(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::grown_list(kept.cloned().collect()))
 }
 
-fn has(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn has(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     if any(args, 1).is_nil() {
         return Ok(Value::Bool(false));
     }
@@ -173,9 +177,9 @@ fn has(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     ))
 }
 
-/// `list[start:end]`; the part keeps the type of the list. Go only minds the room that a list has, not its length: what
-/// is behind its last item is zero.
-fn slice(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+/// `list[start:end]`, of the same type. As in Go, `end` may exceed the length up to the capacity; elements after the last
+/// item are zero.
+fn slice(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let list = any(args, 0);
     let items = items_of(list, "list should be type of slice or array but")?;
     if items.is_empty() {
@@ -198,14 +202,14 @@ fn slice(_: &mut Call<'_>, args: &[Value]) -> Outcome {
         .unwrap_or_default()
         .to_vec();
     part.resize(end - start, zero_of(element));
-    Ok(Value::List(List::with_room(
+    Ok(Value::List(List::with_capacity(
         element,
         part,
         capacity - start,
     )))
 }
 
-/// What Go has where nothing was written.
+/// The zero value of an element type.
 fn zero_of(element: Element) -> Value {
     match element {
         Element::String => Value::str(""),
@@ -214,29 +218,29 @@ fn zero_of(element: Element) -> Value {
     }
 }
 
-fn concat(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn concat(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut all = Vec::new();
     for list in args {
-        let refusal = |_| match list.kind().name() {
+        let error = |_| match list.kind().name() {
             "invalid" => nil_dereference(),
             kind => CallError::returned(format!("Cannot concat type {kind} as list")),
         };
-        all.extend_from_slice(&items_of(list, "").map_err(refusal)?);
+        all.extend_from_slice(&items_of(list, "").map_err(error)?);
     }
     if all.is_empty() {
         return Ok(Value::List(List::nil(Element::Any)));
     }
-    let capacity = growth::one_by_one(Element::Any, all.len());
-    bounded(all, capacity)
+    let capacity = growth::grown_capacity(Element::Any, all.len());
+    limited(all, capacity)
 }
 
-fn chunk(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn chunk(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 1), "Cannot chunk type")?;
     let size = int(args, 0);
     let out_of_range = || CallError::returned("runtime error: makeslice: len out of range");
     let list = |chunks| Ok(Value::List(List::new(Element::List, chunks)));
     let Ok(size) = usize::try_from(size) else {
-        // Sprig divides all the same.
+        // Sprig does not check the sign.
         return match (items.len(), size.unsigned_abs()) {
             (1, 2..) => list(vec![Value::list(items.to_vec())]),
             (2.., below) if below >= items.len() as u64 - 1 => list(Vec::new()),

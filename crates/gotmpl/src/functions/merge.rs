@@ -1,15 +1,15 @@
-//! Merging one map into another by the rules of the library mergo.
+//! `mergo.Merge`
 //!
-//! Maps merge deeply and in place; a map that only the source has is shared with it, not copied.
+//! Maps are merged recursively and in place. A map that only the source contains is shared, not copied.
 
 use super::defaults::is_empty;
 use crate::function::CallError;
+use crate::traversal::VisitBudget;
 use crate::value::{Map, MapType, Value};
-use crate::walk::Walk;
 
-/// Fills `target` from `source`: only what is missing or empty, or everything with `overwrite`.
+/// Sets the keys of `target` that are missing or empty or, with `overwrite`, all keys of `source`.
 pub(super) fn merge_into(target: &Map, source: &Map, overwrite: bool) -> Result<(), CallError> {
-    merge(target, source, overwrite, 0, &mut Walk::new())
+    merge(target, source, overwrite, 0, &mut VisitBudget::new())
 }
 
 fn merge(
@@ -17,10 +17,10 @@ fn merge(
     source: &Map,
     overwrite: bool,
     depth: usize,
-    walk: &mut Walk,
+    budget: &mut VisitBudget,
 ) -> Result<(), CallError> {
-    if !walk.goes_on(depth) {
-        return Err(CallError::returned("value is too large or contains itself"));
+    if !budget.visit(depth) {
+        return Err(CallError::returned("value is too large or cyclic"));
     }
     for (key, value) in source.entries() {
         let present = target.get(key.as_bytes());
@@ -33,9 +33,9 @@ fn merge(
         if let (Some(Value::Map(inner)), Value::Map(from)) = (&present, &value)
             && !inner.is_nil()
         {
-            merge(inner, from, overwrite, depth + 1, walk)?;
+            merge(inner, from, overwrite, depth + 1, budget)?;
         }
-        // Asked only now: the inner merge may have filled what was empty.
+        // Checked after the inner merge, which may have filled an empty map.
         let is_filled = present.as_ref().is_some_and(|present| !is_empty(present));
         let keeps = is_filled
             && match (&present, &value) {

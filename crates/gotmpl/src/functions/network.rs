@@ -1,4 +1,4 @@
-//! The one function that may ask the network, through the host.
+//! `getHostByName`, which resolves names through the host.
 
 use super::args::text;
 use super::fixed;

@@ -1,16 +1,15 @@
-//! Arithmetic. Integers are 64 bits wide and wrap around; the `f` variants calculate in decimal.
+//! Arithmetic. Integers have 64 bits and wrap around; the `f` variants use decimal arithmetic.
 
 mod decimal;
-mod parse;
+
+use outrigger_gostd::strconv::{NumError, parse_float, parse_int};
 
 use super::args::{any, bytes, float, int, rest};
-use super::{MAX_ITEMS, Outcome, fixed, too_large, variadic};
+use super::{CallResult, MAX_ITEMS, fixed, too_large, variadic};
 use crate::fmt;
 use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{Element, Kind, List, Value};
 use decimal::Decimal;
-
-pub(super) use parse::{IntError, parse_float, parse_int};
 
 const ANY: Ty = Ty::Any;
 const FLOAT: Ty = Ty::Float64;
@@ -21,7 +20,7 @@ const INTS: Ty = Ty::Named("[]int");
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("atoi", &[Ty::String], INT, |_, args| {
         Ok(Value::Int(
-            parse_int(bytes(args, 0), 10).unwrap_or_else(IntError::nearest),
+            parse_int(bytes(args, 0), 10).unwrap_or_else(NumError::value),
         ))
     }),
     fixed("int64", &[ANY], INT64, |_, args| {
@@ -108,7 +107,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     variadic("round", &[ANY, INT, FLOAT], FLOAT, round),
 ];
 
-/// Any value as an integer; what is no number is 0.
+/// `cast.ToInt64`: 0 for values that are not numbers.
 pub(super) fn to_int64(value: &Value) -> i64 {
     match value {
         Value::Int(n) | Value::Int64(n) => *n,
@@ -118,7 +117,7 @@ pub(super) fn to_int64(value: &Value) -> i64 {
         Value::Bool(b) => i64::from(*b),
         Value::Str(text) => parse_int(without_zero_fraction(text.as_bytes()), 0).unwrap_or(0),
         Value::Object(object) => match (object.kind(), object.scalar()) {
-            // Months and weekdays count; a duration is no number to the library.
+            // The library converts months and weekdays, but not durations.
             (Kind::Int, Some(Value::Int(n))) => n,
             _ => 0,
         },
@@ -126,7 +125,7 @@ pub(super) fn to_int64(value: &Value) -> i64 {
     }
 }
 
-/// Any value as a float; what is no number is 0.
+/// `cast.ToFloat64`: 0 for values that are not numbers.
 pub(super) fn to_float64(value: &Value) -> f64 {
     match value {
         Value::Float(x) => *x,
@@ -138,7 +137,7 @@ pub(super) fn to_float64(value: &Value) -> f64 {
     }
 }
 
-/// The whole part. Where it does not fit, the result of an x86 conversion.
+/// The integer part; out of range, the result of the x86 conversion.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
 fn truncated(x: f64) -> i64 {
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) {
@@ -148,7 +147,7 @@ fn truncated(x: f64) -> i64 {
     }
 }
 
-/// `5.00` is read as `5`.
+/// `trimZeroDecimal`: `5.00` becomes `5`.
 fn without_zero_fraction(text: &[u8]) -> &[u8] {
     let zeros = text.iter().rev().take_while(|byte| **byte == b'0').count();
     match text[..text.len() - zeros].strip_suffix(b".") {
@@ -161,7 +160,7 @@ fn fold_ints(start: i64, values: &[Value], combine: fn(i64, i64) -> i64) -> i64 
     values.iter().map(to_int64).fold(start, combine)
 }
 
-fn max(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn max(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::Int64(fold_ints(
         to_int64(any(args, 0)),
         rest(args, 1),
@@ -169,7 +168,7 @@ fn max(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     )))
 }
 
-fn divide(args: &[Value], operation: fn(i64, i64) -> i64) -> Outcome {
+fn divide(args: &[Value], operation: fn(i64, i64) -> i64) -> CallResult {
     let divisor = to_int64(any(args, 1));
     if divisor == 0 {
         return Err(CallError::returned("runtime error: integer divide by zero"));
@@ -200,7 +199,7 @@ fn go_min(a: f64, b: f64) -> f64 {
 
 type DecimalOperation = fn(&Decimal, &Decimal) -> Result<Decimal, CallError>;
 
-fn decimal_fold(first: &Value, others: &[Value], operation: DecimalOperation) -> Outcome {
+fn decimal_fold(first: &Value, others: &[Value], operation: DecimalOperation) -> CallResult {
     let mut result = Decimal::from_float(to_float64(first))?;
     for other in others {
         result = operation(&result, &Decimal::from_float(to_float64(other))?)?;
@@ -208,8 +207,8 @@ fn decimal_fold(first: &Value, others: &[Value], operation: DecimalOperation) ->
     Ok(Value::Float(result.to_float()))
 }
 
-/// Rounds up when the fraction reaches `on`, half by default.
-fn round(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+/// Rounds up if the fraction is at least `on`, which is 0.5 by default.
+fn round(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let on = if args.len() > 2 { float(args, 2) } else { 0.5 };
     let places = int(args, 1).clamp(-400, 400);
     let power = 10_f64.powi(i32::try_from(places).unwrap_or(0));
@@ -222,7 +221,7 @@ fn round(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::Float(rounded / power))
 }
 
-/// `start`, `start + step`, ... short of `stop`.
+/// `start`, `start + step`, ... excluding `stop`.
 fn counted(start: i64, stop: i64, step: i64) -> Result<Vec<i64>, CallError> {
     let mut numbers = Vec::new();
     let runs = if stop < start { step < 0 } else { step > 0 };
@@ -251,7 +250,7 @@ fn int_list(numbers: Vec<i64>) -> Value {
 }
 
 /// Like the shell's `seq`: end; start and end; or start, step and end.
-fn seq(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn seq(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let (start, step, end) = match args.len() {
         1 => (1, None, int(args, 0)),
         2 => (int(args, 0), None, int(args, 1)),

@@ -1,8 +1,9 @@
-//! Functions that return something else on each call. All randomness comes from the host.
+//! Random functions. All randomness comes from the host.
+
+use outrigger_gostd::{base64, unicode};
 
 use super::args::{bytes, int};
-use super::{MAX_TEXT, Outcome, base64, fixed, too_large};
-use crate::fmt::unicode;
+use super::{CallResult, MAX_TEXT, fixed, too_large};
 use crate::function::{Call, CallError, Function, Host, Ty};
 use crate::value::Value;
 
@@ -33,12 +34,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("uuidv4", &[], STR, uuid),
 ];
 
-/// A number below `bound`, each equally likely.
+/// A uniformly distributed number below `bound`.
 pub(super) fn below(host: &dyn Host, bound: u64) -> u64 {
     if bound < 2 {
         return 0;
     }
-    // The largest multiple of the bound: numbers beyond it would favor small results.
+    // Numbers from the largest multiple of the bound on would make small results more likely.
     let limit = u64::MAX - u64::MAX % bound;
     loop {
         let mut bytes = [0; 8];
@@ -50,12 +51,12 @@ pub(super) fn below(host: &dyn Host, bound: u64) -> u64 {
     }
 }
 
-fn random_text(call: &Call<'_>, args: &[Value], alphabet: &[u8]) -> Outcome {
+fn random_text(call: &Call<'_>, args: &[Value], alphabet: &[u8]) -> CallResult {
     let count = usize::try_from(int(args, 0)).unwrap_or(0);
     if count > MAX_TEXT {
         return Err(too_large());
     }
-    // Every alphabet is shorter than 128, so a byte masked to seven bits is often enough inside it.
+    // Rejection sampling: every alphabet is shorter than 128, so many bytes masked to seven bits are valid indexes.
     let mut out = Vec::with_capacity(count);
     let mut pool = [0; 64];
     while out.len() < count {
@@ -68,7 +69,7 @@ fn random_text(call: &Call<'_>, args: &[Value], alphabet: &[u8]) -> Outcome {
     Ok(Value::str(out))
 }
 
-fn random_integer(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn random_integer(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let (min, max) = (int(args, 0), int(args, 1));
     let span = max.wrapping_sub(min);
     let bound = u64::try_from(span).ok().filter(|span| *span > 0);
@@ -77,7 +78,7 @@ fn random_integer(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::Int(min.wrapping_add(offset)))
 }
 
-fn random_bytes(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn random_bytes(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let count = usize::try_from(int(args, 0))
         .map_err(|_| CallError::returned("runtime error: makeslice: len out of range"))?;
     if count > MAX_TEXT / 2 {
@@ -88,8 +89,8 @@ fn random_bytes(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::str(base64::encode(&bytes)))
 }
 
-fn shuffle(call: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let mut chars: Vec<char> = unicode::chars(bytes(args, 0)).map(|(_, c)| c).collect();
+fn shuffle(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    let mut chars: Vec<char> = unicode::runes(bytes(args, 0)).map(|(_, c)| c).collect();
     for at in (1..chars.len()).rev() {
         let bound = u64::try_from(at + 1).unwrap_or(1);
         let other = usize::try_from(below(call.host, bound)).unwrap_or(0);
@@ -98,7 +99,7 @@ fn shuffle(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::str(chars.into_iter().collect::<String>()))
 }
 
-fn uuid(call: &mut Call<'_>, _: &[Value]) -> Outcome {
+fn uuid(call: &mut Call<'_>, _: &[Value]) -> CallResult {
     let mut bytes = [0; 16];
     call.host.fill_random(&mut bytes);
     bytes[6] = (bytes[6] & 0x0f) | 0x40;

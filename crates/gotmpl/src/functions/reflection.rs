@@ -1,10 +1,10 @@
-//! Functions that look at the type of a value.
+//! Functions on the types of values.
 
 use super::args::{any, text};
-use super::{Outcome, fixed};
+use super::{CallResult, fixed};
 use crate::function::{Call, Function, Ty};
+use crate::traversal::VisitBudget;
 use crate::value::{List, Map, Value};
-use crate::walk::Walk;
 
 const ANY: Ty = Ty::Any;
 const BOOL: Ty = Ty::Bool;
@@ -29,20 +29,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-fn type_is_like(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let (wanted, found) = (text(args, 0), any(args, 1).type_name());
-    let is_like = found == wanted || found.strip_prefix('*') == Some(&wanted);
+fn type_is_like(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+    let (expected, found) = (text(args, 0), any(args, 1).type_name());
+    let is_like = found == expected || found.strip_prefix('*') == Some(&expected);
     Ok(Value::Bool(is_like))
 }
 
 /// `reflect.DeepEqual`: the same types with the same contents. An `int` never equals a `float64`.
 pub fn deep_equal(a: &Value, b: &Value) -> bool {
-    equal(a, b, 0, &mut Walk::new())
+    equal(a, b, 0, &mut VisitBudget::new())
 }
 
-fn equal(a: &Value, b: &Value, depth: usize, walk: &mut Walk) -> bool {
-    if !walk.goes_on(depth) {
-        // Go takes a cycle that looks equal so far for equal.
+fn equal(a: &Value, b: &Value, depth: usize, budget: &mut VisitBudget) -> bool {
+    if !budget.visit(depth) {
+        // Go considers cycles equal if no difference was found.
         return true;
     }
     match (a, b) {
@@ -54,19 +54,19 @@ fn equal(a: &Value, b: &Value, depth: usize, walk: &mut Walk) -> bool {
         #[expect(clippy::float_cmp, reason = "Go compares floats exactly")]
         (Value::Float(a), Value::Float(b)) => a == b,
         (Value::Str(a), Value::Str(b)) => a == b,
-        (Value::List(a), Value::List(b)) => equal_lists(a, b, depth, walk),
-        (Value::Map(a), Value::Map(b)) => equal_maps(a, b, depth, walk),
+        (Value::List(a), Value::List(b)) => equal_lists(a, b, depth, budget),
+        (Value::Map(a), Value::Map(b)) => equal_maps(a, b, depth, budget),
         (Value::Object(x), Value::Object(y)) => {
             std::rc::Rc::ptr_eq(x, y)
                 || (x.type_name() == y.type_name()
                     && x.deep_equals(&**y)
-                    && equal(&x.to_plain(), &y.to_plain(), depth + 1, walk))
+                    && equal(&x.to_plain(), &y.to_plain(), depth + 1, budget))
         }
         _ => false,
     }
 }
 
-fn equal_lists(a: &List, b: &List, depth: usize, walk: &mut Walk) -> bool {
+fn equal_lists(a: &List, b: &List, depth: usize, budget: &mut VisitBudget) -> bool {
     if a.element() != b.element() || a.is_nil() != b.is_nil() {
         return false;
     }
@@ -75,10 +75,10 @@ fn equal_lists(a: &List, b: &List, depth: usize, walk: &mut Walk) -> bool {
             && a.items()
                 .iter()
                 .zip(b.items())
-                .all(|(a, b)| equal(a, b, depth + 1, walk)))
+                .all(|(a, b)| equal(a, b, depth + 1, budget)))
 }
 
-fn equal_maps(a: &Map, b: &Map, depth: usize, walk: &mut Walk) -> bool {
+fn equal_maps(a: &Map, b: &Map, depth: usize, budget: &mut VisitBudget) -> bool {
     if a.ty() != b.ty() || a.is_nil() != b.is_nil() {
         return false;
     }
@@ -90,7 +90,7 @@ fn equal_maps(a: &Map, b: &Map, depth: usize, walk: &mut Walk) -> bool {
             a.len() == b.len()
                 && a.iter()
                     .zip(b)
-                    .all(|((ka, va), (kb, vb))| ka == kb && equal(va, vb, depth + 1, walk))
+                    .all(|((ka, va), (kb, vb))| ka == kb && equal(va, vb, depth + 1, budget))
         })
     })
 }

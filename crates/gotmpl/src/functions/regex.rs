@@ -1,15 +1,23 @@
-//! Regular expressions in Go's (RE2's) syntax.
+//! Functions on regular expressions.
 
-mod class;
-mod pattern;
-mod translate;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use outrigger_gostd::regexp::{self, Regexp, quote_meta};
+use outrigger_gostd::strconv::{can_backquote, quote_bytes};
 
 use super::args::{bytes, int};
-use super::{Outcome, fixed};
-use crate::fmt::quote;
-use crate::function::{Call, CallError, Function, Ty};
+use super::{CallResult, MAX_TEXT, fixed, too_large};
+use crate::function::{CallError, Function, Ty};
 use crate::value::{Element, List, Value, growth};
-use pattern::Pattern;
+
+/// The number of compiled expressions to cache; templates use few, in loops.
+const CACHE_SIZE: usize = 64;
+
+thread_local! {
+    static CACHE: RefCell<HashMap<Vec<u8>, Rc<Regexp>>> = RefCell::default();
+}
 
 const BOOL: Ty = Ty::Bool;
 const INT: Ty = Ty::Int;
@@ -18,82 +26,96 @@ const STRINGS: Ty = Ty::Strings;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("regexMatch", &[STR, STR], BOOL, |_, args| {
-        let is_match = strict(args).is_ok_and(|pattern| pattern.is_match(bytes(args, 1)));
+        let is_match = compile(args).is_ok_and(|regexp| regexp.is_match(bytes(args, 1)));
         Ok(Value::Bool(is_match))
     }),
     fixed("mustRegexMatch", &[STR, STR], BOOL, |_, args| {
-        Ok(Value::Bool(strict(args)?.is_match(bytes(args, 1))))
+        Ok(Value::Bool(compile(args)?.is_match(bytes(args, 1))))
     }),
     fixed("regexFindAll", &[STR, STR, INT], STRINGS, |_, args| {
-        Ok(find_all(&compiled(args)?, args))
+        Ok(find_all(&*must_compile(args)?, args))
     }),
     fixed("mustRegexFindAll", &[STR, STR, INT], STRINGS, |_, args| {
-        Ok(find_all(&strict(args)?, args))
+        Ok(find_all(&*compile(args)?, args))
     }),
     fixed("regexFind", &[STR, STR], STR, |_, args| {
-        Ok(find(&compiled(args)?, args))
+        Ok(find(&*must_compile(args)?, args))
     }),
     fixed("mustRegexFind", &[STR, STR], STR, |_, args| {
-        Ok(find(&strict(args)?, args))
+        Ok(find(&*compile(args)?, args))
     }),
     fixed("regexReplaceAll", &[STR, STR, STR], STR, |_, args| {
-        replace(&compiled(args)?, args, true)
+        replace_all(&*must_compile(args)?, args)
     }),
     fixed("mustRegexReplaceAll", &[STR, STR, STR], STR, |_, args| {
-        replace(&strict(args)?, args, true)
+        replace_all(&*compile(args)?, args)
     }),
     fixed(
         "regexReplaceAllLiteral",
         &[STR, STR, STR],
         STR,
-        |_, args| replace(&compiled(args)?, args, false),
+        |_, args| replace_all_literal(&*must_compile(args)?, args),
     ),
     fixed(
         "mustRegexReplaceAllLiteral",
         &[STR, STR, STR],
         STR,
-        |_, args| replace(&strict(args)?, args, false),
+        |_, args| replace_all_literal(&*compile(args)?, args),
     ),
     fixed("regexSplit", &[STR, STR, INT], STRINGS, |_, args| {
-        Ok(split(&compiled(args)?, args))
+        Ok(split(&*must_compile(args)?, args))
     }),
     fixed("mustRegexSplit", &[STR, STR, INT], STRINGS, |_, args| {
-        Ok(split(&strict(args)?, args))
+        Ok(split(&*compile(args)?, args))
     }),
-    fixed("regexQuoteMeta", &[STR], STR, quote_meta),
+    fixed("regexQuoteMeta", &[STR], STR, |_, args| {
+        Ok(Value::str(quote_meta(bytes(args, 0))))
+    }),
 ];
 
-/// The pattern, with the error that Go returns.
-fn strict(args: &[Value]) -> Result<Pattern, CallError> {
-    Pattern::compile(bytes(args, 0))
-        .map_err(|error| CallError::returned(format!("error parsing regexp: {error}")))
+/// `regexp.Compile`
+fn compile(args: &[Value]) -> Result<Rc<Regexp>, CallError> {
+    compile_cached(bytes(args, 0)).map_err(|error| CallError::returned(error.to_string()))
 }
 
-/// The pattern, with the words in which Go panics.
-fn compiled(args: &[Value]) -> Result<Pattern, CallError> {
-    let pattern = bytes(args, 0);
-    Pattern::compile(pattern).map_err(|error| {
-        let shown = if quote::can_backquote(pattern) {
-            format!("`{}`", String::from_utf8_lossy(pattern))
+/// `regexp.MustCompile`, which panics with this message.
+fn must_compile(args: &[Value]) -> Result<Rc<Regexp>, CallError> {
+    let expression = bytes(args, 0);
+    compile_cached(expression).map_err(|error| {
+        let quoted = if can_backquote(expression) {
+            format!("`{}`", String::from_utf8_lossy(expression))
         } else {
-            String::from_utf8_lossy(&quote::quote(pattern, false)).into_owned()
+            quote_bytes(expression)
         };
-        CallError::returned(format!(
-            "regexp: Compile({shown}): error parsing regexp: {error}"
-        ))
+        CallError::returned(format!("regexp: Compile({quoted}): {error}"))
     })
 }
 
-fn find(pattern: &Pattern, args: &[Value]) -> Value {
+fn compile_cached(expression: &[u8]) -> Result<Rc<Regexp>, regexp::Error> {
+    let cached = CACHE.with_borrow(|cache| cache.get(expression).cloned());
+    if let Some(regexp) = cached {
+        return Ok(regexp);
+    }
+    let regexp = Rc::new(Regexp::compile(expression)?);
+    CACHE.with_borrow_mut(|cache| {
+        if cache.len() >= CACHE_SIZE {
+            cache.clear();
+        }
+        cache.insert(expression.to_vec(), Rc::clone(&regexp));
+    });
+    Ok(regexp)
+}
+
+fn find(regexp: &Regexp, args: &[Value]) -> Value {
     let text = bytes(args, 1);
-    let found = pattern.find_at(text, 0).map(|range| &text[range]);
+    let found = regexp.find(text).map(|range| &text[range]);
     Value::str(found.unwrap_or_default())
 }
 
-fn find_all(pattern: &Pattern, args: &[Value]) -> Value {
+fn find_all(regexp: &Regexp, args: &[Value]) -> Value {
     let text = bytes(args, 1);
     let limit = usize::try_from(int(args, 2)).unwrap_or(usize::MAX);
-    let found: Vec<Value> = pattern
+    let found: Vec<Value> = regexp
         .find_all(text, limit)
         .into_iter()
         .map(|range| Value::str(&text[range]))
@@ -101,56 +123,35 @@ fn find_all(pattern: &Pattern, args: &[Value]) -> Value {
     Value::List(if found.is_empty() {
         List::nil(Element::String)
     } else {
-        // The expression makes room for ten before it looks.
+        // Go allocates a slice with a capacity of ten.
         let mut capacity = 10;
         while capacity < found.len() {
-            capacity = growth::appended(Element::String, capacity, capacity + 1);
+            capacity = growth::append_capacity(Element::String, capacity, capacity + 1);
         }
-        List::with_room(Element::String, found, capacity)
+        List::with_capacity(Element::String, found, capacity)
     })
 }
 
-fn replace(pattern: &Pattern, args: &[Value], expand: bool) -> Outcome {
-    pattern
-        .replace_all(bytes(args, 1), bytes(args, 2), expand)
+fn replace_all(regexp: &Regexp, args: &[Value]) -> CallResult {
+    regexp
+        .replace_all(bytes(args, 1), bytes(args, 2), MAX_TEXT)
         .map(Value::str)
+        .ok_or_else(too_large)
 }
 
-fn split(pattern: &Pattern, args: &[Value]) -> Value {
-    let (expression, text) = (bytes(args, 0), bytes(args, 1));
-    let limit = match int(args, 2) {
-        0 => return Value::List(List::nil(Element::String)),
-        limit => usize::try_from(limit).unwrap_or(usize::MAX),
-    };
-    if !expression.is_empty() && text.is_empty() {
-        return Value::strings([""]);
-    }
-    let mut pieces: Vec<&[u8]> = Vec::new();
-    let (mut from, mut last) = (0, 0);
-    for found in pattern.find_all(text, limit) {
-        if pieces.len() + 1 == limit {
-            break;
-        }
-        last = found.start;
-        if found.end != 0 {
-            pieces.push(&text[from..last]);
-        }
-        from = found.end;
-    }
-    if last != text.len() {
-        pieces.push(&text[from..]);
-    }
-    Value::strings(pieces)
+fn replace_all_literal(regexp: &Regexp, args: &[Value]) -> CallResult {
+    regexp
+        .replace_all_literal(bytes(args, 1), bytes(args, 2), MAX_TEXT)
+        .map(Value::str)
+        .ok_or_else(too_large)
 }
 
-fn quote_meta(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let text = bytes(args, 0);
-    let mut out = Vec::with_capacity(text.len() + 8);
-    for byte in text {
-        if br"\.+*?()|[]{}^$".contains(byte) {
-            out.push(b'\\');
+fn split(regexp: &Regexp, args: &[Value]) -> Value {
+    match int(args, 2) {
+        0 => Value::List(List::nil(Element::String)),
+        limit => {
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            Value::strings(regexp.split(bytes(args, 1), limit))
         }
-        out.push(*byte);
     }
-    Ok(Value::str(out))
 }

@@ -1,9 +1,11 @@
-//! JSON and TOML in templates. YAML is next to the executor, which owns its fast paths.
+//! JSON and TOML. The functions for YAML are in `yaml`, since the executor has fast paths for them.
+
+use std::error::Error;
 
 use super::args::{any, bytes, text};
-use super::{Outcome, fixed, toml};
+use super::{CallResult, fixed, toml};
 use crate::function::{Call, CallError, Function, Ty};
-use crate::json;
+use crate::json::{self, EncodeError};
 use crate::value::{Map, Str, Value};
 
 const ANY: Ty = Ty::Any;
@@ -31,7 +33,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("fromJson", &[STR], Ty::Map, from_json),
     fixed("fromJsonArray", &[STR], Ty::List, from_json_array),
     fixed("mustFromJson", &[STR], ANY, |_, args| {
-        json::decode(bytes(args, 0)).map_err(CallError::Returned)
+        json::decode(bytes(args, 0)).map_err(returned)
     }),
     fixed("toToml", &[ANY], STR, to_toml),
     fixed("mustToToml", &[ANY], STR, |call, args| {
@@ -40,33 +42,36 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("fromToml", &[STR], Ty::Map, from_toml),
 ];
 
-/// Functions without `must` give nothing for a value that has no JSON form.
-fn lenient(encoded: Result<Vec<u8>, String>) -> Value {
+/// Functions without `must` return an empty string for a value that cannot be encoded.
+fn lenient(encoded: Result<Vec<u8>, EncodeError>) -> Value {
     Value::str(encoded.unwrap_or_default())
 }
 
-fn strict(encoded: Result<Vec<u8>, String>) -> Outcome {
-    encoded.map(Value::str).map_err(CallError::Returned)
+fn strict<E: Error>(encoded: Result<Vec<u8>, E>) -> CallResult {
+    encoded.map(Value::str).map_err(returned)
 }
 
-/// What could be read, with the error under the key `Error`.
-fn with_error(map: Map, error: Option<String>) -> Value {
-    let Some(error) = error else {
-        return Value::Map(map);
-    };
-    map.set(Str::from("Error"), Value::str(error));
+fn returned(error: impl Error) -> CallError {
+    CallError::returned(error.to_string())
+}
+
+/// Helm's functions return the error in the entry `Error`.
+fn with_error(map: Map, error: &dyn Error) -> Value {
+    map.set(Str::from("Error"), Value::str(error.to_string()));
     Value::Map(map)
 }
 
-fn from_json(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let (map, error) = json::decode_map(bytes(args, 0));
-    Ok(with_error(map, error))
+fn from_json(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+    Ok(match json::decode_map(bytes(args, 0)) {
+        (map, Some(error)) => with_error(map, &error),
+        (map, None) => Value::Map(map),
+    })
 }
 
-fn from_json_array(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn from_json_array(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(match json::decode_list(bytes(args, 0)) {
         Ok(list) => Value::List(list),
-        Err(error) => Value::list(vec![Value::str(error)]),
+        Err(error) => Value::list(vec![Value::str(error.to_string())]),
     })
 }
 
@@ -78,8 +83,11 @@ fn toml_edition(call: &Call<'_>) -> toml::Edition {
     }
 }
 
-/// The text or the encoder's own error; nothing at all is a worse mistake.
-fn encoded_toml(call: &Call<'_>, args: &[Value]) -> Result<Result<Vec<u8>, String>, CallError> {
+/// The document or the error of the encoder. For nil Go panics.
+fn encoded_toml(
+    call: &Call<'_>,
+    args: &[Value],
+) -> Result<Result<Vec<u8>, toml::EncodeError>, CallError> {
     if any(args, 0).is_nil() {
         return Err(CallError::returned(
             "reflect: call of reflect.Value.Type on zero Value",
@@ -88,17 +96,19 @@ fn encoded_toml(call: &Call<'_>, args: &[Value]) -> Result<Result<Vec<u8>, Strin
     Ok(toml::encode(any(args, 0), toml_edition(call)))
 }
 
-/// An error of the encoder is told in the result.
-fn to_toml(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+/// Returns the error of the encoder as text.
+fn to_toml(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let encoded = encoded_toml(call, args)?;
-    Ok(Value::str(encoded.unwrap_or_else(String::into_bytes)))
+    Ok(Value::str(
+        encoded.unwrap_or_else(|error| error.to_string().into_bytes()),
+    ))
 }
 
-fn from_toml(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn from_toml(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(
         match toml::decode(&text(args, 0), toml_edition(call), call) {
             Ok(map) => Value::Map(map),
-            Err(error) => with_error(Map::default(), Some(error)),
+            Err(error) => with_error(Map::default(), &error),
         },
     )
 }

@@ -6,9 +6,11 @@ mod width;
 
 use memchr::memmem;
 
+use outrigger_gostd::strconv::append_quote;
+use outrigger_gostd::unicode;
+
 use super::args::{any, bytes, int, rest, string, strval, to_str};
-use super::{MAX_TEXT, Outcome, fixed, too_large, variadic};
-use crate::fmt::{quote, unicode};
+use super::{CallResult, MAX_TEXT, fixed, too_large, variadic};
 use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{List, Value};
 
@@ -84,7 +86,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("splitList", &[STR, STR], STRINGS, split::split_list),
 ];
 
-fn trunc(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn trunc(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let text = bytes(args, 1);
     let Ok(count) = usize::try_from(int(args, 0).unsigned_abs()) else {
         return Ok(Value::Str(string(args, 1)));
@@ -105,39 +107,39 @@ pub(super) fn trim_space(text: &[u8]) -> &[u8] {
 }
 
 fn trim_matches(mut text: &[u8], matches: impl Fn(char) -> bool) -> &[u8] {
-    while let Some((c, length)) = unicode::decode(text).filter(|(c, _)| matches(*c)) {
+    while let Some((c, length)) = unicode::decode_rune(text).filter(|(c, _)| matches(*c)) {
         debug_assert!(matches(c));
         text = &text[length..];
     }
-    while let Some((_, length)) = unicode::decode_last(text).filter(|(c, _)| matches(*c)) {
+    while let Some((_, length)) = unicode::decode_last_rune(text).filter(|(c, _)| matches(*c)) {
         text = &text[..text.len() - length];
     }
     text
 }
 
-fn trim_all(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let cut: Vec<char> = unicode::chars(bytes(args, 0)).map(|(_, c)| c).collect();
+fn trim_all(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+    let cut: Vec<char> = unicode::runes(bytes(args, 0)).map(|(_, c)| c).collect();
     Ok(Value::str(trim_matches(bytes(args, 1), |c| {
         cut.contains(&c)
     })))
 }
 
-fn trim_suffix(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn trim_suffix(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(match bytes(args, 1).strip_suffix(bytes(args, 0)) {
         Some(rest) => Value::str(rest),
         None => Value::Str(string(args, 1)),
     })
 }
 
-fn trim_prefix(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn trim_prefix(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(match bytes(args, 1).strip_prefix(bytes(args, 0)) {
         Some(rest) => Value::str(rest),
         None => Value::Str(string(args, 1)),
     })
 }
 
-/// A negative start means from the beginning to `end`; an end outside the text means to its end.
-fn substr(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+/// A negative start means 0; an end outside the string means its length.
+fn substr(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let (start, end, text) = (int(args, 0), int(args, 1), bytes(args, 2));
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
     let out_of_range = |range: String| {
@@ -158,7 +160,7 @@ fn substr(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     }
 }
 
-/// How often `strings.Repeat` may repeat a text of this length.
+/// Checks the count of `strings.Repeat` for a string of the given length.
 fn repeat_count(count: i64, length: usize) -> Result<usize, CallError> {
     let count = usize::try_from(count)
         .map_err(|_| CallError::returned("strings: negative Repeat count"))?;
@@ -168,7 +170,7 @@ fn repeat_count(count: i64, length: usize) -> Result<usize, CallError> {
     }
 }
 
-fn repeat(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn repeat(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let text = bytes(args, 1);
     let count = repeat_count(int(args, 0), text.len())?;
     Ok(Value::str(if text.is_empty() {
@@ -178,8 +180,8 @@ fn repeat(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     }))
 }
 
-/// Takes each byte for a Latin-1 character, as Sprig does: other characters come out broken.
-fn nospace(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+/// Treats each byte as a Latin-1 character, as Sprig does, which breaks other characters.
+fn nospace(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let text = bytes(args, 0);
     let is_space = |byte: &u8| unicode::is_space(char::from(*byte));
     if !text.iter().any(is_space) {
@@ -193,7 +195,7 @@ fn nospace(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::str(kept))
 }
 
-fn initials(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn initials(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut after_gap = true;
     let mut out = String::new();
     for c in bytes(args, 0).iter().map(|byte| char::from(*byte)) {
@@ -206,18 +208,18 @@ fn initials(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::str(out))
 }
 
-fn quote(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn quote(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut out = Vec::new();
     for value in rest(args, 0).iter().filter(|value| !value.is_nil()) {
         if !out.is_empty() {
             out.push(b' ');
         }
-        quote::write(&mut out, &strval(value), false);
+        append_quote(&mut out, &strval(value));
     }
     Ok(Value::str(out))
 }
 
-fn squote(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn squote(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut out = Vec::new();
     for value in rest(args, 0).iter().filter(|value| !value.is_nil()) {
         if !out.is_empty() {
@@ -230,7 +232,7 @@ fn squote(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::str(out))
 }
 
-fn cat(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn cat(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let shown: Vec<Vec<u8>> = args
         .iter()
         .filter(|value| !value.is_nil())
@@ -239,8 +241,8 @@ fn cat(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::str(shown.join(&b' ')))
 }
 
-/// Every line gets the padding, empty ones too.
-fn indent(spaces: i64, text: &[u8], before: &[u8]) -> Outcome {
+/// Indents every line, including empty ones.
+fn indent(spaces: i64, text: &[u8], before: &[u8]) -> CallResult {
     let spaces = repeat_count(spaces, 1)?;
     let lines = memchr::memchr_iter(b'\n', text).count() + 1;
     let total = spaces
@@ -260,30 +262,30 @@ fn indent(spaces: i64, text: &[u8], before: &[u8]) -> Outcome {
     Ok(Value::str(out))
 }
 
-fn replace(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn replace(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let (old, new, text) = (bytes(args, 0), bytes(args, 1), bytes(args, 2));
     if old == new {
         return Ok(Value::Str(string(args, 2)));
     }
-    let places: Vec<usize> = if old.is_empty() {
-        unicode::chars(text)
+    let matches: Vec<usize> = if old.is_empty() {
+        unicode::runes(text)
             .map(|(at, _)| at)
             .chain([text.len()])
             .collect()
     } else {
         memmem::find_iter(text, old).collect()
     };
-    if places.is_empty() {
+    if matches.is_empty() {
         return Ok(Value::Str(string(args, 2)));
     }
-    let total = places
+    let total = matches
         .len()
         .checked_mul(new.len())
         .filter(|added| *added <= MAX_TEXT)
         .ok_or_else(too_large)?;
     let mut out = Vec::with_capacity(text.len() + total);
     let mut from = 0;
-    for at in places {
+    for at in matches {
         out.extend_from_slice(&text[from..at]);
         out.extend_from_slice(new);
         from = at + old.len();
@@ -292,7 +294,7 @@ fn replace(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::str(out))
 }
 
-/// A list of strings as a value.
+/// A `[]string`.
 fn string_list(items: Vec<Value>) -> Value {
     Value::List(List::new(crate::value::Element::String, items))
 }

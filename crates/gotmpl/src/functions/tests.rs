@@ -1,7 +1,7 @@
-//! Every function against what the real Helm 3.17.3 and 4.2.4 printed.
+//! Every function, compared with the recorded output of Helm 3.17.3 and 4.2.4.
 //!
-//! A case file holds templates, each followed by what Helm made of it: `= "text"`, or `! "error"`. `3` and `4`
-//! before the mark mean that the two Helms differ; `b` behind it that the text is base64, because it is no UTF-8.
+//! Case files contain templates, each followed by Helm's result: `= "text"` or `! "error"`. `3` and `4` before the marker
+//! mean that the results differ; `b` after it means that the text is base64, because it is not UTF-8.
 
 pub(crate) mod host;
 mod properties;
@@ -15,7 +15,7 @@ use host::FixedHost;
 /// The values that the templates were rendered with.
 const VALUES: &str = include_str!("tests/cases/values.json");
 
-/// What Helm printed, or the error that it reported.
+/// The output of Helm, or its error.
 type Expected = Result<Vec<u8>, String>;
 
 struct Case<'t> {
@@ -51,7 +51,7 @@ fn read_cases(text: &str) -> Vec<Case<'_>> {
 fn read_expected(line: &str) -> Expected {
     let (mark, text) = line.split_once(' ').expect("a mark and a text");
     if mark == "=b" {
-        return super::base64::decode(text.as_bytes()).map_err(|at| format!("bad base64 at {at}"));
+        return outrigger_gostd::base64::decode(text.as_bytes()).map_err(|error| error.to_string());
     }
     let Ok(Value::Str(text)) = json::decode(text.as_bytes()) else {
         panic!("no JSON string: {line}");
@@ -63,7 +63,7 @@ fn read_expected(line: &str) -> Expected {
     }
 }
 
-/// What the template prints, or the message of the function that failed.
+/// The output of the template, or the message of the function that failed.
 fn render(template: &str, dialect: &Dialect, host: &FixedHost) -> Expected {
     let Ok(Value::Map(values)) = json::decode(VALUES.as_bytes()) else {
         panic!("the values are no JSON object");
@@ -152,7 +152,7 @@ families! {
 }
 
 #[test]
-fn every_function_has_its_signature_in_go() {
+fn every_function_has_its_go_signature() {
     let mut found: Vec<String> = table()
         .iter()
         .map(|function| {

@@ -1,25 +1,26 @@
-//! URLs taken apart into maps and put together again.
+//! `urlParse` and `urlJoin`: URLs to dicts and back.
 
-mod escape;
-mod parse;
+use outrigger_gostd::url::{self, Url, Userinfo};
 
 use super::args::{bytes, map};
 use super::lists::nil_dereference;
-use super::{Outcome, fixed};
+use super::{CallResult, fixed};
 use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{Map, Value};
-use escape::{Part, escaped};
-use parse::{Url, UserInfo};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("urlParse", &[Ty::String], Ty::Map, url_parse),
     fixed("urlJoin", &[Ty::Map], Ty::String, url_join),
 ];
 
-fn url_parse(call: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let url = parse::parse(bytes(args, 0), call.dialect.must_to_functions)
+fn url_parse(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    let url = url::parse(bytes(args, 0), call.dialect.must_to_functions)
         .map_err(|error| CallError::returned(format!("unable to parse url: {error}")))?;
-    let user = url.user.as_ref().map(UserInfo::text).unwrap_or_default();
+    let user = url
+        .user
+        .as_ref()
+        .map(Userinfo::to_bytes)
+        .unwrap_or_default();
     let hostname = url.hostname().to_vec();
     let entries = [
         ("fragment", url.fragment),
@@ -37,7 +38,7 @@ fn url_parse(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::map(entries.collect()))
 }
 
-fn url_join(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn url_join(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let map = map(args, 0);
     let mut url = Url {
         scheme: text_of(&map, "scheme")?,
@@ -51,12 +52,12 @@ fn url_join(call: &mut Call<'_>, args: &[Value]) -> Outcome {
     let user = text_of(&map, "userinfo")?;
     if !user.is_empty() {
         let whole = [b"proto://", &user[..], b"@host"].concat();
-        let parsed = parse::parse(&whole, call.dialect.must_to_functions).map_err(|error| {
+        let parsed = url::parse(&whole, call.dialect.must_to_functions).map_err(|error| {
             CallError::returned(format!("unable to parse userinfo in dict: {error}"))
         })?;
         url.user = parsed.user;
     }
-    Ok(Value::str(joined(&url)))
+    Ok(Value::str(url.to_bytes()))
 }
 
 fn text_of(map: &Map, key: &str) -> Result<Vec<u8>, CallError> {
@@ -69,54 +70,4 @@ fn text_of(map: &Map, key: &str) -> Result<Vec<u8>, CallError> {
             other.kind().name()
         ))),
     }
-}
-
-fn joined(url: &Url) -> Vec<u8> {
-    let mut out = Vec::new();
-    if !url.scheme.is_empty() {
-        out.extend_from_slice(&url.scheme);
-        out.push(b':');
-    }
-    if url.opaque.is_empty() {
-        write_authority(&mut out, url);
-        let path = if url.path == b"*" {
-            url.path.clone()
-        } else {
-            escaped(&url.path, Part::Path)
-        };
-        if !path.is_empty() && !path.starts_with(b"/") && !url.host.is_empty() {
-            out.push(b'/');
-        }
-        let first_segment = path.split(|b| *b == b'/').next().unwrap_or_default();
-        if out.is_empty() && first_segment.contains(&b':') {
-            // A colon in the first segment would look like a scheme.
-            out.extend_from_slice(b"./");
-        }
-        out.extend_from_slice(&path);
-    } else {
-        out.extend_from_slice(&url.opaque);
-    }
-    if !url.query.is_empty() {
-        out.push(b'?');
-        out.extend_from_slice(&url.query);
-    }
-    if !url.fragment.is_empty() {
-        out.push(b'#');
-        out.extend_from_slice(&escaped(&url.fragment, Part::Fragment));
-    }
-    out
-}
-
-fn write_authority(out: &mut Vec<u8>, url: &Url) {
-    if url.scheme.is_empty() && url.host.is_empty() && url.user.is_none() {
-        return;
-    }
-    if !url.host.is_empty() || !url.path.is_empty() || url.user.is_some() {
-        out.extend_from_slice(b"//");
-    }
-    if let Some(user) = &url.user {
-        out.extend_from_slice(&user.text());
-        out.push(b'@');
-    }
-    out.extend_from_slice(&escaped(&url.host, Part::Host));
 }

@@ -1,13 +1,14 @@
-//! Semantic versions in templates.
+//! `semver` and `semverCompare`, and the methods of `*semver.Version`.
 
 use std::any::Any;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
+use outrigger_gostd::semver::{Constraint, Edition, Version};
+
 use super::args::text;
-use super::{Outcome, edition, fixed};
+use super::{CallResult, edition, fixed};
 use crate::function::{Call, CallError, Function, Signature, Ty};
-use crate::semver::{Constraint, Edition, Version};
 use crate::value::{Element, Kind, List, Object, Value};
 
 const STR: Ty = Ty::String;
@@ -17,27 +18,28 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("semverCompare", &[STR, STR], Ty::Bool, semver_compare),
 ];
 
-fn semver(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn semver(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let edition = edition(call);
     let version = Version::parse_in(&text(args, 0), edition)
         .map_err(|error| CallError::returned(error.message(edition)))?;
     Ok(VersionObject::pointer(version, edition))
 }
 
-fn semver_compare(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+fn semver_compare(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let edition = edition(call);
-    let constraint = Constraint::parse_in(&text(args, 0), edition).map_err(CallError::Returned)?;
+    let constraint = Constraint::parse_in(&text(args, 0), edition)
+        .map_err(|error| CallError::returned(error.to_string()))?;
     let version = Version::parse_in(&text(args, 1), edition)
         .map_err(|error| CallError::returned(error.message(edition)))?;
     Ok(Value::Bool(constraint.check(&version)))
 }
 
-/// A version as templates see it.
+/// `*semver.Version` or `semver.Version`.
 #[derive(Debug)]
 struct VersionObject {
     version: Version,
     edition: Edition,
-    /// Increments return a plain struct, which lacks the methods of the pointer.
+    /// Increments return a struct, which lacks the methods of the pointer.
     is_pointer: bool,
 }
 
@@ -58,13 +60,13 @@ impl VersionObject {
         }))
     }
 
-    fn incremented(&self, next: Option<Version>, part: &str) -> Outcome {
+    fn incremented(&self, next: Option<Version>, part: &str) -> CallResult {
         next.map(|version| self.plain(version)).ok_or_else(|| {
             CallError::returned(format!("{part} version increment would overflow uint64"))
         })
     }
 
-    fn compare(&self, name: &str, args: &[Value]) -> Outcome {
+    fn compare(&self, name: &str, args: &[Value]) -> CallResult {
         let [Value::Object(other)] = args else {
             return Err(CallError::NoSuchMethod);
         };
@@ -82,7 +84,7 @@ impl VersionObject {
         })
     }
 
-    fn changed(&self, name: &str, args: &[Value]) -> Outcome {
+    fn changed(&self, name: &str, args: &[Value]) -> CallResult {
         let [Value::Str(part)] = args else {
             return Err(CallError::NoSuchMethod);
         };
@@ -166,11 +168,11 @@ impl Object for VersionObject {
         })
     }
 
-    fn call_method(&self, name: &str, args: &[Value]) -> Outcome {
+    fn call_method(&self, name: &str, args: &[Value]) -> CallResult {
         match name {
-            "IncMajor" => self.incremented(self.version.next_major(), "major"),
-            "IncMinor" => self.incremented(self.version.next_minor(), "minor"),
-            "IncPatch" => self.incremented(self.version.next_patch(), "patch"),
+            "IncMajor" => self.incremented(self.version.inc_major(), "major"),
+            "IncMinor" => self.incremented(self.version.inc_minor(), "minor"),
+            "IncPatch" => self.incremented(self.version.inc_patch(), "patch"),
             name if VALUE_METHODS.contains(&name) => self.changed(name, args),
             name if self.is_pointer && POINTER_METHODS.contains(&name) => self.compare(name, args),
             _ => Err(CallError::NoSuchMethod),

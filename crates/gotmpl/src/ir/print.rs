@@ -1,12 +1,12 @@
-//! Reprints a node as Go's `Node.String` does: what an error message shows between `<` and `>`.
+//! `Node.String`: the form of a node in error messages.
+
+use outrigger_gostd::strconv::quote_bytes;
 
 use super::{Node, OperandKind, Span, StatementKind, Tree};
-use crate::quote::quoted;
 
-/// Nested parentheses that are printed; deeper ones are left out so that printing needs little stack.
-const DEEPEST: u32 = 200;
+/// The maximum depth of printed parentheses, which limits the use of stack.
+const MAX_DEPTH: u32 = 200;
 
-/// The node as text.
 pub(crate) fn print(tree: &Tree, node: Node) -> String {
     let mut printer = Printer {
         tree,
@@ -29,7 +29,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// Branches are printed by their head only: no error is ever about a whole branch.
+    /// Prints control structures without their bodies, since no error refers to a whole one.
     fn statement(&mut self, id: u32) {
         let Some(statement) = self.tree.statements.get(id as usize) else {
             return;
@@ -42,7 +42,7 @@ impl Printer<'_> {
             StatementKind::Range(branch) => self.action("range ", branch.pipe),
             StatementKind::Template { name, pipe } => {
                 self.text("{{template ");
-                self.text(&quoted(self.tree.literal(name)));
+                self.text(&quote_bytes(self.tree.literal(name)));
                 if let Some(pipe) = pipe {
                     self.text(" ");
                     self.pipe(pipe);
@@ -93,7 +93,7 @@ impl Printer<'_> {
         let kind = self.tree.operands.get(id as usize).map(|node| node.kind);
         let is_pipe = matches!(kind, Some(OperandKind::Pipe(_)));
         self.text(if is_pipe { "(" } else { "" });
-        if self.depth < DEEPEST {
+        if self.depth < MAX_DEPTH {
             self.depth += 1;
             self.operand(id);
             self.depth -= 1;

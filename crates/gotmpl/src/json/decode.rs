@@ -1,21 +1,37 @@
-//! JSON text to values. Every number becomes a float.
+//! `json.Unmarshal`: every number becomes a `float64`.
 
 use std::borrow::Cow;
 
-use crate::fmt::{quote, unicode};
-use crate::value::{Element, List, Map, MapType, Str, Value};
-use crate::walk::MAX_DEPTH;
+use outrigger_gostd::json::{SyntaxError, literal_contexts};
+use outrigger_gostd::unicode;
 
-/// `json.Unmarshal` into an empty interface.
-pub fn decode(bytes: &[u8]) -> Result<Value, String> {
+use crate::traversal::MAX_DEPTH;
+use crate::value::{Element, List, Map, MapType, Str, Value};
+
+/// Why JSON cannot be unmarshaled, with Go's message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    #[error("exceeded max depth")]
+    MaxDepth,
+    #[error("json: cannot unmarshal {found} into Go value of type {go_type}")]
+    Type {
+        found: String,
+        go_type: &'static str,
+    },
+}
+
+/// `json.Unmarshal` into an `interface {}`.
+pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
     match decode_partly(bytes) {
         (value, None) => Ok(value),
         (_, Some(error)) => Err(error),
     }
 }
 
-/// `json.Unmarshal` into a `map[string]interface {}`: what was read, and the error if any.
-pub(crate) fn decode_map(bytes: &[u8]) -> (Map, Option<String>) {
+/// `json.Unmarshal` into a `map[string]interface {}`: the map, which may be incomplete, and the error if any.
+pub(crate) fn decode_map(bytes: &[u8]) -> (Map, Option<DecodeError>) {
     match decode_partly(bytes) {
         (Value::Map(map), error) => (map, error),
         (Value::Nil, None) => (Map::nil(MapType::Any), None),
@@ -27,7 +43,7 @@ pub(crate) fn decode_map(bytes: &[u8]) -> (Map, Option<String>) {
 }
 
 /// `json.Unmarshal` into a `[]interface {}`.
-pub(crate) fn decode_list(bytes: &[u8]) -> Result<List, String> {
+pub(crate) fn decode_list(bytes: &[u8]) -> Result<List, DecodeError> {
     match decode(bytes)? {
         Value::List(list) => Ok(list),
         Value::Nil => Ok(List::nil(Element::Any)),
@@ -35,7 +51,7 @@ pub(crate) fn decode_list(bytes: &[u8]) -> Result<List, String> {
     }
 }
 
-fn mismatch(value: &Value, wanted: &str) -> String {
+fn mismatch(value: &Value, go_type: &'static str) -> DecodeError {
     let found = match value {
         Value::Bool(_) => "bool",
         Value::Str(_) => "string",
@@ -43,11 +59,14 @@ fn mismatch(value: &Value, wanted: &str) -> String {
         Value::Map(_) => "object",
         _ => "number",
     };
-    format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+    DecodeError::Type {
+        found: found.to_owned(),
+        go_type,
+    }
 }
 
-/// A number out of range is an error, but Go still reads everything else.
-fn decode_partly(bytes: &[u8]) -> (Value, Option<String>) {
+/// A number out of range is an error, but Go decodes everything else.
+fn decode_partly(bytes: &[u8]) -> (Value, Option<DecodeError>) {
     let mut decoder = Decoder {
         bytes,
         at: 0,
@@ -64,16 +83,16 @@ struct Decoder<'b> {
     bytes: &'b [u8],
     at: usize,
     depth: usize,
-    number_error: Option<String>,
+    number_error: Option<DecodeError>,
 }
 
 impl Decoder<'_> {
-    fn document(&mut self) -> Result<Value, String> {
+    fn document(&mut self) -> Result<Value, DecodeError> {
         let value = self.value()?;
         self.skip_space();
         match self.peek() {
             None => Ok(value),
-            Some(_) => Err(self.unexpected("after top-level value")),
+            Some(_) => Err(self.unexpected("after top-level value").into()),
         }
     }
 
@@ -87,20 +106,23 @@ impl Decoder<'_> {
         }
     }
 
-    /// The error for the byte here, or for the end of the input.
-    fn unexpected(&self, context: &str) -> String {
+    /// The error at the next byte, or at the end of the input.
+    fn unexpected(&self, context: &'static str) -> SyntaxError {
         match self.peek() {
-            Some(byte) => invalid_character(byte, context),
-            None => "unexpected end of JSON input".into(),
+            Some(byte) => SyntaxError::InvalidCharacter { byte, context },
+            None => SyntaxError::UnexpectedEnd,
         }
     }
 
-    /// The error inside a number, literal or escape, where Go reads the end of the input as a space.
-    fn unexpected_in_token(&self, context: &str) -> String {
-        invalid_character(self.peek().unwrap_or(b' '), context)
+    /// The error inside a number or an escape, where Go's scanner sees the end of the input as a space.
+    fn unexpected_in_token(&self, context: &'static str) -> SyntaxError {
+        SyntaxError::InvalidCharacter {
+            byte: self.peek().unwrap_or(b' '),
+            context,
+        }
     }
 
-    fn value(&mut self) -> Result<Value, String> {
+    fn value(&mut self) -> Result<Value, DecodeError> {
         self.skip_space();
         match self.peek() {
             Some(b'{') => self.nested(Self::object),
@@ -110,22 +132,25 @@ impl Decoder<'_> {
             Some(b'f') => self.literal("false", Value::Bool(false)),
             Some(b'n') => self.literal("null", Value::Nil),
             Some(b'-' | b'0'..=b'9') => self.number(),
-            _ => Err(self.unexpected("looking for beginning of value")),
+            _ => Err(self.unexpected("looking for beginning of value").into()),
         }
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, String>) -> Result<Value, String> {
+    fn nested(
+        &mut self,
+        read: fn(&mut Self) -> Result<Value, DecodeError>,
+    ) -> Result<Value, DecodeError> {
         self.at += 1;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err("exceeded max depth".into());
+            return Err(DecodeError::MaxDepth);
         }
         let value = read(self);
         self.depth -= 1;
         value
     }
 
-    fn object(&mut self) -> Result<Value, String> {
+    fn object(&mut self) -> Result<Value, DecodeError> {
         let mut entries = Vec::new();
         self.skip_space();
         if self.peek() == Some(b'}') {
@@ -135,12 +160,14 @@ impl Decoder<'_> {
         loop {
             self.skip_space();
             if self.peek() != Some(b'"') {
-                return Err(self.unexpected("looking for beginning of object key string"));
+                return Err(self
+                    .unexpected("looking for beginning of object key string")
+                    .into());
             }
             let key = self.string()?;
             self.skip_space();
             if self.peek() != Some(b':') {
-                return Err(self.unexpected("after object key"));
+                return Err(self.unexpected("after object key").into());
             }
             self.at += 1;
             entries.push((key, self.value()?));
@@ -148,14 +175,14 @@ impl Decoder<'_> {
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => break,
-                _ => return Err(self.unexpected("after object key:value pair")),
+                _ => return Err(self.unexpected("after object key:value pair").into()),
             }
         }
         self.at += 1;
         Ok(Value::map(entries))
     }
 
-    fn array(&mut self) -> Result<Value, String> {
+    fn array(&mut self) -> Result<Value, DecodeError> {
         let mut items = Vec::new();
         self.skip_space();
         if self.peek() == Some(b']') {
@@ -168,26 +195,25 @@ impl Decoder<'_> {
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b']') => break,
-                _ => return Err(self.unexpected("after array element")),
+                _ => return Err(self.unexpected("after array element").into()),
             }
         }
         self.at += 1;
         Ok(Value::grown_list(items))
     }
 
-    fn literal(&mut self, word: &str, value: Value) -> Result<Value, String> {
-        for expected in word.bytes() {
+    fn literal(&mut self, literal: &'static str, value: Value) -> Result<Value, DecodeError> {
+        self.at += 1;
+        for (expected, context) in literal.bytes().skip(1).zip(literal_contexts(literal)) {
             if self.peek() != Some(expected) {
-                let expected = char::from(expected);
-                return Err(self
-                    .unexpected_in_token(&format!("in literal {word} (expecting '{expected}')")));
+                return Err(self.unexpected_in_token(context).into());
             }
             self.at += 1;
         }
         Ok(value)
     }
 
-    fn number(&mut self) -> Result<Value, String> {
+    fn number(&mut self) -> Result<Value, DecodeError> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -195,7 +221,7 @@ impl Decoder<'_> {
         match self.peek() {
             Some(b'0') => self.at += 1,
             Some(b'1'..=b'9') => self.digits(),
-            _ => return Err(self.unexpected_in_token("in numeric literal")),
+            _ => return Err(self.unexpected_in_token("in numeric literal").into()),
         }
         if self.peek() == Some(b'.') {
             self.at += 1;
@@ -212,8 +238,10 @@ impl Decoder<'_> {
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Value::Float(number)),
             _ => {
-                let error =
-                    format!("json: cannot unmarshal number {text} into Go value of type float64");
+                let error = DecodeError::Type {
+                    found: format!("number {text}"),
+                    go_type: "float64",
+                };
                 self.number_error.get_or_insert(error);
                 Ok(Value::Nil)
             }
@@ -226,15 +254,15 @@ impl Decoder<'_> {
         }
     }
 
-    fn some_digits(&mut self, context: &str) -> Result<(), String> {
+    fn some_digits(&mut self, context: &'static str) -> Result<(), DecodeError> {
         if !matches!(self.peek(), Some(b'0'..=b'9')) {
-            return Err(self.unexpected_in_token(context));
+            return Err(self.unexpected_in_token(context).into());
         }
         self.digits();
         Ok(())
     }
 
-    fn string(&mut self) -> Result<Str, String> {
+    fn string(&mut self) -> Result<Str, DecodeError> {
         self.at += 1;
         let start = self.at;
         let mut decoded: Option<Vec<u8>> = None;
@@ -243,7 +271,7 @@ impl Decoder<'_> {
             while let Some(b' '..=b'!' | b'#'..=b'[' | b']'..) = self.peek() {
                 self.at += 1;
             }
-            let run = valid_text(&self.bytes[from..self.at]);
+            let run = to_valid_utf8(&self.bytes[from..self.at]);
             match self.peek() {
                 Some(b'"') => {
                     let end = self.at;
@@ -262,16 +290,16 @@ impl Decoder<'_> {
                     before.extend_from_slice(run.as_bytes());
                     let c = self.escape()?;
                     if let Some(before) = decoded.as_mut() {
-                        unicode::push(before, c);
+                        unicode::append_rune(before, c);
                     }
                 }
-                _ => return Err(self.unexpected("in string literal")),
+                _ => return Err(self.unexpected("in string literal").into()),
             }
         }
     }
 
-    /// One escape; two that form a surrogate pair count as one.
-    fn escape(&mut self) -> Result<char, String> {
+    /// One escape; a surrogate pair of two escapes counts as one.
+    fn escape(&mut self) -> Result<char, DecodeError> {
         self.at += 1;
         let c = match self.peek() {
             Some(b'u') => {
@@ -284,13 +312,13 @@ impl Decoder<'_> {
             Some(b'r') => '\r',
             Some(b't') => '\t',
             Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
-            _ => return Err(self.unexpected_in_token("in string escape code")),
+            _ => return Err(self.unexpected_in_token("in string escape code").into()),
         };
         self.at += 1;
         Ok(c)
     }
 
-    fn unicode_escape(&mut self) -> Result<char, String> {
+    fn unicode_escape(&mut self) -> Result<char, DecodeError> {
         let first = self.four_hex_digits()?;
         if (0xd800..0xdc00).contains(&first) && self.bytes[self.at..].starts_with(b"\\u") {
             let before = self.at;
@@ -298,19 +326,21 @@ impl Decoder<'_> {
             let second = self.four_hex_digits()?;
             if (0xdc00..0xe000).contains(&second) {
                 let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-                return Ok(char::from_u32(code).unwrap_or(unicode::REPLACEMENT));
+                return Ok(char::from_u32(code).unwrap_or(unicode::RUNE_ERROR));
             }
             self.at = before;
         }
-        Ok(char::from_u32(first).unwrap_or(unicode::REPLACEMENT))
+        Ok(char::from_u32(first).unwrap_or(unicode::RUNE_ERROR))
     }
 
-    fn four_hex_digits(&mut self) -> Result<u32, String> {
+    fn four_hex_digits(&mut self) -> Result<u32, DecodeError> {
         let mut code = 0;
         for _ in 0..4 {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
             let Some(digit) = digit else {
-                return Err(self.unexpected_in_token("in \\u hexadecimal character escape"));
+                return Err(self
+                    .unexpected_in_token("in \\u hexadecimal character escape")
+                    .into());
             };
             code = code * 16 + digit;
             self.at += 1;
@@ -319,22 +349,10 @@ impl Decoder<'_> {
     }
 }
 
-fn invalid_character(byte: u8, context: &str) -> String {
-    let shown = match byte {
-        b'\'' => r"'\''".to_owned(),
-        b'"' => "'\"'".to_owned(),
-        _ => {
-            let quoted = quote::quote_text(&char::from(byte).to_string());
-            format!("'{}'", &quoted[1..quoted.len() - 1])
-        }
-    };
-    format!("invalid character {shown} {context}")
-}
-
-/// The bytes as text; every byte that is not UTF-8 becomes U+FFFD.
-fn valid_text(bytes: &[u8]) -> Cow<'_, str> {
+/// Replaces each byte that is not UTF-8 by U+FFFD.
+fn to_valid_utf8(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(unicode::chars(bytes).map(|(_, c)| c).collect()),
+        Err(_) => Cow::Owned(unicode::runes(bytes).map(|(_, c)| c).collect()),
     }
 }

@@ -1,17 +1,28 @@
-//! Values to JSON text.
+//! `json.Marshal`
 
-use crate::fmt::{float, unicode};
-use crate::functions::base64;
+use outrigger_gostd::{base64, json, strconv};
+
+use crate::traversal::{MAX_DEPTH, MAX_TEXT};
 use crate::value::{Element, List, Map, Value};
-use crate::walk::{MAX_DEPTH, MAX_TEXT};
 
-/// `json.Marshal`; without `escape_html` the characters `< > &` stay as they are.
-pub fn encode(value: &Value, escape_html: bool) -> Result<Vec<u8>, String> {
+/// Why a value cannot be marshaled, with Go's message. Go has no limit on the length.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum EncodeError {
+    #[error("json: unsupported value: encountered a cycle via {0}")]
+    Cycle(String),
+    #[error("json: unsupported value: {}", strconv::format_float(*.0, b'g', None))]
+    Float(f64),
+    #[error("json: value is too large")]
+    TooLarge,
+}
+
+/// `json.Marshal`; `escape_html` is that of `Encoder.SetEscapeHTML`.
+pub fn encode(value: &Value, escape_html: bool) -> Result<Vec<u8>, EncodeError> {
     Encoder::run(value, escape_html, None)
 }
 
 /// `json.MarshalIndent` with two spaces.
-pub fn encode_pretty(value: &Value) -> Result<Vec<u8>, String> {
+pub fn encode_pretty(value: &Value) -> Result<Vec<u8>, EncodeError> {
     Encoder::run(value, true, Some("  "))
 }
 
@@ -27,7 +38,7 @@ impl Encoder {
         value: &Value,
         escape_html: bool,
         indent: Option<&'static str>,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Vec<u8>, EncodeError> {
         let mut encoder = Self {
             out: Vec::with_capacity(128),
             escape_html,
@@ -38,7 +49,7 @@ impl Encoder {
         Ok(encoder.out)
     }
 
-    fn value(&mut self, value: &Value) -> Result<(), String> {
+    fn value(&mut self, value: &Value) -> Result<(), EncodeError> {
         match value {
             Value::Nil => self.out.extend_from_slice(b"null"),
             Value::Bool(true) => self.out.extend_from_slice(b"true"),
@@ -46,7 +57,11 @@ impl Encoder {
             Value::Int(_) | Value::Int64(_) | Value::Uint8(_) | Value::Uint64(_) => {
                 crate::fmt::write_display(&mut self.out, value);
             }
-            Value::Float(x) => write_float(&mut self.out, *x)?,
+            Value::Float(x) => {
+                if !json::append_float(&mut self.out, *x) {
+                    return Err(EncodeError::Float(*x));
+                }
+            }
             Value::Str(text) => self.string(text.as_bytes()),
             Value::List(list) => self.list(list)?,
             Value::Map(map) => self.map(map)?,
@@ -59,20 +74,18 @@ impl Encoder {
         Ok(())
     }
 
-    fn enter(&mut self, type_name: &str) -> Result<(), String> {
+    fn enter(&mut self, type_name: &str) -> Result<(), EncodeError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(format!(
-                "json: unsupported value: encountered a cycle via {type_name}"
-            ));
+            return Err(EncodeError::Cycle(type_name.to_owned()));
         }
         if self.out.len() > MAX_TEXT {
-            return Err("json: value is too large".to_owned());
+            return Err(EncodeError::TooLarge);
         }
         Ok(())
     }
 
-    fn list(&mut self, list: &List) -> Result<(), String> {
+    fn list(&mut self, list: &List) -> Result<(), EncodeError> {
         if list.is_nil() {
             self.out.extend_from_slice(b"null");
             return Ok(());
@@ -86,7 +99,7 @@ impl Encoder {
                     _ => None,
                 })
                 .collect();
-            self.string(&base64::encode(&bytes));
+            self.string(base64::encode(&bytes).as_bytes());
             return Ok(());
         }
         self.enter("[]interface {}")?;
@@ -99,7 +112,7 @@ impl Encoder {
         Ok(())
     }
 
-    fn map(&mut self, map: &Map) -> Result<(), String> {
+    fn map(&mut self, map: &Map) -> Result<(), EncodeError> {
         if map.is_nil() {
             self.out.extend_from_slice(b"null");
             return Ok(());
@@ -116,7 +129,7 @@ impl Encoder {
                 }
                 self.value(value)?;
             }
-            Ok::<(), String>(())
+            Ok::<(), EncodeError>(())
         })?;
         self.close(map.is_empty(), b'}');
         Ok(())
@@ -147,76 +160,6 @@ impl Encoder {
     }
 
     fn string(&mut self, text: &[u8]) {
-        self.out.push(b'"');
-        let mut rest = text;
-        loop {
-            let plain = rest
-                .iter()
-                .position(|byte| !self.is_plain(*byte))
-                .unwrap_or(rest.len());
-            self.out.extend_from_slice(&rest[..plain]);
-            rest = &rest[plain..];
-            let Some((c, length)) = unicode::decode(rest) else {
-                break;
-            };
-            self.escaped(c, length);
-            rest = &rest[length..];
-        }
-        self.out.push(b'"');
+        json::append_string(&mut self.out, text, self.escape_html);
     }
-
-    fn is_plain(&self, byte: u8) -> bool {
-        match byte {
-            b'"' | b'\\' | 0..0x20 | 0x80.. => false,
-            b'<' | b'>' | b'&' => !self.escape_html,
-            _ => true,
-        }
-    }
-
-    fn escaped(&mut self, c: char, length: usize) {
-        let short: &[u8] = match c {
-            '"' => b"\\\"",
-            '\\' => b"\\\\",
-            '\x08' => b"\\b",
-            '\x0c' => b"\\f",
-            '\n' => b"\\n",
-            '\r' => b"\\r",
-            '\t' => b"\\t",
-            '\u{2028}' => b"\\u2028",
-            '\u{2029}' => b"\\u2029",
-            unicode::REPLACEMENT if length == 1 => b"\\ufffd",
-            c if c.is_ascii() => {
-                let code = format!("\\u{:04x}", u32::from(c));
-                self.out.extend_from_slice(code.as_bytes());
-                return;
-            }
-            c => {
-                unicode::push(&mut self.out, c);
-                return;
-            }
-        };
-        self.out.extend_from_slice(short);
-    }
-}
-
-fn write_float(out: &mut Vec<u8>, x: f64) -> Result<(), String> {
-    if !x.is_finite() {
-        let text = float::text(x, b'g', None);
-        return Err(format!(
-            "json: unsupported value: {}",
-            String::from_utf8_lossy(&text)
-        ));
-    }
-    let magnitude = x.abs();
-    if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
-        let mut text = float::text(x, b'e', None);
-        // A single digit of a negative exponent loses its leading zero.
-        if let [.., b'e', b'-', b'0', _] = text[..] {
-            text.remove(text.len() - 2);
-        }
-        out.extend_from_slice(&text);
-    } else {
-        float::write(out, x, b'f', None);
-    }
-    Ok(())
 }

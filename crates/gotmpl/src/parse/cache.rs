@@ -1,4 +1,4 @@
-//! Parsed files by their text: a library chart that several subcharts bring along is parsed once, and so is a
+//! A cache of parsed files by their text: a library chart that several subcharts contain is parsed once, and so is a
 //! chart that is rendered again.
 
 use std::collections::HashMap;
@@ -9,10 +9,10 @@ use crate::data::Data;
 use crate::function::Dialect;
 use crate::ir::Parsed;
 
-/// Text that is kept at most, if nothing else is said.
+/// The default limit on cached text.
 const DEFAULT_BYTES: usize = 64 << 20;
 
-/// Remembers what it parsed. Files of any name share the parse of their text.
+/// Caches parsed files. Files with the same text share a parse tree, whatever their names.
 #[derive(Debug)]
 pub struct ParseCache {
     files: HashMap<Key, Vec<Arc<Parsed>>>,
@@ -20,11 +20,11 @@ pub struct ParseCache {
     max_bytes: usize,
 }
 
-/// Texts with different keys differ; texts with one key are compared.
+/// A hash key: texts with the same key are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     length: usize,
-    /// Some bytes of the middle and the end. Many files begin alike.
+    /// Bytes from the middle and the end, since many files start alike.
     sample: [u8; 32],
     dialect: (bool, bool),
 }
@@ -36,7 +36,7 @@ impl Default for ParseCache {
 }
 
 impl ParseCache {
-    /// Keeps up to so many bytes of text.
+    /// A cache of at most `max_bytes` of text.
     pub fn new(max_bytes: usize) -> Self {
         Self {
             files: HashMap::new(),
@@ -45,7 +45,7 @@ impl ParseCache {
         }
     }
 
-    /// Like [`parse`], but from memory if the text was parsed before.
+    /// [`parse`], unless the text is in the cache.
     pub fn parse(
         &mut self,
         name: &str,
@@ -59,11 +59,11 @@ impl ParseCache {
             return Ok(found);
         }
         let parsed = parse(name, source.clone(), dialect)?;
-        self.keep(key, &parsed);
+        self.insert(key, &parsed);
         Ok(parsed)
     }
 
-    /// How many texts it remembers.
+    /// The number of cached texts.
     pub fn len(&self) -> usize {
         self.files.values().map(Vec::len).sum()
     }
@@ -72,16 +72,16 @@ impl ParseCache {
         self.files.is_empty()
     }
 
-    /// Takes over what another cache remembers.
-    pub fn absorb(&mut self, other: Self) {
+    /// Adds the files of another cache.
+    pub fn merge(&mut self, other: Self) {
         for (key, files) in other.files {
             for parsed in files {
-                self.keep(key.clone(), &parsed);
+                self.insert(key.clone(), &parsed);
             }
         }
     }
 
-    fn keep(&mut self, key: Key, parsed: &Arc<Parsed>) {
+    fn insert(&mut self, key: Key, parsed: &Arc<Parsed>) {
         if self.bytes + key.length > self.max_bytes {
             self.files.clear();
             self.bytes = 0;
@@ -91,11 +91,11 @@ impl ParseCache {
     }
 }
 
-/// One of the files that has this text, under this name.
+/// The cached file with this text, renamed if necessary.
 fn reuse(known: &[Arc<Parsed>], name: &str, source: &Data) -> Option<Arc<Parsed>> {
     let has_text = |parsed: &&Arc<Parsed>| {
         let known = &parsed.tree.source;
-        known.is(source) || known == source
+        known.ptr_eq(source) || known == source
     };
     let parsed = known.iter().find(has_text)?;
     if parsed.name() == name {
@@ -108,9 +108,9 @@ impl Key {
     fn new(source: &[u8], dialect: &Dialect) -> Self {
         let length = source.len();
         let mut sample = [0; 32];
-        let places = [length / 2, length.saturating_sub(sample.len() / 2)];
-        for (part, place) in sample.chunks_mut(16).zip(places) {
-            let bytes = source.get(place..).unwrap_or_default();
+        let offsets = [length / 2, length.saturating_sub(sample.len() / 2)];
+        for (part, offset) in sample.chunks_mut(16).zip(offsets) {
+            let bytes = source.get(offset..).unwrap_or_default();
             part.iter_mut()
                 .zip(bytes)
                 .for_each(|(to, from)| *to = *from);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_parsed_once_under_any_name() {
+    fn parses_a_text_once_for_all_names() {
         let mut cache = ParseCache::default();
         let mut parse = |name, text: &str| cache.parse(name, &text.into(), &Dialect::HELM_4);
         let first = parse("one", TEXT).expect("it parses");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_dialects_and_names_of_their_own_are_parsed_anew() {
+    fn parses_again_for_another_dialect_or_a_name_that_the_text_defines() {
         let mut cache = ParseCache::default();
         let first = cache.parse("one", &TEXT.into(), &Dialect::HELM_4);
         let first = first.expect("it parses");
@@ -157,12 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_takes_over_what_another_parsed() {
+    fn merges_the_files_of_another_cache() {
         let (mut one, mut two) = (ParseCache::default(), ParseCache::default());
         let first = two
             .parse("one", &TEXT.into(), &Dialect::HELM_4)
             .expect("it parses");
-        one.absorb(two);
+        one.merge(two);
         let again = one
             .parse("one", &TEXT.into(), &Dialect::HELM_4)
             .expect("it parses");
@@ -170,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn parsed_files_can_go_to_other_threads() {
+    fn is_send_and_sync() {
         fn check<T: Send + Sync>(_: &T) {}
         check(&ParseCache::default());
     }
 
     #[test]
-    fn the_cache_forgets_when_it_is_full() {
+    fn is_cleared_when_it_is_full() {
         let mut cache = ParseCache::new(TEXT.len());
         let first = cache.parse("one", &TEXT.into(), &Dialect::HELM_4);
         let _ = cache.parse("one", &"other".into(), &Dialect::HELM_4);

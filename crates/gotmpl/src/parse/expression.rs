@@ -1,15 +1,16 @@
 //! Pipelines, commands and operands.
 
+use outrigger_gostd::strconv::quote_bytes;
+
 use super::constant;
 use super::lexer::{Token, TokenKind};
 use super::parser::Parser;
 use super::{Failure, Result};
 use crate::ir::{Command, Operand, OperandKind, Pipe, Slot, Span, Variable, index};
-use crate::quote::quoted;
 use crate::registry::FunctionId;
 
 impl Parser<'_> {
-    /// `declarations? command ('|' command)*` up to `end`, which is read too.
+    /// `declarations? command ('|' command)*` up to and including `end`.
     pub(super) fn pipeline(&mut self, context: &str, end: TokenKind) -> Result<u32> {
         self.check_depth()?;
         let pos = self.peek().start;
@@ -40,13 +41,13 @@ impl Parser<'_> {
             commands,
             variables,
             assigns,
-            is_text_chain: self.is_text_chain(commands),
+            is_text_pipeline: self.is_text_pipeline(commands),
         };
         self.nodes.pipes.push(pipe);
         Ok(index(self.nodes.pipes.len() - 1))
     }
 
-    /// Reads `$x :=`, `$x =` or, in a range, `$i, $x :=`. The variables wait in `open_variables`.
+    /// Parses `$x :=`, `$x =` or, in a range, `$i, $x :=` into `open_variables`.
     fn declarations(&mut self, context: &str) -> Result<bool> {
         let mut count = 0;
         loop {
@@ -94,8 +95,8 @@ impl Parser<'_> {
         });
     }
 
-    /// Gives the waiting variables their slots. They live from here on: the pipeline itself still saw the
-    /// earlier ones of the same name.
+    /// Assigns slots to the declared variables. Their scope starts here: the pipeline itself still refers to earlier
+    /// variables of the same name.
     fn declare(&mut self, first: usize, assigns: bool) -> Span {
         let start = self.nodes.variables.len();
         for at in first..self.nodes.open_variables.len() {
@@ -232,7 +233,7 @@ impl Parser<'_> {
                 .map_or(b"".as_slice(), |literal| literal.quoted.of(self.source)),
             _ => b".",
         };
-        self.error(format!("unexpected . after term {}", quoted(text)))
+        self.error(format!("unexpected . after term {}", quote_bytes(text)))
     }
 
     fn name_field(&mut self, token: Token) {
@@ -277,7 +278,7 @@ impl Parser<'_> {
                 return Ok(None);
             }
         };
-        // Go gives a parenthesized pipeline the place of its first token inside.
+        // The position of a parenthesized pipeline is that of its first token inside.
         let pos = match kind {
             OperandKind::Pipe(id) => self.nodes.pipes.get(id as usize).map(|pipe| pipe.pos),
             _ => None,
@@ -292,13 +293,13 @@ impl Parser<'_> {
         let name = self.text_of(token);
         FunctionId::find(name, self.dialect)
             .map(OperandKind::Function)
-            .ok_or_else(|| self.error(format!("function {} not defined", quoted(name))))
+            .ok_or_else(|| self.error(format!("function {} not defined", quote_bytes(name))))
     }
 
     fn use_variable(&self, token: Token) -> Result<Slot> {
         let name = self.text_of(token);
         if !self.tree.known.contains(&name) {
-            return Err(self.error(format!("undefined variable {}", quoted(name))));
+            return Err(self.error(format!("undefined variable {}", quote_bytes(name))));
         }
         Ok(self.slot_of(name))
     }
@@ -310,12 +311,12 @@ impl Parser<'_> {
         } else {
             constant::number(text, span)
         };
-        let number = number.map_err(|message| self.error(message))?;
+        let number = number.map_err(|error| self.error(error.to_string()))?;
         self.nodes.numbers.push(number);
         Ok(OperandKind::Number(index(self.nodes.numbers.len() - 1)))
     }
 
-    fn is_text_chain(&self, commands: Span) -> bool {
+    fn is_text_pipeline(&self, commands: Span) -> bool {
         let functions = commands.of(&self.nodes.commands).iter().map(|command| {
             match command.operands.of(&self.nodes.operands).first()?.kind {
                 OperandKind::Function(id) => Some((id, command.operands)),
@@ -339,7 +340,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a field belongs to what stands before it.
+/// Whether a field directly follows the preceding operand.
 fn is_attached_field(token: Token) -> bool {
     token.kind == TokenKind::Field && !token.is_spaced
 }

@@ -1,17 +1,19 @@
-//! Cuts template text into tokens, as Go's template lexer does.
+//! The lexer of text/template.
 //!
-//! Lines are not counted on the way: a token has its position, and only an error asks for the line.
+//! It does not count lines: tokens have offsets, and only errors need line numbers.
 
 use memchr::{memchr, memmem};
+use outrigger_gostd::fmt::sharp_unicode;
+use outrigger_gostd::strconv::quote_bytes;
+use outrigger_gostd::unicode::{self, RUNE_ERROR};
 
 use crate::ir::Span;
-use crate::quote::{alphanumeric, decode, quoted, unicode_name};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Error,
     Bool,
-    /// A printable character that has no meaning of its own, such as a comma.
+    /// `itemChar`: a printable character without a meaning of its own, such as a comma.
     Char,
     CharConstant,
     Complex,
@@ -67,7 +69,7 @@ impl TokenKind {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
     pub kind: TokenKind,
-    /// Whether white space stands before it, inside an action.
+    /// Whether white space precedes it inside an action.
     pub is_spaced: bool,
     pub start: u32,
     pub end: u32,
@@ -86,13 +88,13 @@ impl Token {
 pub(super) struct Lexer<'s> {
     input: &'s [u8],
     pos: usize,
-    /// Where the token being read begins.
+    /// The start of the current token.
     start: usize,
     paren_depth: usize,
     inside_action: bool,
     /// The text of the last [`TokenKind::Error`].
     pub error: String,
-    /// Comments seen so far: Go 1.23 forgot to count the lines in them.
+    /// The comments so far: Go 1.23 does not count the lines in them.
     pub comments: Vec<Span>,
 }
 
@@ -138,11 +140,16 @@ impl<'s> Lexer<'s> {
         self.input.get(self.pos..).unwrap_or_default()
     }
 
+    /// The next rune and its width, which is 0 at the end of the input.
+    fn rune(&self) -> (char, usize) {
+        unicode::decode_rune(self.rest()).unwrap_or((RUNE_ERROR, 0))
+    }
+
     fn peek(&self) -> Option<u8> {
         self.input.get(self.pos).copied()
     }
 
-    /// Plain text up to the next action; comments vanish here.
+    /// Text up to the next action. Comments are skipped.
     fn text(&mut self) -> Token {
         loop {
             let Some(delim) = find_left_delim(self.input, self.pos) else {
@@ -222,7 +229,7 @@ impl<'s> Lexer<'s> {
         self.start = self.pos;
     }
 
-    /// The delimiter is next, after its trim marker if there is one.
+    /// The right delimiter, after its trim marker if there is one.
     fn right_delim(&mut self, trims: bool) -> Token {
         self.pos += 2;
         let token = self.token(TokenKind::RightDelim);
@@ -251,7 +258,7 @@ impl<'s> Lexer<'s> {
 
     fn end_of_action(&mut self, trims: bool) -> Token {
         if self.paren_depth > 0 {
-            // The trim marker begins with a space.
+            // The trim marker starts with a space.
             self.start -= usize::from(trims);
             return self.fail("unclosed left paren");
         }
@@ -280,8 +287,8 @@ impl<'s> Lexer<'s> {
     }
 
     fn symbol(&mut self, first: u8) -> Token {
-        let (c, length) = decode(self.rest());
-        if !first.is_ascii() && alphanumeric(c) {
+        let (c, length) = self.rune();
+        if !first.is_ascii() && is_alphanumeric(c) {
             return self.identifier();
         }
         self.pos += length;
@@ -307,7 +314,7 @@ impl<'s> Lexer<'s> {
             b' '..=b'~' => self.token(TokenKind::Char),
             _ => self.fail(format!(
                 "unrecognized character in action: {}",
-                unicode_name(c)
+                sharp_unicode(c)
             )),
         }
     }
@@ -321,8 +328,8 @@ impl<'s> Lexer<'s> {
             }
             match self.peek() {
                 Some(0x80..) => {
-                    let (c, length) = decode(self.rest());
-                    if !alphanumeric(c) {
+                    let (c, length) = self.rune();
+                    if !is_alphanumeric(c) {
                         return;
                     }
                     self.pos += length;
@@ -332,7 +339,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Whether a name may end here.
+    /// `atTerminator`: whether an identifier may end here.
     fn at_terminator(&self) -> bool {
         match self.peek() {
             None | Some(b'.' | b',' | b'|' | b':' | b')' | b'(' | b' ' | b'\t' | b'\r' | b'\n') => {
@@ -344,8 +351,8 @@ impl<'s> Lexer<'s> {
     }
 
     fn bad_character(&mut self) -> Token {
-        let (c, _) = decode(self.rest());
-        self.fail(format!("bad character {}", unicode_name(c)))
+        let (c, _) = self.rune();
+        self.fail(format!("bad character {}", sharp_unicode(c)))
     }
 
     fn identifier(&mut self) -> Token {
@@ -371,7 +378,7 @@ impl<'s> Lexer<'s> {
         self.token(kind)
     }
 
-    /// The dot or dollar has been read.
+    /// Scans the name after a dot or a dollar sign.
     fn field_or_variable(&mut self, kind: TokenKind) -> Token {
         if self.at_terminator() {
             return self.token(match kind {
@@ -386,7 +393,7 @@ impl<'s> Lexer<'s> {
         self.token(kind)
     }
 
-    /// Reads to the closing quote; a backslash takes the next character with it, a newline ends the try.
+    /// Scans to the closing quote; returns false at a newline or at the end of the input.
     fn reaches_closing(&mut self, quote: u8) -> bool {
         self.pos += 1;
         while let Some(byte) = self.peek() {
@@ -439,11 +446,11 @@ impl<'s> Lexer<'s> {
     }
 
     fn bad_number(&mut self) -> Token {
-        let text = quoted(&self.input[self.start..self.pos]);
+        let text = quote_bytes(&self.input[self.start..self.pos]);
         self.fail(format!("bad number syntax: {text}"))
     }
 
-    /// Reads what looks like a number; the parser finds out whether it is one.
+    /// `scanNumber`: scans what looks like a number; the parser decides whether it is one.
     fn scan_number(&mut self) -> bool {
         self.accept(b"+-");
         let mut digits: &[u8] = DECIMAL;
@@ -470,8 +477,8 @@ impl<'s> Lexer<'s> {
             self.accept_run(DECIMAL);
         }
         self.accept(b"i");
-        let (c, length) = decode(self.rest());
-        if length > 0 && alphanumeric(c) {
+        let (c, length) = self.rune();
+        if length > 0 && is_alphanumeric(c) {
             self.pos += length;
             return false;
         }
@@ -489,7 +496,7 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// The ASCII characters of names.
+/// The ASCII bytes of identifiers.
 static IS_NAME: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0_u8;
@@ -513,7 +520,7 @@ fn find_left_delim(input: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// Go's own idea of space in templates.
+/// `isSpace` of text/template.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
@@ -537,4 +544,9 @@ impl TrimGo for [u8] {
         let spaces = self.iter().rev().take_while(|byte| is_space(**byte));
         &self[..self.len() - spaces.count()]
     }
+}
+
+/// `isAlphaNumeric`: whether a rune may be part of an identifier.
+fn is_alphanumeric(c: char) -> bool {
+    c == '_' || unicode::is_letter(c) || unicode::is_digit(c)
 }

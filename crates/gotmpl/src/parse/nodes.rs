@@ -1,5 +1,5 @@
-//! The arrays that a parse fills. They are used again by the next parse on the same thread, so that they need not
-//! grow each time; a finished parse gets copies that fit.
+//! The node arrays that the parser fills. The next parse on the same thread reuses them; the parse tree gets copies of
+//! exact size.
 
 use std::cell::RefCell;
 
@@ -29,16 +29,16 @@ thread_local! {
     static SPARE: RefCell<Nodes> = RefCell::default();
 }
 
-/// What is kept for the next parse at most.
-const LARGEST_SPARE: usize = 100_000;
+/// Larger arrays are not reused.
+const MAX_SPARE: usize = 100_000;
 
 impl Nodes {
-    /// Empty arrays, with room if this thread has parsed before.
+    /// Empty arrays, reused if this thread has parsed before.
     pub(super) fn take() -> Self {
         SPARE.take()
     }
 
-    /// Copies the nodes and leaves the arrays for the next parse.
+    /// Copies the nodes into a tree and keeps the arrays for the next parse.
     pub(super) fn finish(mut self, source: Data, templates: Vec<Template>) -> Tree {
         let tree = Tree {
             source,
@@ -52,7 +52,7 @@ impl Nodes {
             numbers: self.numbers.as_slice().into(),
             literals: self.literals.drain(..).collect(),
         };
-        if self.operands.capacity() <= LARGEST_SPARE {
+        if self.operands.capacity() <= MAX_SPARE {
             self.clear();
             SPARE.set(self);
         }

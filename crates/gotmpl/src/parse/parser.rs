@@ -1,8 +1,10 @@
-//! The statements of a template: text, control structures, definitions.
+//! Parses statements: text, control structures and definitions.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::constant::{Unquoted, unquote};
+use outrigger_gostd::strconv::{quote_bytes, unquote};
+
 use super::lexer::{Lexer, Token, TokenKind};
 use super::nodes::Nodes;
 use super::{Failure, ParseError, Result};
@@ -11,10 +13,9 @@ use crate::function::Dialect;
 use crate::ir::{
     Branch, Literal, LiteralText, Parsed, Span, Statement, StatementKind, Template, index,
 };
-use crate::quote::quoted;
 use crate::stack_guard::StackGuard;
 
-/// Stack that nested control structures and parentheses may take.
+/// The stack for nested control structures and parentheses.
 const STACK_BYTES: usize = 640 * 1024;
 
 pub(super) struct Parser<'s> {
@@ -30,16 +31,16 @@ pub(super) struct Parser<'s> {
     guard: StackGuard,
 }
 
-/// The state that each template of a file has on its own.
+/// The parser state of one template; each template of a file has its own.
 pub(super) struct Tree<'s> {
     tokens: [Token; 2],
     peeked: usize,
-    /// Where the current action began.
+    /// The start of the current action.
     action: Option<u32>,
     range_depth: usize,
-    /// Every variable that was named on the left side of a pipeline, for the check that a name is known.
+    /// All variables that have been declared, for the check of names.
     pub(super) known: Vec<&'s [u8]>,
-    /// The variables that exist when the template runs to this point; the place is the slot.
+    /// The variables in scope at execution; their index is the slot.
     pub(super) live: Vec<&'s [u8]>,
     pub(super) slots: usize,
 }
@@ -146,7 +147,7 @@ impl<'s> Parser<'s> {
         Ok(Parsed::new(self.name, tree))
     }
 
-    /// Runs `parse` as Go does in a tree of its own: no variables, no enclosing range, no read-ahead.
+    /// Runs `parse` with a new state, as Go does for a new tree: no variables, no enclosing range, no lookahead.
     fn within_new_tree<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let outer = std::mem::replace(&mut self.tree, Tree::new());
         let result = parse(self);
@@ -154,7 +155,7 @@ impl<'s> Parser<'s> {
         result
     }
 
-    /// `{{define "name"}} ... {{end}}`; the keyword has been read.
+    /// `{{define "name"}} ... {{end}}`, after the keyword.
     fn definition(&mut self) -> Result<()> {
         const CONTEXT: &str = "define clause";
         let token = self.next();
@@ -170,9 +171,9 @@ impl<'s> Parser<'s> {
         self.add_template(Some(name), body)
     }
 
-    /// Of two templates with one name in one file, one must be empty.
+    /// Of two templates with the same name in one file, one must be empty.
     ///
-    /// The file itself comes last and has no name here.
+    /// The file itself is added last, without a name.
     fn add_template(&mut self, name: Option<Box<[u8]>>, body: Span) -> Result<()> {
         let key = name.clone().unwrap_or_else(|| self.name.as_bytes().into());
         let template = Template {
@@ -191,13 +192,13 @@ impl<'s> Parser<'s> {
             return Ok(());
         };
         if earlier.is_empty {
-            // The name stays: the file cannot be shared under another one then.
+            // The name is kept, so that the file cannot be shared under another name.
             *earlier = Template {
                 name: earlier.name.take(),
                 ..template
             };
         } else if !template.is_empty {
-            let name = quoted(&key);
+            let name = quote_bytes(&key);
             return Err(self.error(format!("template: multiple definition of template {name}")));
         }
         Ok(())
@@ -254,7 +255,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// What follows a left delimiter.
+    /// The action after a left delimiter.
     fn action(&mut self) -> Result<Parsing> {
         let token = self.next();
         let statement = match token.kind {
@@ -310,7 +311,7 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// `if`, `range` or `with`; the keyword has been read.
+    /// `if`, `range` or `with`, after the keyword.
     fn control(&mut self, control: Control) -> Result<Statement> {
         let (known, live) = (self.tree.known.len(), self.tree.live.len());
         let pipe = self.pipeline(control.context(), TokenKind::RightDelim)?;
@@ -319,7 +320,7 @@ impl<'s> Parser<'s> {
         self.tree.range_depth += is_range;
         let (body, end) = self.item_list()?;
         self.tree.range_depth -= is_range;
-        // Go goes on to know the names of the body, but if `else` runs they were not declared.
+        // In `else` Go accepts variables of the body at parse time, although they are not declared at execution.
         self.tree.live.truncate(live_after_pipe);
         let otherwise = match end {
             ListEnd::End => Span::default(),
@@ -343,7 +344,7 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// The part after `else`; `else if` and `else with` are a statement of their own in it.
+    /// The else part; `else if` and `else with` are nested statements.
     fn otherwise(&mut self, control: Control) -> Result<Span> {
         let next = self.peek().kind;
         let chained = matches!(
@@ -365,7 +366,7 @@ impl<'s> Parser<'s> {
         Ok(list)
     }
 
-    /// `{{block "name" pipeline}} ... {{end}}`; the keyword has been read.
+    /// `{{block "name" pipeline}} ... {{end}}`, after the keyword.
     fn block(&mut self) -> Result<Statement> {
         const CONTEXT: &str = "block clause";
         let token = self.next();
@@ -385,7 +386,7 @@ impl<'s> Parser<'s> {
         self.template_statement(token, Some(pipe))
     }
 
-    /// `{{template "name" pipeline}}`; the keyword has been read.
+    /// `{{template "name" pipeline}}`, after the keyword.
     fn template_call(&mut self) -> Result<Statement> {
         const CONTEXT: &str = "template clause";
         let token = self.next();
@@ -414,22 +415,20 @@ impl<'s> Parser<'s> {
             return Err(self.unexpected(token, context));
         }
         let text = self.text_of(token);
-        match unquote(text) {
-            Ok(Unquoted::AsIs) => Ok(text[1..text.len() - 1].into()),
-            Ok(Unquoted::Own(name)) => Ok(name.into()),
-            Err(message) => Err(self.error(message)),
-        }
+        unquote(text)
+            .map(|name| name.as_ref().into())
+            .map_err(|error| self.error(error.to_string()))
     }
 
-    /// A string constant, entered into the file's table.
+    /// Adds a string constant to the table of the file.
     pub(super) fn literal(&mut self, token: Token) -> Result<u32> {
         let text = match unquote(self.text_of(token)) {
-            Ok(Unquoted::AsIs) => LiteralText::Source(Span {
+            Ok(Cow::Borrowed(_)) => LiteralText::Source(Span {
                 start: token.start + 1,
                 end: token.end - 1,
             }),
-            Ok(Unquoted::Own(text)) => LiteralText::Own(text.into()),
-            Err(message) => return Err(self.error(message)),
+            Ok(Cow::Owned(text)) => LiteralText::Own(text.into()),
+            Err(error) => return Err(self.error(error.to_string())),
         };
         let id = index(self.nodes.literals.len());
         self.nodes.literals.push(Literal {
@@ -440,7 +439,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// Tokens with look-ahead, and errors.
+/// Tokens with lookahead, and errors.
 impl<'s> Parser<'s> {
     pub(super) fn next(&mut self) -> Token {
         if self.tree.peeked > 0 {
@@ -455,7 +454,7 @@ impl<'s> Parser<'s> {
         self.tree.peeked += 1;
     }
 
-    /// Puts back `first` before the token read last.
+    /// `backup2`: pushes back `first` and the last token.
     pub(super) fn backup2(&mut self, first: Token) {
         self.tree.tokens[1] = first;
         self.tree.peeked = 2;
@@ -487,7 +486,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// An error at the token read last.
+    /// An error at the last token.
     pub(super) fn error(&self, message: impl Into<String>) -> Failure {
         Failure(Box::new(ParseError {
             name: self.name.to_string(),
@@ -527,18 +526,18 @@ impl<'s> Parser<'s> {
             return format!("<{}>", String::from_utf8_lossy(text));
         }
         if text.len() <= 10 {
-            return quoted(text);
+            return quote_bytes(text);
         }
         let start = String::from_utf8_lossy(text);
         let start: String = start.chars().take(10).collect();
-        format!("{}...", quoted(start.as_bytes()))
+        format!("{}...", quote_bytes(start.as_bytes()))
     }
 
     fn line(&self, pos: u32) -> usize {
         let before = Span { start: 0, end: pos };
         let mut lines = count_lines(before.of(self.source));
         if !self.dialect.range_over_int {
-            // Go 1.23 did not count the lines of comments.
+            // Go 1.23 does not count the lines of comments.
             let skipped = self.lexer.comments.iter().filter(|span| span.end <= pos);
             lines -= skipped
                 .map(|span| count_lines(span.of(self.source)))

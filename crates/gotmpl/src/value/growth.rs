@@ -1,49 +1,50 @@
-//! How much room Go's `append` makes. Sprig's `slice` reaches beyond the length of a list into the room behind it.
+//! `growslice`: the capacity after Go's `append`, which is visible since Sprig's `slice` can extend a slice up to its
+//! capacity.
 
 use super::Element;
 
-/// The sizes of memory that Go's allocator hands out, in bytes. Beyond them it hands out whole pages.
-const SIZES: [usize; 67] = [
+/// The size classes of Go's allocator, in bytes. Larger allocations are whole pages.
+const SIZE_CLASSES: [usize; 67] = [
     8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352,
     384, 416, 448, 480, 512, 576, 640, 704, 768, 896, 1024, 1152, 1280, 1408, 1536, 1792, 2048,
     2304, 2688, 3072, 3200, 3456, 4096, 4864, 5120, 5376, 6144, 6528, 6784, 6912, 8192, 9472, 9728,
     10240, 10880, 12288, 13568, 14336, 16384, 18432, 19072, 20480, 21760, 24576, 27264, 28672,
 ];
-const LARGEST: usize = 32768;
-const PAGE: usize = 8192;
+const MAX_SMALL_SIZE: usize = 32768;
+const PAGE_SIZE: usize = 8192;
 
-/// Memory with pointers has a header if it is larger than this.
-const HEADERLESS: usize = 512;
+/// Allocations with pointers that are larger than this have a header.
+const MIN_SIZE_FOR_HEADER: usize = 512;
 const HEADER: usize = 8;
 
-/// The capacity after a slice with room for `capacity` elements has grown to `length`.
-pub(crate) fn appended(element: Element, capacity: usize, length: usize) -> usize {
+/// The capacity of a slice of the given capacity after `append` up to `length` elements.
+pub(crate) fn append_capacity(element: Element, capacity: usize, length: usize) -> usize {
     if length <= capacity {
         return capacity;
     }
-    let wanted = if length > capacity * 2 {
+    let new_capacity = if length > capacity * 2 {
         length
     } else if capacity < 256 {
         capacity * 2
     } else {
-        let mut wanted = capacity;
-        while wanted < length {
-            wanted += (wanted + 3 * 256) / 4;
+        let mut new_capacity = capacity;
+        while new_capacity < length {
+            new_capacity += (new_capacity + 3 * 256) / 4;
         }
-        wanted
+        new_capacity
     };
     let size = element_size(element);
-    memory(
-        wanted * size,
+    round_up_size(
+        new_capacity * size,
         element != Element::Int && element != Element::Byte,
     ) / size
 }
 
-/// The capacity of a slice that was empty, and then got `length` elements, one by one.
-pub(crate) fn one_by_one(element: Element, length: usize) -> usize {
+/// The capacity of a slice to which `length` elements were appended one by one.
+pub(crate) fn grown_capacity(element: Element, length: usize) -> usize {
     let mut capacity = 0;
     while capacity < length {
-        capacity = appended(element, capacity, capacity + 1);
+        capacity = append_capacity(element, capacity, capacity + 1);
     }
     capacity
 }
@@ -57,19 +58,19 @@ fn element_size(element: Element) -> usize {
     }
 }
 
-/// What the allocator gives who asks for so many bytes.
-fn memory(bytes: usize, has_pointers: bool) -> usize {
-    let header = if has_pointers && bytes > HEADERLESS {
+/// `roundupsize`: the size of an allocation of `bytes`.
+fn round_up_size(bytes: usize, has_pointers: bool) -> usize {
+    let header = if has_pointers && bytes > MIN_SIZE_FOR_HEADER {
         HEADER
     } else {
         0
     };
-    let asked = bytes + header;
-    if asked <= LARGEST - if has_pointers { HEADER } else { 0 } {
-        let fits = SIZES.iter().find(|size| **size >= asked);
-        return fits.copied().unwrap_or(LARGEST) - header;
+    let requested = bytes + header;
+    if requested <= MAX_SMALL_SIZE - if has_pointers { HEADER } else { 0 } {
+        let fits = SIZE_CLASSES.iter().find(|size| **size >= requested);
+        return fits.copied().unwrap_or(MAX_SMALL_SIZE) - header;
     }
-    bytes.next_multiple_of(PAGE)
+    bytes.next_multiple_of(PAGE_SIZE)
 }
 
 #[cfg(test)]
@@ -77,15 +78,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_grow_as_in_go() {
-        let grown = |element| [0, 1, 3, 5, 9, 17, 33].map(|length| one_by_one(element, length));
+    fn slices_grow_like_in_go() {
+        let grown = |element| [0, 1, 3, 5, 9, 17, 33].map(|length| grown_capacity(element, length));
         assert_eq!(grown(Element::Any), [0, 1, 4, 8, 16, 32, 71]);
         assert_eq!(grown(Element::Int), [0, 1, 4, 8, 16, 32, 64]);
-        // `append (list 1 2 3 4 5) 6`, `append` to eight, and `prepend` to one that is full.
-        assert_eq!(appended(Element::Any, 5, 6), 10);
-        assert_eq!(appended(Element::Any, 16, 17), 32);
-        assert_eq!(appended(Element::Any, 17, 18), 35);
-        assert_eq!(appended(Element::Any, 1, 17), 18);
-        assert_eq!(appended(Element::String, 10, 17), 20);
+        // `append (list 1 2 3 4 5) 6`, `append` to a full slice of 16 or 17, and `prepend`.
+        assert_eq!(append_capacity(Element::Any, 5, 6), 10);
+        assert_eq!(append_capacity(Element::Any, 16, 17), 32);
+        assert_eq!(append_capacity(Element::Any, 17, 18), 35);
+        assert_eq!(append_capacity(Element::Any, 1, 17), 18);
+        assert_eq!(append_capacity(Element::String, 10, 17), 20);
     }
 }

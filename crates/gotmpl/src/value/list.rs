@@ -1,11 +1,11 @@
-//! Go's slices: shared and never changed.
+//! Go slices: shared and immutable.
 
 use std::fmt;
 use std::rc::Rc;
 
 use super::{Value, growth, teardown};
 
-/// What a slice is declared to hold; visible through `typeOf`, `deepEqual`, `has`.
+/// The element type of a slice, which `typeOf`, `deepEqual` and `has` distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
     /// `[]interface {}`
@@ -42,9 +42,8 @@ pub struct List(Rc<ListData>);
 
 struct ListData {
     element: Element,
-    /// `None` is Go's nil slice: empty everywhere, but `null` in JSON and YAML.
+    /// `None` is the nil slice, which is `null` in JSON and YAML and empty otherwise.
     items: Option<Vec<Value>>,
-    /// How many items there would be room for.
     capacity: usize,
 }
 
@@ -59,20 +58,19 @@ impl Drop for ListData {
 }
 
 impl List {
-    /// A slice that was made for just these items.
+    /// A slice whose capacity is its length.
     pub fn new(element: Element, items: Vec<Value>) -> Self {
         let capacity = items.len();
-        Self::with_room(element, items, capacity)
+        Self::with_capacity(element, items, capacity)
     }
 
-    /// A slice that was empty and to which the items were appended one by one.
+    /// A slice to which the items were appended one by one.
     pub fn grown(element: Element, items: Vec<Value>) -> Self {
-        let capacity = growth::one_by_one(element, items.len());
-        Self::with_room(element, items, capacity)
+        let capacity = growth::grown_capacity(element, items.len());
+        Self::with_capacity(element, items, capacity)
     }
 
-    /// A slice with room for so many items.
-    pub fn with_room(element: Element, items: Vec<Value>, capacity: usize) -> Self {
+    pub fn with_capacity(element: Element, items: Vec<Value>, capacity: usize) -> Self {
         Self(Rc::new(ListData {
             element,
             items: Some(items),
@@ -80,7 +78,7 @@ impl List {
         }))
     }
 
-    /// Go's nil slice, which `rest` of an empty list returns.
+    /// The nil slice, which `rest` of an empty list returns.
     pub fn nil(element: Element) -> Self {
         Self(Rc::new(ListData {
             element,
@@ -101,7 +99,7 @@ impl List {
         self.0.items.as_deref().unwrap_or_default()
     }
 
-    /// How many items there is room for, at least as many as there are.
+    /// `cap`
     pub fn capacity(&self) -> usize {
         self.0.capacity
     }

@@ -1,4 +1,4 @@
-//! Go's maps with string keys: shared, mutable, sorted.
+//! Go maps with string keys: shared, mutable and sorted.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::{Str, Value, teardown};
 
-/// What a map is declared to be; visible through `typeOf` and to functions that want a plain map.
+/// The type of a map, which `typeOf` and parameter types distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MapType {
     /// `map[string]interface {}`
@@ -28,13 +28,13 @@ impl MapType {
     }
 }
 
-/// A shared, mutable map with string keys, kept in byte order of its keys.
+/// A shared, mutable map with string keys, sorted by key.
 #[derive(Clone)]
 pub struct Map(Rc<MapData>);
 
 struct MapData {
     ty: MapType,
-    /// Go's nil map: empty and read-only; `null` in JSON and YAML.
+    /// The nil map: empty, read-only, and `null` in JSON and YAML.
     nil: bool,
     storage: Storage,
 }
@@ -43,7 +43,7 @@ type Entries = Vec<(Str, Value)>;
 
 enum Storage {
     Own(RefCell<Entries>),
-    /// Another map's entries under this map's type, as after a Go conversion. That map owns its entries.
+    /// The entries of another map, as after a Go type conversion. That map owns its entries.
     Shared(Map),
 }
 
@@ -70,7 +70,7 @@ impl Map {
         Self::from_entries(ty, Vec::new())
     }
 
-    /// Takes entries in any order; of two with one key the last stays.
+    /// Entries may have any order; of entries with equal keys the last one remains.
     pub fn from_entries(ty: MapType, mut entries: Vec<(Str, Value)>) -> Self {
         if !entries.is_sorted_by(|a, b| a.0 < b.0) {
             entries.sort_by(|a, b| a.0.cmp(&b.0));
@@ -85,7 +85,7 @@ impl Map {
         Self::owning(ty, false, entries)
     }
 
-    /// Go's nil map, which `fromJson "null"` returns. Whoever writes must ask [`Self::is_nil`] first.
+    /// The nil map, which `fromJson "null"` returns. Callers that write must check [`Self::is_nil`] first.
     pub fn nil(ty: MapType) -> Self {
         Self::owning(ty, true, Vec::new())
     }
@@ -106,8 +106,7 @@ impl Map {
         self.0.ty
     }
 
-    /// The same map under another declared type, as a Go conversion makes it: a change through one is seen
-    /// through the other.
+    /// The same map with another type, as after a Go type conversion: both share their entries.
     #[must_use]
     pub fn retyped(&self, ty: MapType) -> Self {
         if let Storage::Shared(base) = &self.0.storage {
@@ -149,7 +148,7 @@ impl Map {
         Some(entries[at].1.clone())
     }
 
-    /// Like [`Self::get`], trying the place where this key was found before.
+    /// [`Self::get`] that first tries the index of an earlier lookup of this key.
     #[inline]
     pub(crate) fn get_near(&self, key: &[u8], hint: &mut u32) -> Option<Value> {
         let entries = self.storage().borrow();
@@ -181,23 +180,23 @@ impl Map {
         Some(entries.remove(at).1)
     }
 
-    /// The entries in byte order of their keys, as they are now.
+    /// A copy of the entries, sorted by key.
     pub fn entries(&self) -> Vec<(Str, Value)> {
         self.storage().borrow().clone()
     }
 
-    /// Runs `read` on the entries without copying them. `read` must not change this map.
+    /// Calls `read` with the entries, without copying them. `read` must not change the map.
     pub fn with_entries<R>(&self, read: impl FnOnce(&[(Str, Value)]) -> R) -> R {
         read(&self.storage().borrow())
     }
 
-    /// Whether both are one map, under whatever types.
+    /// Whether both share their entries, whatever their types.
     pub fn ptr_eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.storage(), other.storage())
     }
 }
 
-/// Where `key` is, or where it belongs.
+/// The index of `key`, or the index to insert it at.
 #[inline]
 fn position(entries: &[(Str, Value)], key: &[u8]) -> Result<usize, usize> {
     entries.binary_search_by(|(k, _)| k.as_bytes().cmp(key))
@@ -218,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_retyped_map_is_the_same_map() {
+    fn a_retyped_map_shares_its_entries() {
         let plain = Map::new(MapType::Any);
         let named = plain.retyped(MapType::Named("chartutil.Values"));
         named.set("a".into(), Value::Int(1));
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_keys_the_last_stays() {
+    fn the_last_of_equal_keys_remains() {
         let entries = [("b", 1), ("a", 2), ("b", 3)];
         let entries = entries.map(|(k, n)| (k.into(), Value::Int(n))).to_vec();
         let map = Map::from_entries(MapType::Any, entries);
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_nest_drops_without_overflow() {
+    fn drops_deeply_nested_values_without_stack_overflow() {
         let mut value = Value::Nil;
         for _ in 0..300_000 {
             value = Value::map(vec![("a".into(), Value::list(vec![value]))]);

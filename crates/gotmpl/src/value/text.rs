@@ -1,4 +1,4 @@
-//! Go's strings: immutable bytes, short ones kept in place.
+//! Go strings: immutable bytes; short strings are stored inline.
 
 use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
@@ -6,10 +6,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-/// Bytes that fit beside the length; chosen so that a string, and with it a value, takes 24 bytes.
+/// The maximum length of an inline string, chosen so that strings and values take 24 bytes.
 const INLINE: usize = 22;
 
-/// An immutable byte string. Go strings need not be UTF-8: `trunc` may cut one in the middle of a character.
+/// An immutable byte string. Go strings need not be UTF-8: `trunc` may cut a character in two.
 #[derive(Clone)]
 pub struct Str(Repr);
 
@@ -46,13 +46,13 @@ impl Str {
         self.len() == 0
     }
 
-    /// The text in place, if it is short enough.
+    /// An inline string, if `bytes` are short enough.
     #[inline]
     fn inline(bytes: &[u8]) -> Option<Self> {
-        let mut place = [0; INLINE];
-        place.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        let mut buffer = [0; INLINE];
+        buffer.get_mut(..bytes.len())?.copy_from_slice(bytes);
         let len = u8::try_from(bytes.len()).ok()?;
-        Some(Self(Repr::Inline(len, place)))
+        Some(Self(Repr::Inline(len, buffer)))
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_of_every_length_keep_their_bytes() {
+    fn preserves_bytes_at_every_length() {
         for len in 0..=3 * INLINE {
             let bytes: Vec<u8> = (0..=255).cycle().take(len).collect();
             let text = Str::from(bytes.as_slice());

@@ -1,10 +1,10 @@
-//! In which forms a text can be written.
+//! `yaml_emitter_analyze_scalar`: the styles in which a scalar can be written.
 
 use super::Style;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Analysis {
-    /// Without quotes, apart from the question of its type.
+    /// Without quotes, if its type allows it.
     pub(super) plain: bool,
     pub(super) single_quoted: bool,
     /// As a literal block.
@@ -20,7 +20,7 @@ pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Whether a character may stand in the output as it is.
+/// Whether a character needs no escape.
 pub(super) fn is_printable(c: char) -> bool {
     matches!(
         c,
@@ -28,11 +28,10 @@ pub(super) fn is_printable(c: char) -> bool {
     )
 }
 
-/// The short answer for printable ASCII, which is nearly everything: whether it can be plain. Such a text is
-/// always fine with single quotes.
+/// The fast path for printable ASCII: whether it can be plain. It can always be single-quoted.
 pub(super) fn is_plain_ascii(text: &str) -> Option<bool> {
     let bytes = text.as_bytes();
-    let mut is_plain = !starts_badly(text);
+    let mut is_plain = !starts_with_indicator(text);
     for (at, &byte) in bytes.iter().enumerate() {
         match byte {
             b' ' if at == 0 || at + 1 == bytes.len() => is_plain = false,
@@ -45,8 +44,8 @@ pub(super) fn is_plain_ascii(text: &str) -> Option<bool> {
     Some(is_plain)
 }
 
-/// Whether the start of a text looks like something else than a text.
-fn starts_badly(text: &str) -> bool {
+/// Whether the text starts with an indicator.
+fn starts_with_indicator(text: &str) -> bool {
     if text.starts_with("---") || text.starts_with("...") {
         return true;
     }
@@ -61,7 +60,7 @@ fn starts_badly(text: &str) -> bool {
     }
 }
 
-/// The short answer for printable ASCII with line breaks: whether it can be a literal block.
+/// The fast path for printable ASCII with line breaks: whether it can be a literal block.
 pub(super) fn is_block_ascii(text: &str) -> Option<bool> {
     let mut before = b'\n';
     let mut is_block = true;
@@ -78,7 +77,7 @@ pub(super) fn is_block_ascii(text: &str) -> Option<bool> {
 
 pub(super) fn analyze(text: &str, style: Style) -> Analysis {
     let mut seen = Seen {
-        indicator: starts_badly(text),
+        indicator: starts_with_indicator(text),
         ..Seen::default()
     };
     let mut after_blank = true;
@@ -116,7 +115,7 @@ pub(super) fn analyze(text: &str, style: Style) -> Analysis {
     reason = "each is a fact about the text on its own"
 )]
 struct Seen {
-    /// Something that starts a comment, a value or another node.
+    /// An indicator of a comment, a value or another node.
     indicator: bool,
     line_break: bool,
     special: bool,

@@ -1,14 +1,14 @@
-//! What the way through JSON does to a text: `toYaml` writes JSON first and lets go-yaml read it.
+//! The effect of the conversion to JSON on a string: `toYaml` marshals to JSON, which go-yaml then parses.
 
 use std::borrow::Cow;
 
 use crate::error::Error;
 
-/// A flow key must end within so many characters.
+/// The maximum length of a simple key.
 const MAX_JSON_KEY: usize = 1024;
 
-/// The text that go-yaml reads back. A raw NEL is a line break to it and gets folded; some characters stand raw
-/// in JSON but are forbidden in YAML; a key may be too long.
+/// The string after the conversion. go-yaml folds an unescaped NEL as a line break, and rejects some characters that JSON
+/// does not escape, and long keys.
 pub(super) fn through_json(text: &str, is_key: bool) -> Result<Cow<'_, str>, Error> {
     if is_key && is_too_long(text) {
         return Err(key_error());
@@ -38,7 +38,7 @@ fn key_error() -> Error {
 }
 
 fn is_too_long(key: &str) -> bool {
-    // No character takes more than six in JSON, and there are two quotes.
+    // A character takes at most six characters in JSON, and there are two quotes.
     key.len() > (MAX_JSON_KEY - 2) / 6
         && 2 + key.chars().map(json_length).sum::<usize>() > MAX_JSON_KEY
 }

@@ -1,4 +1,4 @@
-//! Writing scalars: choosing among the forms, quoting, escaping, folding.
+//! Writes scalars: chooses the style, quotes, escapes and folds.
 
 use super::analysis::{Analysis, analyze, is_break, is_printable};
 use super::{Emitter, Style, WIDTH};
@@ -12,9 +12,9 @@ pub(super) enum Form {
 }
 
 impl Emitter<'_> {
-    /// Writes a text, if possible in this form.
-    pub(super) fn write_scalar(&mut self, text: &str, wanted: Form, is_key: bool) {
-        let form = choose(analyze(text, self.style), wanted, is_key);
+    /// Writes a scalar in the given form, if possible.
+    pub(super) fn write_scalar(&mut self, text: &str, preferred: Form, is_key: bool) {
+        let form = choose(analyze(text, self.style), preferred, is_key);
         self.write_in_form(text, form, is_key);
     }
 
@@ -30,7 +30,7 @@ impl Emitter<'_> {
         self.indent = around;
     }
 
-    /// A word that needs no care: a number, a boolean, null.
+    /// A number, a boolean or null.
     pub(super) fn write_plain_word(&mut self, word: &str) {
         if !self.whitespace {
             self.put(b' ');
@@ -48,8 +48,8 @@ impl Emitter<'_> {
         may_fold && self.style == Style::Normal && self.column > WIDTH
     }
 
-    /// Whether a text of so many bytes surely needs no folding here.
-    fn has_room_for(&self, length: usize) -> bool {
+    /// Whether `length` bytes fit into the current line without folding.
+    fn fits_in_line(&self, length: usize) -> bool {
         self.style == Style::Pretty || self.column + length <= WIDTH
     }
 
@@ -57,7 +57,7 @@ impl Emitter<'_> {
         if !self.whitespace {
             self.put(b' ');
         }
-        if !may_fold || self.has_room_for(text.len()) {
+        if !may_fold || self.fits_in_line(text.len()) {
             self.put_text(text, characters(text));
         } else {
             self.write_folded_words(text);
@@ -65,7 +65,7 @@ impl Emitter<'_> {
         self.end_word();
     }
 
-    /// Words with a line break instead of a single space where the line is long enough.
+    /// Folds at single spaces after the maximum width.
     fn write_folded_words(&mut self, text: &str) {
         let mut after_space = false;
         let mut rest = text;
@@ -124,7 +124,7 @@ impl Emitter<'_> {
 
     fn write_double(&mut self, text: &str, may_fold: bool) {
         self.write_indicator(b"\"", true, false, false);
-        // go-yaml looks for the byte order mark at the start of the text instead of at the character.
+        // go-yaml checks for a byte order mark at the start of the text instead of at each character.
         let escapes_all = text.starts_with('\u{FEFF}');
         let mut after_space = false;
         let bytes = text.as_bytes();
@@ -241,7 +241,7 @@ impl Emitter<'_> {
         self.indention = self.indention && is_indention;
     }
 
-    /// Writes a line break of the text itself.
+    /// Writes a line break of the scalar.
     fn write_break(&mut self, c: char) {
         if c == '\n' {
             self.put_break();
@@ -275,13 +275,13 @@ impl Emitter<'_> {
     }
 }
 
-/// How many columns a text takes.
+/// The width of a text in columns.
 fn characters(text: &str) -> usize {
     text.chars().count()
 }
 
-fn choose(allowed: Analysis, wanted: Form, is_key: bool) -> Form {
-    let form = match wanted {
+fn choose(allowed: Analysis, preferred: Form, is_key: bool) -> Form {
+    let form = match preferred {
         Form::Plain if !allowed.plain => Form::Single,
         form => form,
     };

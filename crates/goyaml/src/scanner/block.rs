@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Scanner;
 use crate::error::Error;
 
-/// What happens to the line breaks at the end.
+/// The treatment of trailing line breaks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chomp {
     Strip,
@@ -38,7 +38,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
             .map(Cow::Owned)
     }
 
-    /// The chomping sign and the indentation digit, in either order.
+    /// The chomping and indentation indicators, in either order.
     fn scan_block_header(&mut self) -> Result<(Chomp, usize), Error> {
         self.need(1)?;
         let mut chomp = self.scan_chomp();
@@ -141,7 +141,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         Ok(())
     }
 
-    /// Moves over empty lines and the indentation of the next one; finds out the indentation if it is zero yet.
+    /// Skips empty lines and the indentation of the next line; detects the indentation if it is zero.
     fn scan_block_breaks(&mut self, indent: &mut usize, breaks: &mut String) -> Result<(), Error> {
         let mut deepest = 0;
         loop {

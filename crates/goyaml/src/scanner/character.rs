@@ -1,16 +1,16 @@
-//! Looking at single characters and moving over them.
+//! Access to single characters.
 
 use super::Scanner;
 use crate::error::Error;
 
 impl<const EXACT: bool> Scanner<'_, EXACT> {
-    /// The byte `offset` bytes after the current place; zero after the end.
+    /// The byte at `offset` from the current position; zero after the end.
     #[inline]
     pub(super) fn at(&self, offset: usize) -> u8 {
         self.bytes.get(self.position + offset).copied().unwrap_or(0)
     }
 
-    /// Follows a request to the reader for so many characters.
+    /// Requests `count` characters from the reader.
     #[inline]
     pub(super) fn need(&mut self, count: usize) -> Result<(), Error> {
         if EXACT {
@@ -65,7 +65,7 @@ impl<const EXACT: bool> Scanner<'_, EXACT> {
         matches!(self.at(offset), b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'-')
     }
 
-    /// Whether `---` or `...` stands here at the start of a line.
+    /// Whether the line starts with `---` or `...` here.
     #[inline]
     pub(super) fn is_document_indicator(&self) -> bool {
         self.column() == 0 && self.is_indicator_text()
@@ -76,7 +76,7 @@ impl<const EXACT: bool> Scanner<'_, EXACT> {
         (rest.starts_with(b"---") || rest.starts_with(b"...")) && self.is_blank_or_end(3)
     }
 
-    /// Moves over one character.
+    /// Skips one character.
     #[inline]
     pub(super) fn skip(&mut self) {
         let width = match self.at(0) {
@@ -88,13 +88,13 @@ impl<const EXACT: bool> Scanner<'_, EXACT> {
         self.position = (self.position + width).min(self.bytes.len());
     }
 
-    /// Moves over so many bytes, which are all ASCII.
+    /// Skips `count` bytes, which must be ASCII.
     #[inline]
     pub(super) fn skip_ascii(&mut self, count: usize) {
         self.position += count;
     }
 
-    /// Moves over a line break, if there is one.
+    /// Skips a line break, if there is one.
     #[inline]
     pub(super) fn skip_line(&mut self) {
         let length = self.break_length(0);
@@ -105,7 +105,7 @@ impl<const EXACT: bool> Scanner<'_, EXACT> {
         }
     }
 
-    /// Moves over a line break and gives the text that stands for it in a scalar.
+    /// Skips a line break, and returns its text in a scalar.
     #[inline]
     pub(super) fn read_line(&mut self) -> &'static str {
         let text = match self.at(0) {
@@ -128,7 +128,7 @@ impl<const EXACT: bool> Scanner<'_, EXACT> {
         Ok(())
     }
 
-    /// Moves to the end of the line if a comment starts here.
+    /// Skips a comment, if one starts here.
     pub(super) fn skip_comment(&mut self) -> Result<(), Error> {
         if self.at(0) != b'#' {
             return Ok(());

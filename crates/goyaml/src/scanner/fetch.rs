@@ -1,10 +1,10 @@
-//! Finding out which token comes next.
+//! Dispatch on the next token.
 
 use super::{Scanner, TokenKind};
 use crate::error::Error;
 
 impl<const EXACT: bool> Scanner<'_, EXACT> {
-    /// Puts at least one more token into the queue.
+    /// Adds at least one token to the queue.
     pub(super) fn fetch_next(&mut self) -> Result<(), Error> {
         self.need(1)?;
         if !self.started {
@@ -55,12 +55,12 @@ impl<const EXACT: bool> Scanner<'_, EXACT> {
         Err(self.error("found character that cannot start any token"))
     }
 
-    /// Moves over blanks, comments and line breaks.
+    /// Skips blanks, comments and line breaks.
     fn skip_to_token(&mut self) -> Result<(), Error> {
         loop {
             self.need(1)?;
             if EXACT && self.column() == 0 && self.is_byte_order_mark_at_base() {
-                // The mark counts as one column.
+                // The byte order mark counts as one column.
                 self.skip();
                 self.line_start = self.position.saturating_sub(1);
             }
@@ -83,7 +83,7 @@ impl<const EXACT: bool> Scanner<'_, EXACT> {
         }
     }
 
-    /// go-yaml looks for the mark where its buffer starts, not where it stands.
+    /// go-yaml checks for the byte order mark at the start of its buffer instead of at the current position.
     fn is_byte_order_mark_at_base(&self) -> bool {
         self.bytes[self.reader.base..].starts_with(b"\xEF\xBB\xBF")
     }

@@ -1,55 +1,54 @@
-//! The lines that make up nearly all of every document, read at once and without tokens.
+//! The fast path for common lines of block collections, which are scanned without tokens.
 //!
-//! Each function looks at what stands next inside a block collection. If it is one of the common forms, it is
-//! read; if not, nothing is, and tokens must tell. The state of the scanner afterwards is the one that the tokens
-//! would have left.
+//! Each function consumes the next content if it has one of the common forms, and leaves the scanner in the state that the
+//! tokens would have. Otherwise it consumes nothing.
 
 use std::borrow::Cow;
 
 use super::{MAX_DEPTH, MAX_SIMPLE_KEY, Scanner};
 use crate::error::Error;
 
-/// What stands next in a block mapping.
+/// The next content of a block mapping.
 #[derive(Debug)]
 pub(crate) enum KeyLine<'a> {
-    /// A plain key; its `:` was read, too.
+    /// A plain key; its `:` is consumed as well.
     Key(&'a str),
-    /// The mapping is over and closed.
+    /// The mapping ends, and is closed.
     End,
     Unknown,
 }
 
-/// What stands next in a block sequence.
+/// The next content of a block sequence.
 #[derive(Debug)]
 pub(crate) enum ItemLine<'a> {
-    /// A dash and what follows it.
+    /// A dash and the content after it.
     Item(Content<'a>),
-    /// The sequence is over (and closed, if it has an indentation of its own).
+    /// The sequence ends, and is closed if it has an indentation of its own.
     End,
     Unknown,
 }
 
-/// What follows a `:` or a dash.
+/// The content after a `:` or a dash.
 #[derive(Debug)]
 pub(crate) enum Content<'a> {
     Plain(Cow<'a, str>),
-    /// With quotes or as a block.
+    /// A quoted or block scalar.
     Quoted(Cow<'a, str>),
     Empty,
-    /// A block mapping, which is open now.
+    /// A block mapping, which has been opened.
     Mapping,
-    /// A block sequence, which is open now.
+    /// A block sequence, which has been opened.
     Sequence,
-    /// A sequence at the indentation of the mapping around it.
+    /// A sequence at the indentation of the enclosing mapping.
     Indentless,
     Unknown,
 }
 
-/// What a byte can be in the common forms.
+/// Byte classes.
 const KEY_START: u8 = 1;
 const KEY: u8 = 2;
 const VALUE_START: u8 = 4;
-/// Ends a plain scalar, or may do so.
+/// May end a plain scalar.
 const STOP: u8 = 8;
 
 const CLASSES: [u8; 256] = {
@@ -99,7 +98,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         }
     }
 
-    /// Reads what follows the `:` of a key from [`read_key`](Self::read_key).
+    /// Scans the content after the `:` of a key from [`read_key`](Self::read_key).
     pub(crate) fn read_value(&mut self) -> Result<Content<'a>, Error> {
         let start = self.after_spaces(self.position);
         match self.bytes.get(start) {
@@ -118,7 +117,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         }
     }
 
-    /// Reads the next item of a block sequence.
+    /// Scans the next item of a block sequence.
     pub(crate) fn read_item(&mut self, is_indentless: bool) -> Result<ItemLine<'a>, Error> {
         if !self.is_at_line() || self.is_end(0) {
             return Ok(ItemLine::Unknown);
@@ -149,7 +148,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
             return Ok(ItemLine::Item(Content::Mapping));
         }
         let content = match self.bytes.get(start) {
-            // A quoted text could be a key, unless the line ends with it.
+            // A quoted scalar may be a key, unless the line ends with it.
             Some(b'"' | b'\'') if !self.is_quoted_line(start) => Content::Unknown,
             Some(&byte) => self.read_text(start, byte)?,
             None => Content::Unknown,
@@ -157,7 +156,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         Ok(ItemLine::Item(content))
     }
 
-    /// Whether the scanner can be at the start of a line in a block collection, with nothing pending.
+    /// Whether the scanner is at the start of a line in a block collection, with no pending tokens.
     fn is_at_line(&mut self) -> bool {
         if EXACT || self.in_flow() || !self.tokens.is_empty() || self.simple_keys[0].possible {
             return false;
@@ -181,7 +180,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         self.at(0) == b'-' && matches!(self.at(1), b' ' | b'\n')
     }
 
-    /// The length of a plain key of harmless characters with a `:` behind it.
+    /// The length of a plain key of ordinary characters before a `:`.
     fn key_length(&self, at: usize) -> Option<usize> {
         let rest = self.bytes.get(at..)?;
         if !is(*rest.first()?, KEY_START) {
@@ -209,7 +208,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         self.indent = self.indents.pop().unwrap_or(-1);
     }
 
-    /// The value of a key that has nothing behind it in its line.
+    /// The value of a key at the end of its line.
     fn read_nested(&mut self) -> Result<Content<'a>, Error> {
         let column = self.signed_column();
         if self.is_end(0) {
@@ -265,7 +264,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         }
     }
 
-    /// Whether a quoted text at `start` is all that is left in its line.
+    /// Whether a quoted scalar at `start` ends its line.
     fn is_quoted_line(&self, start: usize) -> bool {
         let quote = self.bytes[start];
         let rest = &self.bytes[start + 1..];
@@ -296,8 +295,8 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         Some(text)
     }
 
-    /// Whether what follows the line break at `end` is not deeper than the current collection, so that a plain
-    /// scalar before it is complete.
+    /// Whether the next line after `end` is not indented deeper than the current collection, so that a plain scalar before
+    /// it is complete.
     fn is_shallow_after(&self, end: usize) -> bool {
         let mut at = end;
         while self.bytes.get(at) == Some(&b'\n') {
@@ -315,7 +314,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         true
     }
 
-    /// Moves to the next character that is not part of a space, a line break or a comment.
+    /// Skips spaces, line breaks and comments.
     fn skip_empty_lines(&mut self) {
         while let Some(&byte) = self.bytes.get(self.position) {
             match byte {
@@ -336,7 +335,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
     }
 }
 
-/// What line breaks between words become: the first one alone is a space, more of them stay without the first.
+/// Folds line breaks: a single one becomes a space, of several the first is dropped.
 pub(super) fn folded<'s>(first: &'s str, rest: &'s str) -> Cow<'s, str> {
     match first {
         "\n" if rest.is_empty() => " ".into(),

@@ -10,7 +10,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
     pub(super) fn scan_plain(&mut self) -> Result<Cow<'a, str>, Error> {
         let indent = usize::try_from(self.indent + 1).unwrap_or(0);
         let mut done = String::new();
-        // The part since the last joined line break, which is one piece of the source.
+        // The part since the last folded line break, which is contiguous in the source.
         let (mut start, mut end) = (self.position, self.position);
         let mut breaks: Option<(&'static str, String)> = None;
         let mut crossed = false;
@@ -80,7 +80,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         Ok(())
     }
 
-    /// Moves over the space after a word and notes its line breaks.
+    /// Skips the white space after a word, and records its line breaks.
     fn skip_plain_space(
         &mut self,
         indent: usize,

@@ -32,7 +32,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         Ok(Cow::Owned(done))
     }
 
-    /// The common case: no escape and no line break.
+    /// The fast path: no escapes and no line breaks.
     pub(super) fn scan_quoted_in_line(&mut self, quote: u8) -> Option<&'a str> {
         let rest = &self.bytes[self.position..];
         let length = if quote == b'"' {
@@ -49,7 +49,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         Some(text)
     }
 
-    /// Reads until space or the closing quote; tells whether an escaped line break ended the word.
+    /// Scans up to white space or the closing quote; returns whether an escaped line break ended the word.
     fn scan_quoted_word(&mut self, quote: u8, done: &mut String) -> Result<bool, Error> {
         let mut start = self.position;
         while !self.is_blank_or_end(0) {
@@ -58,7 +58,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
                 if quote == b'"' || self.at(1) != b'\'' {
                     break;
                 }
-                // A doubled single quote.
+                // A overwritten single quote.
                 self.skip_ascii(1);
                 done.push_str(&self.text[start..self.position]);
                 self.skip_ascii(1);
@@ -115,7 +115,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
         Ok(())
     }
 
-    /// Reads blanks and line breaks between words.
+    /// Scans the white space between words.
     fn scan_quoted_space(&mut self, escaped_break: bool, done: &mut String) -> Result<(), Error> {
         let start = self.position;
         let mut end = start;

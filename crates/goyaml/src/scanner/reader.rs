@@ -1,33 +1,33 @@
-//! How much of the text go-yaml has read at a given moment; matters only for texts with odd characters.
+//! Tracks how much of the input go-yaml has read, for inputs with irregular characters.
 
 use crate::error::Error;
 use crate::source::Source;
 
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
-    /// Where the pieces end that are still to come.
+    /// The ends of the remaining chunks.
     ends: &'a [usize],
     fault: Option<&'static str>,
-    /// How far the text was read.
+    /// The end of the text read so far.
     read: usize,
-    /// How many end marks were read after the text.
+    /// The number of end marks read after the text.
     end_marks: usize,
-    /// Where the reader stood when it last fetched something.
+    /// The position at the last read.
     pub(super) base: usize,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(source: &'a Source<'_>) -> Self {
         Self {
-            ends: source.pieces.as_ref().map_or(&[], |pieces| &pieces.ends),
-            fault: source.pieces.as_ref().and_then(|pieces| pieces.fault),
+            ends: source.chunks.as_ref().map_or(&[], |chunks| &chunks.ends),
+            fault: source.chunks.as_ref().and_then(|chunks| chunks.fault),
             read: 0,
             end_marks: 0,
             base: 0,
         }
     }
 
-    /// Makes sure that `count` characters from `position` on were read, as far as there are so many.
+    /// Reads until `count` characters from `position` on are available, or the input ends.
     pub(super) fn need(&mut self, text: &str, position: usize, count: usize) -> Result<(), Error> {
         if self.has(text, position, count) {
             return Ok(());

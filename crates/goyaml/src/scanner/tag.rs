@@ -1,4 +1,4 @@
-//! Anchors, tags and directives: the rare things.
+//! Anchors, tags and directives.
 
 use std::borrow::Cow;
 
@@ -128,7 +128,7 @@ impl<'a, const EXACT: bool> Scanner<'a, EXACT> {
             )
     }
 
-    /// The octets of one character.
+    /// The percent-encoded octets of one character.
     fn scan_uri_escapes(&mut self, uri: &mut Vec<u8>) -> Result<(), Error> {
         let mut left = None;
         while left != Some(0) {

@@ -1,4 +1,4 @@
-//! Go strings that are not UTF-8: `trunc` makes them. All expected texts are Helm's own.
+//! Go strings that are not UTF-8, such as `trunc` returns. All expected texts are recorded from Helm.
 
 use outrigger_goyaml::{Emitter, Style, from_go_bytes};
 
@@ -6,7 +6,7 @@ const HALF: &[u8] = b"\xC3";
 const CUT: &[u8] = "日本".as_bytes().split_at(5).0;
 
 #[test]
-fn the_normal_style_replaces_each_broken_byte() {
+fn the_normal_style_replaces_each_invalid_byte() {
     let mut out = Vec::new();
     let mut emitter = Emitter::new(&mut out, Style::Normal, 0);
     emitter.begin_map(1);

@@ -1,10 +1,10 @@
-//! Documents that want to exhaust the machine.
+//! Documents that would exhaust stack or memory.
 
 use std::borrow::Cow;
 
 use outrigger_goyaml::{Builder, Emitter, Error, Style, check, head, parse};
 
-/// Builds nothing, so that deep documents need no deep drop.
+/// Builds nothing, so that dropping needs no deep recursion.
 struct Nothing;
 
 impl Builder for Nothing {
@@ -64,7 +64,7 @@ fn block_collections_nest_ten_thousand_deep() {
 }
 
 #[test]
-fn both_together_are_too_deep_for_json() {
+fn rejects_flow_in_block_collections_beyond_the_json_limit() {
     let text = "- ".repeat(9_000) + &"[".repeat(9_000) + &"]".repeat(9_000);
     assert_eq!(
         outcome(&text),
@@ -73,7 +73,7 @@ fn both_together_are_too_deep_for_json() {
 }
 
 #[test]
-fn aliases_may_not_multiply() {
+fn rejects_excessive_aliasing() {
     let levels = (1..10).map(|level| {
         let alias = format!("*a{}", level - 1);
         format!("a{level}: &a{level} [{alias}, {alias}, {alias}, {alias}, {alias}]\n")
@@ -86,7 +86,7 @@ fn aliases_may_not_multiply() {
 }
 
 #[test]
-fn chains_of_aliases_need_no_stack() {
+fn chains_of_aliases_do_not_overflow_the_stack() {
     let levels = (1..800).map(|level| format!("a{level}: &a{level} [*a{}]\n", level - 1));
     let chain = "a0: &a0 [x]\n".to_owned() + &levels.collect::<String>();
     // 800 levels, each expanded in full, are many values in few bytes.
@@ -113,7 +113,7 @@ fn a_key_ends_within_1024_characters() {
 }
 
 #[test]
-fn writing_refuses_what_go_refuses() {
+fn rejects_encoding_what_go_rejects() {
     let refused = |push: &dyn Fn(&mut Emitter<'_>)| {
         let mut out = b"before ".to_vec();
         let mut emitter = Emitter::new(&mut out, Style::Normal, 2);

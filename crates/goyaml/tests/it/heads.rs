@@ -1,9 +1,9 @@
-//! What Helm takes out of a manifest, and what it says about wrong types.
+//! `SimpleHead` of manifests, and the errors for wrong types.
 
 use outrigger_goyaml::{Head, head};
 
 #[test]
-fn heads_are_decoded_as_by_go() {
+fn decodes_heads_like_go() {
     for (input, expected) in CASES {
         let found = match head(input.as_bytes(), "util.SimpleHead") {
             Ok(head) => show(head),
@@ -13,7 +13,7 @@ fn heads_are_decoded_as_by_go() {
     }
 }
 
-/// As Go's JSON package prints the struct.
+/// `json.Marshal` of the struct.
 fn show(head: Head) -> String {
     let mut fields = vec![format!("\"apiVersion\":{:?}", head.api_version)];
     if !head.kind.is_empty() {

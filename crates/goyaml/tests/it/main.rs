@@ -1,15 +1,15 @@
-//! Reading and writing YAML through the public interface.
+//! Decoding and encoding YAML through the public API.
 
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
 mod bytes;
+mod decoding;
 mod depth;
+mod encoding;
+mod errors;
 mod heads;
 mod ordering;
 mod properties;
-mod reading;
-mod refusing;
 mod splitting;
 mod strict;
 mod tree;
-mod writing;

@@ -6,7 +6,7 @@ use outrigger_goyaml::{natural_order, pretty_order, sort_natural};
 
 #[test]
 fn natural_order_compares_digit_runs_by_value() {
-    // As Helm's toYaml sorts them.
+    // The order of Helm's toYaml.
     let sorted = [
         "", "_x", "~", "1", "1.5", "2", "10", "Ab", "B", "Z9", "Z10", "a", "a-b", "a_b", "a1",
         "a1b", "a01", "a2", "a10", "aB", "ab", "é",
@@ -24,7 +24,7 @@ fn the_two_orders_differ_after_a_digit() {
 }
 
 #[test]
-fn an_order_in_circles_is_no_trouble() {
+fn sorts_keys_whose_order_is_not_transitive() {
     assert_eq!(natural_order("2x", "10"), Ordering::Less);
     assert_eq!(natural_order("10", "1a"), Ordering::Less);
     assert_eq!(natural_order("1a", "2x"), Ordering::Less);

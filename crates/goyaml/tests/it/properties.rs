@@ -1,4 +1,4 @@
-//! What holds for every input.
+//! Properties that hold for every input.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::tree::{Tree, json, parse_tree};
 
-/// Pieces of YAML that meet each other in every order.
+/// Fragments of YAML that are combined at random.
 const PIECES: &[&str] = &[
     "a",
     "b: ",
@@ -73,7 +73,7 @@ fn soup() -> impl Strategy<Value = String> {
     vec(prop::sample::select(PIECES), 0..40).prop_map(|pieces| pieces.concat())
 }
 
-/// Texts that survive the way through JSON, which a NEL and some control characters do not.
+/// Strings that the conversion to JSON preserves, unlike NEL and some control characters.
 fn text() -> impl Strategy<Value = String> {
     let characters = prop_oneof![
         8 => "[a-z]{1,8}",

@@ -1,9 +1,9 @@
-//! Values files with several documents, as Helm 4 splits them.
+//! Splitting values files into documents like Helm 4.
 
 use outrigger_goyaml::documents;
 
 #[test]
-fn documents_are_split_at_lines_of_dashes() {
+fn splits_documents_at_separator_lines() {
     let cases: &[(&str, &[&str])] = &[
         ("", &[]),
         ("a: 1", &["a: 1\n"]),
@@ -27,7 +27,7 @@ fn documents_are_split_at_lines_of_dashes() {
 }
 
 #[test]
-fn a_separator_has_its_line_for_itself() {
+fn rejects_content_after_a_separator() {
     let mut documents = documents(b"a: 1\n---b\nc: 2\n");
     let error = documents.next().unwrap().expect_err("it is no separator");
     assert_eq!(error.to_string(), "invalid Yaml document separator: b");

@@ -1,9 +1,9 @@
-//! Keys that a map has more than once, as `YAMLToJSONStrict` of sigs.k8s.io/yaml 1.6.0 tells them.
+//! Duplicate keys, with the errors of `YAMLToJSONStrict` of sigs.k8s.io/yaml 1.6.0.
 
 use outrigger_goyaml::check_strict;
 
 #[test]
-fn repeated_keys_are_told_with_the_lines_of_their_values() {
+fn reports_duplicate_keys_with_the_lines_of_their_values() {
     let cases: &[(&str, &[&str])] = &[
         ("", &[]),
         ("a: 1\nb: 2\n", &[]),

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use outrigger_goyaml::{
-    Builder, Emitter, Error, Style, format_json, natural_order, parse, pretty_order, sort_natural,
+    Builder, Emitter, Error, Style, natural_order, parse, pretty_order, sort_natural,
 };
 
-/// A value as Helm sees it: all numbers are floats.
+/// A value in Helm, where all numbers are floats.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Tree {
     Null,
@@ -65,7 +65,7 @@ pub(crate) fn parse_tree(bytes: &[u8]) -> Result<Tree, Error> {
     parse(bytes, &mut MakeTree)
 }
 
-/// The document as JSON, or the text of its refusal.
+/// The document as JSON, or the error.
 pub(crate) fn json(bytes: &[u8]) -> Result<String, String> {
     let parsed = parse_tree(bytes);
     let checked = outrigger_goyaml::check(bytes);
@@ -80,7 +80,7 @@ pub(crate) fn json(bytes: &[u8]) -> Result<String, String> {
     }
 }
 
-/// An input with the JSON that it becomes or the text of its refusal.
+/// An input with its JSON form or its error.
 pub(crate) type Case = (&'static [u8], Result<&'static str, &'static str>);
 
 #[track_caller]
@@ -98,7 +98,7 @@ impl Tree {
         match self {
             Self::Null => "null".into(),
             Self::Bool(value) => value.to_string(),
-            Self::Number(value) => format_json(*value).unwrap(),
+            Self::Number(value) => outrigger_gostd::json::format_float(*value).unwrap(),
             Self::Text(text) => quote(text),
             Self::List(items) => {
                 let items: Vec<String> = items.iter().map(Self::to_json).collect();
@@ -155,7 +155,7 @@ impl Tree {
     }
 }
 
-/// As Go's JSON package without HTML escapes.
+/// `json.Marshal` without HTML escapes.
 fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

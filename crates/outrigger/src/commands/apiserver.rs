@@ -1,4 +1,4 @@
-//! `outrigger apiserver`: a Kubernetes API in one process and one file.
+//! `outrigger apiserver`: a Kubernetes API server in one process, with its data in one file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,26 +30,26 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Write a copy of all objects to a file
+    /// Back up all objects to a file
     Backup(backup::Args),
     /// Print all objects
     Export(export::Args),
 }
 
-/// Where a server keeps its objects.
+/// The `--data` flag of commands that work on the data of a stopped server.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DataFlag {
-    /// The data folder of the server, which must not be in use
+    /// Data folder of the server, which must be stopped
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 }
 
 impl DataFlag {
-    /// The store in the folder. A folder that is not there is not made.
+    /// Opens the store. Does not create the folder if it does not exist.
     fn open(&self) -> anyhow::Result<Store> {
         anyhow::ensure!(
             self.data.is_dir(),
-            "there is no folder {}",
+            "data folder {} does not exist",
             self.data.display()
         );
         Store::open(Options::in_folder(&self.data)).context("failed to open the data folder")

@@ -1,4 +1,4 @@
-//! `outrigger chart`: Helm charts, rendered and inspected without Helm and without a cluster.
+//! `outrigger chart`: works on Helm charts without Helm and without a cluster.
 
 use std::process::ExitCode;
 
@@ -14,37 +14,37 @@ mod source;
 mod template;
 pub(crate) mod values;
 
-/// Render, check, package and inspect Helm charts
+/// Render, lint, package and inspect Helm charts
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Chart {
-    /// Print what a chart would install
+    /// Render the templates of a chart
     Template(template::Args),
-    /// Look for mistakes in a chart
+    /// Examine a chart for possible issues
     Lint(lint::Args),
-    /// Print what is in a chart
+    /// Print the contents of a chart
     #[command(subcommand)]
-    Show(show::What),
-    /// Make an archive of a chart folder
+    Show(show::Verb),
+    /// Package a chart folder into an archive
     Package(package::Args),
-    /// List or fetch the charts that a chart needs
+    /// List, build or update the dependencies of a chart
     #[command(subcommand, visible_alias = "dep")]
     Dependency(dependency::Verb),
-    /// List the images that a chart would run, and where they are named
+    /// List the images of a chart, and the fields that reference them
     Images(images::Args),
 }
 
-/// The stack of a chart command: templates may include each other a thousand deep, as in Helm. Only what is used of it
-/// takes memory. It belongs to the first thread, whose heap grows in large steps; that of another grows page by page.
+/// The stack size of a chart command: templates may include each other 1000 levels deep, as in Helm. Unused pages are
+/// never committed. The main thread gets this stack, not a new thread: its heap grows in larger steps.
 const STACK: usize = 256 << 20;
 
-/// How much of the stack templates may take.
+/// The share of the stack that templates may use.
 const TEMPLATE_STACK: usize = STACK / 2;
 
 pub(crate) fn run(chart: &Chart, printer: &Printer) -> anyhow::Result<ExitCode> {
     stacker::grow(STACK, || match chart {
         Chart::Template(args) => template::run(args, printer),
         Chart::Lint(args) => lint::run(args, printer),
-        Chart::Show(what) => show::run(what, printer),
+        Chart::Show(verb) => show::run(verb, printer),
         Chart::Package(args) => package::run(args, printer),
         Chart::Dependency(verb) => dependency::run(verb, printer),
         Chart::Images(args) => images::run(args, printer),

@@ -1,4 +1,4 @@
-//! `outrigger completion`: a completion script for the user's shell.
+//! `outrigger completion`: prints a completion script for the user's shell.
 
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The shell to complete in [default: the one you are using]
+    /// Shell [default: the current shell]
     #[arg(value_enum)]
     shell: Option<Shell>,
 }
@@ -28,8 +28,8 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let shell = args
         .shell
         .or_else(Shell::from_env)
-        .context("the SHELL variable names no shell that can be completed in")
-        .hint("name one: outrigger completion bash|elvish|fish|powershell|zsh")?;
+        .context("the SHELL variable does not name a supported shell")
+        .hint("specify one: outrigger completion bash|elvish|fish|powershell|zsh")?;
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "outrigger", &mut script);
     printer.bytes(&script)?;

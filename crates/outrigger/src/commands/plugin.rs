@@ -1,18 +1,17 @@
-//! `outrigger plugin`: components of a cluster, switched on and off.
+//! `outrigger plugin`: manages the plugins of a cluster.
 //!
-//! The verbs speak to the Kubernetes API alone: they write Plugin objects and read their status. The work is done by
-//! the controller, wherever it runs.
+//! The verbs only write Plugin objects and read their status. The controller, wherever it runs, does the work.
 
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use self::verdict::Goal;
+use self::wait_condition::WaitCondition;
 use crate::printer::Printer;
 
 mod change;
-mod connect;
-mod dependants;
+pub(crate) mod connect;
+mod dependents;
 mod diff;
 mod disable;
 mod edit;
@@ -22,18 +21,18 @@ mod history;
 mod install;
 mod list;
 mod progress;
-mod reach;
 mod release;
+mod removal;
 mod repo_path;
 mod rollback;
 mod set;
 mod show;
+mod spec_flags;
 mod uninstall;
 mod upgrade;
 mod values;
-mod verdict;
 mod wait;
-mod wish;
+mod wait_condition;
 
 #[cfg(test)]
 mod tests;
@@ -45,36 +44,36 @@ Examples:
   outrigger plugin set web --set replicas=3 --wait
   outrigger plugin disable web";
 
-/// Switch components of a cluster on and off, and configure them
+/// Install, configure and remove the plugins of a cluster
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Verb {
-    /// List plugins and where they are in their life
+    /// List plugins and their phases
     #[command(visible_alias = "ls")]
     List(list::Args),
-    /// Show all about a plugin
+    /// Show details of a plugin
     Show(show::Args),
-    /// Add a plugin, from flags or from files
+    /// Install plugins, from flags or from files
     Install(Box<install::Args>),
-    /// Switch a plugin on
+    /// Enable plugins
     Enable(enable::Args),
-    /// Switch a plugin off: all that it added goes, the plugin stays
+    /// Disable a plugin: remove its release, keep the Plugin object
     #[command(after_help = disable::EXAMPLES)]
-    Disable(reach::Target),
+    Disable(removal::RemovalArgs),
     /// Change the values of a plugin
     Set(Box<set::Args>),
     /// Change the version of a plugin
     Upgrade(Box<upgrade::Args>),
-    /// Show what a change of a plugin would do to the cluster
+    /// Show what a change would do to the cluster
     Diff(Box<diff::Args>),
     /// List the revisions of a plugin
     History(history::Args),
-    /// Go back to the version and values of an earlier revision
+    /// Roll back to the version and values of an earlier revision
     Rollback(rollback::Args),
-    /// Remove a plugin and all that it added
+    /// Remove a plugin and its release
     #[command(after_help = uninstall::EXAMPLES, visible_alias = "delete")]
-    Uninstall(reach::Target),
-    /// Wait until plugins are ready, off or gone
+    Uninstall(removal::RemovalArgs),
+    /// Wait until plugins are ready, disabled or deleted
     Wait(wait::Args),
 }
 
@@ -83,21 +82,20 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
         .enable_all()
         .worker_threads(2)
         .build()
-        .context("failed to start the runtime")?;
-    runtime.block_on(Box::pin(perform(verb, printer)))?;
+        .context("failed to start the tokio runtime")?;
+    runtime.block_on(Box::pin(run_verb(verb, printer)))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn perform(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
+async fn run_verb(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
     match verb {
         Verb::List(args) => list::run(args, printer).await,
         Verb::Show(args) => show::run(args, printer).await,
         Verb::Install(args) => install::run(args, printer).await,
         Verb::Enable(args) => enable::run(args, printer).await,
-        Verb::Disable(target) => {
-            let goal = Goal::Disabled;
-            target
-                .run(disable::disable, "disabled", goal, printer)
+        Verb::Disable(args) => {
+            let condition = WaitCondition::Disabled;
+            args.run(disable::disable, "disabled", condition, printer)
                 .await
         }
         Verb::Set(args) => set::run(args, printer).await,
@@ -105,10 +103,9 @@ async fn perform(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
         Verb::Diff(args) => diff::run(args, printer).await,
         Verb::History(args) => history::run(args, printer).await,
         Verb::Rollback(args) => rollback::run(args, printer).await,
-        Verb::Uninstall(target) => {
-            let goal = Goal::Gone;
-            target
-                .run(uninstall::uninstall, "uninstalled", goal, printer)
+        Verb::Uninstall(args) => {
+            let condition = WaitCondition::Deleted;
+            args.run(uninstall::uninstall, "uninstalled", condition, printer)
                 .await
         }
         Verb::Wait(args) => wait::run(args, printer).await,

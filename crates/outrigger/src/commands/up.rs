@@ -1,7 +1,7 @@
-//! `outrigger up`: a cluster to try things on, with everything in one process.
+//! `outrigger up`: a local cluster in one process.
 
-mod follow;
-mod live;
+mod status_lines;
+mod watch;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use outrigger_simulate as simulate;
 use tokio::sync::Notify;
 
 use super::plugin::file;
-use super::serve::told_to_stop;
+use super::runtime::{self, shutdown_signal};
 use crate::printer::Printer;
 use crate::report::note;
 
@@ -28,7 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger up --plugins examples/plugins
   outrigger up --data ./data --kubeconfig ./kubeconfig
-  outrigger up --plugins site.yaml --once          Ends when all are Ready; 1 if one fails";
+  outrigger up --plugins site.yaml --once          Exit when all are Ready, with 1 if one fails";
 
 /// How long a simulated pod takes to start.
 const SIMULATED_DELAY: Duration = Duration::from_millis(100);
@@ -36,32 +36,28 @@ const SIMULATED_DELAY: Duration = Duration::from_millis(100);
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Keep everything in this folder; without it, everything is gone at the end
+    /// Data folder; without it, all objects are kept in memory only
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Plugins to begin with: a file, or a folder of files; may be given again
+    /// Plugins to install: a file, or a folder of files; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     plugins: Vec<PathBuf>,
-    /// End when all plugins are Ready, or one fails
+    /// Exit when all plugins are Ready, or one fails
     #[arg(long)]
     once: bool,
-    /// Where to write the kubeconfig
+    /// File to write the kubeconfig to
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Where to listen; port 0 picks a free one
+    /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Take all images from this registry, unless a plugin names its own
+    /// Rewrite all images to this registry, unless a plugin sets its own
     #[arg(long, value_name = "HOST[/PATH]")]
     image_registry: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("failed to start the runtime")?;
-    runtime.block_on(up(args, printer))
+    runtime::build()?.block_on(up(args, printer))
 }
 
 async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
@@ -69,7 +65,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         [] => Vec::new(),
         paths => file::read(paths)?,
     };
-    let stopped = told_to_stop()?;
+    let shutdown = shutdown_signal()?;
     let options = match &args.data {
         Some(folder) => Options::in_folder(folder),
         None => Options::in_memory(),
@@ -94,7 +90,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     printer.line(&kubeconfig.path.display().to_string())?;
     let client = Client::new(server.service(), "default");
     crds::install(&client, true).await?;
-    let result = work(args, client, plugins, &kubeconfig.path, stopped).await;
+    let result = run_controller(args, client, plugins, &kubeconfig.path, shutdown).await;
     server.close().await;
     let report = result?;
     if args.once {
@@ -103,40 +99,43 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     Ok(report.exit_code())
 }
 
-/// Runs the controller, and tells how the plugins get on, until it is told to stop or all is done.
-async fn work(
+/// Runs the controller and prints the progress of the plugins, until a shutdown signal; with `--once`, until the plugins
+/// are idle.
+async fn run_controller(
     args: &Args,
     client: Client,
     plugins: Vec<Plugin>,
     kubeconfig: &Path,
-    stopped: impl Future<Output = ()>,
-) -> anyhow::Result<follow::Report> {
+    shutdown: impl Future<Output = ()>,
+) -> anyhow::Result<watch::Report> {
     let options = outrigger_controller::Options {
         image_registry: args.image_registry.clone(),
         compat: true,
         fetcher: outrigger_repository::Options::for_user(),
         ..outrigger_controller::Options::default()
     };
-    let end = Arc::new(Notify::new());
-    let shutdown = {
-        let end = Arc::clone(&end);
-        async move { end.notified().await }
+    let stop = Arc::new(Notify::new());
+    let stopped = {
+        let stop = Arc::clone(&stop);
+        async move { stop.notified().await }
     };
-    let controller = tokio::spawn(outrigger_controller::run(client.clone(), options, shutdown));
-    let began = Instant::now();
+    let controller = tokio::spawn(outrigger_controller::run(client.clone(), options, stopped));
+    let started = Instant::now();
     apply(&client, &plugins).await?;
-    tell(kubeconfig, args.once);
-    let goal = if args.once {
-        follow::Goal::AllSettled
+    if !args.once {
+        print_next_steps(kubeconfig);
+    }
+    let stop_when = if args.once {
+        watch::StopWhen::Idle
     } else {
-        follow::Goal::Never
+        watch::StopWhen::Never
     };
     let result = tokio::select! {
-        report = follow::plugins(client, began, goal) => report,
-        () = stopped => Ok(follow::Report::default()),
+        report = watch::plugins(client, started, stop_when) => report,
+        () = shutdown => Ok(watch::Report::default()),
     };
-    end.notify_one();
-    controller.await.context("the controller broke down")?;
+    stop.notify_one();
+    controller.await.context("the controller panicked")?;
     result
 }
 
@@ -146,7 +145,7 @@ async fn apply(client: &Client, plugins: &[Plugin]) -> anyhow::Result<()> {
         let mut plugin = plugin.clone();
         let (namespace, name) = (plugin.namespace().to_owned(), plugin.name().to_owned());
         plugin.status = None;
-        make_namespace(client, &namespace).await?;
+        apply_namespace(client, &namespace).await?;
         let api: Api<Plugin> = Api::namespaced(client.clone(), &namespace);
         api.patch(&name, &parameters, &Patch::Apply(&plugin))
             .await
@@ -155,35 +154,32 @@ async fn apply(client: &Client, plugins: &[Plugin]) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn make_namespace(client: &Client, name: &str) -> anyhow::Result<()> {
+async fn apply_namespace(client: &Client, name: &str) -> anyhow::Result<()> {
     let value =
         serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     let api: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
     let parameters = PatchParams::apply("outrigger-up");
     api.patch(name, &parameters, &Patch::Apply(&value))
         .await
-        .with_context(|| format!("failed to make the namespace {name}"))?;
+        .with_context(|| format!("failed to apply namespace {name}"))?;
     Ok(())
 }
 
-fn tell(kubeconfig: &Path, is_once: bool) {
-    if is_once {
-        return;
-    }
+fn print_next_steps(kubeconfig: &Path) {
     let path = kubeconfig.display();
-    note("workloads are simulated: they become ready, but nothing runs");
+    note("workloads are simulated: pods become ready, but no containers run");
     note("try in another terminal:");
     note(&format!("  export KUBECONFIG={path}"));
     note("  kubectl get plugins -A");
     note("  outrigger plugin list -A");
     note("  outrigger plugin disable NAME");
-    note("Ctrl-C ends it");
+    note("press Ctrl-C to stop");
 }
 
-/// A kubeconfig on disk. One that nobody asked for goes again.
+/// A kubeconfig on disk, removed on drop if it is in a temporary folder.
 struct Kubeconfig {
     path: PathBuf,
-    own_folder: Option<PathBuf>,
+    temporary_folder: Option<PathBuf>,
 }
 
 impl Kubeconfig {
@@ -191,7 +187,7 @@ impl Kubeconfig {
     where
         E: Into<anyhow::Error>,
     {
-        let (path, own_folder) = match (&args.kubeconfig, &args.data) {
+        let (path, temporary_folder) = match (&args.kubeconfig, &args.data) {
             (Some(path), _) => (path.clone(), None),
             (None, Some(data)) => (data.join("kubeconfig"), None),
             (None, None) => {
@@ -203,14 +199,17 @@ impl Kubeconfig {
         };
         let path = std::path::absolute(&path).unwrap_or(path);
         write(&path).map_err(Into::into)?;
-        Ok(Self { path, own_folder })
+        Ok(Self {
+            path,
+            temporary_folder,
+        })
     }
 }
 
 impl Drop for Kubeconfig {
     fn drop(&mut self) {
-        if let Some(folder) = &self.own_folder {
-            // What is left of it harms nobody: its server is gone.
+        if let Some(folder) = &self.temporary_folder {
+            // A file that is left behind is harmless: its server has stopped.
             let _ = fs_err::remove_dir_all(folder);
         }
     }

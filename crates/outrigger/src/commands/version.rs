@@ -1,4 +1,4 @@
-//! `outrigger version`: which build this is.
+//! `outrigger version`: prints version and platform of this build.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Chart commands on a small chart: what they print, and what mistakes read like.
+//! Output and errors of the chart commands, with a small chart.
 
 use outrigger_testing::TestContext;
 
@@ -56,7 +56,7 @@ fn template_without_a_name_uses_helms_default() {
 }
 
 #[test]
-fn template_writes_files_if_a_folder_is_given() {
+fn template_writes_files_to_the_output_dir() {
     let context = context();
     let text = context
         .run(["chart", "template", "rel", "small", "--output-dir", "out"])
@@ -67,14 +67,14 @@ fn template_writes_files_if_a_folder_is_given() {
     );
     assert!(
         context
-            .folder()
+            .directory()
             .join("out/small/templates/deployment.yaml")
             .is_file()
     );
 }
 
 #[test]
-fn a_failing_template_names_its_place() {
+fn a_failing_template_names_its_location() {
     insta::assert_snapshot!(run(&[
         "chart",
         "template",
@@ -86,7 +86,7 @@ fn a_failing_template_names_its_place() {
 }
 
 #[test]
-fn a_missing_chart_and_a_bad_flag_value_read_like_helm() {
+fn errors_of_a_missing_chart_and_invalid_flags_are_those_of_helm() {
     let text = run(&["chart", "template", "rel", "nowhere"]);
     assert!(text.starts_with("exit code: 1"), "{text}");
     assert!(text.contains("Error: path \"nowhere\" not found"), "{text}");
@@ -103,23 +103,23 @@ fn a_missing_chart_and_a_bad_flag_value_read_like_helm() {
 }
 
 #[test]
-fn broken_yaml_tells_file_and_line() {
+fn invalid_yaml_names_file_and_line() {
     let context = context();
-    context.write("bad.yaml", "a: 1\nb: c: d\n").unwrap();
+    context.write("invalid.yaml", "a: 1\nb: c: d\n").unwrap();
     insta::assert_snapshot!(
         context
-            .run(["chart", "template", "rel", "small", "-f", "bad.yaml"])
+            .run(["chart", "template", "rel", "small", "-f", "invalid.yaml"])
             .unwrap()
     );
 }
 
 #[test]
-fn images_are_listed_with_their_place() {
+fn images_lists_images_with_object_and_field() {
     insta::assert_snapshot!(run(&["chart", "images", "small"]));
 }
 
 #[test]
-fn a_packaged_chart_is_the_same_bytes_each_time_and_renders_the_same() {
+fn package_is_reproducible_and_renders_like_the_folder() {
     let context = context();
     let package = |folder: &str| {
         let text = context
@@ -129,7 +129,7 @@ fn a_packaged_chart_is_the_same_bytes_each_time_and_renders_the_same() {
             text.contains(&format!("saved it to: {folder}/small-1.2.3.tgz")),
             "{text}"
         );
-        fs_err::read(context.folder().join(folder).join("small-1.2.3.tgz")).unwrap()
+        fs_err::read(context.directory().join(folder).join("small-1.2.3.tgz")).unwrap()
     };
     assert_eq!(package("one"), package("two"));
     let from_folder = context.run(["chart", "template", "rel", "small"]).unwrap();
@@ -148,12 +148,12 @@ fn show_prints_values_with_their_comments() {
 }
 
 #[test]
-fn lint_tells_findings_and_counts() {
+fn lint_prints_findings_and_a_summary() {
     insta::assert_snapshot!(run(&["chart", "lint", "small"]));
 }
 
 #[test]
-fn dependencies_from_folders_are_packed_and_locked() {
+fn dependency_update_packages_and_locks_local_charts() {
     let context = context();
     let parent = format!(
         "{CHART}dependencies:\n- name: small\n  version: 1.x\n  repository: file://../small\n"
@@ -170,11 +170,11 @@ fn dependencies_from_folders_are_packed_and_locked() {
     assert!(text.starts_with("exit code: 0"), "{text}");
     assert!(
         context
-            .folder()
+            .directory()
             .join("parent/charts/small-1.2.3.tgz")
             .is_file()
     );
-    assert!(context.folder().join("parent/Chart.lock").is_file());
+    assert!(context.directory().join("parent/Chart.lock").is_file());
     let text = context
         .run(["chart", "dependency", "list", "parent"])
         .unwrap();

@@ -1,11 +1,11 @@
-//! The examples: every chart is free of mistakes, and the plugins fit each other.
+//! The examples: charts pass lint, plugins are valid, dependencies are satisfied.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use outrigger_api::compat;
-use outrigger_api::plugin::{Plugin, check};
-use outrigger_gotmpl::semver::{Constraint, Version};
+use outrigger_api::plugin::{Plugin, validate};
+use outrigger_gostd::semver::{Constraint, Version};
 use outrigger_testing::TestContext;
 use serde_json::Value;
 
@@ -39,13 +39,13 @@ fn version_of(chart: &str) -> String {
     chart["version"].as_str().unwrap().to_owned()
 }
 
-fn fits(range: Option<&str>, version: &str) -> bool {
+fn satisfies(range: Option<&str>, version: &str) -> bool {
     let version = Version::parse(version).unwrap();
     range.is_none_or(|range| Constraint::parse(range).unwrap().check(&version))
 }
 
 #[test]
-fn there_are_a_dozen_charts_and_each_passes_lint_and_renders() {
+fn each_example_chart_passes_lint_and_renders() {
     let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
     let charts = entries("charts");
     assert!(charts.len() >= 14, "{charts:?}");
@@ -64,11 +64,11 @@ fn there_are_a_dozen_charts_and_each_passes_lint_and_renders() {
 }
 
 #[test]
-fn plugins_are_right_and_their_charts_are_in_their_ranges() {
+fn example_plugins_are_valid_and_select_an_existing_version() {
     for (name, plugin) in plugins() {
-        assert_eq!(check(&plugin), [], "{name}");
+        assert_eq!(validate(&plugin), [], "{name}");
         assert!(
-            fits(
+            satisfies(
                 plugin.spec.version.as_deref(),
                 &version_of(plugin.chart_name())
             ),
@@ -78,7 +78,7 @@ fn plugins_are_right_and_their_charts_are_in_their_ranges() {
 }
 
 #[test]
-fn dependencies_exist_in_versions_that_will_do_and_go_round_in_no_circle() {
+fn dependencies_of_examples_are_satisfied_and_acyclic() {
     let plugins = plugins();
     let mut done: Vec<&str> = Vec::new();
     while done.len() < plugins.len() {
@@ -86,26 +86,25 @@ fn dependencies_exist_in_versions_that_will_do_and_go_round_in_no_circle() {
         for (name, plugin) in &plugins {
             let dependencies = &plugin.spec.dependencies;
             for dependency in dependencies {
-                let needed = &plugins[&dependency.name];
-                let version = version_of(needed.chart_name());
+                let version = version_of(plugins[&dependency.name].chart_name());
                 assert!(
-                    fits(dependency.version.as_deref(), &version),
+                    satisfies(dependency.version.as_deref(), &version),
                     "{name}: {dependency:?}"
                 );
             }
             let is_next = dependencies
                 .iter()
-                .all(|needed| done.contains(&needed.name.as_str()));
+                .all(|dependency| done.contains(&dependency.name.as_str()));
             if is_next && !done.contains(&name.as_str()) {
                 done.push(name);
             }
         }
-        assert!(done.len() > before, "a circle among those not in {done:?}");
+        assert!(done.len() > before, "cycle among plugins not in {done:?}");
     }
 }
 
 #[test]
-fn the_all_in_one_renders_plugins_that_are_right() {
+fn the_all_in_one_example_renders_valid_plugins() {
     let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
     let chart = root().join("charts/platform");
     let text = context
@@ -120,7 +119,7 @@ fn the_all_in_one_renders_plugins_that_are_right() {
             continue;
         }
         let plugin = compat::read(object).unwrap().unwrap();
-        assert_eq!(check(&plugin), []);
+        assert_eq!(validate(&plugin), []);
         count += 1;
     }
     assert_eq!(count, 4);

@@ -1,4 +1,4 @@
-//! What a user sees: exit code, stdout and stderr of the real binary.
+//! Exit code, stdout and stderr of the binary.
 
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 

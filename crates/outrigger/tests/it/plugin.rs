@@ -1,4 +1,4 @@
-//! Plugin commands: their help, and what they say when something is missing.
+//! Help and usage errors of the plugin commands.
 
 use outrigger_testing::TestContext;
 
@@ -8,7 +8,7 @@ fn run(args: &[&str]) -> String {
 }
 
 #[test]
-fn help_shows_the_verbs() {
+fn help_lists_the_verbs() {
     insta::assert_snapshot!(run(&["plugin", "--help"]));
 }
 
@@ -44,35 +44,38 @@ fn each_verb_has_help_with_an_example() {
 }
 
 #[test]
-fn without_a_cluster_the_error_says_how_to_get_one() {
+fn without_a_kubeconfig_the_error_has_a_hint() {
     insta::assert_snapshot!(run(&["plugin", "list"]));
 }
 
 #[test]
-fn a_kubeconfig_that_is_not_there_is_named() {
+fn a_missing_kubeconfig_is_named() {
     insta::assert_snapshot!(run(&["plugin", "list", "--kubeconfig", "nowhere.yaml"]));
 }
 
 #[test]
-fn a_mistake_in_a_file_is_told_before_any_cluster_is_asked() {
+fn an_invalid_file_is_reported_before_any_request() {
     let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
-    let seed = "apiVersion: plugins.kubegems.io/v1beta1\nkind: Plugin\nspec:\n  enabled: true\n  kind: helm\n  repo: https://charts.example.com\n  name: component-a\n  verison: v1.0.0\n";
-    context.write("seed.yaml", seed).unwrap();
+    let plugin = "apiVersion: plugins.kubegems.io/v1beta1\nkind: Plugin\nspec:\n  enabled: true\n  kind: helm\n  repo: https://charts.example.com\n  name: component-a\n  verison: v1.0.0\n";
+    context.write("plugin.yaml", plugin).unwrap();
     insta::assert_snapshot!(
         context
-            .run(["plugin", "install", "-F", "seed.yaml"])
+            .run(["plugin", "install", "-F", "plugin.yaml"])
             .unwrap()
     );
 }
 
 #[test]
-fn flags_that_contradict_each_other_are_a_mistake() {
+fn conflicting_and_invalid_flags_are_usage_errors() {
     let text = run(&["plugin", "install", "web", "-F", "x.yaml"]);
     assert!(text.starts_with("exit code: 2"), "{text}");
     let text = run(&["plugin", "disable", "web", "--cascade", "--force"]);
     assert!(text.starts_with("exit code: 2"), "{text}");
     let text = run(&["plugin", "set", "web"]);
-    assert!(text.contains("nothing is to be changed"), "{text}");
+    assert!(text.contains("no change requested"), "{text}");
     let text = run(&["plugin", "wait", "web", "--timeout", "soon"]);
-    assert!(text.contains("write it like 90s or 5m"), "{text}");
+    assert!(
+        text.contains("expected a duration such as 90s or 5m"),
+        "{text}"
+    );
 }

@@ -1,4 +1,4 @@
-//! `outrigger up` and `outrigger serve`: a whole cluster in one command.
+//! `outrigger up` and `outrigger serve`.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ fn context() -> TestContext {
     TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap()
 }
 
-/// The charts of the examples, which a test's folder does not have.
+/// The absolute path of the example charts.
 fn charts() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/charts");
     root.canonicalize().unwrap().display().to_string()
 }
 
 #[test]
-fn up_once_installs_all_and_tells_how_long_it_took() {
+fn up_once_installs_all_plugins_and_prints_the_result() {
     let context = context();
     let plugins = format!(
         "apiVersion: outrigger.dev/v1beta1\nkind: Plugin\nmetadata: {{name: metrics}}\nspec: {{repo: 'file://{0}'}}\n---\n\
@@ -37,7 +37,7 @@ fn up_once_installs_all_and_tells_how_long_it_took() {
 }
 
 #[test]
-fn up_once_fails_with_the_reason() {
+fn up_once_fails_and_prints_the_reason() {
     let context = context();
     let plugin = format!(
         "apiVersion: outrigger.dev/v1beta1\nkind: Plugin\nmetadata: {{name: nowhere}}\nspec: {{repo: 'file://{}', retries: 0}}\n",
@@ -52,7 +52,7 @@ fn up_once_fails_with_the_reason() {
 }
 
 #[test]
-fn up_refuses_files_that_are_no_plugins_before_it_starts() {
+fn up_rejects_files_without_plugins_before_it_starts() {
     let context = context();
     context.write("plugins.yaml", "kind: Deployment\n").unwrap();
     let text = context
@@ -62,13 +62,13 @@ fn up_refuses_files_that_are_no_plugins_before_it_starts() {
 }
 
 #[test]
-fn serve_without_a_cluster_says_what_to_do() {
+fn serve_without_a_kubeconfig_prints_a_hint() {
     let text = context().run(["serve", "--kubeconfig", "missing"]).unwrap();
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn the_help_of_up_and_serve() {
+fn help_of_up_and_serve() {
     insta::assert_snapshot!(context().run(["up", "--help"]).unwrap());
     insta::assert_snapshot!(context().run(["serve", "--help"]).unwrap());
 }

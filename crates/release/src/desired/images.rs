@@ -1,12 +1,9 @@
 //! The images of a release, and their relocation to another registry.
 //!
-//! Images are found by structure: containers and image volumes in any kind, fields named `image` or `...Image` in custom
-//! resources, full references in arguments and environment variables of containers. After the relocation, the image finder
-//! of the chart crate, which walks the objects independently, verifies that no image was missed.
+//! The image finder of the chart crate finds the images, and verifies the result of the relocation.
 
-use outrigger_chart::images::{self, ImageUse, is_full_reference, is_image_key, is_reference};
+use outrigger_chart::images::{self, ImageUse, ImageValue};
 use outrigger_chart::{Manifest, Rendered};
-use serde_json::{Map, Value};
 
 use super::{Desired, Document};
 use crate::error::Error;
@@ -82,170 +79,32 @@ fn as_rendered(documents: &[Document], hooks: &[Hook]) -> Rendered {
 /// Relocates the images of a document; none if it has no images.
 fn relocate_text(content: &str, registry: &str) -> Option<String> {
     let mut object = outrigger_goyaml::parse_json(content.as_bytes()).ok()?;
-    let mut relocator = Relocator {
-        registry,
-        has_relocated: false,
-    };
-    relocator.object(&mut object, 0);
-    let text = relocator
-        .has_relocated
-        .then(|| outrigger_goyaml::write_json(&object))?;
+    let mut has_images = false;
+    images::visit(&mut object, &mut |_, value| {
+        has_images = true;
+        relocate_value(value, registry);
+    });
+    let text = has_images.then(|| outrigger_goyaml::write_json(&object))?;
     String::from_utf8(text).ok()
 }
 
-/// Maximum nesting of objects.
-const MAX_DEPTH: usize = 128;
-
-struct Relocator<'a> {
-    registry: &'a str,
-    has_relocated: bool,
-}
-
-impl Relocator<'_> {
-    fn object(&mut self, object: &mut Value, depth: usize) {
-        let kind = object["kind"].as_str().unwrap_or_default().to_owned();
-        if kind.ends_with("List") && depth < MAX_DEPTH {
-            if let Some(items) = object["items"].as_array_mut() {
-                for item in items {
-                    self.object(item, depth + 1);
-                }
-            }
-            return;
+fn relocate_value(value: ImageValue<'_>, registry: &str) {
+    match value {
+        ImageValue::Reference(image) => *image = relocate(image, registry),
+        ImageValue::Flag(text, start) => {
+            let image = relocate(&text[start..], registry);
+            text.replace_range(start.., &image);
         }
-        if matches!(
-            kind.as_str(),
-            "ConfigMap" | "Secret" | "CustomResourceDefinition"
-        ) {
-            return;
+        ImageValue::Parts(mut parts) => {
+            let repository = parts.repository();
+            let Some(host) = parts.registry() else {
+                return parts.set(None, &relocate(&repository, registry));
+            };
+            let image = format!("{}/{repository}", host.trim_end_matches('/'));
+            let image = relocate(&image, registry);
+            let path = image.strip_prefix(registry).unwrap_or(&image);
+            parts.set(Some(registry), path.trim_start_matches('/'));
         }
-        let group = object["apiVersion"].as_str().unwrap_or_default();
-        let group = group.split_once('/').map_or("", |(group, _)| group);
-        let is_custom = group.contains('.') && !group.ends_with(".k8s.io");
-        self.walk(object, is_custom, 0);
-    }
-
-    fn walk(&mut self, node: &mut Value, is_custom: bool, depth: usize) {
-        if depth > MAX_DEPTH {
-            return;
-        }
-        match node {
-            Value::Array(items) => {
-                for item in items {
-                    self.walk(item, is_custom, depth + 1);
-                }
-            }
-            Value::Object(fields) => {
-                for (key, value) in fields.iter_mut() {
-                    self.field(key, value, is_custom);
-                    self.walk(value, is_custom, depth + 1);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn field(&mut self, key: &str, value: &mut Value, is_custom: bool) {
-        match value {
-            Value::Array(items)
-                if ["containers", "initContainers", "ephemeralContainers"].contains(&key) =>
-            {
-                for item in items {
-                    self.container(item);
-                }
-            }
-            Value::Array(items) if key == "volumes" => {
-                for item in items {
-                    if let Some(Value::String(image)) = item.pointer_mut("/image/reference") {
-                        self.reference(image);
-                    }
-                }
-            }
-            Value::String(image) if is_custom && is_image_key(key) && is_reference(image) => {
-                self.reference(image);
-            }
-            Value::Object(parts) if is_custom && is_image_key(key) => self.parts(parts),
-            _ => {}
-        }
-    }
-
-    fn container(&mut self, container: &mut Value) {
-        if let Some(Value::String(image)) = container.get_mut("image")
-            && !image.is_empty()
-        {
-            self.reference(image);
-        }
-        for list in ["args", "command"] {
-            let items = container.get_mut(list).and_then(Value::as_array_mut);
-            for item in items.into_iter().flatten() {
-                if let Value::String(text) = item {
-                    self.argument(text);
-                }
-            }
-        }
-        let variables = container.get_mut("env").and_then(Value::as_array_mut);
-        for variable in variables.into_iter().flatten() {
-            if let Some(Value::String(value)) = variable.get_mut("value")
-                && is_full_reference(value)
-            {
-                self.reference(value);
-            }
-        }
-    }
-
-    /// An argument that is an image reference, or a flag with one: `--image=quay.io/a/b:1`.
-    fn argument(&mut self, text: &mut String) {
-        let (flag, image) = match text.split_once('=') {
-            Some((flag, image)) => (format!("{flag}="), image),
-            None => (String::new(), text.as_str()),
-        };
-        if is_full_reference(image) {
-            let mut image = image.to_owned();
-            self.reference(&mut image);
-            *text = flag + &image;
-        }
-    }
-
-    /// An image with separate `registry`, `repository` and `tag`.
-    fn parts(&mut self, parts: &mut Map<String, Value>) {
-        let keys = ["repository", "name", "image"];
-        let Some(key) = keys
-            .into_iter()
-            .find(|&key| matches!(parts.get(key), Some(Value::String(text)) if !text.is_empty()))
-        else {
-            return;
-        };
-        let Some(Value::String(repository)) = parts.get(key).cloned() else {
-            return;
-        };
-        if !is_reference(&repository) {
-            return;
-        }
-        let has_registry =
-            matches!(parts.get("registry"), Some(Value::String(text)) if !text.is_empty());
-        if has_registry {
-            let image = format!(
-                "{}/{repository}",
-                parts["registry"].as_str().unwrap_or_default()
-            );
-            let relocated = relocate(&image, self.registry);
-            let path = relocated
-                .strip_prefix(&format!("{}/", self.registry))
-                .unwrap_or(&relocated)
-                .to_owned();
-            parts.insert("registry".to_owned(), Value::from(self.registry));
-            parts.insert(key.to_owned(), Value::from(path));
-        } else {
-            parts.insert(
-                key.to_owned(),
-                Value::from(relocate(&repository, self.registry)),
-            );
-        }
-        self.has_relocated = true;
-    }
-
-    fn reference(&mut self, image: &mut String) {
-        *image = relocate(image, self.registry);
-        self.has_relocated = true;
     }
 }
 
@@ -279,6 +138,8 @@ fn is_host(part: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use futures::stream::{self, StreamExt as _};
-use outrigger_chart::manifest::kind_order::are_together;
+use outrigger_chart::manifest::kind_order::are_independent;
 use serde_json::Value;
 
 use super::{AppliedObject, Context};
@@ -29,7 +29,7 @@ pub(super) async fn apply_objects(
     let mut applied: Vec<AppliedObject> = Vec::with_capacity(total);
     // The first steps of a plan are those of the desired objects, in the same order.
     let pairs: Vec<(&Object, &Step)> = objects.iter().zip(&plan.objects).collect();
-    for group in pairs.chunk_by(|(a, _), (b, _)| are_together(&a.id().kind, &b.id().kind)) {
+    for group in pairs.chunk_by(|(a, _), (b, _)| are_independent(&a.id().kind, &b.id().kind)) {
         // A Vec, because a closure with borrowed arguments would make the future not `Send`.
         let mut work = Vec::new();
         for &(object, step) in group {
@@ -141,7 +141,7 @@ pub(crate) async fn await_deletion(
 pub(super) async fn prune(context: &Context<'_>, plan: &Plan) -> Result<(), ActionError> {
     let steps = plan.objects.iter();
     let steps: Vec<&Step> = steps.filter(|step| step.change == Change::Prune).collect();
-    for group in steps.chunk_by(|a, b| are_together(&a.object.kind, &b.object.kind)) {
+    for group in steps.chunk_by(|a, b| are_independent(&a.object.kind, &b.object.kind)) {
         let mut work = Vec::new();
         for step in group {
             work.push(async move {

@@ -11,8 +11,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use outrigger_chart::chart::File;
 use outrigger_chart::metadata::Maintainer;
-use outrigger_chart::plain::Plain;
-use outrigger_chart::settled::Settled;
+use outrigger_chart::processed_chart::ProcessedChart;
+use outrigger_chart::yaml_value::YamlValue;
 use outrigger_chart::{Chart, Dependency, Lock, Metadata};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -129,13 +129,17 @@ pub(crate) struct ChartCache {
 /// The encoding of a chart for its most recent release.
 struct CachedChart {
     owner: Weak<Chart>,
-    processed: Option<Settled>,
+    processed: Option<ProcessedChart>,
     stored: StoredChart,
 }
 
 impl ChartCache {
     /// Encodes a chart. `processed` has the values and dependencies after Helm's dependency processing.
-    pub(crate) fn encode(&self, chart: &Arc<Chart>, processed: Option<Settled>) -> StoredChart {
+    pub(crate) fn encode(
+        &self,
+        chart: &Arc<Chart>,
+        processed: Option<ProcessedChart>,
+    ) -> StoredChart {
         let mut charts = self.charts.lock().unwrap_or_else(PoisonError::into_inner);
         let address = Arc::as_ptr(chart).addr();
         if let Some(cached) = charts.get(&address)
@@ -165,8 +169,8 @@ fn summary(metadata: &Metadata) -> ChartSummary {
     }
 }
 
-fn chart_json(chart: &Chart, processed: Option<&Settled>) -> Value {
-    let values = chart.values.as_ref().map_or_else(|| json!({}), plain_json);
+fn chart_json(chart: &Chart, processed: Option<&ProcessedChart>) -> Value {
+    let values = chart.values.as_ref().map_or_else(|| json!({}), yaml_json);
     let values = processed.map_or(values, |processed| processed.values.clone());
     let dependencies = chart.metadata.declared();
     let dependencies = processed.map_or(dependencies, |processed| &processed.dependencies);
@@ -239,7 +243,7 @@ fn dependency_json(dependency: &Dependency) -> Value {
     if dependency.enabled {
         fields.insert("enabled".to_owned(), json!(true));
     }
-    let imports = dependency.import_values.iter().map(plain_json).collect();
+    let imports = dependency.import_values.iter().map(yaml_json).collect();
     insert_list(&mut fields, "import-values", imports);
     insert_text(&mut fields, "alias", &dependency.alias);
     Value::Object(fields)
@@ -268,18 +272,18 @@ fn insert_list(fields: &mut Map<String, Value>, name: &str, list: Value) {
     }
 }
 
-fn plain_json(plain: &Plain) -> Value {
-    match plain {
-        Plain::Null => Value::Null,
-        Plain::Bool(flag) => json!(flag),
-        Plain::Int(number) => json!(number),
-        Plain::Uint(number) => json!(number),
-        Plain::Float(number) => json!(number),
-        Plain::Str(text) => json!(text),
-        Plain::List(items) => items.iter().map(plain_json).collect(),
-        Plain::Map(entries) => entries
+fn yaml_json(value: &YamlValue) -> Value {
+    match value {
+        YamlValue::Null => Value::Null,
+        YamlValue::Bool(flag) => json!(flag),
+        YamlValue::Int(number) => json!(number),
+        YamlValue::Uint(number) => json!(number),
+        YamlValue::Float(number) => json!(number),
+        YamlValue::Str(text) => json!(text),
+        YamlValue::List(items) => items.iter().map(yaml_json).collect(),
+        YamlValue::Map(entries) => entries
             .iter()
-            .map(|(key, value)| (key.clone(), plain_json(value)))
+            .map(|(key, value)| (key.clone(), yaml_json(value)))
             .collect(),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kube::Client;
-use outrigger_apiserver::auth::Identity;
+use outrigger_apiserver::auth::UserInfo;
 use outrigger_release::{ActionError, Cluster, Error, Options, Rejection, execute};
 use serde_json::json;
 
@@ -222,10 +222,10 @@ async fn a_failed_install_is_retried_at_its_revision() {
 #[tokio::test]
 async fn missing_permissions_are_reported_with_a_hint() {
     let harness = Harness::start().await;
-    let nobody = Identity {
+    let nobody = UserInfo {
         name: "nobody".to_owned(),
         groups: vec!["system:authenticated".to_owned()],
-        ..Identity::default()
+        ..UserInfo::default()
     };
     let client = Client::new(harness.service().as_user(nobody), "default");
     let cluster = Cluster::new(client);

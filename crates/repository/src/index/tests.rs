@@ -1,4 +1,4 @@
-//! The index as Helm reads it.
+//! Tests of the index, with results of Helm.
 
 use super::*;
 
@@ -20,14 +20,14 @@ fn index() -> Index {
     Index::parse(INDEX.as_bytes(), "repo").unwrap()
 }
 
-fn chosen(version: Option<&str>) -> Result<String, Error> {
+fn selected(version: Option<&str>) -> Result<String, Error> {
     index()
-        .choose("web", version, "repo")
+        .get("web", version, "repo")
         .map(|entry| entry.version.clone())
 }
 
 #[test]
-fn versions_are_sorted_by_meaning_and_nonsense_is_left_out() {
+fn sorts_by_semver_and_skips_invalid_versions() {
     let index = index();
     let versions: Vec<_> = index.charts["web"]
         .iter()
@@ -39,41 +39,44 @@ fn versions_are_sorted_by_meaning_and_nonsense_is_left_out() {
 }
 
 #[test]
-fn a_version_is_chosen_as_helm_chooses() {
-    assert_eq!(chosen(None).unwrap(), "1.10.0");
-    assert_eq!(chosen(Some("")).unwrap(), "1.10.0");
-    assert_eq!(chosen(Some("1.2.0")).unwrap(), "1.2.0");
-    assert_eq!(chosen(Some("v1.2.0")).unwrap(), "1.2.0");
-    assert_eq!(chosen(Some("~1.2")).unwrap(), "1.2.0");
-    assert_eq!(chosen(Some("<1.10")).unwrap(), "1.2.0");
-    assert_eq!(chosen(Some("0.9")).unwrap(), "v0.9");
-    assert_eq!(chosen(Some("2.0.0-rc.1")).unwrap(), "2.0.0-rc.1");
-    assert_eq!(chosen(Some(">0.0.0-0")).unwrap(), "2.0.0-rc.1");
+fn selects_versions_as_helm_does() {
+    assert_eq!(selected(None).unwrap(), "1.10.0");
+    assert_eq!(selected(Some("")).unwrap(), "1.10.0");
+    assert_eq!(selected(Some("1.2.0")).unwrap(), "1.2.0");
+    assert_eq!(selected(Some("v1.2.0")).unwrap(), "1.2.0");
+    assert_eq!(selected(Some("~1.2")).unwrap(), "1.2.0");
+    assert_eq!(selected(Some("<1.10")).unwrap(), "1.2.0");
+    assert_eq!(selected(Some("0.9")).unwrap(), "v0.9");
+    assert_eq!(selected(Some("2.0.0-rc.1")).unwrap(), "2.0.0-rc.1");
+    assert_eq!(selected(Some(">0.0.0-0")).unwrap(), "2.0.0-rc.1");
 }
 
 #[test]
-fn what_is_missing_is_named_with_what_is_near() {
-    let message = chosen(Some("^3")).unwrap_err().to_string();
+fn a_missing_chart_or_version_is_reported_with_suggestions() {
+    let message = selected(Some("^3")).unwrap_err().to_string();
     assert_eq!(
         message,
         "repo has no chart web of version \"^3\"; nearest: 2.0.0-rc.1, 1.10.0, 1.2.0, v0.9"
     );
-    let missing = index().choose("wbe", None, "repo").unwrap_err().to_string();
-    assert_eq!(missing, "repo has no chart wbe; nearest: web");
-    assert!(matches!(chosen(Some("one")), Err(Error::BadRange { .. })));
+    let message = index().get("wbe", None, "repo").unwrap_err().to_string();
+    assert_eq!(message, "repo has no chart wbe; nearest: web");
+    assert!(matches!(
+        selected(Some("one")),
+        Err(Error::InvalidRange { .. })
+    ));
 }
 
 #[test]
-fn a_bad_index_tells_its_line() {
+fn the_error_of_an_invalid_index_has_the_line() {
     let error = Index::parse(b"apiVersion: v1\nentries:\n  a: b: c\n", "repo").unwrap_err();
     assert!(
-        matches!(error, Error::BadIndex { line: Some(3), .. }),
+        matches!(error, Error::InvalidIndex { line: Some(3), .. }),
         "{error:?}"
     );
     for (text, reason) in [
         ("entries: {}", "no API version specified"),
-        ("[]", "it is no map"),
-        ("<html>", "it is no map"),
+        ("[]", "not a map"),
+        ("<html>", "not a map"),
     ] {
         let error = Index::parse(text.as_bytes(), "repo")
             .unwrap_err()
@@ -83,7 +86,7 @@ fn a_bad_index_tells_its_line() {
 }
 
 #[test]
-fn archives_are_found_below_the_repository_or_elsewhere() {
+fn resolves_relative_and_absolute_archive_urls() {
     let repository = Url::parse("https://a/charts?key=1").unwrap();
     let resolved = |reference: &str| resolve(&repository, reference).map(|url| url.to_string());
     assert_eq!(
@@ -97,7 +100,7 @@ fn archives_are_found_below_the_repository_or_elsewhere() {
     );
     assert!(resolved("ftp://b/web-1.tgz").is_err());
     assert_eq!(
-        address(&repository).as_str(),
+        url(&repository).as_str(),
         "https://a/charts/index.yaml?key=1"
     );
 }

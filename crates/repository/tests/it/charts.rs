@@ -1,4 +1,4 @@
-//! Small charts and the indexes that list them.
+//! Test charts and indexes.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -11,7 +11,7 @@ pub(crate) fn chart_yaml(name: &str, version: &str) -> String {
     format!("apiVersion: v2\nname: {name}\nversion: {version}\n")
 }
 
-/// A `.tgz` of files, as they lie in a folder `root`.
+/// A `.tgz` of files in a folder `root`.
 pub(crate) fn pack(root: &str, files: &[(&str, &str)]) -> Vec<u8> {
     let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (name, text) in files {
@@ -39,16 +39,16 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// One line of an index.
-pub(crate) struct Line {
+/// One entry of an index.
+pub(crate) struct IndexEntry {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
     pub(crate) url: String,
     pub(crate) digest: Option<String>,
 }
 
-impl Line {
-    /// With the right digest.
+impl IndexEntry {
+    /// An entry with the correct digest.
     pub(crate) fn of(name: &'static str, version: &'static str) -> Self {
         Self {
             name,
@@ -59,18 +59,18 @@ impl Line {
     }
 }
 
-pub(crate) fn index(lines: &[Line]) -> String {
+pub(crate) fn index(entries: &[IndexEntry]) -> String {
     let mut text = "apiVersion: v1\nentries:\n".to_owned();
-    let mut names: Vec<_> = lines.iter().map(|line| line.name).collect();
+    let mut names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
     names.dedup();
     for name in names {
         text.push_str(&format!("  {name}:\n"));
-        for line in lines.iter().filter(|line| line.name == name) {
+        for entry in entries.iter().filter(|entry| entry.name == name) {
             text.push_str(&format!(
                 "  - name: {name}\n    version: {}\n    urls: ['{}']\n",
-                line.version, line.url
+                entry.version, entry.url
             ));
-            if let Some(digest) = &line.digest {
+            if let Some(digest) = &entry.digest {
                 text.push_str(&format!("    digest: {digest}\n"));
             }
         }
@@ -78,7 +78,7 @@ pub(crate) fn index(lines: &[Line]) -> String {
     text
 }
 
-/// In a hurry, with a cache if a folder is given.
+/// A fetcher with short timeouts and an optional cache.
 pub(crate) fn fetcher(cache: Option<&Path>) -> Fetcher {
     Fetcher::new(options(cache))
 }
@@ -86,10 +86,10 @@ pub(crate) fn fetcher(cache: Option<&Path>) -> Fetcher {
 pub(crate) fn options(cache: Option<&Path>) -> Options {
     Options {
         cache: cache.map(Path::to_owned),
-        tries: 3,
-        pause: Duration::from_millis(1),
-        silence: Duration::from_secs(5),
-        index_age: Duration::ZERO,
+        max_attempts: 3,
+        initial_backoff: Duration::from_millis(1),
+        read_timeout: Duration::from_secs(5),
+        index_ttl: Duration::ZERO,
         ..Options::default()
     }
 }

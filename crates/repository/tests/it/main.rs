@@ -1,10 +1,10 @@
-//! Charts from real servers in this process, honest ones and others, and from disk.
+//! Fetches charts from HTTP servers in the test process and from disk.
 
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
 mod charts;
-mod disk;
+mod failures;
+mod local;
 mod repository;
 mod server;
 mod tls;
-mod trouble;

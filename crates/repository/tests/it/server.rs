@@ -1,4 +1,4 @@
-//! A web server that says what a test wants it to say, and remembers who asked for what.
+//! An HTTP server with scripted replies that records its requests.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,22 +13,20 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// What somebody asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct RecordedRequest {
     pub(crate) path: String,
     pub(crate) authorization: Option<String>,
     pub(crate) if_none_match: Option<String>,
 }
 
-/// What they get.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Vec<u8>,
-    /// The connection is cut after so many bytes
-    pub(crate) cut: Option<usize>,
+    /// The connection is closed after this number of bytes
+    pub(crate) close_after: Option<usize>,
 }
 
 impl Reply {
@@ -57,11 +55,11 @@ impl Reply {
     }
 }
 
-type Answer = Arc<dyn Fn(&Seen, usize) -> Reply + Send + Sync>;
+type Handler = Arc<dyn Fn(&RecordedRequest, usize) -> Reply + Send + Sync>;
 
 pub(crate) struct Server {
     pub(crate) url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -72,15 +70,15 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// `answer` gets what is asked for and how often that was asked for before.
+    /// `handler` gets the request and the number of earlier requests for the same path.
     pub(crate) async fn start(
-        answer: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
+        handler: impl Fn(&RecordedRequest, usize) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        Self::start_with(answer, None).await
+        Self::start_with(handler, None).await
     }
 
     pub(crate) async fn start_with(
-        answer: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
+        handler: impl Fn(&RecordedRequest, usize) -> Reply + Send + Sync + 'static,
         tls: Option<TlsAcceptor>,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -89,45 +87,50 @@ impl Server {
             Some(_) => format!("https://localhost:{port}"),
             None => format!("http://127.0.0.1:{port}"),
         };
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&seen);
-        let answer: Answer = Arc::new(answer);
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&requests);
+        let handler: Handler = Arc::new(handler);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (answer, log, tls) = (Arc::clone(&answer), Arc::clone(&log), tls.clone());
+                let (handler, log, tls) = (Arc::clone(&handler), Arc::clone(&log), tls.clone());
                 tokio::spawn(async move {
                     match tls {
-                        None => talk(TokioIo::new(stream), answer, log).await,
+                        None => serve(TokioIo::new(stream), handler, log).await,
                         Some(tls) => {
                             if let Ok(stream) = tls.accept(stream).await {
-                                talk(TokioIo::new(stream), answer, log).await;
+                                serve(TokioIo::new(stream), handler, log).await;
                             }
                         }
                     }
                 });
             }
         });
-        Self { url, seen, task }
+        Self {
+            url,
+            requests,
+            task,
+        }
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 
     pub(crate) fn paths(&self) -> Vec<String> {
-        self.seen().into_iter().map(|seen| seen.path).collect()
+        let requests = self.requests().into_iter();
+        requests.map(|request| request.path).collect()
     }
 }
 
-async fn talk<S>(stream: S, answer: Answer, log: Arc<Mutex<Vec<Seen>>>)
+async fn serve<S>(stream: S, handler: Handler, log: Arc<Mutex<Vec<RecordedRequest>>>)
 where
     S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
 {
     let service = service_fn(move |request: Request<Incoming>| {
-        let reply = reply(&request, &answer, &log);
+        let reply = reply(&request, &handler, &log);
         async move { Ok::<_, Infallible>(reply) }
     });
-    // A client that goes away ends the conversation, and that is that.
+    // Clients may close the connection at any time.
     let _ = hyper::server::conn::http1::Builder::new()
         .serve_connection(stream, service)
         .await;
@@ -135,30 +138,33 @@ where
 
 fn reply(
     request: &Request<Incoming>,
-    answer: &Answer,
-    log: &Mutex<Vec<Seen>>,
-) -> Response<Scripted> {
+    handler: &Handler,
+    log: &Mutex<Vec<RecordedRequest>>,
+) -> Response<ReplyBody> {
     let header = |name: &str| {
         let value = request.headers().get(name)?;
         Some(value.to_str().ok()?.to_owned())
     };
-    let seen = Seen {
+    let recorded = RecordedRequest {
         path: request.uri().to_string(),
         authorization: header("authorization"),
         if_none_match: header("if-none-match"),
     };
     let mut log = log.lock().unwrap();
-    let before = log.iter().filter(|other| other.path == seen.path).count();
-    log.push(seen.clone());
+    let earlier = log
+        .iter()
+        .filter(|other| other.path == recorded.path)
+        .count();
+    log.push(recorded.clone());
     drop(log);
-    let reply = answer(&seen, before);
-    let mut response = Response::new(Scripted {
+    let reply = handler(&recorded, earlier);
+    let mut response = Response::new(ReplyBody {
         length: reply.body.len() as u64,
-        rest: Some(match reply.cut {
-            Some(at) => Bytes::copy_from_slice(&reply.body[..at]),
+        rest: Some(match reply.close_after {
+            Some(length) => Bytes::copy_from_slice(&reply.body[..length]),
             None => Bytes::from(reply.body),
         }),
-        cut: reply.cut.is_some(),
+        is_truncated: reply.close_after.is_some(),
     });
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap();
     for (name, value) in reply.headers {
@@ -167,14 +173,14 @@ fn reply(
     response
 }
 
-/// A body that promises its whole length and may break off.
-struct Scripted {
+/// A body that announces its full length and may be truncated.
+struct ReplyBody {
     length: u64,
     rest: Option<Bytes>,
-    cut: bool,
+    is_truncated: bool,
 }
 
-impl Body for Scripted {
+impl Body for ReplyBody {
     type Data = Bytes;
     type Error = std::io::Error;
 
@@ -184,7 +190,7 @@ impl Body for Scripted {
     ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
         Poll::Ready(match self.rest.take() {
             Some(bytes) if !bytes.is_empty() => Some(Ok(Frame::data(bytes))),
-            _ if self.cut => Some(Err(std::io::ErrorKind::ConnectionAborted.into())),
+            _ if self.is_truncated => Some(Err(std::io::ErrorKind::ConnectionAborted.into())),
             _ => None,
         })
     }

@@ -1,4 +1,4 @@
-//! TLS: authorities of our own, client certificates, and no way round verification.
+//! TLS: private certificate authorities, client certificates and verification.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
-use crate::charts::{Line, archive, fetcher, index, request};
-use crate::server::{Reply, Server};
+use crate::charts::{IndexEntry, archive, fetcher, index, request};
+use crate::server::{RecordedRequest, Reply, Server};
 
 struct Authority {
     certificate: rcgen::Certificate,
@@ -35,14 +35,14 @@ impl Authority {
         (params.signed_by(&key, &self.issuer).unwrap(), key)
     }
 
-    /// A server, which asks for certificates of this authority if it should.
-    fn acceptor(&self, asks: bool) -> TlsAcceptor {
+    /// The TLS side of a server, which may require client certificates of this authority.
+    fn acceptor(&self, requires_client_cert: bool) -> TlsAcceptor {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let (certificate, key) = self.certify("localhost");
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .unwrap();
-        let builder = if asks {
+        let builder = if requires_client_cert {
             let mut roots = RootCertStore::empty();
             roots.add(self.certificate.der().clone()).unwrap();
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
@@ -58,12 +58,13 @@ impl Authority {
     }
 }
 
-async fn shop(authority: &Authority, asks: bool) -> Server {
-    let answer = |seen: &crate::server::Seen, _| match seen.path.as_str() {
-        "/index.yaml" => Reply::ok(index(&[Line::of("web", "1.2.0")])),
+async fn repository(authority: &Authority, requires_client_cert: bool) -> Server {
+    let handler = |request: &RecordedRequest, _| match request.path.as_str() {
+        "/index.yaml" => Reply::ok(index(&[IndexEntry::of("web", "1.2.0")])),
         _ => Reply::ok(archive("web", "1.2.0")),
     };
-    Server::start_with(answer, Some(authority.acceptor(asks))).await
+    let acceptor = authority.acceptor(requires_client_cert);
+    Server::start_with(handler, Some(acceptor)).await
 }
 
 fn with(tls: Tls, url: &str) -> Request {
@@ -77,9 +78,9 @@ fn with(tls: Tls, url: &str) -> Request {
 }
 
 #[tokio::test]
-async fn a_server_is_trusted_by_its_authority_and_never_otherwise() {
+async fn trusts_only_servers_with_a_certificate_of_the_authority() {
     let (authority, other) = (Authority::new(), Authority::new());
-    let server = shop(&authority, false).await;
+    let server = repository(&authority, false).await;
     let ca = |authority: &Authority| Tls {
         ca: Some(authority.certificate.pem().into_bytes()),
         client: None,
@@ -88,52 +89,58 @@ async fn a_server_is_trusted_by_its_authority_and_never_otherwise() {
         .fetch(&with(ca(&authority), &server.url))
         .await
         .unwrap();
-    for wrong in [Tls::default(), ca(&other)] {
+    for untrusted in [Tls::default(), ca(&other)] {
         let error = fetcher(None)
-            .fetch(&with(wrong, &server.url))
+            .fetch(&with(untrusted, &server.url))
             .await
             .unwrap_err();
-        assert!(matches!(error, Error::Untrusted { .. }), "{error:?}");
+        assert!(
+            matches!(error, Error::UntrustedCertificate { .. }),
+            "{error:?}"
+        );
         assert!(!error.is_transient());
     }
-    // The certificate is for another name.
+    // The certificate is for another host name.
     let address = server.url.replace("localhost", "127.0.0.1");
     let error = fetcher(None)
         .fetch(&with(ca(&authority), &address))
         .await
         .unwrap_err();
-    assert!(matches!(error, Error::Untrusted { .. }), "{error:?}");
+    assert!(
+        matches!(error, Error::UntrustedCertificate { .. }),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
-async fn a_client_certificate_opens_what_asks_for_one() {
+async fn sends_a_client_certificate() {
     let authority = Authority::new();
-    let server = shop(&authority, true).await;
+    let server = repository(&authority, true).await;
     let (certificate, key) = authority.certify("client");
     let ca = Some(authority.certificate.pem().into_bytes());
     let client = Some((
         certificate.pem().into_bytes(),
         Secret::new(key.serialize_pem()),
     ));
-    let known = Tls {
+    let with_client = Tls {
         ca: ca.clone(),
         client,
     };
     fetcher(None)
-        .fetch(&with(known, &server.url))
+        .fetch(&with(with_client, &server.url))
         .await
         .unwrap();
-    let unknown = Tls { ca, client: None };
+    let without_client = Tls { ca, client: None };
     assert!(
         fetcher(None)
-            .fetch(&with(unknown, &server.url))
+            .fetch(&with(without_client, &server.url))
             .await
             .is_err()
     );
 }
 
 #[tokio::test]
-async fn certificates_that_cannot_be_read_are_told() {
+async fn rejects_invalid_certificates() {
     let tls = Tls {
         ca: Some(b"-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n".to_vec()),
         client: None,
@@ -142,5 +149,8 @@ async fn certificates_that_cannot_be_read_are_told() {
         .fetch(&with(tls, "https://localhost:1"))
         .await
         .unwrap_err();
-    assert!(matches!(error, Error::Tls { .. }), "{error:?}");
+    assert!(
+        matches!(error, Error::InvalidCertificates { .. }),
+        "{error:?}"
+    );
 }

@@ -2,35 +2,35 @@
 
 use std::time::Duration;
 
-use outrigger_apiserver::local::{Local, Patch, Place};
+use outrigger_apiserver::loopback::{Client, Patch, ResourcePath};
 use outrigger_apiserver::server::{self, Server};
 use outrigger_simulate::Options;
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(20);
 
-async fn server() -> (Server, Local) {
+async fn server() -> (Server, Client) {
     let server = Server::open(server::Options::in_memory()).await.unwrap();
     server.run_controllers();
-    let local = Local::new(server.service(), "test");
-    (server, local)
+    let client = Client::new(server.service(), "test");
+    (server, client)
 }
 
-fn place(api_version: &str, plural: &str, name: &str) -> Place {
-    Place::all(api_version, plural)
-        .within("default")
+fn path(api_version: &str, plural: &str, name: &str) -> ResourcePath {
+    ResourcePath::all(api_version, plural)
+        .in_namespace("default")
         .named(name)
 }
 
-async fn until(local: &Local, place: &Place, is_wanted: impl Fn(Option<&Value>) -> bool) {
-    let waited = tokio::time::timeout(SOON, local.await_condition(place, is_wanted)).await;
-    let state = local.get(place).await;
-    assert!(matches!(waited, Ok(Ok(()))), "{}: {state:?}", place.path());
+async fn until(client: &Client, path: &ResourcePath, is_wanted: impl Fn(Option<&Value>) -> bool) {
+    let waited = tokio::time::timeout(SOON, client.await_condition(path, is_wanted)).await;
+    let state = client.get(path).await;
+    assert!(matches!(waited, Ok(Ok(()))), "{}: {state:?}", path.path());
 }
 
 #[tokio::test]
-async fn a_simulated_deployment_becomes_available_and_is_scaled() {
-    let (server, local) = server().await;
+async fn simulates_the_rollout_scaling_and_deletion_of_a_deployment() {
+    let (server, client) = server().await;
     outrigger_simulate::start(
         &server,
         Options {
@@ -38,7 +38,7 @@ async fn a_simulated_deployment_becomes_available_and_is_scaled() {
             ..Options::default()
         },
     );
-    let at = place("apps/v1", "deployments", "web");
+    let at = path("apps/v1", "deployments", "web");
     let deployment = json!({
         "metadata": {"name": "web"},
         "spec": {
@@ -46,7 +46,7 @@ async fn a_simulated_deployment_becomes_available_and_is_scaled() {
             "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
         },
     });
-    local.create(&at, &deployment).await.unwrap();
+    client.create(&at, &deployment).await.unwrap();
     let has = |count: i64| {
         move |object: Option<&Value>| {
             object.is_some_and(|object| {
@@ -57,21 +57,21 @@ async fn a_simulated_deployment_becomes_available_and_is_scaled() {
             })
         }
     };
-    until(&local, &at, has(2)).await;
-    let (pods, _) = local
-        .list(&place("v1", "pods", ""), "labelSelector=app%3Dweb")
+    until(&client, &at, has(2)).await;
+    let (pods, _) = client
+        .list(&path("v1", "pods", ""), "labelSelector=app%3Dweb")
         .await
         .unwrap();
     assert_eq!(pods.len(), 2);
-    local
+    client
         .patch(&at, Patch::Merge, &json!({"spec": {"replicas": 1}}))
         .await
         .unwrap();
-    until(&local, &at, has(1)).await;
-    local.delete(&at, &Value::Null).await.unwrap();
+    until(&client, &at, has(1)).await;
+    client.delete(&at, &Value::Null).await.unwrap();
     for pod in &pods {
         let name = pod["metadata"]["name"].as_str().unwrap();
-        until(&local, &place("v1", "pods", name), |object| {
+        until(&client, &path("v1", "pods", name), |object| {
             object.is_none()
         })
         .await;

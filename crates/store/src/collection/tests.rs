@@ -6,19 +6,19 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::draft::Draft;
+use crate::encoded::EncodedObject;
 
 fn object(name: &str, revision: u64) -> Arc<Object> {
     let key = Key::parse(name).unwrap();
-    let draft = Draft::new(&json!({"metadata": {}})).unwrap();
-    Arc::new(Object::from_draft(key, &draft, revision, revision))
+    let encoded = EncodedObject::new(&json!({"metadata": {}})).unwrap();
+    Arc::new(Object::from_encoded(key, &encoded, revision, revision))
 }
 
 fn name(number: u16) -> String {
     format!("//pods/ns{}/p{number}", number % 3)
 }
 
-/// What is inside is sorted, not too large, and never an empty chunk.
+/// Chunks are sorted, not too large and not empty.
 fn assert_sound(collection: &Collection) {
     assert!(
         collection
@@ -59,7 +59,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn behaves_like_a_sorted_map_and_leaves_snapshots_alone(steps in prop::collection::vec(step(), 1..800)) {
+    fn matches_a_sorted_map_and_preserves_snapshots(steps in prop::collection::vec(step(), 1..800)) {
         let mut collection = Collection::default();
         let mut model = BTreeMap::new();
         let mut snapshots = Vec::new();
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn a_range_is_the_part_of_the_map(numbers in prop::collection::btree_set(0u16..400, 0..300), after in 0u16..400) {
+    fn a_range_matches_that_of_a_sorted_map(numbers in prop::collection::btree_set(0u16..400, 0..300), after in 0u16..400) {
         let mut collection = Collection::default();
         for number in &numbers {
             collection.insert(object(&name(*number), 1));
@@ -109,7 +109,7 @@ proptest! {
 }
 
 #[test]
-fn loading_in_order_fills_the_chunks() {
+fn loading_in_order_fills_chunks() {
     let mut collection = Collection::default();
     for number in 0..1000 {
         collection.insert(object(&format!("//pods/a/{number:05}"), 1));

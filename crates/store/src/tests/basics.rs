@@ -1,13 +1,13 @@
-//! Reading, writing, refusing, closing, opening again.
+//! Reads, writes, conflicts, close and reopen.
 
 use super::*;
 
 #[tokio::test]
-async fn a_write_is_visible_when_it_is_answered() {
+async fn a_write_is_visible_once_it_is_acknowledged() {
     let store = Store::open(Options::in_memory()).unwrap();
     let start = store.revision();
     let written = store
-        .write(Mutation::create(pod("a"), draft("1")))
+        .write(Transaction::create(pod("a"), encoded("1")))
         .await
         .unwrap();
     let object = written.first().unwrap();
@@ -19,7 +19,7 @@ async fn a_write_is_visible_when_it_is_answered() {
 }
 
 #[tokio::test]
-async fn a_snapshot_does_not_change() {
+async fn a_snapshot_is_immutable() {
     let store = Store::open(Options::in_memory()).unwrap();
     put(&store, "a", "1").await;
     let snapshot = store.snapshot();
@@ -34,27 +34,27 @@ async fn a_snapshot_does_not_change() {
 }
 
 #[tokio::test]
-async fn refusals_say_what_is_there() {
+async fn errors_carry_the_current_object() {
     let store = Store::open(Options::in_memory()).unwrap();
     let revision = put(&store, "a", "1").await;
     let error = store
-        .write(Mutation::create(pod("a"), draft("2")))
+        .write(Transaction::create(pod("a"), encoded("2")))
         .await
         .unwrap_err();
     assert!(
         matches!(&error, WriteError::AlreadyExists { existing, .. } if existing.revision() == revision)
     );
-    let stale = Mutation::replace(pod("a"), draft("2"), Precondition::revision(revision + 1));
+    let stale = Transaction::replace(pod("a"), encoded("2"), Precondition::revision(revision + 1));
     let error = store.write(stale).await.unwrap_err();
     assert!(
         matches!(&error, WriteError::Conflict { current, .. } if current.revision() == revision)
     );
     assert_eq!(
         error.to_string(),
-        "//pods/default/a is at revision 2 and does not fulfil the precondition"
+        "//pods/default/a is at revision 2 and fails the precondition"
     );
     let error = store
-        .write(Mutation::delete(pod("b"), Precondition::exists()))
+        .write(Transaction::delete(pod("b"), Precondition::exists()))
         .await
         .unwrap_err();
     assert!(matches!(error, WriteError::NotFound { .. }));
@@ -62,7 +62,7 @@ async fn refusals_say_what_is_there() {
 }
 
 #[tokio::test]
-async fn a_list_has_pages_in_the_order_of_keys() {
+async fn lists_pages_in_key_order() {
     let store = Store::open(Options::in_memory()).unwrap();
     for name in ["c", "a", "d", "b"] {
         put(&store, name, name).await;
@@ -85,7 +85,7 @@ async fn a_list_has_pages_in_the_order_of_keys() {
 }
 
 #[tokio::test]
-async fn everything_is_there_after_a_restart() {
+async fn keeps_all_objects_across_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Options::in_folder(folder.path())).unwrap();
     for number in 0..200 {
@@ -93,7 +93,7 @@ async fn everything_is_there_after_a_restart() {
     }
     put(&store, "p7", "changed").await;
     store
-        .write(Mutation::delete(pod("p8"), Precondition::exists()))
+        .write(Transaction::delete(pod("p8"), Precondition::exists()))
         .await
         .unwrap();
     let before = store.snapshot();
@@ -111,7 +111,7 @@ async fn everything_is_there_after_a_restart() {
 }
 
 #[tokio::test]
-async fn many_writers_get_a_revision_each() {
+async fn assigns_each_concurrent_writer_its_own_revision() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Options::in_folder(folder.path())).unwrap();
     let tasks: Vec<_> = (0..32)
@@ -138,13 +138,13 @@ async fn many_writers_get_a_revision_each() {
 }
 
 #[tokio::test]
-async fn a_closed_store_reads_but_does_not_write() {
+async fn a_closed_store_serves_reads_and_rejects_writes() {
     let store = Store::open(Options::in_memory()).unwrap();
     put(&store, "a", "1").await;
     store.close().await;
     store.close().await;
     let error = store
-        .write(Mutation::create(pod("b"), draft("1")))
+        .write(Transaction::create(pod("b"), encoded("1")))
         .await
         .unwrap_err();
     assert!(matches!(error, WriteError::Closed));
@@ -152,7 +152,7 @@ async fn a_closed_store_reads_but_does_not_write() {
 }
 
 #[tokio::test]
-async fn what_was_sent_before_the_close_is_done() {
+async fn close_commits_queued_writes() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Options::in_folder(folder.path())).unwrap();
     let writes: Vec<_> = (0..50)
@@ -172,20 +172,20 @@ async fn what_was_sent_before_the_close_is_done() {
 }
 
 #[tokio::test]
-async fn a_mutation_is_all_or_nothing() {
+async fn a_transaction_is_atomic() {
     let store = Store::open(Options::in_memory()).unwrap();
     let revision = put(&store, "a", "1").await;
     let operations = vec![
         Operation::Create {
             key: pod("b"),
-            draft: draft("1"),
+            encoded: encoded("1"),
         },
         Operation::Delete {
             key: pod("missing"),
             precondition: Precondition::exists(),
         },
     ];
-    assert!(store.write(Mutation::new(operations)).await.is_err());
+    assert!(store.write(Transaction::new(operations)).await.is_err());
     assert_eq!(contents(&store.snapshot()), pairs(&[("a", "1")]));
     let operations = vec![
         Operation::Require {
@@ -194,14 +194,14 @@ async fn a_mutation_is_all_or_nothing() {
         },
         Operation::Create {
             key: pod("b"),
-            draft: draft("1"),
+            encoded: encoded("1"),
         },
         Operation::Delete {
             key: pod("a"),
             precondition: Precondition::exists(),
         },
     ];
-    let written = store.write(Mutation::new(operations)).await.unwrap();
+    let written = store.write(Transaction::new(operations)).await.unwrap();
     let revisions: Vec<_> = written
         .results
         .iter()

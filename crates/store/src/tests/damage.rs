@@ -1,4 +1,4 @@
-//! A folder in use, files that are not ours, files that are damaged.
+//! Folders in use, files of other programs, corrupt files.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ async fn filled(folder: &Path) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_folder_in_use_is_refused_by_name() {
+async fn rejects_a_folder_in_use() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Options::in_folder(folder.path())).unwrap();
     let error = Store::open(Options::in_folder(folder.path())).unwrap_err();
@@ -35,7 +35,7 @@ async fn a_folder_in_use_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn the_folder_is_free_some_time_after_the_last_handle_is_gone() {
+async fn unlocks_the_folder_after_the_last_handle_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Options::in_folder(folder.path())).unwrap();
     put(&store, "a", "1").await;
@@ -55,16 +55,16 @@ async fn the_folder_is_free_some_time_after_the_last_handle_is_gone() {
 }
 
 #[test]
-fn a_file_of_something_else_is_refused() {
+fn rejects_a_file_that_is_not_a_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
     fs_err::write(&path, "SQLite format 3\0 and so on, and so on").unwrap();
     let error = Store::open(Options::in_folder(folder.path())).unwrap_err();
-    assert!(matches!(error, OpenError::Foreign { path: named } if named == path));
+    assert!(matches!(error, OpenError::NotAStore { path: named } if named == path));
 }
 
 #[test]
-fn a_redb_file_of_another_program_is_refused() {
+fn rejects_a_redb_file_of_another_program() {
     const TABLE: redb::TableDefinition<'_, u64, u64> = redb::TableDefinition::new("theirs");
     let folder = tempfile::tempdir().unwrap();
     let database = redb::Database::create(folder.path().join("store.redb")).unwrap();
@@ -73,11 +73,11 @@ fn a_redb_file_of_another_program_is_refused() {
     transaction.commit().unwrap();
     drop(database);
     let error = Store::open(Options::in_folder(folder.path())).unwrap_err();
-    assert!(matches!(error, OpenError::Foreign { .. }));
+    assert!(matches!(error, OpenError::NotAStore { .. }));
 }
 
 #[test]
-fn a_later_format_is_refused() {
+fn rejects_a_later_format() {
     const ABOUT: redb::TableDefinition<'_, &str, u64> = redb::TableDefinition::new("about");
     let folder = tempfile::tempdir().unwrap();
     let database = redb::Database::create(folder.path().join("store.redb")).unwrap();
@@ -94,7 +94,7 @@ fn a_later_format_is_refused() {
 }
 
 #[tokio::test]
-async fn an_emptied_or_cut_file_is_damaged() {
+async fn reports_an_empty_or_truncated_file_as_corrupt() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path()).await;
     let path = folder.path().join("store.redb");
@@ -103,14 +103,17 @@ async fn an_emptied_or_cut_file_is_damaged() {
         fs_err::write(&path, &whole[..length]).unwrap();
         let error = Store::open(Options::in_folder(folder.path())).unwrap_err();
         assert!(
-            matches!(error, OpenError::Corrupt { .. } | OpenError::Foreign { .. }),
+            matches!(
+                error,
+                OpenError::Corrupt { .. } | OpenError::NotAStore { .. }
+            ),
             "{length}: {error:?}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_file_that_was_being_made_when_the_process_died_is_made_again() {
+async fn recreates_a_file_whose_creation_was_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     fs_err::write(folder.path().join("store.redb.new"), "half").unwrap();
     let store = Store::open(Options::in_folder(folder.path())).unwrap();
@@ -118,9 +121,9 @@ async fn a_file_that_was_being_made_when_the_process_died_is_made_again() {
     store.close().await;
 }
 
-/// Overwrites one page after the other: the store opens with all objects, or says that the file is damaged.
+/// Overwrites one page after another: the store opens with all objects, or reports corruption.
 #[tokio::test]
-async fn damage_is_found_when_the_file_is_opened() {
+async fn detects_corruption_when_the_file_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let expected = filled(folder.path()).await;
     let path = folder.path().join("store.redb");
@@ -144,17 +147,17 @@ async fn damage_is_found_when_the_file_is_opened() {
 
 /// A file that is mostly free space shrinks when it is opened.
 #[tokio::test]
-async fn free_space_is_given_back_at_the_start() {
+async fn compacts_a_sparse_file_at_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
     let store = Store::open(Options::in_folder(folder.path())).unwrap();
     for batch in 0..12 {
         let create = |number| Operation::Create {
             key: pod(&format!("p{batch}-{number}")),
-            draft: draft(&"x".repeat(20_000)),
+            encoded: encoded(&"x".repeat(20_000)),
         };
         let operations = (0..100).map(create).collect();
-        store.write(Mutation::new(operations)).await.unwrap();
+        store.write(Transaction::new(operations)).await.unwrap();
     }
     for batch in 0..11 {
         let delete = |number| Operation::Delete {
@@ -162,7 +165,7 @@ async fn free_space_is_given_back_at_the_start() {
             precondition: Precondition::exists(),
         };
         let operations = (0..100).map(delete).collect();
-        store.write(Mutation::new(operations)).await.unwrap();
+        store.write(Transaction::new(operations)).await.unwrap();
     }
     store.close().await;
     let before = fs_err::metadata(&path).unwrap().len();

@@ -15,7 +15,7 @@ fn options(events: usize, clock: &Arc<TestClock>) -> Options {
 }
 
 #[tokio::test]
-async fn the_past_is_rebuilt_from_the_history() {
+async fn rebuilds_past_snapshots_from_the_history() {
     let store = Store::open(Options::in_memory()).unwrap();
     let mut past = vec![(store.revision(), contents(&store.snapshot()))];
     for (name, text) in [("a", "1"), ("b", "1"), ("a", "2"), ("c", "1"), ("a", "3")] {
@@ -23,7 +23,7 @@ async fn the_past_is_rebuilt_from_the_history() {
         past.push((revision, contents(&store.snapshot())));
     }
     for name in ["a", "c"] {
-        let delete = Mutation::delete(pod(name), Precondition::exists());
+        let delete = Transaction::delete(pod(name), Precondition::exists());
         let written = store.write(delete).await.unwrap();
         past.push((written.results[0].revision(), contents(&store.snapshot())));
     }
@@ -35,7 +35,7 @@ async fn the_past_is_rebuilt_from_the_history() {
 }
 
 #[tokio::test]
-async fn what_left_the_history_is_expired_unless_it_was_retained() {
+async fn expires_compacted_revisions_unless_retained() {
     let clock = TestClock::new();
     let store = Store::open(options(2, &clock)).unwrap();
     let old = put(&store, "a", "1").await;
@@ -56,7 +56,7 @@ async fn what_left_the_history_is_expired_unless_it_was_retained() {
 }
 
 #[tokio::test]
-async fn the_history_begins_with_the_start() {
+async fn the_history_begins_when_the_store_opens() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Options::in_folder(folder.path())).unwrap();
     put(&store, "a", "1").await;
@@ -71,7 +71,7 @@ async fn the_history_begins_with_the_start() {
 }
 
 #[tokio::test]
-async fn a_backup_is_a_store() {
+async fn a_backup_opens_as_a_store() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Options::in_folder(folder.path().join("data"))).unwrap();
     for number in 0..100 {

@@ -1,4 +1,4 @@
-//! The disk fails while the store runs: writes are refused with a typed error, all else goes on.
+//! Disk failures at runtime: writes fail with a typed error, everything else still works.
 
 use super::simulated::{Faults, SimulatedDisk, random};
 use super::*;
@@ -32,18 +32,18 @@ async fn filled() -> (SimulatedDisk, Store) {
 
 /// A create, a replacement and a deletion, one after the other; how each failed.
 async fn failures(store: &Store) -> Vec<Arc<StorageError>> {
-    let mutations = [
-        Mutation::create(pod("new"), draft(&"x".repeat(20_000))),
-        Mutation::replace(
+    let transactions = [
+        Transaction::create(pod("new"), encoded(&"x".repeat(20_000))),
+        Transaction::replace(
             pod("kept"),
-            draft(&"x".repeat(20_000)),
+            encoded(&"x".repeat(20_000)),
             Precondition::exists(),
         ),
-        Mutation::delete(pod("doomed"), Precondition::exists()),
+        Transaction::delete(pod("doomed"), Precondition::exists()),
     ];
     let mut failures = Vec::new();
-    for mutation in mutations {
-        match store.write(mutation).await {
+    for transaction in transactions {
+        match store.write(transaction).await {
             Err(WriteError::Storage(error)) => failures.push(error),
             other => panic!("{other:?}"),
         }
@@ -56,12 +56,12 @@ fn untouched() -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_full_disk_refuses_writes_until_there_is_room() {
+async fn rejects_writes_while_the_disk_is_full() {
     let (disk, store) = filled().await;
     let before = store.revision();
     let mut watcher = store.watch(Scope::everything(), before).unwrap();
     disk.set(FULL);
-    let create = || Mutation::create(pod("new"), draft(&"x".repeat(3_000_000)));
+    let create = || Transaction::create(pod("new"), encoded(&"x".repeat(3_000_000)));
     for _ in 0..3 {
         let error = store.write(create()).await.unwrap_err();
         assert!(
@@ -84,14 +84,14 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
 }
 
 #[tokio::test]
-async fn small_writes_may_go_on_where_a_large_one_does_not_fit() {
+async fn accepts_small_writes_when_a_large_one_does_not_fit() {
     let (disk, store) = filled().await;
     disk.set(FULL);
-    let large = Mutation::create(pod("new"), draft(&"x".repeat(3_000_000)));
+    let large = Transaction::create(pod("new"), encoded(&"x".repeat(3_000_000)));
     assert!(store.write(large).await.is_err());
     let mut written = 0;
     for number in 0..20 {
-        let small = Mutation::create(pod(&format!("small{number}")), draft("1"));
+        let small = Transaction::create(pod(&format!("small{number}")), encoded("1"));
         written += usize::from(store.write(small).await.is_ok());
     }
     assert_eq!(contents(&store.snapshot()).len(), 2 + written);
@@ -102,7 +102,7 @@ async fn small_writes_may_go_on_where_a_large_one_does_not_fit() {
 }
 
 #[tokio::test]
-async fn a_broken_disk_does_not_end_the_store() {
+async fn survives_disk_errors() {
     let (disk, store) = filled().await;
     disk.set(BROKEN);
     for error in failures(&store).await {
@@ -117,7 +117,7 @@ async fn a_broken_disk_does_not_end_the_store() {
 }
 
 #[tokio::test]
-async fn what_a_failed_commit_left_in_the_file_is_undone_by_the_next() {
+async fn the_next_commit_overwrites_what_a_failed_one_wrote() {
     let (disk, store) = filled().await;
     let before = store.revision();
     disk.set(LYING);
@@ -137,11 +137,11 @@ async fn what_a_failed_commit_left_in_the_file_is_undone_by_the_next() {
 }
 
 #[tokio::test]
-async fn a_failed_write_may_only_come_back_by_a_crash_and_then_with_a_later_revision() {
+async fn a_failed_write_can_reappear_only_after_a_crash_at_a_later_revision() {
     let (disk, store) = filled().await;
     let before = store.revision();
     disk.set(LYING);
-    let failed = Mutation::create(pod("new"), draft("1"));
+    let failed = Transaction::create(pod("new"), encoded("1"));
     assert!(store.write(failed).await.is_err());
     disk.cut_power(random(1));
     disk.set(Faults::default());
@@ -156,12 +156,16 @@ async fn a_failed_write_may_only_come_back_by_a_crash_and_then_with_a_later_revi
 }
 
 #[tokio::test]
-async fn a_refusal_that_rests_on_a_failed_write_is_no_refusal() {
+async fn a_conflict_with_a_failed_write_is_reported_as_a_storage_error() {
     let (disk, store) = filled().await;
     disk.set(BROKEN);
     let write = |name: &'static str| {
         let store = store.clone();
-        tokio::spawn(async move { store.write(Mutation::create(pod(name), draft("1"))).await })
+        tokio::spawn(async move {
+            store
+                .write(Transaction::create(pod(name), encoded("1")))
+                .await
+        })
     };
     let results = [write("same"), write("same"), write("same")];
     for result in results {

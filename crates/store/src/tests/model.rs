@@ -1,4 +1,4 @@
-//! Random operations against a store and against a simple model; both must tell the same, watchers too.
+//! Random operations on a store and on a simple model; contents and watch events must match.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use proptest::prelude::*;
 use super::*;
 use crate::watch::{Event, WatchEnd};
 
-/// What the store should hold: content, revision and creation revision by name.
+/// The expected objects: content, revision and creation revision by name.
 type Objects = BTreeMap<String, (String, u64, u64)>;
 
-/// What watchers should see: revision, what happened, name, content.
+/// An expected event: revision, type, name, content.
 type Seen = (u64, char, String, String);
 
 #[derive(Debug, Clone)]
 enum Step {
     Write(Vec<Change>),
-    /// Begin a watch so many revisions ago.
+    /// Starts a watch this many revisions ago.
     Watch(Watched, u64),
-    /// Look at a snapshot of so many revisions ago.
+    /// Compares the snapshot of this many revisions ago.
     Past(u64),
     Reopen,
 }
@@ -30,7 +30,7 @@ enum Change {
     Delete(u8, Seeing),
 }
 
-/// What a writer knows of the object.
+/// The precondition of a write.
 #[derive(Debug, Clone, Copy)]
 enum Seeing {
     Nothing,
@@ -80,13 +80,13 @@ fn name(number: u8) -> String {
     format!("p{number}")
 }
 
-/// The store under test and what it should be.
+/// The store under test and its model.
 struct Run {
     options: Options,
     store: Store,
     objects: Objects,
     revision: u64,
-    /// Since the last start.
+    /// Events since the last start.
     events: Vec<Seen>,
     /// All states since the last start, by revision.
     past: BTreeMap<u64, Objects>,
@@ -117,7 +117,7 @@ impl Run {
         }
     }
 
-    /// The mutation, and what the model says it leads to.
+    /// Commits a transaction and compares the result with the model.
     async fn write(&mut self, number: usize, changes: &[Change]) {
         let mut objects = self.objects.clone();
         let mut past = Vec::new();
@@ -127,14 +127,14 @@ impl Run {
         for (index, change) in changes.iter().enumerate() {
             let text = format!("{number}-{index}");
             let revision = self.revision + 1 + index as u64;
-            // A writer who knows the object knows it as it was before the mutation.
+            // Preconditions refer to the state before the transaction.
             operations.push(operation(change, &text, &self.objects));
             let event = apply(&mut objects, change, &text, revision, &self.objects);
             accepted &= event.is_some();
             events.extend(event);
             past.push((revision, objects.clone()));
         }
-        let result = self.store.write(Mutation::new(operations)).await;
+        let result = self.store.write(Transaction::new(operations)).await;
         assert_eq!(result.is_ok(), accepted, "{changes:?}: {result:?}");
         if let Ok(written) = result {
             let revisions: Vec<_> = written
@@ -200,7 +200,7 @@ impl Run {
         assert_eq!(self.store.compacted_revision(), self.revision);
     }
 
-    /// Each watcher has seen exactly what it should, and then its end.
+    /// Each watcher has seen the expected events, then the end.
     async fn check_watchers(&mut self, end: Option<WatchEnd>) {
         for (mut watcher, watched, from) in self.watchers.drain(..) {
             let expected: Vec<_> = self
@@ -235,11 +235,11 @@ fn operation(change: &Change, text: &str, known: &Objects) -> Operation {
     match change {
         Change::Create(number) => Operation::Create {
             key: pod(&name(*number)),
-            draft: draft(text),
+            encoded: encoded(text),
         },
         Change::Replace(number, seeing) => Operation::Replace {
             key: pod(&name(*number)),
-            draft: draft(text),
+            encoded: encoded(text),
             precondition: precondition(&name(*number), *seeing, known),
         },
         Change::Delete(number, seeing) => Operation::Delete {
@@ -249,7 +249,7 @@ fn operation(change: &Change, text: &str, known: &Objects) -> Operation {
     }
 }
 
-/// What the change does to the model; none if it is refused.
+/// Applies a change to the model; none if it is rejected.
 fn apply(
     objects: &mut Objects,
     change: &Change,
@@ -342,7 +342,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_store_in_memory_does_what_the_model_does(steps in prop::collection::vec(step(), 1..120)) {
+    fn a_store_in_memory_matches_the_model(steps in prop::collection::vec(step(), 1..120)) {
         run(Options::in_memory(), &steps);
     }
 }
@@ -351,7 +351,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
-    fn a_store_in_a_file_does_what_the_model_does(steps in prop::collection::vec(step(), 1..80)) {
+    fn a_store_in_a_file_matches_the_model(steps in prop::collection::vec(step(), 1..80)) {
         let folder = tempfile::tempdir().unwrap();
         run(Options::in_folder(folder.path()), &steps);
     }

@@ -1,27 +1,27 @@
-//! The power goes at every possible moment; parts of what was not synced are lost.
+//! Power loss at any moment: parts of what was not synced are lost.
 
 use std::collections::BTreeMap;
 
 use super::simulated::{SimulatedDisk, random};
 use super::*;
 
-/// What the writer of one name was told, and what it had asked for when it got no answer.
+/// The last acknowledged write of a name, and the write that was in flight.
 #[derive(Debug, Default, Clone)]
 struct Fate {
     acknowledged: Option<(String, u64)>,
     open: Option<String>,
 }
 
-/// Writes names over and over until the power goes.
-async fn write_until_dark(store: Store, name: String, mut fate: Fate) -> (String, Fate) {
+/// Writes an object repeatedly until the power is lost.
+async fn write_until_power_loss(store: Store, name: String, mut fate: Fate) -> (String, Fate) {
     for round in 0.. {
         let text = format!("{round}-{}", "x".repeat(500));
-        let mutation = match store.get(&pod(&name)) {
-            None => Mutation::create(pod(&name), draft(&text)),
-            Some(_) => Mutation::replace(pod(&name), draft(&text), Precondition::exists()),
+        let transaction = match store.get(&pod(&name)) {
+            None => Transaction::create(pod(&name), encoded(&text)),
+            Some(_) => Transaction::replace(pod(&name), encoded(&text), Precondition::exists()),
         };
         fate.open = Some(text.clone());
-        match store.write(mutation).await {
+        match store.write(transaction).await {
             Ok(written) => {
                 fate = Fate {
                     acknowledged: Some((text, written.results[0].revision())),
@@ -44,7 +44,7 @@ fn check(store: &Store, name: &str, fate: &Fate) {
     );
 }
 
-/// One disk that loses power again and again.
+/// Opens one disk repeatedly, losing power each time.
 async fn survives(seed: u64) {
     let mut random = random(seed);
     let disk = SimulatedDisk::with_store();
@@ -56,17 +56,17 @@ async fn survives(seed: u64) {
         let store = disk.open().unwrap();
         for (name, fate) in &mut fates {
             check(&store, name, fate);
-            // What is there now is the truth from here on.
+            // The current content is the baseline from here on.
             let object = store.get(&pod(name));
             fate.acknowledged = object.map(|object| (content(&object), object.revision()));
             fate.open = None;
         }
         assert!(store.revision() >= last, "round {round}");
-        disk.light_fuse(1 + random() % 120);
+        disk.cut_power_after(1 + random() % 120);
         let tasks: Vec<_> = fates
             .clone()
             .into_iter()
-            .map(|(name, fate)| tokio::spawn(write_until_dark(store.clone(), name, fate)))
+            .map(|(name, fate)| tokio::spawn(write_until_power_loss(store.clone(), name, fate)))
             .collect();
         for task in tasks {
             let (name, fate) = task.await.unwrap();
@@ -83,7 +83,7 @@ async fn survives(seed: u64) {
 }
 
 #[tokio::test]
-async fn nothing_acknowledged_is_lost_when_the_power_goes() {
+async fn keeps_acknowledged_writes_across_power_loss() {
     for seed in 0..15 {
         survives(seed).await;
     }

@@ -1,4 +1,4 @@
-//! A disk that can be full, fail, or lose what was not synced when the power goes.
+//! A simulated disk that can be full, fail, or lose unsynced writes at power loss.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -6,30 +6,30 @@ use std::path::PathBuf;
 
 use redb::{Builder, StorageBackend};
 
-use super::super::disk::{Disk, FIRST_REVISION, File, create_in};
+use super::super::backend::{Backend, FIRST_REVISION, File, create_in};
 use super::*;
 
 const BLOCK: u64 = 4096;
 const SECTOR: usize = 512;
 
-/// The disk; clones are the same disk.
+/// Clones refer to the same disk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SimulatedDisk(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// What is there when the power goes.
+    /// The content after a power loss.
     durable: Vec<u8>,
-    /// What a reader sees.
+    /// The content that readers see.
     current: Vec<u8>,
-    /// What was done since the last sync.
+    /// Operations since the last sync.
     pending: Vec<Pending>,
-    /// Blocks that have their place on the disk; others fail when it is full.
+    /// Allocated blocks; writes to others fail when the disk is full.
     allocated: BTreeSet<u64>,
     faults: Faults,
-    /// Counts how often the power went. Files that were opened before are dead.
+    /// The number of power losses. Files opened before the last one fail.
     boots: u64,
-    /// The power goes after so many operations.
+    /// Operations until the power is lost.
     fuse: Option<u64>,
 }
 
@@ -39,14 +39,14 @@ enum Pending {
     Length(usize),
 }
 
-/// What does not work at the moment.
+/// The injected faults.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Faults {
-    /// No new blocks.
+    /// The disk is full: no new blocks.
     pub(super) full: bool,
-    /// No writes at all.
+    /// All writes fail.
     pub(super) broken: bool,
-    /// A sync does its work and then says that it failed.
+    /// A sync succeeds but reports an error.
     pub(super) lying_sync: bool,
 }
 
@@ -64,12 +64,12 @@ impl SimulatedDisk {
         self.lock().faults = faults;
     }
 
-    /// The power goes after `operations` more.
-    pub(super) fn light_fuse(&self, operations: u64) {
+    /// Cuts the power after `operations` more.
+    pub(super) fn cut_power_after(&self, operations: u64) {
         self.lock().fuse = Some(operations);
     }
 
-    /// The power goes now, if it did not before, and comes back. Of what was not synced any part may be there.
+    /// Cuts and restores the power. Any part of the unsynced operations may survive.
     pub(super) fn cut_power(&self, mut random: impl FnMut() -> u64) {
         let mut inner = self.lock();
         inner.boots += 1;
@@ -104,7 +104,7 @@ impl SimulatedDisk {
             builder.create_with_backend(file)
         });
         let (file, state) = File::with(PathBuf::from("simulated"), open, || 0, None)?;
-        Store::start(Options::in_memory(), Disk::File(Box::new(file)), state)
+        Store::start(Options::in_memory(), Backend::File(Box::new(file)), state)
     }
 
     fn plug(&self) -> Plugged {
@@ -119,7 +119,7 @@ impl SimulatedDisk {
     }
 }
 
-/// The file as a running program has it.
+/// An open file on the disk.
 #[derive(Debug)]
 struct Plugged {
     disk: SimulatedDisk,
@@ -206,7 +206,7 @@ fn position(offset: u64) -> usize {
     usize::try_from(offset).unwrap()
 }
 
-/// Numbers that look random and are the same each time.
+/// A deterministic pseudo-random sequence.
 pub(super) fn random(mut seed: u64) -> impl FnMut() -> u64 {
     move || {
         seed = seed

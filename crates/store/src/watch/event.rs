@@ -1,35 +1,27 @@
-//! What happened to one object in one revision.
+//! Watch events.
 
 use std::sync::Arc;
 
 use crate::{Key, Object};
 
-/// One change of one object.
+/// A change of one object at one revision.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// The object was created.
     Added {
-        /// What was created.
         object: Arc<Object>,
     },
-    /// The object was replaced.
     Modified {
-        /// The version before.
         old: Arc<Object>,
-        /// The version now.
         object: Arc<Object>,
     },
-    /// The object was deleted.
     Deleted {
-        /// The last version as it was stored.
         old: Arc<Object>,
-        /// The last version, with the revision of the deletion: what watchers are sent.
+        /// The last version with the revision of the deletion, for watchers.
         object: Arc<Object>,
     },
 }
 
 impl Event {
-    /// The object to send.
     pub fn object(&self) -> &Arc<Object> {
         match self {
             Self::Added { object }
@@ -38,7 +30,6 @@ impl Event {
         }
     }
 
-    /// The version before, if there was one.
     pub fn old(&self) -> Option<&Arc<Object>> {
         match self {
             Self::Added { .. } => None,
@@ -46,17 +37,16 @@ impl Event {
         }
     }
 
-    /// The revision of the change. No two events have the same.
+    /// The revision of the change, which is unique.
     pub fn revision(&self) -> u64 {
         self.object().revision()
     }
 
-    /// The object that changed.
     pub fn key(&self) -> &Key {
         self.object().key()
     }
 
-    /// About how many bytes only the history keeps alive: versions that are no longer, or never were, live.
+    /// The approximate bytes that only the history keeps in memory: versions that are not live.
     pub(super) fn weight(&self) -> usize {
         let versions = match self {
             Self::Added { .. } => 0,

@@ -1,4 +1,4 @@
-//! The last events, for watches that begin in the past and for lists at an exact revision.
+//! The recent events, for watches and lists at past revisions.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use tokio::sync::watch;
 use super::event::Event;
 use crate::{Resource, Scope};
 
-/// How much of the past is kept in memory.
+/// The limits of the event history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryOptions {
-    /// At least so many events are kept.
+    /// The minimum number of events to keep.
     pub events: usize,
-    /// Events younger than this are kept, however many.
+    /// The minimum age up to which events are kept, regardless of their number.
     pub age: Duration,
-    /// The bound of both: when versions that only the history holds take more bytes, the oldest go. The events of
-    /// the last commit always stay.
+    /// The maximum memory of versions that only the history keeps, which overrides both. The events of the last commit
+    /// are always kept.
     pub bytes: usize,
 }
 
@@ -31,27 +31,27 @@ impl Default for HistoryOptions {
     }
 }
 
-/// Events in order of revision, and who waits for more.
+/// Events in order of revision, and the channel that wakes watchers.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct EventLog {
     events: VecDeque<Arc<Event>>,
-    /// The revision of the last event that is no longer here.
-    dropped: u64,
+    /// The revision of the last event that was dropped.
+    compacted: u64,
     wake: Arc<watch::Sender<()>>,
 }
 
-impl Log {
-    fn new(dropped: u64) -> Self {
+impl EventLog {
+    fn new(compacted: u64) -> Self {
         Self {
             events: VecDeque::new(),
-            dropped,
+            compacted,
             wake: Arc::new(watch::Sender::new(())),
         }
     }
 
-    /// Whether all events after `revision` are here.
+    /// Whether the log has all events after `revision`.
     pub(super) fn reaches_back_to(&self, revision: u64) -> bool {
-        revision >= self.dropped
+        revision >= self.compacted
     }
 
     /// The events after `revision`, oldest first.
@@ -68,21 +68,21 @@ impl Log {
 
     fn drop_oldest(&mut self) -> Option<Arc<Event>> {
         let event = self.events.pop_front()?;
-        self.dropped = event.revision();
+        self.compacted = event.revision();
         Some(event)
     }
 }
 
-/// The log of everything, and the same events again for each resource.
+/// The log of all events, and one log for each resource.
 #[derive(Debug)]
 pub(super) struct History {
     options: HistoryOptions,
-    all: Log,
-    resources: HashMap<Resource, Log>,
-    /// When the events up to a revision were written.
+    all: EventLog,
+    resources: HashMap<Resource, EventLog>,
+    /// Revisions of commits with their times.
     times: VecDeque<(u64, Instant)>,
     weight: usize,
-    /// The revision at which the history began.
+    /// The revision at which the history begins.
     start: u64,
 }
 
@@ -90,7 +90,7 @@ impl History {
     pub(super) fn new(options: HistoryOptions, start: u64) -> Self {
         Self {
             options,
-            all: Log::new(start),
+            all: EventLog::new(start),
             resources: HashMap::new(),
             times: VecDeque::new(),
             weight: 0,
@@ -98,38 +98,37 @@ impl History {
         }
     }
 
-    /// The log in which all events of `scope` are. A resource without events has none until `log_mut` makes it.
-    pub(super) fn log(&self, scope: &Scope) -> Option<&Log> {
+    /// The log with the events of `scope`. A resource without events has none until `log_mut` creates it.
+    pub(super) fn log(&self, scope: &Scope) -> Option<&EventLog> {
         match scope.of_resource() {
             Some(resource) => self.resources.get(resource),
             None => Some(&self.all),
         }
     }
 
-    pub(super) fn log_mut(&mut self, scope: &Scope) -> &mut Log {
+    pub(super) fn log_mut(&mut self, scope: &Scope) -> &mut EventLog {
         match scope.of_resource() {
             Some(resource) => self
                 .resources
                 .entry(resource.clone())
-                .or_insert_with(|| Log::new(self.start)),
+                .or_insert_with(|| EventLog::new(self.start)),
             None => &mut self.all,
         }
     }
 
-    pub(super) fn all(&self) -> &Log {
+    pub(super) fn all(&self) -> &EventLog {
         &self.all
     }
 
-    pub(super) fn logs(&self) -> impl Iterator<Item = &Log> {
+    pub(super) fn logs(&self) -> impl Iterator<Item = &EventLog> {
         self.resources.values().chain([&self.all])
     }
 
-    /// The revision before which something is missing.
     pub(super) fn compacted(&self) -> u64 {
-        self.all.dropped
+        self.all.compacted
     }
 
-    /// Appends and returns whom to wake. The events are later than all before.
+    /// Appends events, which must be later than all others, and returns the channels of the watchers to wake.
     pub(super) fn append(
         &mut self,
         events: &[Arc<Event>],
@@ -139,8 +138,8 @@ impl History {
             return Vec::new();
         };
         let weight: usize = events.iter().map(|event| event.weight()).sum();
-        // Before the new ones are here: a watcher that keeps up must be able to see them.
-        self.make_room(events.len(), weight, now);
+        // Before appending, so that a watcher that keeps up sees the new events.
+        self.compact(events.len(), weight, now);
         self.weight += weight;
         self.times.push_back((last.revision(), now));
         let mut wakes = vec![Arc::clone(&self.all.wake)];
@@ -156,22 +155,22 @@ impl History {
     }
 
     fn resource_log<'a>(
-        resources: &'a mut HashMap<Resource, Log>,
+        resources: &'a mut HashMap<Resource, EventLog>,
         event: &Event,
         start: u64,
-    ) -> &'a mut Log {
+    ) -> &'a mut EventLog {
         let prefix = event.key().resource_prefix();
         if !resources.contains_key(prefix) {
-            resources.insert(event.key().resource(), Log::new(start));
+            resources.insert(event.key().resource(), EventLog::new(start));
         }
         resources
             .get_mut(prefix)
             .expect("the log was added if it was absent")
     }
 
-    /// Drops what need not be kept beside `count` more events of `weight` bytes.
-    fn make_room(&mut self, count: usize, weight: usize, now: Instant) {
-        while self.weight + weight > self.options.bytes || self.has_old_surplus(count, now) {
+    /// Drops old events to make room for `count` more of `weight` bytes.
+    fn compact(&mut self, count: usize, weight: usize, now: Instant) {
+        while self.weight + weight > self.options.bytes || self.has_expired_surplus(count, now) {
             let Some(event) = self.all.drop_oldest() else {
                 return;
             };
@@ -179,14 +178,14 @@ impl History {
             if let Some(log) = self.resources.get_mut(event.key().resource_prefix()) {
                 log.drop_oldest();
             }
-            let gone = |(revision, _): &(u64, Instant)| *revision <= event.revision();
-            while self.times.front().is_some_and(gone) {
+            let is_dropped = |(revision, _): &(u64, Instant)| *revision <= event.revision();
+            while self.times.front().is_some_and(is_dropped) {
                 self.times.pop_front();
             }
         }
     }
 
-    fn has_old_surplus(&self, count: usize, now: Instant) -> bool {
+    fn has_expired_surplus(&self, count: usize, now: Instant) -> bool {
         let is_old =
             |(_, time): &(u64, Instant)| now.saturating_duration_since(*time) > self.options.age;
         self.all.events.len() + count > self.options.events

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::tests::{TestClock, content, pod, pods, put};
-use crate::{Mutation, Options, Precondition, Resource, Scope, Store};
+use crate::{Options, Precondition, Resource, Scope, Store, Transaction};
 
-/// How an event reads: `+a 1`, `~a 1 2`, `-a 2`.
+/// An event as text: `+a 1`, `~a 1 2`, `-a 2`.
 fn line(event: &Event) -> String {
     let name = event.key().name();
     let now = content(event.object());
@@ -19,8 +19,8 @@ fn line(event: &Event) -> String {
 }
 
 async fn remove(store: &Store, name: &str) -> u64 {
-    let mutation = Mutation::delete(pod(name), Precondition::exists());
-    store.write(mutation).await.unwrap().results[0].revision()
+    let transaction = Transaction::delete(pod(name), Precondition::exists());
+    store.write(transaction).await.unwrap().results[0].revision()
 }
 
 async fn lines(watcher: &mut Watcher, count: usize) -> Vec<String> {
@@ -44,7 +44,7 @@ fn small_history(events: usize, clock: &Arc<TestClock>) -> Options {
 }
 
 #[tokio::test]
-async fn a_watch_tells_everything_after_its_revision() {
+async fn a_watch_returns_all_events_after_its_revision() {
     let store = Store::open(Options::in_memory()).unwrap();
     put(&store, "a", "1").await;
     let from = store.revision();
@@ -61,7 +61,7 @@ async fn a_watch_tells_everything_after_its_revision() {
 }
 
 #[tokio::test]
-async fn a_watch_of_less_sees_less_but_makes_the_same_progress() {
+async fn a_narrower_watch_makes_the_same_progress() {
     let store = Store::open(Options::in_memory()).unwrap();
     let from = store.revision();
     let secrets = Resource::new("", "secrets").unwrap();
@@ -89,7 +89,7 @@ async fn a_watch_of_less_sees_less_but_makes_the_same_progress() {
 }
 
 #[tokio::test]
-async fn a_watch_waits_for_what_comes() {
+async fn a_watch_waits_for_new_events() {
     let store = Store::open(Options::in_memory()).unwrap();
     let mut watcher = store
         .watch(Scope::resource(&pods()), store.revision())
@@ -103,7 +103,7 @@ async fn a_watch_waits_for_what_comes() {
 }
 
 #[tokio::test]
-async fn a_watch_from_the_future_begins_there() {
+async fn a_watch_at_a_future_revision_begins_there() {
     let store = Store::open(Options::in_memory()).unwrap();
     let mut watcher = store
         .watch(Scope::resource(&pods()), store.revision() + 2)
@@ -115,7 +115,7 @@ async fn a_watch_from_the_future_begins_there() {
 }
 
 #[tokio::test]
-async fn a_watcher_that_falls_behind_is_ended() {
+async fn ends_a_watcher_that_falls_behind() {
     let clock = TestClock::new();
     let store = Store::open(small_history(10, &clock)).unwrap();
     let from = store.revision();
@@ -145,7 +145,7 @@ async fn a_watcher_that_falls_behind_is_ended() {
 }
 
 #[tokio::test]
-async fn a_closed_store_ends_watches_after_the_last_event() {
+async fn close_ends_watches_after_the_last_event() {
     let store = Store::open(Options::in_memory()).unwrap();
     let mut watcher = store
         .watch(Scope::resource(&pods()), store.revision())
@@ -162,7 +162,7 @@ async fn a_closed_store_ends_watches_after_the_last_event() {
 }
 
 #[tokio::test]
-async fn who_sees_an_event_can_read_its_object() {
+async fn a_watcher_can_read_the_object_of_an_event() {
     let store = Store::open(Options::in_memory()).unwrap();
     let mut watcher = store
         .watch(Scope::resource(&pods()), store.revision())
@@ -182,7 +182,7 @@ async fn who_sees_an_event_can_read_its_object() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_watchers_see_the_same_in_the_same_order() {
+async fn all_watchers_see_the_same_events_in_the_same_order() {
     let store = Store::open(Options::in_memory()).unwrap();
     let from = store.revision();
     let watchers: Vec<_> = (0..200)

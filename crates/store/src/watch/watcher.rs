@@ -1,4 +1,4 @@
-//! One reader of the history at its own place.
+//! A watcher: one reader of the event history.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,139 +6,137 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::event::Event;
-use super::hub::Hub;
+use super::watch_cache::WatchCache;
 use crate::Scope;
 
-/// Most events that a watcher takes out of the history at once.
+/// The maximum number of events that a watcher copies from the history at once.
 const BATCH: usize = 64;
 
-/// Most events that a watcher looks at before it lets others into the history.
+/// The maximum number of events that a watcher examines before it releases the lock.
 const SCAN: usize = 1024;
 
-/// The history does not reach back far enough.
+/// The requested revision is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("revision {revision} is too old, the history begins after {compacted}")]
 pub struct Expired {
-    /// What was asked for.
     pub revision: u64,
-    /// The first revision that is served for every resource.
+    /// The oldest revision at which watches may begin.
     pub compacted: u64,
 }
 
-/// Why a watch is over.
+/// Why a watch ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WatchEnd {
-    /// The watcher read so slowly that events which it had not seen left the history.
-    #[error("the watcher fell behind the history")]
+    /// The watcher was too slow: events that it had not read were dropped.
+    #[error("the watcher fell behind the event history")]
     Overflow,
-    /// The store was closed, and the watcher has seen everything.
+    /// The store is closed, and the watcher has read all events.
     #[error("the store is closed")]
     Closed,
 }
 
-/// A place in the history. Dropping it ends the watch.
+/// A position in the event history. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct Watcher {
-    hub: Arc<Hub>,
+    watch_cache: Arc<WatchCache>,
     scope: Scope,
-    /// All matching events up to here were taken out of the history.
+    /// All matching events up to this revision were copied.
     seen: u64,
-    taken: VecDeque<Arc<Event>>,
+    buffer: VecDeque<Arc<Event>>,
     wake: watch::Receiver<()>,
 }
 
-/// What a look into the history found.
-enum Look {
+enum Poll {
     Found,
-    /// Not all was looked at.
+    /// There are more events to examine.
     More,
     Nothing,
 }
 
 impl Watcher {
     pub(super) fn new(
-        hub: Arc<Hub>,
+        watch_cache: Arc<WatchCache>,
         scope: Scope,
         revision: u64,
         wake: watch::Receiver<()>,
     ) -> Self {
         Self {
-            hub,
+            watch_cache,
             scope,
             seen: revision,
-            taken: VecDeque::new(),
+            buffer: VecDeque::new(),
             wake,
         }
     }
 
-    /// The next event; waits until there is one. After an end every further call gives the same end.
+    /// Waits for the next event. After the end, every further call returns the same error.
     ///
-    /// Cancel safe: an event is lost to no one if the future is dropped.
+    /// Cancel safe: no event is lost if the future is dropped.
     pub async fn next(&mut self) -> Result<Arc<Event>, WatchEnd> {
         loop {
-            // Before the look, so that what comes after it wakes again.
+            // Before polling, so that a later event wakes this watcher again.
             self.wake.mark_unchanged();
-            let closed = self.hub.is_closed();
+            let closed = self.watch_cache.is_closed();
             if let Some(event) = self.ready()? {
                 return Ok(event);
             }
             if closed {
                 return Err(WatchEnd::Closed);
             }
-            // The hub holds the sender, so this cannot fail while we hold the hub.
+            // The watch cache holds the sender, so this cannot fail.
             let _ = self.wake.changed().await;
         }
     }
 
-    /// The next event if there is one already. Lets a caller send several events at once.
+    /// The next event without waiting, so that a caller can send several events at once.
     pub fn ready(&mut self) -> Result<Option<Arc<Event>>, WatchEnd> {
-        self.look()?;
-        Ok(self.taken.pop_front())
+        self.poll()?;
+        Ok(self.buffer.pop_front())
     }
 
-    /// A revision up to which everything that matches was handed out: what a bookmark may say.
+    /// A revision up to which all matching events were returned, for bookmarks.
     pub fn progress(&mut self) -> Result<u64, WatchEnd> {
-        self.look()?;
-        Ok(match self.taken.front() {
+        self.poll()?;
+        Ok(match self.buffer.front() {
             Some(event) => event.revision() - 1,
             None => self.seen,
         })
     }
 
-    /// Takes events out of the history if none are at hand.
-    fn look(&mut self) -> Result<(), WatchEnd> {
-        while self.taken.is_empty() {
-            match self.look_once()? {
-                Look::More => {}
-                Look::Found | Look::Nothing => break,
+    /// Copies events from the history if none are buffered.
+    fn poll(&mut self) -> Result<(), WatchEnd> {
+        while self.buffer.is_empty() {
+            match self.poll_once()? {
+                Poll::More => {}
+                Poll::Found | Poll::Nothing => break,
             }
         }
         Ok(())
     }
 
-    fn look_once(&mut self) -> Result<Look, WatchEnd> {
-        // Read before the history: all events up to it are there.
-        let revision = self.hub.revision();
-        let history = self.hub.read();
+    fn poll_once(&mut self) -> Result<Poll, WatchEnd> {
+        // Read before locking: the history has all events up to it.
+        let revision = self.watch_cache.revision();
+        let history = self.watch_cache.read();
         let Some(log) = history.log(&self.scope) else {
-            return Ok(Look::Nothing);
+            return Ok(Poll::Nothing);
         };
         if !log.reaches_back_to(self.seen) {
             return Err(WatchEnd::Overflow);
         }
         for (count, event) in log.after(self.seen).enumerate() {
-            if count == SCAN || self.taken.len() == BATCH {
-                return Ok(Look::More);
+            if count == SCAN || self.buffer.len() == BATCH {
+                return Ok(Poll::More);
             }
             self.seen = event.revision();
             if self.scope.contains(event.key()) {
-                self.taken.push_back(Arc::clone(event));
+                self.buffer.push_back(Arc::clone(event));
             }
         }
         self.seen = self.seen.max(revision);
-        if self.taken.is_empty() {
-            return Ok(Look::Nothing);
+        if self.buffer.is_empty() {
+            return Ok(Poll::Nothing);
         }
-        Ok(Look::Found)
+        Ok(Poll::Found)
     }
 }

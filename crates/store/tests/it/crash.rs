@@ -1,7 +1,7 @@
-//! A process writes under load and is killed at random, again and again, on one data folder.
+//! A process writes under load and is killed repeatedly at random times, on one data folder.
 //!
-//! Afterwards nothing that was acknowledged is missing, what was asked for but not answered happened wholly or not
-//! at all, nothing that a watcher saw is undone, and no revision was given twice.
+//! Afterwards no acknowledged write is missing, writes in flight happened completely or not at all, no write that a
+//! watcher saw is undone, and no revision is used twice.
 //!
 //! `OUTRIGGER_CRASH_ROUNDS` sets the number of kills.
 
@@ -24,7 +24,7 @@ const ROUNDS: &str = "OUTRIGGER_CRASH_ROUNDS";
 type Contents = BTreeMap<String, (String, u64)>;
 
 #[test]
-fn nothing_acknowledged_is_lost_by_kill_minus_nine() {
+fn keeps_acknowledged_writes_across_sigkill() {
     let rounds = std::env::var(ROUNDS).map_or(5, |rounds| rounds.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
@@ -36,14 +36,14 @@ fn nothing_acknowledged_is_lost_by_kill_minus_nine() {
     let mut acknowledged = 0;
     for round in 0..rounds {
         let random = RandomState::new().hash_one(round);
-        // Some are killed while they open, or even make, the file.
+        // Some processes are killed while they open or create the file.
         let delay = if random.is_multiple_of(4) {
             random / 4 % 30
         } else {
             random / 4 % 400
         };
         let output = run_and_kill(&data, Duration::from_millis(delay));
-        // Half of the rounds leave the file as it is, so that the next process has to repair it.
+        // Half of the rounds leave the file as it is, so that the next process repairs it.
         let contents = match round % 2 {
             0 => read(&data),
             _ => read_copy(&data, &folder.path().join("copy")),
@@ -57,7 +57,7 @@ fn nothing_acknowledged_is_lost_by_kill_minus_nine() {
 }
 
 #[test]
-fn a_process_that_is_killed_while_it_makes_the_file_leaves_a_folder_that_opens() {
+fn opens_a_folder_whose_creation_was_killed() {
     let rounds = std::env::var(ROUNDS).map_or(4, |rounds| rounds.parse().unwrap());
     for round in 0..rounds {
         let folder = tempfile::tempdir().unwrap();
@@ -72,11 +72,11 @@ fn a_process_that_is_killed_while_it_makes_the_file_leaves_a_folder_that_opens()
 }
 
 #[test]
-fn a_folder_is_refused_while_another_process_has_it() {
+fn rejects_a_folder_locked_by_another_process() {
     let folder = tempfile::tempdir().unwrap();
     let mut result = None;
     let output = run(folder.path(), || {
-        // The process makes the file when it has the folder.
+        // The process creates the file after it has locked the folder.
         let file = folder.path().join("store.redb");
         for _ in 0..1000 {
             if file.exists() {
@@ -91,17 +91,17 @@ fn a_folder_is_refused_while_another_process_has_it() {
     read(folder.path());
 }
 
-/// What is known from all rounds so far.
+/// What all rounds have reported so far.
 #[derive(Default)]
 struct History {
-    /// Who got which revision.
+    /// The name of the object of each revision.
     given: BTreeMap<u64, String>,
     contents: Contents,
     revision: u64,
 }
 
 impl History {
-    /// Compares what the killed process said with what is in the file, and returns how many writes it acknowledged.
+    /// Compares the output of the killed process with the file and returns the number of acknowledged writes.
     fn check(&mut self, round: u64, output: &str, (contents, revision): &(Contents, u64)) -> usize {
         let mut workers = BTreeMap::<usize, Worker>::new();
         let mut acknowledged = 0;
@@ -147,14 +147,14 @@ impl History {
             "round {round}: the store is at {revision}, but {last} was given"
         );
         for worker in workers.values() {
-            worker.settle(&mut self.contents, contents, self.revision);
+            worker.resolve_in_flight(&mut self.contents, contents, self.revision);
         }
         assert_eq!(self.contents, *contents, "round {round}");
         self.revision = *revision;
         acknowledged
     }
 
-    /// A revision may be heard of twice, from the writer and from a watcher, but only for one name.
+    /// The writer and a watcher may both report a revision, but only for one name.
     fn give(&mut self, revision: u64, name: &str) {
         assert!(
             revision > self.revision,

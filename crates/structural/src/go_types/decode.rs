@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-use base64::Engine as _;
 use outrigger_apimachinery::quantity::{self, Quantity};
+use outrigger_apimachinery::status::field;
+use outrigger_gostd::base64;
 use serde_json::{Map, Value};
 
 use super::zero::zero;
@@ -13,10 +14,32 @@ use crate::schema::strict::json_type;
 
 const MAX_DEPTH: usize = 100;
 
-/// A value that its Go type cannot hold, in the words of the decoder.
+/// Why a request body cannot be decoded: the message of Go's decoder, which kube-apiserver returns verbatim.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct DecodeError(String);
+pub enum DecodeError {
+    /// `json.UnmarshalTypeError` of a field.
+    #[error("json: cannot unmarshal {value} into Go struct field {field} of type {go_type}")]
+    Mismatch {
+        /// The JSON type of the value, followed by the value if it is a number out of range.
+        value: String,
+        field: String,
+        go_type: String,
+    },
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl DecodeError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self::Invalid(message.into())
+    }
+}
+
+impl From<field::Error> for DecodeError {
+    fn from(error: field::Error) -> Self {
+        Self::Invalid(error.to_string())
+    }
+}
 
 /// Decodes a value of a struct in place. Returns the paths of the unknown fields, which are dropped.
 ///
@@ -103,15 +126,17 @@ impl<'a> Path<'a> {
     }
 
     fn mismatch(&self, value: &str, type_: &Type) -> DecodeError {
-        let type_ = type_.go_name();
-        DecodeError(match self.owner {
-            None => format!("json: cannot unmarshal {value} into Go value of type {type_}"),
-            Some(owner) => format!(
-                "json: cannot unmarshal {value} into Go struct field {}.{} of type {type_}",
-                owner.short_name(),
-                self.go_fields(),
-            ),
-        })
+        let (value, go_type) = (value.to_owned(), type_.go_name());
+        match self.owner {
+            None => DecodeError::Invalid(format!(
+                "json: cannot unmarshal {value} into Go value of type {go_type}"
+            )),
+            Some(owner) => DecodeError::Mismatch {
+                value,
+                field: format!("{}.{}", owner.short_name(), self.go_fields()),
+                go_type,
+            },
+        }
     }
 }
 
@@ -181,7 +206,7 @@ impl Decoder {
         path: &Path<'_>,
     ) -> Result<(), DecodeError> {
         if path.depth > MAX_DEPTH {
-            return self.reject(DecodeError("json: exceeded max depth".to_owned()));
+            return self.reject(DecodeError::Invalid("json: exceeded max depth".to_owned()));
         }
         match (&type_.form, value) {
             (Form::Raw, _) => Ok(()),
@@ -263,8 +288,12 @@ fn scalar(type_: &Type, value: &Value, path: &Path<'_>) -> Result<Option<String>
         (Form::Int64, Value::Number(number)) => integer(number.is_i64(), value, type_, path),
         (Form::Bytes, Value::String(text)) => bytes(text).map(Some),
         (Form::Quantity, value) => quantity(value).map(Some),
-        (Form::Time, Value::String(text)) => time::seconds(text).map(Some).map_err(DecodeError),
-        (Form::MicroTime, Value::String(text)) => time::micros(text).map(Some).map_err(DecodeError),
+        (Form::Time, Value::String(text)) => {
+            time::seconds(text).map(Some).map_err(DecodeError::Invalid)
+        }
+        (Form::MicroTime, Value::String(text)) => {
+            time::micros(text).map(Some).map_err(DecodeError::Invalid)
+        }
         (_, value) => Err(path.mismatch(json_type(value), type_)),
     }
 }
@@ -282,25 +311,8 @@ fn integer(
 }
 
 fn bytes(text: &str) -> Result<String, DecodeError> {
-    let engine = base64::engine::general_purpose::STANDARD;
-    let mut text = text.to_owned();
-    text.retain(|c| c != '\n' && c != '\r');
-    let Err(error) = engine.decode(&text) else {
-        return Ok(text);
-    };
-    let position = match error {
-        base64::DecodeError::InvalidByte(position, _)
-        | base64::DecodeError::InvalidLastSymbol {
-            offset: position, ..
-        } => position,
-        // The group of four that is not complete.
-        base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => {
-            text.len() / 4 * 4
-        }
-    };
-    Err(DecodeError(format!(
-        "illegal base64 data at input byte {position}"
-    )))
+    base64::decode(text.as_bytes()).map_err(|error| DecodeError::Invalid(error.to_string()))?;
+    Ok(text.replace(['\n', '\r'], ""))
 }
 
 fn quantity(value: &Value) -> Result<String, DecodeError> {
@@ -309,8 +321,8 @@ fn quantity(value: &Value) -> Result<String, DecodeError> {
         other => other.to_string(),
     };
     match Quantity::parse(text.trim()) {
-        Ok(parsed) => Ok(quantity::canonical(text.trim()).unwrap_or_else(|| parsed.canonical())),
-        Err(error) => Err(DecodeError(error.to_string())),
+        Ok(parsed) => Ok(quantity::canonicalize(text.trim()).unwrap_or_else(|| parsed.canonical())),
+        Err(error) => Err(DecodeError::Invalid(error.to_string())),
     }
 }
 

@@ -1,10 +1,10 @@
-//! The two forms in which objects hold times: whole seconds, and microseconds.
+//! Parsing of `metav1.Time` and `metav1.MicroTime`, with the messages of Go's `time.Parse`.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use outrigger_apimachinery::status::field::quote;
 
-/// The parts of a time: digits, or a mark.
+/// The parts of the layout: digits or punctuation.
 const SECONDS: &[&str] = &[
     "2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05", "Z07:00",
 ];
@@ -12,20 +12,20 @@ const MICROS: &[&str] = &[
     "2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05", ".000000", "Z07:00",
 ];
 
-/// A time as `2026-01-01T00:00:00Z`. Fractions are cut off.
+/// Formats a time as `2026-01-01T00:00:00Z`. Truncates fractions.
 pub(super) fn seconds(text: &str) -> Result<String, String> {
     let time = parse(text, SECONDS)?;
     Ok(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
-/// A time as `2026-01-01T00:00:00.000000Z`; it must have been written with six digits.
+/// Formats a time as `2026-01-01T00:00:00.000000Z`. Requires six fractional digits.
 pub(super) fn micros(text: &str) -> Result<String, String> {
     let time = parse(text, MICROS)?;
     Ok(time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string())
 }
 
 fn parse(text: &str, layout: &[&str]) -> Result<jiff::Zoned, String> {
-    let refused = |rest: &str, part: &str| {
+    let invalid = |rest: &str, part: &str| {
         format!(
             "parsing time {} as {}: cannot parse {} as {}",
             quote(text),
@@ -36,14 +36,14 @@ fn parse(text: &str, layout: &[&str]) -> Result<jiff::Zoned, String> {
     };
     let mut rest = text;
     for part in layout {
-        rest = after_part(rest, part).ok_or_else(|| refused(rest, part))?;
+        rest = after_part(rest, part).ok_or_else(|| invalid(rest, part))?;
     }
     let time: Result<Timestamp, _> = text.parse();
     let time = time.map_err(|_| format!("parsing time {}: day out of range", quote(text)))?;
     Ok(time.to_zoned(TimeZone::UTC))
 }
 
-/// What follows a part, if the text begins with something like it.
+/// The rest of the text, if it starts with a match of the part.
 fn after_part<'a>(text: &'a str, part: &str) -> Option<&'a str> {
     let digits = |count: usize| {
         let (digits, rest) = text.split_at_checked(count)?;
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_in_utc() {
+    fn formats_times_in_utc() {
         assert_eq!(
             seconds("2026-01-01T02:00:00.999+02:00").as_deref(),
             Ok("2026-01-01T00:00:00Z")
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused_in_the_words_of_the_real_server() {
+    fn messages_are_those_of_time_parse() {
         assert_eq!(
             seconds("x").unwrap_err(),
             r#"parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006""#

@@ -1,13 +1,13 @@
-//! Which fields differ between two objects.
+//! Compares two objects field by field.
 
 use serde_json::{Map, Value};
 
-use super::form::{self, Form};
+use super::atom::{self, Atom};
 use super::path::PathElement;
 use super::set::{Node, Set};
 use crate::schema::{SchemaRef, value};
 
-/// The differences between an old and a new object.
+/// `typed.Comparison`: the differences between an old and a new object.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Comparison {
     pub(super) removed: Set,
@@ -16,8 +16,8 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Leaves out the given fields and all below them.
-    pub(super) fn without(self, fields: Option<&Set>) -> Self {
+    /// Excludes the given fields and their descendants.
+    pub(super) fn exclude_fields(self, fields: Option<&Set>) -> Self {
         let Some(fields) = fields else {
             return self;
         };
@@ -28,13 +28,13 @@ impl Comparison {
         }
     }
 
-    /// Adds the differences of a part. Parts come in order.
-    fn push(&mut self, element: &PathElement, part: Part) {
+    /// Appends the differences of a child. Children must be pushed in order.
+    fn push(&mut self, element: &PathElement, part: ValueComparison) {
         let sets = [&mut self.removed, &mut self.modified, &mut self.added];
         let parts = [
-            (part.removed, part.below.removed),
-            (part.modified, part.below.modified),
-            (part.added, part.below.added),
+            (part.removed, part.children.removed),
+            (part.modified, part.children.modified),
+            (part.added, part.children.added),
         ];
         for (set, (member, children)) in sets.into_iter().zip(parts) {
             set.push(Node {
@@ -47,58 +47,65 @@ impl Comparison {
 }
 
 pub(super) fn compare(schema: SchemaRef<'_>, old: &Value, new: &Value) -> Comparison {
-    compare_value(schema, Some(old), Some(new)).below
+    compare_value(schema, Some(old), Some(new)).children
 }
 
-/// How a value differs, and what differs below it.
+/// The differences of a value and of its descendants.
 #[derive(Default)]
-struct Part {
+struct ValueComparison {
     removed: bool,
     modified: bool,
     added: bool,
-    below: Comparison,
+    children: Comparison,
 }
 
-fn compare_value(schema: SchemaRef<'_>, old: Option<&Value>, new: Option<&Value>) -> Part {
-    let (old_form, new_form) = (form::form(schema, old), form::form(schema, new));
+fn compare_value(
+    schema: SchemaRef<'_>,
+    old: Option<&Value>,
+    new: Option<&Value>,
+) -> ValueComparison {
+    let (old_atom, new_atom) = (
+        atom::deduce_atom(schema, old),
+        atom::deduce_atom(schema, new),
+    );
     if new.is_none() {
-        return compare_form(schema, old_form, old, new);
+        return compare_as(schema, old_atom, old, new);
     }
-    let part = compare_form(schema, new_form, old, new);
-    if old.is_none() || old_form == new_form {
+    let part = compare_as(schema, new_atom, old, new);
+    if old.is_none() || old_atom == new_atom {
         return part;
     }
-    // What the old form had is gone as well.
-    let before = compare_form(schema, old_form, old, new);
-    Part {
-        removed: part.removed || before.removed,
-        modified: part.modified || before.modified,
-        added: part.added || before.added,
-        below: Comparison {
-            removed: part.below.removed.union(&before.below.removed),
-            modified: part.below.modified.union(&before.below.modified),
-            added: part.below.added.union(&before.below.added),
+    // The type has changed: the descendants of the old value are removed as well.
+    let removal = compare_as(schema, old_atom, old, new);
+    ValueComparison {
+        removed: part.removed || removal.removed,
+        modified: part.modified || removal.modified,
+        added: part.added || removal.added,
+        children: Comparison {
+            removed: part.children.removed.union(&removal.children.removed),
+            modified: part.children.modified.union(&removal.children.modified),
+            added: part.children.added.union(&removal.children.added),
         },
     }
 }
 
-fn compare_form(
+fn compare_as(
     schema: SchemaRef<'_>,
-    form: Form,
+    atom: Atom,
     old: Option<&Value>,
     new: Option<&Value>,
-) -> Part {
-    let below = match form {
-        Form::Scalar => return compare_leaf(old, new),
-        Form::List => {
+) -> ValueComparison {
+    let children = match atom {
+        Atom::Scalar => return compare_leaf(old, new),
+        Atom::List => {
             let (old_items, new_items) = (items(old), items(new));
             let is_empty = old_items.is_empty() && new_items.is_empty();
-            if is_empty || form::is_atomic_list(schema) {
+            if is_empty || atom::is_atomic_list(schema) {
                 return compare_leaf(old, new);
             }
             compare_items(schema, old_items, new_items)
         }
-        Form::Map | Form::Open => {
+        Atom::Map | Atom::Undetermined => {
             let (old_fields, new_fields) = (fields(old), fields(new));
             let is_empty = |fields: Option<&Map<_, _>>| fields.is_none_or(Map::is_empty);
             if (is_empty(old_fields) && is_empty(new_fields)) || schema.atomic_map {
@@ -107,20 +114,20 @@ fn compare_form(
             compare_fields(schema, old_fields, new_fields)
         }
     };
-    Part {
+    ValueComparison {
         removed: old.is_some() && new.is_none(),
         modified: false,
         added: old.is_none(),
-        below,
+        children,
     }
 }
 
-fn compare_leaf(old: Option<&Value>, new: Option<&Value>) -> Part {
-    Part {
+fn compare_leaf(old: Option<&Value>, new: Option<&Value>) -> ValueComparison {
+    ValueComparison {
         removed: old.is_some() && new.is_none(),
         modified: matches!((old, new), (Some(old), Some(new)) if !value::equal(old, new)),
         added: old.is_none(),
-        below: Comparison::default(),
+        children: Comparison::default(),
     }
 }
 
@@ -135,8 +142,8 @@ fn compare_fields(
     names.dedup();
     let mut comparison = Comparison::default();
     for name in names {
-        // Fields that no schema knows cannot be owned.
-        let Some(schema) = form::field(schema, name) else {
+        // Undeclared fields cannot be owned.
+        let Some(schema) = atom::field(schema, name) else {
             continue;
         };
         let old = old.and_then(|fields| fields.get(name));
@@ -157,7 +164,7 @@ fn compare_items(schema: SchemaRef<'_>, old: &[Value], new: &[Value]) -> Compari
     let old = old.iter().map(|value| (value, false));
     let new = new.iter().map(|value| (value, true));
     let items = old.chain(new).filter_map(|(value, is_new)| {
-        let element = form::element(schema, value).ok()?;
+        let element = atom::item_path_element(schema, value).ok()?;
         Some(Item {
             element,
             value,
@@ -179,28 +186,29 @@ fn compare_items(schema: SchemaRef<'_>, old: &[Value], new: &[Value]) -> Compari
     comparison
 }
 
-/// Items with the same key. Several on one side are compared as a whole.
-fn compare_group(schema: SchemaRef<'_>, old: &[&Value], new: &[&Value]) -> Part {
-    let item = form::item(schema);
-    let is_same = || old.len() == new.len() && old.iter().zip(new).all(|(a, b)| value::equal(a, b));
+/// Compares items with the same key. Duplicates are compared as a whole.
+fn compare_group(schema: SchemaRef<'_>, old: &[&Value], new: &[&Value]) -> ValueComparison {
+    let item = atom::item(schema);
+    let is_equal =
+        || old.len() == new.len() && old.iter().zip(new).all(|(a, b)| value::equal(a, b));
     match (old, new) {
         ([] | [_], [] | [_]) => compare_value(item, old.first().copied(), new.first().copied()),
-        ([_, _, ..], [_, _, ..]) => Part {
-            modified: !is_same(),
-            ..Part::default()
+        ([_, _, ..], [_, _, ..]) => ValueComparison {
+            modified: !is_equal(),
+            ..ValueComparison::default()
         },
         ([_, _, ..], _) => {
-            let fresh = new.first().map(|new| compare_value(item, None, Some(new)));
-            Part {
+            let added = new.first().map(|new| compare_value(item, None, Some(new)));
+            ValueComparison {
                 removed: true,
-                ..fresh.unwrap_or_default()
+                ..added.unwrap_or_default()
             }
         }
         (_, [_, _, ..]) => {
-            let gone = old.first().map(|old| compare_value(item, Some(old), None));
-            Part {
+            let removed = old.first().map(|old| compare_value(item, Some(old), None));
+            ValueComparison {
                 added: true,
-                ..gone.unwrap_or_default()
+                ..removed.unwrap_or_default()
             }
         }
     }

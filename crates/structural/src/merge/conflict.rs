@@ -1,35 +1,35 @@
-//! What keeps an apply from going through: fields that others own.
+//! Conflicts of an apply with other field managers.
 
 use std::fmt;
 
-use super::managed::Managed;
+use super::managed_fields::ManagedFields;
 use super::path::Path;
 use super::set::Set;
 
-/// One field that somebody else owns.
+/// A field that another manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The owner's entry, by identity.
-    pub(super) identity: String,
-    /// The owner as a message names it: `"kubectl" using apps/v1`.
+    /// Identifies the entry of the other manager.
+    pub(super) identifier: String,
+    /// The other manager as in messages: `"kubectl" using apps/v1`.
     pub manager: String,
     pub field: Path,
 }
 
-/// The fields that kept an apply from going through, by owner.
+/// All conflicts of an apply, grouped by manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflicts(pub Vec<Conflict>);
 
 impl Conflicts {
-    /// Sorted by owner, as the message is.
-    pub(super) fn new(managed: &Managed, conflicts: &[(String, Set)]) -> Self {
+    /// The conflicts in the order of the message.
+    pub(super) fn new(managed: &ManagedFields, conflicts: &[(String, Set)]) -> Self {
         let conflicts = conflicts
             .iter()
             .filter_map(|(id, set)| Some((id, managed.get(id)?, set)));
         let conflicts = conflicts.flat_map(|(id, entry, set)| {
             set.paths().into_iter().map(|field| Conflict {
-                identity: id.clone(),
-                manager: entry.title(),
+                identifier: id.clone(),
+                manager: entry.display_manager(),
                 field,
             })
         });
@@ -54,12 +54,12 @@ impl fmt::Display for Conflicts {
             );
         }
         write!(f, "Apply failed with {} conflicts: ", self.0.len())?;
-        let mut owner = None;
+        let mut current = None;
         for conflict in &self.0 {
-            if owner != Some(&conflict.identity) {
-                let break_ = if owner.is_some() { "\n" } else { "" };
-                write!(f, "{break_}conflicts with {}:", conflict.manager)?;
-                owner = Some(&conflict.identity);
+            if current != Some(&conflict.identifier) {
+                let separator = if current.is_some() { "\n" } else { "" };
+                write!(f, "{separator}conflicts with {}:", conflict.manager)?;
+                current = Some(&conflict.identifier);
             }
             write!(f, "\n- {}", conflict.field)?;
         }

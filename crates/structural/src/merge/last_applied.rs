@@ -1,37 +1,38 @@
-//! The annotation that client-side apply keeps, which `kubectl apply --server-side` must get along with.
+//! The last-applied annotation of client-side apply, which `kubectl apply --server-side` migrates from.
 
+use outrigger_gostd::json::marshal;
 use serde_json::{Map, Value};
 
-use super::check::{Duplicates, check};
 use super::compare::compare;
-use super::field_set::field_set;
 use super::set::Set;
-use crate::schema::{Schema, go_json};
+use super::to_field_set::to_field_set;
+use super::validate::{Duplicates, validate};
+use crate::schema::Schema;
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// All annotations of an object together may have this many bytes.
+/// The maximum size of all annotations of an object, in bytes.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
-/// The fields that the annotation speaks of and that still have the value it gave them. Conflicts about these do
-/// not count when kubectl moves to server-side apply.
+/// The fields whose live values are those of the annotation. Conflicts about these fields are ignored when kubectl moves
+/// to server-side apply.
 pub(super) fn unchanged_fields(live: &Value, schema: &Schema, api_version: &str) -> Option<Set> {
     let text = annotations(live)?.get(ANNOTATION)?.as_str()?;
     let applied: Value = serde_json::from_str(text).ok()?;
     if applied.get("apiVersion").and_then(Value::as_str) != Some(api_version) {
         return None;
     }
-    check(schema.root(), live, Duplicates::Refused).ok()?;
-    check(schema.root(), &applied, Duplicates::Refused).ok()?;
+    validate(schema.root(), live, Duplicates::Rejected).ok()?;
+    validate(schema.root(), &applied, Duplicates::Rejected).ok()?;
     let comparison = compare(schema.root(), &applied, live);
-    let fields = field_set(schema.root(), &applied)
+    let fields = to_field_set(schema.root(), &applied)
         .difference(&comparison.modified)
         .difference(&comparison.added)
         .difference(&comparison.removed);
     Some(fields)
 }
 
-/// Brings the annotation up to date with what was applied, if the object has one.
-pub(super) fn refresh(object: &mut Value, applied: &Value) {
+/// Sets the annotation to the applied configuration, if the object has the annotation.
+pub(super) fn update_annotation(object: &mut Value, applied: &Value) {
     let is_present = annotations(object)
         .and_then(|annotations| annotations.get(ANNOTATION)?.as_str())
         .is_some_and(|text| !text.is_empty());
@@ -47,7 +48,7 @@ pub(super) fn refresh(object: &mut Value, applied: &Value) {
     };
     annotations.insert(
         ANNOTATION.to_owned(),
-        format!("{}\n", go_json(&applied)).into(),
+        format!("{}\n", marshal(&applied)).into(),
     );
     let size = |(name, value): (&String, &Value)| name.len() + value.as_str().map_or(0, str::len);
     if annotations.iter().map(size).sum::<usize>() > MAX_ANNOTATIONS {

@@ -1,25 +1,23 @@
-//! Paths to fields: `.spec.containers[name="web"].image`.
+//! `fieldpath.Path`: `.spec.containers[name="web"].image`.
 
 use std::cmp::Ordering;
 use std::fmt;
 
+use outrigger_gostd::strconv::quote;
 use serde_json::Value;
 
-use crate::schema::go_quote;
 use crate::schema::value;
 
-/// One step from a value to a part of it.
-///
-/// The order is the one in which sets of paths are written: fields, keys, values, indices.
+/// `fieldpath.PathElement`. Ordered as in serialized sets: fields, keys, values, indices.
 #[derive(Debug, Clone)]
 pub enum PathElement {
     /// A field of an object.
     Field(String),
-    /// The item of a list that has these fields, sorted by name.
+    /// A list item with these key fields, sorted by name.
     Key(Vec<(String, Value)>),
-    /// The item of a list that is this scalar.
+    /// A list item that equals this scalar.
     Value(Value),
-    /// The item of a list at this place.
+    /// A list item at this index.
     Index(i64),
 }
 
@@ -84,32 +82,32 @@ impl fmt::Display for PathElement {
                 f.write_str("[")?;
                 for (i, (name, value)) in fields.iter().enumerate() {
                     let comma = if i > 0 { "," } else { "" };
-                    write!(f, "{comma}{name}={}", readable(value))?;
+                    write!(f, "{comma}{name}={}", format_value(value))?;
                 }
                 f.write_str("]")
             }
-            Self::Value(value) => write!(f, "[={}]", readable(value)),
+            Self::Value(value) => write!(f, "[={}]", format_value(value)),
             Self::Index(index) => write!(f, "[{index}]"),
         }
     }
 }
 
-/// A value inside a path.
-fn readable(value: &Value) -> String {
+/// Formats a value of a path element.
+fn format_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
-        Value::String(text) => go_quote(text),
+        Value::String(text) => quote(text),
         Value::Array(items) => {
-            let items: Vec<_> = items.iter().map(readable).collect();
+            let items: Vec<_> = items.iter().map(format_value).collect();
             format!("[{}]", items.join(","))
         }
         Value::Object(map) => {
             let fields = map
                 .iter()
-                .map(|(name, value)| format!("{name}={}", readable(value)));
+                .map(|(name, value)| format!("{name}={}", format_value(value)));
             fields.collect()
         }
-        Value::Bool(_) | Value::Number(_) => crate::schema::go_value(value),
+        Value::Bool(_) | Value::Number(_) => outrigger_gostd::fmt::sprint_json(value),
     }
 }
 
@@ -118,7 +116,7 @@ fn readable(value: &Value) -> String {
 pub struct Path(pub Vec<PathElement>);
 
 impl Path {
-    /// A path of field names only.
+    /// A path of field names.
     pub fn of_fields<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         Self(names.into_iter().map(PathElement::field).collect())
     }
@@ -137,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_print_as_in_conflicts() {
+    fn formats_paths_as_in_conflicts() {
         let path = Path(vec![
             PathElement::field("spec"),
             PathElement::Key(vec![
@@ -154,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_keys_are_ordered_as_numbers() {
+    fn orders_numbers_in_keys_numerically() {
         let key = |port: i64| PathElement::Key(vec![("port".into(), json!(port))]);
         assert!(key(80) < key(443));
         assert!(key(80) > PathElement::field("z"));

@@ -1,36 +1,36 @@
-//! Takes fields and list items out of an object.
+//! Removes fields and list items from an object.
 
 use serde_json::{Map, Value};
 
-use super::form::{self, Form};
+use super::atom::{self, Atom};
 use super::path::PathElement;
 use super::set::Set;
 use crate::schema::SchemaRef;
 
-/// The object without the given fields. A list or map that becomes empty by it becomes null.
+/// Returns the object without the given fields. Lists and maps that become empty are replaced by null.
 pub(super) fn remove(schema: SchemaRef<'_>, value: &Value, fields: &Set) -> Value {
-    match (form::form(schema, Some(value)), value) {
-        (Form::Scalar, _) => value.clone(),
-        (Form::List, Value::Array(items)) if !form::is_atomic_list(schema) => {
+    match (atom::deduce_atom(schema, Some(value)), value) {
+        (Atom::Scalar, _) => value.clone(),
+        (Atom::List, Value::Array(items)) if !atom::is_atomic_list(schema) => {
             remove_items(schema, items, fields)
         }
-        (Form::Map | Form::Open, Value::Object(map)) if !schema.atomic_map => {
+        (Atom::Map | Atom::Undetermined, Value::Object(map)) if !schema.atomic_map => {
             remove_fields(schema, map, fields)
         }
-        (Form::List | Form::Map | Form::Open, _) => Value::Null,
+        (Atom::List | Atom::Map | Atom::Undetermined, _) => Value::Null,
     }
 }
 
 fn remove_items(schema: SchemaRef<'_>, items: &[Value], fields: &Set) -> Value {
     let mut kept = Vec::with_capacity(items.len());
     for item in items {
-        let Ok(element) = form::element(schema, item) else {
+        let Ok(element) = atom::item_path_element(schema, item) else {
             kept.push(item.clone());
             continue;
         };
         match fields.get(&element) {
             Some(node) if node.member => {}
-            Some(node) => kept.push(remove(form::item(schema), item, &node.children)),
+            Some(node) => kept.push(remove(atom::item(schema), item, &node.children)),
             None => kept.push(item.clone()),
         }
     }
@@ -45,7 +45,7 @@ fn remove_fields(schema: SchemaRef<'_>, map: &Map<String, Value>, fields: &Set) 
     for (name, value) in map {
         let value = match fields.get(&PathElement::field(name)) {
             Some(node) if node.member => continue,
-            Some(node) => match form::field(schema, name) {
+            Some(node) => match atom::field(schema, name) {
                 Some(schema) => remove(schema, value, &node.children),
                 None => value.clone(),
             },

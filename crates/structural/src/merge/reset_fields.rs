@@ -1,5 +1,5 @@
-//! The fields that an endpoint does not change, and whose ownership it therefore does not touch: the status through
-//! the main endpoint, all else through the status endpoint.
+//! `GetResetFields` of the strategies: the fields that a write to a resource or subresource cannot change, and of which
+//! it therefore does not change the managers.
 
 /// Paths of field names.
 pub type Fields = &'static [&'static [&'static str]];
@@ -8,7 +8,7 @@ const STATUS: Fields = &[&["status"]];
 const SPEC: Fields = &[&["spec"]];
 const SPEC_AND_METADATA: Fields = &[&["metadata"], &["spec"]];
 
-/// The fields that an endpoint of a custom resource leaves alone.
+/// The reset fields of custom resources.
 pub fn of_custom_resource(has_status: bool, subresource: &str) -> Fields {
     match subresource {
         "status" => SPEC_AND_METADATA,
@@ -17,7 +17,7 @@ pub fn of_custom_resource(has_status: bool, subresource: &str) -> Fields {
     }
 }
 
-/// The fields that an endpoint of a built-in kind leaves alone.
+/// The reset fields of built-in kinds.
 pub fn of_built_in(kind: &str, subresource: &str) -> Fields {
     match (kind, subresource) {
         ("CertificateSigningRequest", "") => &[&["spec"], &["status"]],

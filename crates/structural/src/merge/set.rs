@@ -1,14 +1,14 @@
-//! Sets of paths, as tries. Membership of a field says nothing about its parents or children.
+//! `fieldpath.Set`, a trie of paths. Membership of a path is independent of its parents and children.
 
 use std::cmp::Ordering;
 
 use super::path::{Path, PathElement};
 use crate::schema::SchemaRef;
 
-/// A set of paths below one point.
+/// A set of paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Set {
-    /// Sorted by element. Each is a member or has children.
+    /// Sorted by path element. Each node is a member or has children.
     nodes: Vec<Node>,
 }
 
@@ -45,16 +45,16 @@ impl Set {
     }
 
     pub(super) fn get(&self, element: &PathElement) -> Option<&Node> {
-        self.find(element).ok().map(|place| &self.nodes[place])
+        self.find(element).ok().map(|index| &self.nodes[index])
     }
 
-    /// Whether the path of this one element is in the set.
+    /// Whether the path of this single element is in the set.
     pub(super) fn has(&self, element: &PathElement) -> bool {
         self.get(element).is_some_and(|node| node.member)
     }
 
-    /// The paths below an element, if there are any.
-    pub(super) fn below(&self, element: &PathElement) -> Option<&Self> {
+    /// The descendants of an element, if there are any.
+    pub(super) fn with_prefix(&self, element: &PathElement) -> Option<&Self> {
         let node = self.get(element)?;
         (!node.children.is_empty()).then_some(&node.children)
     }
@@ -65,54 +65,54 @@ impl Set {
         };
         let parent = parents
             .iter()
-            .try_fold(self, |set, element| set.below(element));
+            .try_fold(self, |set, element| set.with_prefix(element));
         parent.is_some_and(|set| set.has(last))
     }
 
-    /// Adds a path. The empty path is never a member: nobody owns a whole object.
+    /// Adds a path. The empty path is never a member, since no manager owns a whole object.
     pub fn insert(&mut self, path: &[PathElement]) {
         let Some((first, rest)) = path.split_first() else {
             return;
         };
-        let place = match self.find(first) {
-            Ok(place) => place,
-            Err(place) => {
+        let index = match self.find(first) {
+            Ok(index) => index,
+            Err(index) => {
                 self.nodes.insert(
-                    place,
+                    index,
                     Node {
                         element: first.clone(),
                         member: false,
                         children: Self::new(),
                     },
                 );
-                place
+                index
             }
         };
         if rest.is_empty() {
-            self.nodes[place].member = true;
+            self.nodes[index].member = true;
         } else {
-            self.nodes[place].children.insert(rest);
+            self.nodes[index].children.insert(rest);
         }
     }
 
-    /// Adds a node that comes after all others, unless it is empty.
+    /// Appends a node, unless it is empty. Its element must be greater than all others.
     pub(super) fn push(&mut self, node: Node) {
         if !node.is_empty() {
             self.nodes.push(node);
         }
     }
 
-    /// Adds what a decoder read. The last word on an element counts.
-    pub(super) fn put(&mut self, node: Node) {
+    /// Inserts a decoded node, or replaces the node of the same element.
+    pub(super) fn insert_node(&mut self, node: Node) {
         match self.find(&node.element) {
-            Ok(place) => self.nodes[place] = node,
-            Err(place) => self.nodes.insert(place, node),
+            Ok(index) => self.nodes[index] = node,
+            Err(index) => self.nodes.insert(index, node),
         }
     }
 
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
-        self.join(other, |mine, theirs| match (mine, theirs) {
+        self.zip_with(other, |mine, theirs| match (mine, theirs) {
             (Some(mine), Some(theirs)) => Some(Node {
                 element: mine.element.clone(),
                 member: mine.member || theirs.member,
@@ -124,7 +124,7 @@ impl Set {
 
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        self.join(other, |mine, theirs| {
+        self.zip_with(other, |mine, theirs| {
             let (mine, theirs) = (mine?, theirs?);
             Some(Node {
                 element: mine.element.clone(),
@@ -134,10 +134,10 @@ impl Set {
         })
     }
 
-    /// The paths that the other set does not have. Children of its members stay.
+    /// The paths that are not in the other set. Descendants of its members are kept.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
-        self.join(other, |mine, theirs| {
+        self.zip_with(other, |mine, theirs| {
             let mine = mine?;
             let Some(theirs) = theirs else {
                 return Some(mine.clone());
@@ -150,10 +150,10 @@ impl Set {
         })
     }
 
-    /// The paths that neither are in the other set nor lie below a member of it.
+    /// The paths that are neither in the other set nor descendants of its members.
     #[must_use]
     pub fn recursive_difference(&self, other: &Self) -> Self {
-        self.join(other, |mine, theirs| {
+        self.zip_with(other, |mine, theirs| {
             let mine = mine?;
             match theirs {
                 None => Some(mine.clone()),
@@ -167,8 +167,8 @@ impl Set {
         })
     }
 
-    /// Walks both sets in order and keeps what the function makes of each pair.
-    fn join(
+    /// Combines the nodes of both sets, in order.
+    fn zip_with(
         &self,
         other: &Self,
         mut combine: impl FnMut(Option<&Node>, Option<&Node>) -> Option<Node>,
@@ -191,18 +191,18 @@ impl Set {
         }
     }
 
-    /// Also has each declared field on the way to a member, but not the keys of maps nor list items.
+    /// Adds the declared fields on the path to each member, but neither map keys nor list items.
     #[must_use]
-    pub(super) fn with_named_fields(&self, schema: Option<SchemaRef<'_>>) -> Self {
+    pub(super) fn ensure_named_fields_are_members(&self, schema: Option<SchemaRef<'_>>) -> Self {
         let nodes = self.nodes.iter().map(|node| {
-            let child = schema.and_then(|schema| super::form::child(schema, &node.element));
+            let child = schema.and_then(|schema| super::atom::child(schema, &node.element));
             let is_named = !node.children.is_empty()
                 && matches!(&node.element, PathElement::Field(name)
-                    if schema.is_some_and(|schema| super::form::is_declared(schema, name)));
+                    if schema.is_some_and(|schema| super::atom::is_declared(schema, name)));
             Node {
                 element: node.element.clone(),
                 member: node.member || is_named,
-                children: node.children.with_named_fields(child),
+                children: node.children.ensure_named_fields_are_members(child),
             }
         });
         Self {
@@ -210,7 +210,7 @@ impl Set {
         }
     }
 
-    /// All paths: the members of a level first, then what lies below each.
+    /// All paths: the members of a level first, then their descendants.
     pub fn paths(&self) -> Vec<Path> {
         let mut paths = Vec::new();
         self.collect_paths(&mut Vec::new(), &mut paths);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn difference_keeps_what_lies_below_a_removed_field() {
+    fn difference_keeps_descendants_of_a_removed_field() {
         assert_eq!(
             set(&["a", "a.b", "c"]).difference(&set(&["a"])),
             set(&["a.b", "c"])
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn recursive_difference_takes_all_below() {
+    fn recursive_difference_removes_descendants() {
         let all = set(&["a", "a.b", "c.d", "c.e.f"]);
         assert_eq!(all.recursive_difference(&set(&["a", "c.e"])), set(&["c.d"]));
     }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_a_level_come_before_what_lies_below() {
+    fn members_of_a_level_precede_descendants() {
         let paths: Vec<_> = set(&["b", "a.x", "a"])
             .paths()
             .iter()

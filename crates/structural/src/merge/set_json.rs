@@ -1,12 +1,13 @@
-//! Sets as `fieldsV1` writes them: `{"f:spec":{"f:replicas":{}}}`.
+//! `FieldsV1`, the JSON encoding of sets: `{"f:spec":{"f:replicas":{}}}`.
 
+use outrigger_gostd::json::marshal;
 use serde_json::{Map, Value};
 
 use super::path::PathElement;
 use super::set::{Node, Set};
-use crate::schema::{MAX_DEPTH, go_json};
+use crate::schema::MAX_DEPTH;
 
-/// A set that cannot be read.
+/// Why a set cannot be decoded. The first two messages are those of structured-merge-diff.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("key must be 2 characters long:")]
@@ -14,7 +15,7 @@ pub enum DecodeError {
     #[error("missing colon: {0}")]
     MissingColon(String),
     #[error("invalid path element {0:?}")]
-    BadElement(String),
+    InvalidElement(String),
     #[error("fields are not an object")]
     NotAnObject,
     #[error("fields are nested too deep")]
@@ -22,15 +23,14 @@ pub enum DecodeError {
 }
 
 impl Set {
-    /// The set as a JSON value. Maps are sorted by key, so items may stand in another order than in
-    /// [`Set::to_json`].
+    /// The set as a JSON value. Maps are sorted by key, so the order may differ from that of [`Set::to_json`].
     pub fn to_value(&self) -> Value {
         let nodes = self.nodes().iter();
-        let fields = nodes.map(|node| (encode(&node.element), node_value(node)));
+        let fields = nodes.map(|node| (encode_element(&node.element), node_value(node)));
         Value::Object(fields.collect())
     }
 
-    /// The set as text, byte for byte as a real server writes it.
+    /// The set as text, byte for byte as structured-merge-diff writes it.
     pub fn to_json(&self) -> String {
         let mut out = String::new();
         write_set(&mut out, self, false);
@@ -38,7 +38,7 @@ impl Set {
     }
 
     pub fn from_value(value: &Value) -> Result<Self, DecodeError> {
-        let (set, _) = read(value, 0)?;
+        let (set, _) = decode_set(value, 0)?;
         Ok(set.unwrap_or_default())
     }
 }
@@ -63,30 +63,30 @@ fn write_set(out: &mut String, set: &Set, is_member: bool) {
         if i > 0 || is_member {
             out.push(',');
         }
-        out.push_str(&go_json(&Value::String(encode(&node.element))));
+        out.push_str(&marshal(&Value::String(encode_element(&node.element))));
         out.push(':');
         write_set(out, &node.children, node.member);
     }
     out.push('}');
 }
 
-fn encode(element: &PathElement) -> String {
+fn encode_element(element: &PathElement) -> String {
     match element {
         PathElement::Field(name) => format!("f:{name}"),
         PathElement::Key(fields) => {
             let fields = fields
                 .iter()
                 .map(|(name, value)| (name.clone(), value.clone()));
-            format!("k:{}", go_json(&Value::Object(fields.collect())))
+            format!("k:{}", marshal(&Value::Object(fields.collect())))
         }
-        PathElement::Value(value) => format!("v:{}", go_json(value)),
+        PathElement::Value(value) => format!("v:{}", marshal(value)),
         PathElement::Index(index) => format!("i:{index}"),
     }
 }
 
-/// Elements of kinds that are not known are left out: a later version may know them.
-fn decode(text: &str) -> Result<Option<PathElement>, DecodeError> {
-    let bad = || DecodeError::BadElement(text.to_owned());
+/// `None` for an element of unknown kind, which a later version may define.
+fn decode_element(text: &str) -> Result<Option<PathElement>, DecodeError> {
+    let invalid = || DecodeError::InvalidElement(text.to_owned());
     let Some((kind, content)) = text.split_at_checked(2) else {
         return Err(DecodeError::ShortKey);
     };
@@ -95,10 +95,11 @@ fn decode(text: &str) -> Result<Option<PathElement>, DecodeError> {
     }
     Ok(Some(match kind {
         "f:" => PathElement::field(content),
-        "v:" => PathElement::Value(serde_json::from_str(content).map_err(|_| bad())?),
-        "i:" => PathElement::Index(content.parse().map_err(|_| bad())?),
+        "v:" => PathElement::Value(serde_json::from_str(content).map_err(|_| invalid())?),
+        "i:" => PathElement::Index(content.parse().map_err(|_| invalid())?),
         "k:" => {
-            let fields: Map<String, Value> = serde_json::from_str(content).map_err(|_| bad())?;
+            let fields: Map<String, Value> =
+                serde_json::from_str(content).map_err(|_| invalid())?;
             let mut fields: Vec<_> = fields.into_iter().collect();
             fields.sort_by(|(a, _), (b, _)| a.cmp(b));
             PathElement::Key(fields)
@@ -107,8 +108,8 @@ fn decode(text: &str) -> Result<Option<PathElement>, DecodeError> {
     }))
 }
 
-/// The children, if there are any, and whether the node itself is a member.
-fn read(value: &Value, depth: usize) -> Result<(Option<Set>, bool), DecodeError> {
+/// Returns the children, if there are any, and whether the node itself is a member.
+fn decode_set(value: &Value, depth: usize) -> Result<(Option<Set>, bool), DecodeError> {
     if depth > MAX_DEPTH {
         return Err(DecodeError::TooDeep);
     }
@@ -119,16 +120,16 @@ fn read(value: &Value, depth: usize) -> Result<(Option<Set>, bool), DecodeError>
     };
     let mut is_member = false;
     let mut set = Set::new();
-    for (key, below) in map {
+    for (key, value) in map {
         if key == "." {
             is_member = true;
             continue;
         }
-        let Some(element) = decode(key)? else {
+        let Some(element) = decode_element(key)? else {
             continue;
         };
-        let (children, member) = read(below, depth + 1)?;
-        set.put(Node {
+        let (children, member) = decode_set(value, depth + 1)?;
+        set.insert_node(Node {
             element,
             member,
             children: children.unwrap_or_default(),
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_has_the_order_of_the_set() {
+    fn text_is_in_the_order_of_the_set() {
         let value = json!({"f:ports": {
             ".": {},
             "k:{\"port\":443,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}},
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_elements_are_refused() {
+    fn rejects_invalid_elements() {
         assert_eq!(
             Set::from_value(&json!({"f": {}})),
             Err(DecodeError::ShortKey)

@@ -1,16 +1,19 @@
-//! JSON patch, with the semantics of the library that a real server uses: an object's field may be replaced before
-//! it exists, a missing value equals null in a test, and indices may count from the end.
+//! JSON patch, with the semantics of the library of kube-apiserver: `replace` may add a field, a missing value equals
+//! null in a `test`, and negative indices count from the end.
 
+use std::fmt;
+
+use outrigger_gostd::json::marshal;
 use serde_json::{Map, Value};
 
 use super::{Error, depth};
-use crate::schema::{MAX_DEPTH, go_json};
+use crate::schema::MAX_DEPTH;
 
 const MAX_OPERATIONS: usize = 10_000;
-/// How many bytes all copies of a patch together may add.
+/// The maximum number of bytes that all copies of a patch may add.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
-/// Fields of operations that mean nothing, as strict decoding tells them.
+/// The unknown fields of operations, as strict decoding reports them.
 pub(super) fn unknown_fields(operations: &[Value]) -> Vec<String> {
     let known = ["op", "path", "from", "value"];
     let operations = operations.iter().enumerate();
@@ -32,12 +35,16 @@ pub(super) fn apply(mut document: Value, operations: &[Value]) -> Result<Value, 
     }
     let mut copied = 0;
     for operation in operations {
-        step(&mut document, operation, &mut copied).map_err(Error::Unprocessable)?;
+        apply_operation(&mut document, operation, &mut copied).map_err(Error::Unprocessable)?;
     }
     Ok(document)
 }
 
-fn step(document: &mut Value, operation: &Value, copied: &mut usize) -> Result<(), String> {
+fn apply_operation(
+    document: &mut Value,
+    operation: &Value,
+    copied: &mut usize,
+) -> Result<(), String> {
     let kind = operation
         .get("op")
         .and_then(Value::as_str)
@@ -63,7 +70,7 @@ fn step(document: &mut Value, operation: &Value, copied: &mut usize) -> Result<(
         "copy" => {
             let from = from?;
             let value = get(document, from)?.cloned().unwrap_or(Value::Null);
-            *copied += go_json(&value).len();
+            *copied += marshal(&value).len();
             if *copied > MAX_COPIED {
                 return Err(format!(
                     "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
@@ -75,97 +82,116 @@ fn step(document: &mut Value, operation: &Value, copied: &mut usize) -> Result<(
     }
 }
 
-/// The object or list that holds the last step of a path, and that step.
-fn holder<'d>(document: &'d mut Value, path: &str) -> Option<(&'d mut Value, String)> {
-    let (_, steps) = path.split_once('/')?;
-    let mut steps: Vec<String> = steps.split('/').map(decode).collect();
-    let last = steps.pop()?;
-    let mut place = document;
-    for step in steps {
-        place = match place {
-            Value::Object(fields) => fields.get_mut(&step)?,
-            Value::Array(items) => {
-                let index = index(&step, items.len()).ok()?;
-                items.get_mut(index)?
-            }
+/// A container in the document, and the last reference token of a path.
+struct Target<'d> {
+    container: Container<'d>,
+    token: String,
+}
+
+enum Container<'d> {
+    Object(&'d mut Map<String, Value>),
+    Array(&'d mut Vec<Value>),
+}
+
+fn find<'d>(document: &'d mut Value, path: &str) -> Result<Target<'d>, String> {
+    let target = || {
+        let (_, tokens) = path.split_once('/')?;
+        let mut tokens: Vec<String> = tokens.split('/').map(unescape).collect();
+        let token = tokens.pop()?;
+        let mut value = document;
+        for token in tokens {
+            value = match value {
+                Value::Object(fields) => fields.get_mut(&token)?,
+                Value::Array(items) => {
+                    let index = resolve_index(&token, items.len()).ok()?;
+                    items.get_mut(index)?
+                }
+                _ => return None,
+            };
+        }
+        let container = match value {
+            Value::Object(fields) => Container::Object(fields),
+            Value::Array(items) => Container::Array(items),
             _ => return None,
         };
-    }
-    matches!(place, Value::Object(_) | Value::Array(_)).then_some((place, last))
+        Some(Target { container, token })
+    };
+    target().ok_or_else(|| missing_path(path))
 }
 
-fn decode(step: &str) -> String {
-    step.replace("~1", "/").replace("~0", "~")
+fn unescape(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
 }
 
-/// The place that a step means in a list. Negative numbers count from the end.
-fn index(step: &str, length: usize) -> Result<usize, String> {
-    let invalid = || format!("Unable to access invalid index: {step}: invalid index referenced");
-    let number: i64 = step.parse().map_err(|_| format!("invalid index {step}"))?;
+fn invalid_index(index: impl fmt::Display) -> String {
+    format!("Unable to access invalid index: {index}: invalid index referenced")
+}
+
+/// The index that a reference token refers to. Negative numbers count from the end.
+fn resolve_index(token: &str, length: usize) -> Result<usize, String> {
+    let invalid = || invalid_index(token);
+    let number: i64 = token
+        .parse()
+        .map_err(|_| format!("invalid index {token}"))?;
     let length = i64::try_from(length).map_err(|_| invalid())?;
     let number = if number < 0 { number + length } else { number };
     usize::try_from(number).map_err(|_| invalid())
 }
 
 fn get<'d>(document: &'d mut Value, path: &str) -> Result<Option<&'d Value>, String> {
-    let (holder, step) = holder(document, path).ok_or_else(|| missing(path))?;
-    match holder {
-        Value::Object(fields) => Ok(fields.get(&step)),
-        Value::Array(items) => {
-            let place = index(&step, items.len())?;
-            let item = items.get(place);
-            item.map(Some).ok_or_else(|| {
-                format!("Unable to access invalid index: {step}: invalid index referenced")
-            })
+    let Target { container, token } = find(document, path)?;
+    match container {
+        Container::Object(fields) => Ok(fields.get(&token)),
+        Container::Array(items) => {
+            let item = items.get(resolve_index(&token, items.len())?);
+            item.map(Some).ok_or_else(|| invalid_index(token))
         }
-        _ => Err(missing(path)),
     }
 }
 
-fn missing(path: &str) -> String {
+fn missing_path(path: &str) -> String {
     format!("operation does not apply: doc is missing path: {path:?}: missing value")
 }
 
-fn add(document: &mut Value, path: &str, value: Value) -> Result<(), String> {
-    if depth(&value) + path.split('/').count() > MAX_DEPTH {
+/// Like [`find`], for a value to insert there, which must not make the document nest too deep.
+fn find_for<'d>(document: &'d mut Value, path: &str, value: &Value) -> Result<Target<'d>, String> {
+    if depth(value) + path.split('/').count() > MAX_DEPTH {
         return Err("exceeded max depth".to_owned());
     }
-    let (holder, step) = holder(document, path).ok_or_else(|| missing(path))?;
-    match holder {
-        Value::Object(fields) => {
-            fields.insert(step, value);
+    find(document, path)
+}
+
+fn add(document: &mut Value, path: &str, value: Value) -> Result<(), String> {
+    let Target { container, token } = find_for(document, path, &value)?;
+    match container {
+        Container::Object(fields) => {
+            fields.insert(token, value);
         }
-        Value::Array(items) if step == "-" => items.push(value),
-        Value::Array(items) => {
-            let place = index(&step, items.len() + 1)?;
-            if place > items.len() {
-                return Err(format!(
-                    "Unable to access invalid index: {place}: invalid index referenced"
-                ));
+        Container::Array(items) if token == "-" => items.push(value),
+        Container::Array(items) => {
+            let index = resolve_index(&token, items.len() + 1)?;
+            if index > items.len() {
+                return Err(invalid_index(index));
             }
-            items.insert(place, value);
+            items.insert(index, value);
         }
-        _ => return Err(missing(path)),
     }
     Ok(())
 }
 
 fn remove(document: &mut Value, path: &str) -> Result<Value, String> {
-    let (holder, step) = holder(document, path).ok_or_else(|| missing(path))?;
-    match holder {
-        Value::Object(fields) => fields
-            .remove(&step)
-            .ok_or_else(|| format!("Unable to remove nonexistent key: {step}: missing value")),
-        Value::Array(items) => {
-            let place = index(&step, items.len())?;
-            if place >= items.len() {
-                return Err(format!(
-                    "Unable to access invalid index: {place}: invalid index referenced"
-                ));
+    let Target { container, token } = find(document, path)?;
+    match container {
+        Container::Object(fields) => fields
+            .remove(&token)
+            .ok_or_else(|| format!("Unable to remove nonexistent key: {token}: missing value")),
+        Container::Array(items) => {
+            let index = resolve_index(&token, items.len())?;
+            if index >= items.len() {
+                return Err(invalid_index(index));
             }
-            Ok(items.remove(place))
+            Ok(items.remove(index))
         }
-        _ => Err(missing(path)),
     }
 }
 
@@ -178,20 +204,16 @@ fn replace(document: &mut Value, path: &str, value: Option<&Value>) -> Result<()
         *document = value;
         return Ok(());
     }
-    if depth(&value) + path.split('/').count() > MAX_DEPTH {
-        return Err("exceeded max depth".to_owned());
-    }
-    let (holder, step) = holder(document, path).ok_or_else(|| missing(path))?;
-    match holder {
-        Value::Object(fields) => {
-            fields.insert(step, value);
+    let Target { container, token } = find_for(document, path, &value)?;
+    match container {
+        Container::Object(fields) => {
+            fields.insert(token, value);
         }
-        Value::Array(items) => {
-            let place = index(&step, items.len())?;
-            let item = items.get_mut(place).ok_or_else(|| missing(path))?;
+        Container::Array(items) => {
+            let index = resolve_index(&token, items.len())?;
+            let item = items.get_mut(index).ok_or_else(|| missing_path(path))?;
             *item = value;
         }
-        _ => return Err(missing(path)),
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! JSON merge patch: null removes, objects merge, everything else replaces.
+//! JSON merge patch.
 
 use serde_json::{Map, Value};
 
@@ -30,8 +30,8 @@ fn without_nulls(fields: Map<String, Value>) -> Map<String, Value> {
     }
 }
 
-/// Nulls that have nothing to remove mean nothing, except in lists.
-fn drop_nulls(value: &mut Value) {
+/// Removes nulls that delete nothing, except from lists.
+pub(super) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, value| !value.is_null());

@@ -1,10 +1,13 @@
-//! Strategic merge patch: a merge patch that knows which lists are merged by what key, with directives for what a
-//! merge cannot say.
+//! Strategic merge patch.
 
+use outrigger_gostd::fmt::sprint_json;
+use outrigger_gostd::strconv::quote;
 use serde_json::{Map, Value};
 
 use super::Error;
-use crate::schema::{PatchRule, SchemaRef, go_quote, go_value};
+use crate::patch::merge::drop_nulls;
+use crate::schema::value::go_type;
+use crate::schema::{PatchMeta, SchemaRef};
 
 mod lists;
 
@@ -28,44 +31,39 @@ fn internal(text: impl Into<String>) -> Error {
 }
 
 /// `expected a []interface {}, but received a string`
-fn bad_type(expected: &str, actual: &Value) -> Error {
+fn type_error(expected: &str, actual: &Value) -> Error {
     let actual = match actual {
         Value::Null => "%!s(<nil>)",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
+        other => go_type(other),
     };
     internal(format!("expected a {expected}, but received a {actual}"))
 }
 
 fn no_merge_key(item: &Object, key: &str) -> Error {
-    let item = go_value(&Value::Object(item.clone()));
+    let item = sprint_json(&Value::Object(item.clone()));
     internal(format!(
         "map: {item} does not contain declared merge key: {key}"
     ))
 }
 
 fn unknown_directive(directive: &Value, object: &Object) -> Error {
-    let object = go_value(&Value::Object(object.clone()));
+    let object = sprint_json(&Value::Object(object.clone()));
     internal(format!(
         "unknown patch type: {} in map: {object}",
-        go_value(directive)
+        sprint_json(directive)
     ))
 }
 
-/// The schema of a field and how patches treat it.
-fn lookup<'s>(schema: SchemaRef<'s>, name: &str) -> Result<(SchemaRef<'s>, PatchRule), Error> {
+/// The schema of a field and its patch strategy.
+fn lookup<'s>(schema: SchemaRef<'s>, name: &str) -> Result<(SchemaRef<'s>, PatchMeta), Error> {
     if let Some(property) = schema.property(name) {
         return Ok((property, property.patch.clone()));
     }
     if let Some(additional) = schema.additional() {
-        return Ok((additional, PatchRule::default()));
+        return Ok((additional, PatchMeta::default()));
     }
     let definition = schema.node().name.as_deref().unwrap_or_default();
-    let name = go_quote(name);
+    let name = quote(name);
     let kind = definition.rsplit('.').next().unwrap_or_default();
     Err(internal(format!(
         "unable to find api field in struct {kind} for the json field {name}"
@@ -93,7 +91,7 @@ fn merge_objects(
     merge_ordered_lists(&mut original, &mut patch, schema)?;
     for (name, value) in patch {
         let (name, is_deletion) = match name.strip_prefix(DELETE_FROM_LIST) {
-            Some(rest) => (list_name(rest).ok_or_else(bad_deletion)?, true),
+            Some(rest) => (list_name(rest).ok_or_else(invalid_deletion)?, true),
             None => (name, false),
         };
         merge_field(&mut original, name, value, schema, is_deletion)?;
@@ -101,15 +99,15 @@ fn merge_objects(
     Ok(original)
 }
 
-fn bad_deletion() -> Error {
+fn invalid_deletion() -> Error {
     Error::BadRequest("invalid patch format of primitive list".to_owned())
 }
 
-fn bad_order() -> Error {
+fn invalid_order() -> Error {
     Error::BadRequest("invalid patch format of setElementOrder list".to_owned())
 }
 
-/// What follows `$setElementOrder` or `$deleteFromPrimitiveList`.
+/// The list name that follows `$setElementOrder/` or `$deleteFromPrimitiveList/`.
 fn list_name(rest: &str) -> Option<String> {
     rest.strip_prefix('/').map(str::to_owned)
 }
@@ -127,17 +125,17 @@ fn merge_field(
     }
     let merged = match (original.remove(&name), value) {
         (Some(Value::Object(current)), Value::Object(patch)) => {
-            let (schema, rule) = lookup(schema, &name)?;
-            Value::Object(if rule.replace {
+            let (schema, meta) = lookup(schema, &name)?;
+            Value::Object(if meta.replace {
                 patch
             } else {
                 merge_objects(current, patch, schema)?
             })
         }
         (Some(Value::Array(current)), Value::Array(patch)) => {
-            let (list, rule) = lookup(schema, &name)?;
-            Value::Array(if rule.merge || is_deletion {
-                lists::merge(current, patch, list, rule.merge_key.as_deref(), is_deletion)?
+            let (list, meta) = lookup(schema, &name)?;
+            Value::Array(if meta.merge || is_deletion {
+                lists::merge(current, patch, list, meta.merge_key.as_deref(), is_deletion)?
             } else {
                 patch
             })
@@ -145,7 +143,7 @@ fn merge_field(
         (Some(current), _) if is_deletion => current,
         (None, _) if is_deletion => return Ok(()),
         (_, mut patch) => {
-            discard_nulls(&mut patch);
+            drop_nulls(&mut patch);
             match without_directives(patch) {
                 Some(patch) => patch,
                 None => return Ok(()),
@@ -156,14 +154,14 @@ fn merge_field(
     Ok(())
 }
 
-/// Drops the fields that `$retainKeys` does not list.
+/// Removes the fields that `$retainKeys` does not list.
 fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), Error> {
-    let bad = || Error::BadRequest("invalid patch format of retainKeys".to_owned());
+    let invalid = || Error::BadRequest("invalid patch format of retainKeys".to_owned());
     let Some(retain) = patch.remove(RETAIN_KEYS) else {
         return Ok(());
     };
     let Value::Array(retain) = retain else {
-        return Err(bad());
+        return Err(invalid());
     };
     let is_retained = |name: &str| retain.iter().any(|kept| kept.as_str() == Some(name));
     let is_listed = patch.iter().all(|(name, value)| {
@@ -173,13 +171,13 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), Error> {
             || is_retained(name)
     });
     if !is_listed {
-        return Err(bad());
+        return Err(invalid());
     }
     original.retain(|name, _| is_retained(name));
     Ok(())
 }
 
-/// Merges the lists whose order the patch prescribes.
+/// Merges the lists for which the patch has `$setElementOrder`.
 fn merge_ordered_lists(
     original: &mut Object,
     patch: &mut Object,
@@ -195,20 +193,20 @@ fn merge_ordered_lists(
             continue;
         };
         let Value::Array(order) = order else {
-            return Err(bad_type("[]interface {}", &order));
+            return Err(type_error("[]interface {}", &order));
         };
         let name = key
             .strip_prefix(SET_ORDER)
             .and_then(list_name)
-            .ok_or_else(bad_order)?;
+            .ok_or_else(invalid_order)?;
         let array = |value: Option<&Value>| match value {
             None => Ok(None),
             Some(Value::Array(items)) => Ok(Some(items.clone())),
-            Some(other) => Err(bad_type("[]interface {}", other)),
+            Some(other) => Err(type_error("[]interface {}", other)),
         };
         let (current, changes) = (array(original.get(&name))?, array(patch.get(&name))?);
-        let (list, rule) = lookup(schema, &name)?;
-        let merge_key = rule.merge_key.as_deref();
+        let (list, meta) = lookup(schema, &name)?;
+        let merge_key = meta.merge_key.as_deref();
         lists::check_order(changes.as_deref().unwrap_or_default(), &order, merge_key)?;
         let live = current.clone().unwrap_or_default();
         let merged = match (current, &changes) {
@@ -218,7 +216,7 @@ fn merge_ordered_lists(
                 let changes = changes.iter().cloned();
                 changes.filter_map(without_directives).collect()
             }
-            (Some(current), Some(changes)) if rule.merge => {
+            (Some(current), Some(changes)) if meta.merge => {
                 lists::merge(current, changes.clone(), list, merge_key, false)?
             }
             (Some(_), Some(changes)) => changes.clone(),
@@ -230,19 +228,7 @@ fn merge_ordered_lists(
     Ok(())
 }
 
-/// Nulls that have nothing to remove mean nothing.
-fn discard_nulls(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, value| !value.is_null());
-            fields.values_mut().for_each(discard_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(discard_nulls),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-/// A value to be added as it is. Parts that are directives have nothing to act on.
+/// A value to add as it is, without directives, which have nothing to act on.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => None,

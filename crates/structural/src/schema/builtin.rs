@@ -1,7 +1,7 @@
-//! The schemas of the built-in kinds, made when first asked for.
+//! The schemas of the built-in kinds, generated on first use.
 //!
-//! `k8s-openapi` knows the types and their fields. What it does not know stands in tables beside this file: which
-//! lists are merged by what key, and how fields are patched.
+//! `k8s-openapi` has the types and their fields. The tables beside this file have what it lacks: list types, map types
+//! and patch strategies, and which fields Go encodes even if they are empty.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
@@ -15,9 +15,9 @@ use super::Schema;
 
 mod kinds;
 mod list_types;
-mod patch_rules;
+mod patch_strategies;
 
-/// The beginning that all definitions share and the tables leave out.
+/// The prefix of all definition names, which the tables omit.
 const PREFIX: &str = "io.k8s.";
 
 struct BuiltIn {
@@ -68,8 +68,8 @@ pub fn schema(api_version: &str, kind: &str) -> Option<&'static Schema> {
     schema.as_ref()
 }
 
-/// The OpenAPI definitions of a built-in kind and of all that it refers to, with the extensions that clients read.
-/// References are written `#/components/schemas/NAME`.
+/// The OpenAPI definitions of a built-in kind and of all types that it refers to, with the `x-kubernetes` extensions.
+/// References have the form `#/components/schemas/NAME`.
 pub fn definitions(api_version: &str, kind: &str) -> Option<Map<String, Value>> {
     INDEX
         .get(&(api_version, kind))
@@ -92,15 +92,15 @@ fn definitions_of(kind: &BuiltIn) -> Map<String, Value> {
     definitions
 }
 
-/// Adds what the tables say.
+/// Adds the extensions of the tables.
 fn annotate(definitions: &mut Map<String, Value>) {
-    for (name, schema) in self_written() {
+    for (name, schema) in custom_encodings() {
         if let Some(Value::Object(definition)) = definitions.get_mut(&format!("{PREFIX}{name}")) {
             definition.retain(|name, _| name == "description");
             definition.extend(schema);
         }
     }
-    for (definition, property, keys) in list_types::KEYED_LISTS {
+    for (definition, property, keys) in list_types::MAP_LISTS {
         if let Some(list) = property_of(definitions, definition, property) {
             let keys: Vec<_> = keys.iter().map(|(name, _)| *name).collect();
             list.insert("x-kubernetes-list-type".to_owned(), "map".into());
@@ -123,7 +123,7 @@ fn annotate(definitions: &mut Map<String, Value>) {
             map.insert("x-kubernetes-map-type".to_owned(), map_type.into());
         }
     }
-    for (definition, property, strategy, merge_key) in patch_rules::PATCH_RULES {
+    for (definition, property, strategy, merge_key) in patch_strategies::PATCH_STRATEGIES {
         if let Some(field) = property_of(definitions, definition, property) {
             field.insert("x-kubernetes-patch-strategy".to_owned(), (*strategy).into());
             if !merge_key.is_empty() {
@@ -136,8 +136,8 @@ fn annotate(definitions: &mut Map<String, Value>) {
     }
 }
 
-/// Types that encode themselves, as a real server publishes them.
-fn self_written() -> [(&'static str, Map<String, Value>); 6] {
+/// The schemas that kube-apiserver publishes for types with a custom JSON encoding.
+fn custom_encodings() -> [(&'static str, Map<String, Value>); 6] {
     let any = Map::new();
     let one_of = |types: [&str; 2]| {
         let types = types.map(|type_| json!({"type": type_}));
@@ -164,9 +164,9 @@ fn self_written() -> [(&'static str, Map<String, Value>); 6] {
     ]
 }
 
-/// Writes the defaults of key fields into the items' schemas, where the reader of schemas looks for them.
+/// Adds the defaults of list map keys to the schemas of the items, where the parser expects them.
 fn add_key_defaults(definitions: &mut Map<String, Value>) {
-    for (definition, property, keys) in list_types::KEYED_LISTS {
+    for (definition, property, keys) in list_types::MAP_LISTS {
         let list = property_of(definitions, definition, property);
         let items = list.and_then(|list| list.get("items")?.get("$ref")?.as_str());
         let Some(items) = items.and_then(|items| items.rsplit('/').next()) else {

@@ -1,13 +1,12 @@
-//! Decodes custom resources: what is not in the schema goes, and metadata gets the form it has everywhere.
+//! Decoding of custom resources: prunes unknown fields and normalizes metadata.
 
 use serde_json::{Map, Value};
 
-use super::{FieldError, SchemaRef, prune_nulls, prune_unknown};
-use crate::go_types;
+use super::{SchemaRef, field_error, prune_nulls, prune_unknown};
+use crate::go_types::{self, DecodeError};
 
-/// Brings a custom resource into the form in which it is merged and stored, except for defaults. Returns the paths
-/// of the fields that the schema does not know, or what makes the object impossible to decode.
-pub fn coerce(object: &mut Value, schema: SchemaRef<'_>) -> Result<Vec<String>, String> {
+/// Prunes and normalizes a custom resource, without defaulting. Returns the paths of the unknown fields.
+pub fn coerce(object: &mut Value, schema: SchemaRef<'_>) -> Result<Vec<String>, DecodeError> {
     let mut unknown = match object.get_mut("metadata") {
         Some(metadata) => coerce_metadata(metadata, "metadata")?,
         None => Vec::new(),
@@ -22,7 +21,7 @@ pub fn coerce(object: &mut Value, schema: SchemaRef<'_>) -> Result<Vec<String>, 
     Ok(unknown)
 }
 
-/// Gives a merged custom resource the form that a server writes: empty labels go, `1.0` becomes `1`.
+/// Normalizes a merged custom resource as encoding does: drops empty labels, writes `1.0` as `1`.
 pub fn normalize(object: &mut Value) {
     if let (Some(metadata), Some(id)) = (object.get_mut("metadata"), go_types::object_meta()) {
         go_types::normalize(id, metadata);
@@ -30,7 +29,7 @@ pub fn normalize(object: &mut Value) {
     normalize_numbers(object);
 }
 
-/// Floats that are whole numbers are written without a fraction.
+/// Turns floats that are whole numbers into integers.
 fn normalize_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -39,7 +38,7 @@ fn normalize_numbers(value: &mut Value) {
             });
             #[expect(
                 clippy::cast_possible_truncation,
-                reason = "whole and within the range of exact integers"
+                reason = "whole, and within the range of exact integers"
             )]
             if let Some(whole) = whole {
                 *value = (whole as i64).into();
@@ -51,11 +50,11 @@ fn normalize_numbers(value: &mut Value) {
     }
 }
 
-fn coerce_metadata(metadata: &mut Value, path: &str) -> Result<Vec<String>, String> {
+fn coerce_metadata(metadata: &mut Value, path: &str) -> Result<Vec<String>, DecodeError> {
     let Some(id) = go_types::object_meta() else {
         return Ok(Vec::new());
     };
-    let unknown = go_types::decode(id, metadata).map_err(|error| error.to_string())?;
+    let unknown = go_types::decode(id, metadata)?;
     go_types::normalize(id, metadata);
     let unknown = unknown.iter().map(|name| format!("{path}.{name}"));
     Ok(unknown.collect())
@@ -74,11 +73,11 @@ fn coerce_embedded(
     value: &mut Value,
     schema: SchemaRef<'_>,
     unknown: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), DecodeError> {
     match value {
         Value::Object(fields) => {
             if schema.embedded_resource {
-                coerce_resource(path, fields, unknown)?;
+                coerce_embedded_resource(path, fields, unknown)?;
             }
             for (name, value) in fields {
                 if let Some(property) = schema.property(name) {
@@ -102,24 +101,24 @@ fn coerce_embedded(
     }
 }
 
-fn coerce_resource(
+fn coerce_embedded_resource(
     path: &str,
     fields: &mut Map<String, Value>,
     unknown: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), DecodeError> {
     for name in ["apiVersion", "kind"] {
         if let Some(value) = fields.get(name).filter(|value| !value.is_string()) {
-            let error = FieldError::invalid(join(path, name), value.clone(), "must be a string");
-            return Err(error.to_string());
+            let error = field_error::invalid(join(path, name), value.clone(), "must be a string");
+            return Err(DecodeError::from(error));
         }
     }
     let Some(metadata) = fields.get_mut("metadata") else {
         return Ok(());
     };
     let field = join(path, "metadata");
-    let shown = metadata.clone();
+    let original = metadata.clone();
     let result = coerce_metadata(metadata, &field);
-    unknown
-        .extend(result.map_err(|problem| FieldError::invalid(field, shown, problem).to_string())?);
+    let invalid = |error: DecodeError| field_error::invalid(field, original, error.to_string());
+    unknown.extend(result.map_err(|error| DecodeError::from(invalid(error)))?);
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! Fills in defaults.
+//! Defaulting.
 
 use serde_json::Value;
 
 use super::SchemaRef;
 
-/// Sets the fields that are missing, or null where null is not allowed, to the defaults of the schema, from the
-/// outside in: defaults inside a defaulted object count too.
+/// Sets fields that are missing, or null and not nullable, to their defaults, from the outside in: a defaulted object
+/// is itself defaulted.
 pub fn apply_defaults(value: &mut Value, schema: SchemaRef<'_>) {
     match value {
         Value::Object(fields) => {
@@ -40,7 +40,7 @@ pub fn apply_defaults(value: &mut Value, schema: SchemaRef<'_>) {
     }
 }
 
-/// The values of maps and lists are there already; only null is replaced.
+/// Items are never missing; only null is replaced.
 fn default_item(value: &mut Value, schema: SchemaRef<'_>) {
     if value.is_null() && !schema.nullable {
         *value = schema.default.clone().unwrap_or(Value::Null);

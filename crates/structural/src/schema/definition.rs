@@ -1,8 +1,9 @@
-//! The rules for schemas in custom resource definitions. A definition that breaks one is refused.
+//! Validates the schemas of `CustomResourceDefinitions`.
 
+use outrigger_apimachinery::status::field;
 use serde_json::{Map, Value};
 
-use super::field_error::{FieldError, Reason};
+use super::field_error;
 use super::{MAX_DEPTH, Schema};
 
 mod defaults;
@@ -12,60 +13,64 @@ mod structural;
 
 type Object = Map<String, Value>;
 
-/// Checks the schema of one version.
+/// Validates the schema of one version.
 ///
-/// The path is where errors say the schema is. A real server says `spec.validation.openAPIV3Schema` if all versions
-/// have the same schema, and `spec.versions[0].schema.openAPIV3Schema` otherwise.
-pub fn check_definition(schema: &Value, path: &str, has_status: bool) -> Vec<FieldError> {
+/// `path` is the path of the schema in errors. kube-apiserver uses `spec.validation.openAPIV3Schema` if all versions have
+/// the same schema, and `spec.versions[0].schema.openAPIV3Schema` otherwise.
+pub fn validate_definition(schema: &Value, path: &str, has_status: bool) -> Vec<field::Error> {
     let Value::Object(root) = schema else {
-        return vec![FieldError::required(path, "schemas are required")];
+        return vec![field::Error::required(path, "schemas are required")];
     };
     if is_too_deep(schema, 0) {
-        return vec![FieldError::forbidden(
+        return vec![field::Error::forbidden(
             path,
             format!("must not nest deeper than {MAX_DEPTH} levels"),
         )];
     }
     let mut errors = Vec::new();
     if has_status {
-        errors.extend(check_root(root, path));
+        errors.extend(validate_root(root, path));
     }
     if flag(root, "nullable") {
-        errors.push(FieldError::forbidden(
+        errors.push(field::Error::forbidden(
             format!("{path}.nullable"),
             "nullable cannot be true at the root",
         ));
     }
-    // Whatever cannot be read as a structural schema at all is told by the walk below.
-    let parsed = is_readable(root)
+    // The walk below reports what keeps the schema from being parsed as a structural one.
+    let parsed = is_structural_subset(root)
         .then(|| Schema::structural(schema).ok())
         .flatten();
-    let mut structural = if is_readable(root) {
-        structural::check(root, path)
+    let mut structural = if is_structural_subset(root) {
+        structural::validate(root, path)
     } else {
         Vec::new()
     };
     if let (Some(parsed), true) = (&parsed, structural.is_empty()) {
-        structural = defaults::check(parsed.root(), path);
+        structural = defaults::validate(parsed.root(), path);
     }
-    let rules_run = structural.is_empty() && parsed.is_some();
+    let validates_rules = structural.is_empty() && parsed.is_some();
     errors.extend(structural);
     let mut walker = Walker {
         errors: Vec::new(),
-        rule_errors: Vec::new(),
-        checks_rules: rules_run,
+        expression_errors: Vec::new(),
+        validates_rules,
     };
-    walker.schema(root, path, &Place::default(), true);
+    walker.schema(root, path, &Context::default(), true);
     errors.extend(walker.errors);
-    errors.extend(walker.rule_errors);
+    errors.extend(walker.expression_errors);
     if errors.is_empty() && parsed.is_none() {
-        errors.push(FieldError::invalid(path, "", "must be a structural schema"));
+        errors.push(field_error::invalid(
+            path,
+            "",
+            "must be a structural schema",
+        ));
     }
     errors
 }
 
-/// Whether a schema uses only what structural schemas can have.
-fn is_readable(schema: &Object) -> bool {
+/// Whether a schema uses only keywords that structural schemas support.
+fn is_structural_subset(schema: &Object) -> bool {
     let is_unsupported = |name: &str| schema.get(name).is_some_and(|value| !is_empty(value));
     let branches = ["allOf", "anyOf", "oneOf"]
         .into_iter()
@@ -79,10 +84,13 @@ fn is_readable(schema: &Object) -> bool {
         && !is_unsupported("$schema")
         && !schema.get("items").is_some_and(Value::is_array)
         && schema.get("x-kubernetes-preserve-unknown-fields") != Some(&Value::Bool(false))
-        && branches.chain(parts).chain(properties).all(is_readable)
+        && branches
+            .chain(parts)
+            .chain(properties)
+            .all(is_structural_subset)
 }
 
-/// What JSON schema has and custom resource definitions do not.
+/// Keywords of JSON Schema that `CustomResourceDefinitions` do not support.
 const UNSUPPORTED: [&str; 6] = [
     "id",
     "additionalItems",
@@ -93,7 +101,7 @@ const UNSUPPORTED: [&str; 6] = [
 ];
 
 fn is_too_deep(value: &Value, depth: usize) -> bool {
-    // Each level of a schema is two levels of JSON.
+    // One level of a schema is two levels of JSON.
     depth > 2 * MAX_DEPTH
         || match value {
             Value::Object(fields) => fields.values().any(|value| is_too_deep(value, depth + 1)),
@@ -102,8 +110,8 @@ fn is_too_deep(value: &Value, depth: usize) -> bool {
         }
 }
 
-/// The status is validated apart, so whatever else the root says would be lost for it.
-fn check_root(root: &Object, path: &str) -> Option<FieldError> {
+/// With a status subresource, the status is validated by itself, so that other keywords at the root would not apply.
+fn validate_root(root: &Object, path: &str) -> Option<field::Error> {
     const ALLOWED: [(&str, &str); 22] = [
         ("description", "Description"),
         ("type", "Type"),
@@ -134,23 +142,23 @@ fn check_root(root: &Object, path: &str) -> Option<FieldError> {
     let type_ = text(root, "type");
     if !type_.is_empty() && type_ != "object" {
         let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
-        return Some(FieldError::invalid(format!("{path}.type"), type_, detail));
+        return Some(field_error::invalid(format!("{path}.type"), type_, detail));
     }
     let is_allowed = |name: &str| ALLOWED.iter().any(|(allowed, _)| *allowed == name);
-    let stranger = root
+    let forbidden = root
         .iter()
         .find(|(name, value)| !is_allowed(name) && !is_empty(value));
-    stranger.map(|_| {
+    forbidden.map(|_| {
         let allowed: Vec<_> = ALLOWED.iter().map(|(_, name)| *name).collect();
         let detail = format!(
             "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",
             allowed.join(" ")
         );
-        FieldError::new(Reason::Invalid, path, Some(Value::Object(root.clone())), detail)
+        field_error::invalid(path, Value::Object(root.clone()), detail)
     })
 }
 
-/// Whether Go would say that a field is not set.
+/// Whether Go considers the field unset.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -161,78 +169,73 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Where in the whole a schema stands.
+/// What the ancestors of a schema imply for it.
 #[derive(Debug, Clone, Default)]
-struct Place {
-    /// Why defaults are not allowed.
-    no_defaults: Option<String>,
+struct Context {
+    /// Why defaults are forbidden.
+    forbidden_defaults: Option<String>,
     is_metadata: bool,
-    /// The list or map above which makes old values impossible to find.
-    uncorrelated: Option<String>,
+    /// The outermost list whose items cannot be correlated with old ones.
+    uncorrelatable: Option<String>,
 }
 
 struct Walker {
-    errors: Vec<FieldError>,
-    rule_errors: Vec<FieldError>,
-    checks_rules: bool,
+    errors: Vec<field::Error>,
+    expression_errors: Vec<field::Error>,
+    validates_rules: bool,
 }
 
 impl Walker {
-    fn schema(&mut self, schema: &Object, path: &str, place: &Place, is_root: bool) {
+    fn schema(&mut self, schema: &Object, path: &str, ctx: &Context, is_root: bool) {
         let before = self.errors.len();
-        self.unsupported(schema, path, place);
-        self.additional(schema, path, place);
+        self.unsupported(schema, path, ctx);
+        self.additional(schema, path, ctx);
         for (name, property) in objects_in(schema, "properties") {
-            let mut place = place.clone();
+            let mut ctx = ctx.clone();
             let is_meta = matches!(name, "metadata" | "kind" | "apiVersion");
             if is_meta && (is_root || flag(schema, "x-kubernetes-embedded-resource")) {
-                place.is_metadata = true;
+                ctx.is_metadata = true;
                 if is_root {
-                    place.no_defaults = Some(format!("in top-level {name}"));
+                    ctx.forbidden_defaults = Some(format!("in top-level {name}"));
                 }
             }
-            self.schema(
-                property,
-                &format!("{path}.properties[{name}]"),
-                &place,
-                false,
-            );
+            self.schema(property, &format!("{path}.properties[{name}]"), &ctx, false);
         }
         if let Some(not) = object(schema, "not") {
-            self.nested(not, &format!("{path}.not"), place);
+            self.nested(not, &format!("{path}.not"), ctx);
         }
         for junctor in ["allOf", "oneOf", "anyOf"] {
             for (i, branch) in list(schema, junctor).iter().enumerate() {
                 if let Value::Object(branch) = branch {
-                    self.nested(branch, &format!("{path}.{junctor}[{i}]"), place);
+                    self.nested(branch, &format!("{path}.{junctor}[{i}]"), ctx);
                 }
             }
         }
         if let Some(items) = object(schema, "items") {
-            let mut place = place.clone();
+            let mut ctx = ctx.clone();
             if text(schema, "x-kubernetes-list-type") != "map" {
-                place.uncorrelated.get_or_insert_with(|| path.to_owned());
+                ctx.uncorrelatable.get_or_insert_with(|| path.to_owned());
             }
-            self.schema(items, &format!("{path}.items"), &place, false);
+            self.schema(items, &format!("{path}.items"), &ctx, false);
         }
-        self.errors.extend(lists::check(schema, path));
-        let is_clean = self.errors.len() == before;
-        let (errors, rule_errors) = rules::check(schema, path, place);
-        let is_clean = is_clean && errors.is_empty();
+        self.errors.extend(lists::validate(schema, path));
+        let is_valid = self.errors.len() == before;
+        let (errors, expression_errors) = rules::validate(schema, path, ctx);
+        let is_valid = is_valid && errors.is_empty();
         self.errors.extend(errors);
-        if is_clean && self.checks_rules {
-            self.rule_errors.extend(rule_errors);
+        if is_valid && self.validates_rules {
+            self.expression_errors.extend(expression_errors);
         }
     }
 
-    /// Rules inside junctors are refused elsewhere.
-    fn nested(&mut self, schema: &Object, path: &str, place: &Place) {
-        let checks_rules = std::mem::replace(&mut self.checks_rules, false);
-        self.schema(schema, path, place, false);
-        self.checks_rules = checks_rules;
+    /// Rules inside logical junctors are rejected elsewhere.
+    fn nested(&mut self, schema: &Object, path: &str, ctx: &Context) {
+        let validates_rules = std::mem::replace(&mut self.validates_rules, false);
+        self.schema(schema, path, ctx, false);
+        self.validates_rules = validates_rules;
     }
 
-    fn additional(&mut self, schema: &Object, path: &str, place: &Place) {
+    fn additional(&mut self, schema: &Object, path: &str, ctx: &Context) {
         let field = format!("{path}.additionalProperties");
         let has_properties =
             object(schema, "properties").is_some_and(|properties| !properties.is_empty());
@@ -242,48 +245,37 @@ impl Walker {
                 if has_properties {
                     let detail = "additionalProperties and properties are mutual exclusive";
                     self.errors
-                        .push(FieldError::forbidden(field.as_str(), detail));
+                        .push(field::Error::forbidden(field.as_str(), detail));
                 }
                 if let Value::Object(additional) = additional {
-                    let mut place = place.clone();
-                    if place.is_metadata {
+                    let mut ctx = ctx.clone();
+                    if ctx.is_metadata {
                         let reason = "inside additionalProperties applying to object metadata";
-                        place.no_defaults = Some(reason.to_owned());
+                        ctx.forbidden_defaults = Some(reason.to_owned());
                     }
-                    self.schema(additional, &field, &place, false);
+                    self.schema(additional, &field, &ctx, false);
                 }
             }
         }
     }
 
-    fn unsupported(&mut self, schema: &Object, path: &str, place: &Place) {
+    fn unsupported(&mut self, schema: &Object, path: &str, ctx: &Context) {
         let types = ["array", "boolean", "integer", "number", "object", "string"];
         let type_ = text(schema, "type");
         let mut add = |error| self.errors.push(error);
         let at = |name: &str| format!("{path}.{name}");
         if !type_.is_empty() && !types.contains(&type_) {
-            add(FieldError::not_supported(
-                at("type"),
-                type_,
-                &types.map(str::to_owned),
-            ));
+            add(field_error::not_supported(at("type"), type_, &types));
         }
-        if let (Some(_), Some(reason)) = (schema.get("default"), &place.no_defaults) {
-            add(FieldError::forbidden(
+        if let (Some(_), Some(reason)) = (schema.get("default"), &ctx.forbidden_defaults) {
+            add(field::Error::forbidden(
                 at("default"),
                 format!("must not be set {reason}"),
             ));
         }
-        for name in [
-            "id",
-            "additionalItems",
-            "patternProperties",
-            "definitions",
-            "dependencies",
-            "$ref",
-        ] {
+        for name in UNSUPPORTED {
             if schema.get(name).is_some_and(|value| !is_empty(value)) {
-                add(FieldError::forbidden(
+                add(field::Error::forbidden(
                     at(name),
                     format!("{name} is not supported"),
                 ));
@@ -291,17 +283,17 @@ impl Walker {
         }
         if type_ == "null" {
             let detail = "type cannot be set to null, use nullable as an alternative";
-            add(FieldError::forbidden(at("type"), detail));
+            add(field::Error::forbidden(at("type"), detail));
         }
         if schema.get("items").is_some_and(Value::is_array) {
-            add(FieldError::forbidden(
+            add(field::Error::forbidden(
                 at("items"),
                 "items must be a schema object and not an array",
             ));
         }
-        if place.is_metadata && flag(schema, "x-kubernetes-embedded-resource") {
+        if ctx.is_metadata && flag(schema, "x-kubernetes-embedded-resource") {
             let detail = "must not be used inside of resource meta";
-            add(FieldError::forbidden(
+            add(field::Error::forbidden(
                 at("x-kubernetes-embedded-resource"),
                 detail,
             ));
@@ -309,11 +301,11 @@ impl Walker {
         if flag(schema, "uniqueItems") {
             let detail =
                 "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-            add(FieldError::forbidden(at("uniqueItems"), detail));
+            add(field::Error::forbidden(at("uniqueItems"), detail));
         }
         if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
             let field = at("x-kubernetes-preserve-unknown-fields");
-            add(FieldError::invalid(
+            add(field_error::invalid(
                 field,
                 false,
                 "must be true or undefined",
@@ -341,7 +333,7 @@ fn list<'s>(schema: &'s Object, name: &str) -> &'s [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// The members of an object that are objects.
+/// The members of an object that are objects themselves.
 fn objects_in<'s>(schema: &'s Object, name: &str) -> impl Iterator<Item = (&'s str, &'s Object)> {
     let members = object(schema, name).into_iter().flatten();
     members.filter_map(|(name, value)| Some((name.as_str(), value.as_object()?)))

@@ -1,19 +1,19 @@
-//! The metadata that every resource has.
+//! The schema of `ObjectMeta`.
 
 use serde_json::{Value, json};
 
-/// The schema of `metadata`, which custom resource definitions do not spell out.
+/// The schema of `metadata`, which `CustomResourceDefinitions` do not declare.
 pub(super) fn schema() -> Value {
-    let text = json!({"type": "string"});
+    let string = json!({"type": "string"});
     let time = json!({"type": "string", "format": "date-time"});
     let integer = json!({"type": "integer", "format": "int64"});
     let boolean = json!({"type": "boolean"});
-    let texts = json!({"type": "object", "additionalProperties": text});
+    let strings = json!({"type": "object", "additionalProperties": string});
     let owner = json!({
         "type": "object",
         "x-kubernetes-map-type": "atomic",
         "properties": {
-            "apiVersion": text, "kind": text, "name": text,
+            "apiVersion": string, "kind": string, "name": string,
             "uid": {"type": "string", "default": ""},
             "blockOwnerDeletion": boolean, "controller": boolean,
         },
@@ -21,35 +21,35 @@ pub(super) fn schema() -> Value {
     let managed = json!({
         "type": "object",
         "properties": {
-            "apiVersion": text, "fieldsType": text, "fieldsV1": {"type": "object"},
-            "manager": text, "operation": text, "subresource": text, "time": time,
+            "apiVersion": string, "fieldsType": string, "fieldsV1": {"type": "object"},
+            "manager": string, "operation": string, "subresource": string, "time": time,
         },
     });
     json!({
         "type": "object",
         "properties": {
-            "annotations": texts,
+            "annotations": strings,
             "creationTimestamp": time,
             "deletionGracePeriodSeconds": integer,
             "deletionTimestamp": time,
             "finalizers": {
-                "type": "array", "items": text,
+                "type": "array", "items": string,
                 "x-kubernetes-list-type": "set", "x-kubernetes-patch-strategy": "merge",
             },
-            "generateName": text,
+            "generateName": string,
             "generation": integer,
-            "labels": texts,
+            "labels": strings,
             "managedFields": {"type": "array", "items": managed},
-            "name": text,
-            "namespace": text,
+            "name": string,
+            "namespace": string,
             "ownerReferences": {
                 "type": "array", "items": owner,
                 "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["uid"],
                 "x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": "uid",
             },
-            "resourceVersion": text,
-            "selfLink": text,
-            "uid": text,
+            "resourceVersion": string,
+            "selfLink": string,
+            "uid": string,
         },
     })
 }

@@ -1,19 +1,18 @@
-//! Reads schemas from OpenAPI-like JSON: the schema of a custom resource version, or a set of definitions that
-//! refer to each other.
+//! Parses schemas: the `openAPIV3Schema` of a custom resource version, or OpenAPI definitions that refer to each other.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
 use super::{
-    Additional, Checks, DEDUCED, ListKey, ListType, Node, NodeId, OBJECT_META, PatchRule, Pattern,
-    Rule, Schema, Type, UNTYPED, object_meta, rules,
+    AdditionalProperties, ListKey, ListType, Node, NodeId, OBJECT_META, PatchMeta, Pattern, Schema,
+    Type, UNTYPED_ATOMIC, UNTYPED_DEDUCED, ValidationRule, ValueValidation, object_meta, rules,
 };
 
-/// How deep schemas and objects may nest.
+/// The maximum nesting depth of schemas and objects.
 pub const MAX_DEPTH: usize = 100;
 
-/// A schema that cannot be read.
+/// Why a schema cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("schema is nested deeper than {MAX_DEPTH} levels")]
@@ -27,7 +26,7 @@ pub enum Error {
 }
 
 impl Schema {
-    /// The schema of a custom resource version (`openAPIV3Schema`).
+    /// Parses the `openAPIV3Schema` of a custom resource version.
     pub fn structural(schema: &Value) -> Result<Self, Error> {
         let definitions = Map::new();
         let mut parser = Parser::new(&definitions);
@@ -35,19 +34,19 @@ impl Schema {
         parser.nodes[OBJECT_META] = parser.nodes[metadata].clone();
         parser.name_metadata();
         let root = parser.node(schema, false, 0)?;
-        parser.nodes[root].resource = true;
+        parser.nodes[root].is_resource = true;
         parser.finish(root)
     }
 
-    /// A schema for objects about which nothing is known: maps are merged, everything else is replaced.
-    pub fn unknown() -> Self {
+    /// The schema of objects without one: maps are merged, everything else is replaced.
+    pub fn untyped() -> Self {
         Self {
-            nodes: well_known().into(),
-            root: DEDUCED,
+            nodes: predefined_nodes().into(),
+            root: UNTYPED_DEDUCED,
         }
     }
 
-    /// The definition of that name and all that it refers to.
+    /// Parses a definition and all definitions that it refers to.
     pub(super) fn definition(name: &str, definitions: &Map<String, Value>) -> Result<Self, Error> {
         let mut parser = Parser::new(definitions);
         let root = parser.reference(name)?;
@@ -59,8 +58,8 @@ struct Parser<'d> {
     nodes: Vec<Node>,
     definitions: &'d Map<String, Value>,
     ids: HashMap<String, NodeId>,
-    unread: Vec<(String, NodeId)>,
-    /// Nodes that are another node with some changes.
+    unresolved: Vec<(String, NodeId)>,
+    /// Nodes that are copies of another node with some fields replaced.
     variants: Vec<Variant>,
 }
 
@@ -68,26 +67,26 @@ struct Variant {
     node: NodeId,
     of: NodeId,
     atomic_map: Option<bool>,
-    patch: PatchRule,
+    patch: PatchMeta,
 }
 
 impl<'d> Parser<'d> {
     fn new(definitions: &'d Map<String, Value>) -> Self {
         Self {
-            nodes: well_known(),
+            nodes: predefined_nodes(),
             definitions,
             ids: HashMap::new(),
-            unread: Vec::new(),
+            unresolved: Vec::new(),
             variants: Vec::new(),
         }
     }
 
     fn finish(mut self, root: NodeId) -> Result<Schema, Error> {
-        while let Some((name, id)) = self.unread.pop() {
+        while let Some((name, id)) = self.unresolved.pop() {
             let definition = self.definitions.get(&name);
             let definition = definition.ok_or_else(|| Error::NoDefinition(name.clone()))?;
-            let read = self.node(definition, false, 0)?;
-            self.nodes[id] = self.nodes[read].clone();
+            let parsed = self.node(definition, false, 0)?;
+            self.nodes[id] = self.nodes[parsed].clone();
             if name.ends_with(".resource.Quantity") {
                 self.nodes[id].type_ = Type::Scalar;
             }
@@ -106,7 +105,7 @@ impl<'d> Parser<'d> {
         })
     }
 
-    /// Metadata is the same as that of built-in kinds, where its types have names.
+    /// Names the types of the metadata as in the definitions of built-in kinds.
     fn name_metadata(&mut self) {
         let name = |name: &str| Some(format!("io.k8s.apimachinery.pkg.apis.meta.v1.{name}").into());
         let items = |parser: &Self, list: &str| {
@@ -129,10 +128,10 @@ impl<'d> Parser<'d> {
         self.nodes.len() - 1
     }
 
-    /// The node of a definition, which may be read later.
+    /// The node of a definition, which is resolved later.
     fn reference(&mut self, name: &str) -> Result<NodeId, Error> {
         if name == "io.k8s.apimachinery.pkg.runtime.RawExtension" {
-            return Ok(UNTYPED);
+            return Ok(UNTYPED_ATOMIC);
         }
         if let Some(id) = self.ids.get(name) {
             return Ok(*id);
@@ -142,11 +141,11 @@ impl<'d> Parser<'d> {
         }
         let id = self.add(Node::default());
         self.ids.insert(name.to_owned(), id);
-        self.unread.push((name.to_owned(), id));
+        self.unresolved.push((name.to_owned(), id));
         Ok(id)
     }
 
-    fn node(&mut self, schema: &Value, preserved: bool, depth: usize) -> Result<NodeId, Error> {
+    fn node(&mut self, schema: &Value, inherited: bool, depth: usize) -> Result<NodeId, Error> {
         let schema = schema.as_object().ok_or(Error::NotAnObject)?;
         if depth > MAX_DEPTH {
             return Err(Error::TooDeep);
@@ -154,51 +153,53 @@ impl<'d> Parser<'d> {
         if let Some(name) = reference_in(schema) {
             return self.variant(name, schema);
         }
-        let preserve_unknown = flag(schema, "x-kubernetes-preserve-unknown-fields");
-        let preserved = preserved || preserve_unknown;
+        let preserve_unknown_fields = flag(schema, "x-kubernetes-preserve-unknown-fields");
+        let inherited = inherited || preserve_unknown_fields;
         let mut node = Node {
             type_: type_of(schema)?,
-            format: text(schema, "format"),
+            format: string(schema, "format"),
             nullable: flag(schema, "nullable"),
             default: schema.get("default").filter(|v| !v.is_null()).cloned(),
             list_type: list_type(schema),
             atomic_map: schema.get("x-kubernetes-map-type").and_then(Value::as_str)
                 == Some("atomic"),
-            preserve_unknown,
-            inside_preserved: preserved,
+            preserve_unknown_fields,
+            inherits_preserve_unknown_fields: inherited,
             embedded_resource: flag(schema, "x-kubernetes-embedded-resource"),
             int_or_string: flag(schema, "x-kubernetes-int-or-string")
-                || text(schema, "format") == "int-or-string",
-            resource: flag(schema, "x-kubernetes-embedded-resource"),
-            patch: patch_rule(schema),
-            rules: rules::compile(rules_in(schema)),
+                || string(schema, "format") == "int-or-string",
+            is_resource: flag(schema, "x-kubernetes-embedded-resource"),
+            patch: patch_meta(schema),
+            rules: rules::compile(validation_rules(schema)),
             ..Node::default()
         };
         if let Some(Value::Object(properties)) = schema.get("properties") {
             for (name, property) in properties {
-                let id = self.node(property, preserved, depth + 1)?;
+                let id = self.node(property, inherited, depth + 1)?;
                 node.properties.insert(name.clone(), id);
             }
         }
         node.additional = match schema.get("additionalProperties") {
-            None | Some(Value::Null) => Additional::Unsaid,
-            Some(Value::Bool(true)) => Additional::Allowed,
-            Some(Value::Bool(false)) => Additional::Forbidden,
-            Some(schema) => Additional::Schema(self.node(schema, preserved, depth + 1)?),
+            None | Some(Value::Null) => AdditionalProperties::Unspecified,
+            Some(Value::Bool(true)) => AdditionalProperties::Allowed,
+            Some(Value::Bool(false)) => AdditionalProperties::Forbidden,
+            Some(schema) => {
+                AdditionalProperties::Schema(self.node(schema, inherited, depth + 1)?)
+            }
         };
         if let Some(items) = schema.get("items").filter(|v| v.is_object()) {
-            node.items = Some(self.node(items, preserved, depth + 1)?);
+            node.items = Some(self.node(items, inherited, depth + 1)?);
         }
-        node.checks = self.checks(schema, depth)?;
+        node.value_validation = self.value_validation(schema, depth)?;
         Ok(self.add(node))
     }
 
-    /// A reference, with what stands beside it.
+    /// A reference, with the extensions beside it.
     fn variant(&mut self, name: &str, schema: &Map<String, Value>) -> Result<NodeId, Error> {
         let of = self.reference(name)?;
-        let patch = patch_rule(schema);
+        let patch = patch_meta(schema);
         let map_type = schema.get("x-kubernetes-map-type").and_then(Value::as_str);
-        if map_type.is_none() && patch == PatchRule::default() {
+        if map_type.is_none() && patch == PatchMeta::default() {
             return Ok(of);
         }
         let node = self.add(Node::default());
@@ -211,14 +212,14 @@ impl<'d> Parser<'d> {
         Ok(node)
     }
 
-    fn checks(
+    fn value_validation(
         &mut self,
         schema: &Map<String, Value>,
         depth: usize,
-    ) -> Result<Option<Box<Checks>>, Error> {
+    ) -> Result<Option<Box<ValueValidation>>, Error> {
         let float = |name: &str| schema.get(name).and_then(Value::as_f64);
         let integer = |name: &str| schema.get(name).and_then(Value::as_i64);
-        let mut checks = Checks {
+        let mut validation = ValueValidation {
             maximum: float("maximum"),
             exclusive_maximum: flag(schema, "exclusiveMaximum"),
             minimum: float("minimum"),
@@ -232,28 +233,28 @@ impl<'d> Parser<'d> {
             unique_items: flag(schema, "uniqueItems"),
             max_properties: integer("maxProperties"),
             min_properties: integer("minProperties"),
-            required: texts(schema, "required"),
-            one_value_of: list(schema, "enum").to_vec(),
-            ..Checks::default()
+            required: strings(schema, "required"),
+            enum_: list(schema, "enum").to_vec(),
+            ..ValueValidation::default()
         };
         for (name, into) in [
-            ("allOf", &mut checks.all_of),
-            ("anyOf", &mut checks.any_of),
-            ("oneOf", &mut checks.one_of),
+            ("allOf", &mut validation.all_of),
+            ("anyOf", &mut validation.any_of),
+            ("oneOf", &mut validation.one_of),
         ] {
             for schema in list(schema, name) {
                 into.push(self.node(schema, false, depth + 1)?);
             }
         }
         if let Some(not) = schema.get("not").filter(|v| v.is_object()) {
-            checks.not = Some(self.node(not, false, depth + 1)?);
+            validation.not = Some(self.node(not, false, depth + 1)?);
         }
-        Ok(checks.says_anything().then(|| Box::new(checks)))
+        Ok(validation.has_constraints().then(|| Box::new(validation)))
     }
 }
 
-impl Checks {
-    fn says_anything(&self) -> bool {
+impl ValueValidation {
+    fn has_constraints(&self) -> bool {
         let numbers = [self.maximum, self.minimum, self.multiple_of];
         let counts = [
             self.max_length,
@@ -269,14 +270,14 @@ impl Checks {
             || self.unique_items
             || self.not.is_some()
             || !(self.required.is_empty()
-                && self.one_value_of.is_empty()
+                && self.enum_.is_empty()
                 && self.all_of.is_empty()
                 && self.any_of.is_empty()
                 && self.one_of.is_empty())
     }
 }
 
-/// `$ref`, also when it is the only member of `allOf`.
+/// `$ref`, also as the only member of `allOf`.
 fn reference_in(schema: &Map<String, Value>) -> Option<&str> {
     let reference = match (schema.get("$ref"), list(schema, "allOf")) {
         (Some(reference), _) => reference.as_str(),
@@ -307,7 +308,7 @@ fn list_type(schema: &Map<String, Value>) -> ListType {
     match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
         Some("set") => ListType::Set,
         Some("map") => ListType::Map(
-            texts(schema, "x-kubernetes-list-map-keys")
+            strings(schema, "x-kubernetes-list-map-keys")
                 .into_iter()
                 .map(|name| ListKey {
                     name,
@@ -319,9 +320,9 @@ fn list_type(schema: &Map<String, Value>) -> ListType {
     }
 }
 
-fn patch_rule(schema: &Map<String, Value>) -> PatchRule {
-    let strategy = text(schema, "x-kubernetes-patch-strategy");
-    PatchRule {
+fn patch_meta(schema: &Map<String, Value>) -> PatchMeta {
+    let strategy = string(schema, "x-kubernetes-patch-strategy");
+    PatchMeta {
         merge: strategy.split(',').any(|part| part == "merge"),
         replace: strategy == "replace",
         merge_key: schema
@@ -331,33 +332,33 @@ fn patch_rule(schema: &Map<String, Value>) -> PatchRule {
     }
 }
 
-fn rules_in(schema: &Map<String, Value>) -> Vec<Rule> {
+fn validation_rules(schema: &Map<String, Value>) -> Vec<ValidationRule> {
     let rules = list(schema, "x-kubernetes-validations").iter();
     rules
         .filter_map(Value::as_object)
-        .map(|rule| Rule {
-            expression: text(rule, "rule"),
-            message: text(rule, "message"),
-            message_expression: text(rule, "messageExpression"),
+        .map(|rule| ValidationRule {
+            expression: string(rule, "rule"),
+            message: string(rule, "message"),
+            message_expression: string(rule, "messageExpression"),
             reason: rule
                 .get("reason")
                 .and_then(Value::as_str)
                 .map(str::to_owned),
-            field_path: text(rule, "fieldPath"),
+            field_path: string(rule, "fieldPath"),
             optional_old_self: flag(rule, "optionalOldSelf"),
         })
         .collect()
 }
 
 fn pattern(schema: &Map<String, Value>) -> Option<Pattern> {
-    let text = text(schema, "pattern");
+    let text = string(schema, "pattern");
     (!text.is_empty()).then(|| Pattern {
         regex: regex::Regex::new(&text).ok(),
         text,
     })
 }
 
-/// Items that leave out a key field are identified by its default.
+/// Items that omit a key are identified by the default of the key.
 fn fill_list_key_defaults(nodes: &mut [Node]) {
     for id in 0..nodes.len() {
         let ListType::Map(mut keys) = nodes[id].list_type.clone() else {
@@ -374,27 +375,32 @@ fn fill_list_key_defaults(nodes: &mut [Node]) {
     }
 }
 
-/// The nodes that every arena begins with, in the order of their constants. Metadata is read later.
-fn well_known() -> Vec<Node> {
-    let unknown = |maps_of| Node {
-        atomic_map: maps_of == UNTYPED,
-        additional: Additional::Schema(maps_of),
-        items: Some(UNTYPED),
-        preserve_unknown: true,
+/// The nodes that every arena starts with, at the indices of their constants. `ObjectMeta` is parsed later.
+fn predefined_nodes() -> Vec<Node> {
+    let untyped = |maps_of| Node {
+        atomic_map: maps_of == UNTYPED_ATOMIC,
+        additional: AdditionalProperties::Schema(maps_of),
+        items: Some(UNTYPED_ATOMIC),
+        preserve_unknown_fields: true,
         ..Node::default()
     };
-    let text = Node {
+    let string = Node {
         type_: Type::String,
         ..Node::default()
     };
-    vec![unknown(UNTYPED), unknown(DEDUCED), text, Node::default()]
+    vec![
+        untyped(UNTYPED_ATOMIC),
+        untyped(UNTYPED_DEDUCED),
+        string,
+        Node::default(),
+    ]
 }
 
 fn flag(schema: &Map<String, Value>, name: &str) -> bool {
     schema.get(name).and_then(Value::as_bool).unwrap_or(false)
 }
 
-fn text(schema: &Map<String, Value>, name: &str) -> String {
+fn string(schema: &Map<String, Value>, name: &str) -> String {
     schema
         .get(name)
         .and_then(Value::as_str)
@@ -409,7 +415,7 @@ fn list<'v>(schema: &'v Map<String, Value>, name: &str) -> &'v [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-fn texts(schema: &Map<String, Value>, name: &str) -> Vec<String> {
+fn strings(schema: &Map<String, Value>, name: &str) -> Vec<String> {
     list(schema, name)
         .iter()
         .filter_map(Value::as_str)

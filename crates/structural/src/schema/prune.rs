@@ -1,12 +1,12 @@
-//! Removes what a schema does not know: undeclared fields, and nulls where null means nothing.
+//! Pruning: removes fields that the schema does not declare, and nulls of fields that are not nullable.
 
 use serde_json::{Map, Value};
 
-use super::{Additional, DEDUCED, SchemaRef, UNTYPED};
+use super::{AdditionalProperties, SchemaRef, UNTYPED_ATOMIC, UNTYPED_DEDUCED};
 
-/// Removes undeclared fields and returns their paths, sorted, as `spec.list[0].field`.
+/// Removes unknown fields and returns their sorted paths, such as `spec.list[0].field`.
 ///
-/// `apiVersion`, `kind` and `metadata` of resources stay as they are, at the root and in embedded resources.
+/// `apiVersion`, `kind` and `metadata` are kept, at the root and in embedded resources.
 pub fn prune_unknown(value: &mut Value, schema: SchemaRef<'_>) -> Vec<String> {
     let mut pruner = Pruner {
         path: String::new(),
@@ -17,7 +17,7 @@ pub fn prune_unknown(value: &mut Value, schema: SchemaRef<'_>) -> Vec<String> {
     pruner.unknown
 }
 
-/// Removes nulls from fields that are not nullable and have no default.
+/// Removes null fields that are not nullable and have no default.
 pub fn prune_nulls(value: &mut Value, schema: SchemaRef<'_>) {
     match value {
         Value::Object(fields) => fields.retain(|name, value| {
@@ -27,7 +27,7 @@ pub fn prune_nulls(value: &mut Value, schema: SchemaRef<'_>) {
             if value.is_null()
                 && !schema.nullable
                 && schema.default.is_none()
-                && !is_unknown(schema)
+                && !is_untyped(schema)
             {
                 return false;
             }
@@ -45,8 +45,8 @@ pub fn prune_nulls(value: &mut Value, schema: SchemaRef<'_>) {
     }
 }
 
-fn is_unknown(schema: SchemaRef<'_>) -> bool {
-    schema.id == UNTYPED || schema.id == DEDUCED
+fn is_untyped(schema: SchemaRef<'_>) -> bool {
+    schema.id == UNTYPED_ATOMIC || schema.id == UNTYPED_DEDUCED
 }
 
 struct Pruner {
@@ -57,11 +57,16 @@ struct Pruner {
 impl Pruner {
     /// Without a schema, objects lose all fields.
     fn value(&mut self, value: &mut Value, schema: Option<SchemaRef<'_>>) {
-        let is_kept = schema.is_some_and(|schema| schema.preserve_unknown);
-        self.value_in(value, schema, is_kept);
+        let preserves = schema.is_some_and(|schema| schema.preserve_unknown_fields);
+        self.value_preserving(value, schema, preserves);
     }
 
-    fn value_in(&mut self, value: &mut Value, schema: Option<SchemaRef<'_>>, is_kept: bool) {
+    fn value_preserving(
+        &mut self,
+        value: &mut Value,
+        schema: Option<SchemaRef<'_>>,
+        preserves: bool,
+    ) {
         match (value, schema) {
             (Value::Object(fields), None) => {
                 for name in fields.keys() {
@@ -69,17 +74,18 @@ impl Pruner {
                 }
                 fields.clear();
             }
-            (Value::Object(fields), Some(schema)) => self.object(fields, schema, is_kept),
+            (Value::Object(fields), Some(schema)) => self.object(fields, schema, preserves),
             (Value::Array(items), schema) => {
                 let item_schema = schema.and_then(SchemaRef::items);
-                if is_kept && item_schema.is_none() {
+                if preserves && item_schema.is_none() {
                     return;
                 }
                 for (i, item) in items.iter_mut().enumerate() {
                     let length = self.path.len();
                     self.path.push_str(&format!("[{i}]"));
-                    let keeps_unknown = item_schema.is_some_and(|schema| schema.preserve_unknown);
-                    self.value_in(item, item_schema, is_kept || keeps_unknown);
+                    let item_preserves =
+                        item_schema.is_some_and(|schema| schema.preserve_unknown_fields);
+                    self.value_preserving(item, item_schema, preserves || item_preserves);
                     self.path.truncate(length);
                 }
             }
@@ -87,22 +93,22 @@ impl Pruner {
         }
     }
 
-    fn object(&mut self, fields: &mut Map<String, Value>, schema: SchemaRef<'_>, is_kept: bool) {
+    fn object(&mut self, fields: &mut Map<String, Value>, schema: SchemaRef<'_>, preserves: bool) {
         let is_root = self.path.is_empty();
         fields.retain(|name, value| {
             let is_meta = matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
-            if is_meta && schema.resource {
+            if is_meta && schema.is_resource {
                 return true;
             }
             let property = schema.property(name).or_else(|| schema.additional());
-            if property.is_some() || schema.node().additional != Additional::Unsaid {
+            if property.is_some() || schema.node().additional != AdditionalProperties::Unspecified {
                 let length = self.path.len();
                 self.enter(name);
                 self.value(value, property);
                 self.path.truncate(length);
                 return true;
             }
-            if is_kept {
+            if preserves {
                 return true;
             }
             if !(is_meta && is_root) {

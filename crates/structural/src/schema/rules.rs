@@ -1,16 +1,17 @@
-//! Validation rules in CEL (`x-kubernetes-validations`), evaluated as a real server evaluates them.
+//! Evaluates CEL validation rules (`x-kubernetes-validations`).
 //!
-//! The language and its Kubernetes functions come from `kube-cel`. Which rules run on which values, what `oldSelf`
-//! is and what the errors say is decided here.
+//! The language and its Kubernetes libraries come from `kube-cel`. This module decides which rules apply to which
+//! values, binds `oldSelf`, and formats the errors.
 
 use kube_cel::cel::objects::OptionalValue;
 use kube_cel::cel::{Context, ExecutionError, Value as CelValue};
+use outrigger_apimachinery::status::field::{self, ErrorType};
 use serde_json::Value;
 
-use super::field_error::{FieldError, Reason};
+use super::field_error;
 use super::validate::{Correlated, OldItems, type_name};
 use super::{SchemaRef, Type};
-pub(super) use compile::Compiled;
+pub(super) use compile::CompiledRule;
 pub(super) use compile::compile;
 
 mod compile;
@@ -18,46 +19,53 @@ mod functions;
 mod optional;
 mod values;
 
+const MAX_MESSAGE_LENGTH: usize = 5120;
+
 const NOT_A_QUANTITY: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-const MAX_MESSAGE: usize = 5120;
-
-/// Checks all rules of a schema. With an old object, failures in parts that did not change do not count, except
-/// those of rules that compare with the old value.
-pub fn check_rules(new: &Value, old: Option<&Value>, schema: SchemaRef<'_>) -> Vec<FieldError> {
+/// Evaluates all rules of a schema. With an old object, failures for unchanged values are ignored, except those of
+/// transition rules.
+pub fn validate_rules(
+    new: &Value,
+    old: Option<&Value>,
+    schema: SchemaRef<'_>,
+) -> Vec<field::Error> {
     let current = old.map(|old| Correlated::new(new, old, schema));
-    check(
+    evaluate(
         new,
         old,
         schema,
-        Same {
+        Ratchet {
             current,
             parent: None,
         },
     )
 }
 
-/// Checks a value that a schema itself gives: it must be right both when it is new and when it was there before.
-pub(super) fn check_rules_of_default(default: &Value, schema: SchemaRef<'_>) -> Vec<FieldError> {
-    let nothing = Same {
+/// Evaluates the rules for a default, which must be valid on create and on update.
+pub(super) fn validate_rules_of_default(
+    default: &Value,
+    schema: SchemaRef<'_>,
+) -> Vec<field::Error> {
+    let no_ratchet = Ratchet {
         current: None,
         parent: None,
     };
-    let errors = check(default, Some(default), schema, nothing);
+    let errors = evaluate(default, Some(default), schema, no_ratchet);
     if errors.is_empty() {
-        check(default, None, schema, nothing)
+        evaluate(default, None, schema, no_ratchet)
     } else {
         errors
     }
 }
 
-fn check(
+fn evaluate(
     new: &Value,
     old: Option<&Value>,
     schema: SchemaRef<'_>,
-    same: Same<'_>,
-) -> Vec<FieldError> {
+    ratchet: Ratchet<'_>,
+) -> Vec<field::Error> {
     if !has_rules(schema) {
         return Vec::new();
     }
@@ -66,24 +74,24 @@ fn check(
             functions,
             errors: Vec::new(),
         };
-        walker.value("", new, old, schema, same);
+        walker.value("", new, old, schema, ratchet);
         walker.errors
     })
 }
 
-/// Whether a structural schema has any rules.
+/// Whether any node of the schema has rules.
 pub(super) fn has_rules(schema: SchemaRef<'_>) -> bool {
     schema.nodes.iter().any(|node| !node.rules.is_empty())
 }
 
-/// The old value of what is checked, or of the nearest part around it that has one.
+/// The old value of the validated value, or of its nearest ancestor that has one.
 #[derive(Clone, Copy)]
-struct Same<'v> {
+struct Ratchet<'v> {
     current: Option<Correlated<'v>>,
     parent: Option<Correlated<'v>>,
 }
 
-impl<'v> Same<'v> {
+impl<'v> Ratchet<'v> {
     fn is_unchanged(&self) -> bool {
         self.current
             .or(self.parent)
@@ -119,7 +127,7 @@ impl<'v> Same<'v> {
 
 struct Walker<'f> {
     functions: &'f Context<'static>,
-    errors: Vec<FieldError>,
+    errors: Vec<field::Error>,
 }
 
 impl Walker<'_> {
@@ -129,13 +137,13 @@ impl Walker<'_> {
         new: &'v Value,
         old: Option<&'v Value>,
         schema: SchemaRef<'v>,
-        same: Same<'v>,
+        ratchet: Ratchet<'v>,
     ) {
         if new.is_null() {
             return;
         }
         let old = old.filter(|old| !old.is_null());
-        self.rules(path, new, old, schema, same);
+        self.rules(path, new, old, schema, ratchet);
         match new {
             Value::Object(fields) => {
                 for (name, value) in fields {
@@ -146,7 +154,7 @@ impl Walker<'_> {
                             value,
                             old,
                             additional,
-                            same.field(name),
+                            ratchet.field(name),
                         );
                     }
                     if let Some(property) = schema.property(name) {
@@ -155,7 +163,7 @@ impl Walker<'_> {
                         } else {
                             format!("{path}.{name}")
                         };
-                        self.value(&path, value, old, property, same.field(name));
+                        self.value(&path, value, old, property, ratchet.field(name));
                     }
                 }
             }
@@ -164,7 +172,7 @@ impl Walker<'_> {
                     return;
                 };
                 let old_items = old.and_then(|old| OldItems::new(schema, old));
-                let same_items = same.current.as_ref().and_then(Correlated::items);
+                let ratchet_items = ratchet.current.as_ref().and_then(Correlated::items);
                 for (i, item) in items.iter().enumerate() {
                     let old = old_items.as_ref().and_then(|items| items.find(item));
                     self.value(
@@ -172,7 +180,7 @@ impl Walker<'_> {
                         item,
                         old,
                         item_schema,
-                        same.item(same_items.as_ref(), i),
+                        ratchet.item(ratchet_items.as_ref(), i),
                     );
                 }
             }
@@ -186,20 +194,20 @@ impl Walker<'_> {
         new: &Value,
         old: Option<&Value>,
         schema: SchemaRef<'_>,
-        same: Same<'_>,
+        ratchet: Ratchet<'_>,
     ) {
         if schema.node().rules.is_empty() {
             return;
         }
         let functions = self.functions;
-        let itself = values::to_cel(new, schema, functions);
+        let self_value = values::to_cel(new, schema, functions);
         let old_self = old.map(|old| values::to_cel(old, schema, functions));
         for rule in &schema.node().rules {
             if rule.uses_old_self && old_self.is_none() && !rule.optional_old_self {
                 continue;
             }
             let mut scope = functions.new_inner_scope();
-            scope.add_variable_from_value("self", itself.clone());
+            scope.add_variable_from_value("self", self_value.clone());
             if let Some(old_self) = old_self.clone().filter(|_| !rule.optional_old_self) {
                 scope.add_variable_from_value("oldSelf", old_self);
             } else if rule.optional_old_self {
@@ -212,20 +220,24 @@ impl Walker<'_> {
                 );
             }
             let error = match &rule.program {
-                Err(problem) => Some(failed(
+                Err(error) => Some(evaluation_failure(
                     path,
                     schema,
-                    format!("rule compile error: {problem}"),
+                    format!("rule compile error: {error}"),
                 )),
                 Ok(None) => None,
                 Ok(Some(program)) => match CelValue::resolve(program, &scope) {
                     Ok(CelValue::Bool(true)) => None,
                     Ok(_) => {
-                        let error = broken(path, new, schema, rule, &scope);
-                        let is_passed_over = !rule.uses_old_self && same.is_unchanged();
-                        (!is_passed_over).then_some(error)
+                        let error = rule_failure(path, new, schema, rule, &scope);
+                        let is_ignored = !rule.uses_old_self && ratchet.is_unchanged();
+                        (!is_ignored).then_some(error)
                     }
-                    Err(problem) => Some(failed(path, schema, evaluation_problem(&problem, rule))),
+                    Err(error) => Some(evaluation_failure(
+                        path,
+                        schema,
+                        evaluation_message(&error, rule),
+                    )),
                 },
             };
             self.errors.extend(error);
@@ -233,62 +245,62 @@ impl Walker<'_> {
     }
 }
 
-/// A rule that could not be evaluated. The error shows the type instead of the value.
-fn failed(path: &str, schema: SchemaRef<'_>, detail: String) -> FieldError {
-    FieldError::invalid(path, type_name(schema.type_), detail)
+/// The error of a rule that cannot be evaluated. Shows the type instead of the value.
+fn evaluation_failure(path: &str, schema: SchemaRef<'_>, detail: String) -> field::Error {
+    field_error::invalid(path, type_name(schema.type_), detail)
 }
 
-/// A rule that is not true.
-fn broken(
+/// The error of a rule that evaluates to false.
+fn rule_failure(
     path: &str,
     value: &Value,
     schema: SchemaRef<'_>,
-    rule: &Compiled,
+    rule: &CompiledRule,
     scope: &Context<'_>,
-) -> FieldError {
+) -> field::Error {
     let detail = message(rule, scope).unwrap_or_else(|| match rule.message.trim() {
         "" => format!("failed rule: {}", rule.rule.trim()),
         message => message.to_owned(),
     });
     let field = match (path, compile::field_path(&rule.field_path, schema)) {
         (path, None) => path.to_owned(),
-        ("", Some(below)) => below.trim_start_matches('.').to_owned(),
-        (path, Some(below)) => format!("{path}{below}"),
+        ("", Some(suffix)) => suffix.trim_start_matches('.').to_owned(),
+        (path, Some(suffix)) => format!("{path}{suffix}"),
     };
     let is_large = matches!(schema.type_, Type::Object | Type::Array);
-    let value = (!is_large).then(|| value.clone());
+    let value = (!is_large).then_some(value);
     match rule.reason.as_deref() {
-        Some("FieldValueForbidden") => FieldError::forbidden(field, detail),
-        Some("FieldValueRequired") => FieldError::required(field, detail),
-        Some("FieldValueDuplicate") => FieldError::new(Reason::Duplicate, field, value, ""),
-        _ => FieldError::new(Reason::Invalid, field, value, detail),
+        Some("FieldValueForbidden") => field::Error::forbidden(field, detail),
+        Some("FieldValueRequired") => field::Error::required(field, detail),
+        Some("FieldValueDuplicate") => field_error::new(ErrorType::Duplicate, field, value, ""),
+        _ => field_error::new(ErrorType::Invalid, field, value, detail),
     }
 }
 
-/// What `messageExpression` says, if it says something usable.
-fn message(rule: &Compiled, scope: &Context<'_>) -> Option<String> {
+/// The value of `messageExpression`, if it is a valid message.
+fn message(rule: &CompiledRule, scope: &Context<'_>) -> Option<String> {
     let program = rule.message_program.as_ref().ok()?.as_ref()?;
     let Ok(CelValue::String(text)) = CelValue::resolve(program, scope) else {
         return None;
     };
     let text = text.trim();
-    let is_usable = !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n');
-    is_usable.then(|| text.to_owned())
+    let is_valid = !text.is_empty() && text.len() <= MAX_MESSAGE_LENGTH && !text.contains('\n');
+    is_valid.then(|| text.to_owned())
 }
 
-fn evaluation_problem(problem: &ExecutionError, rule: &Compiled) -> String {
+fn evaluation_message(error: &ExecutionError, rule: &CompiledRule) -> String {
     let name = if rule.message.is_empty() {
         rule.rule.trim()
     } else {
         rule.message.trim()
     };
-    let problem = match problem {
+    let message = match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
         ExecutionError::FunctionError { function, .. } if function == "quantity" => {
             NOT_A_QUANTITY.to_owned()
         }
         ExecutionError::FunctionError { function, message } => {
-            conversion_problem(function).unwrap_or_else(|| message.clone())
+            conversion_message(function).unwrap_or_else(|| message.clone())
         }
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
@@ -306,11 +318,11 @@ fn evaluation_problem(problem: &ExecutionError, rule: &Compiled) -> String {
         }
         other => other.to_string(),
     };
-    format!("{problem} evaluating rule: {name}")
+    format!("{message} evaluating rule: {name}")
 }
 
-/// Texts that cannot be converted are told in the same words for all types.
-fn conversion_problem(function: &str) -> Option<String> {
+/// The message of a failed conversion, which is the same for all types.
+fn conversion_message(function: &str) -> Option<String> {
     let type_ = match function {
         "int" | "uint" | "double" | "bool" => function,
         "duration" => "google.protobuf.Duration",

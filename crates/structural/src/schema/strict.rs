@@ -1,34 +1,36 @@
-//! Reads JSON and tells what strict field validation objects to: repeated fields, and fields that a built-in kind
-//! does not have. The order is that of the text.
+//! Strict decoding: parses JSON and reports duplicate fields, and fields that a built-in kind does not have, in the
+//! order of the text.
 
 use std::cell::RefCell;
 use std::fmt;
 
+use outrigger_gostd::json::check_valid;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::SchemaRef;
+use super::{DecodeError, SchemaRef};
 
-mod syntax;
+/// Further errors are dropped.
+const MAX_STRICT_ERRORS: usize = 100;
 
-/// More than these many complaints are not told.
-const MAX_COMPLAINTS: usize = 100;
+/// A parsed value and its strict decoding errors.
+pub type Parsed = (Value, Vec<String>);
 
-/// Reads JSON. The complaints are about repeated fields: `duplicate field "spec.replicas"`. The last of them
-/// counts. A syntax error is told in the words of a real server.
-pub fn parse(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
-    read(bytes, None)
+/// Parses JSON. The strict errors are about duplicate fields, of which the last value is used:
+/// `duplicate field "spec.replicas"`.
+pub fn parse(bytes: &[u8]) -> Result<Parsed, DecodeError> {
+    parse_with(bytes, None)
 }
 
-/// Reads a built-in object. The complaints are also about unknown fields: `unknown field "spec.foo"`.
-pub fn parse_typed(bytes: &[u8], schema: SchemaRef<'_>) -> Result<(Value, Vec<String>), String> {
-    read(bytes, Some(schema))
+/// Parses a built-in object. The strict errors are also about unknown fields: `unknown field "spec.foo"`.
+pub fn parse_typed(bytes: &[u8], schema: SchemaRef<'_>) -> Result<Parsed, DecodeError> {
+    parse_with(bytes, Some(schema))
 }
 
-fn read(bytes: &[u8], schema: Option<SchemaRef<'_>>) -> Result<(Value, Vec<String>), String> {
+fn parse_with(bytes: &[u8], schema: Option<SchemaRef<'_>>) -> Result<Parsed, DecodeError> {
     let reader = Reader {
         path: RefCell::new(String::new()),
-        complaints: RefCell::new(Vec::new()),
+        strict_errors: RefCell::new(Vec::new()),
     };
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let seed = Seed {
@@ -39,12 +41,15 @@ fn read(bytes: &[u8], schema: Option<SchemaRef<'_>>) -> Result<(Value, Vec<Strin
         .deserialize(&mut json)
         .and_then(|value| json.end().map(|()| value));
     match value {
-        Ok(value) => Ok((value, reader.complaints.into_inner())),
-        Err(error) => Err(syntax::problem(bytes).unwrap_or_else(|| error.to_string())),
+        Ok(value) => Ok((value, reader.strict_errors.into_inner())),
+        Err(error) => Err(DecodeError::new(match check_valid(bytes) {
+            Err(syntax) => syntax.to_string(),
+            Ok(()) => error.to_string(),
+        })),
     }
 }
 
-/// The name of a value's type in messages.
+/// The name of the type of a value, as in messages of Go's decoder.
 pub fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -58,7 +63,7 @@ pub fn json_type(value: &Value) -> &'static str {
 
 struct Reader {
     path: RefCell<String>,
-    complaints: RefCell<Vec<String>>,
+    strict_errors: RefCell<Vec<String>>,
 }
 
 impl Reader {
@@ -76,13 +81,13 @@ impl Reader {
         self.path.borrow_mut().truncate(length);
     }
 
-    fn complain(&self, what: &str, name: &str) {
+    fn report(&self, what: &str, name: &str) {
         let length = self.enter(name);
-        let mut complaints = self.complaints.borrow_mut();
-        if complaints.len() < MAX_COMPLAINTS {
-            complaints.push(format!("{what} field \"{}\"", self.path.borrow()));
+        let mut strict_errors = self.strict_errors.borrow_mut();
+        if strict_errors.len() < MAX_STRICT_ERRORS {
+            strict_errors.push(format!("{what} field \"{}\"", self.path.borrow()));
         }
-        drop(complaints);
+        drop(strict_errors);
         self.leave(length);
     }
 }
@@ -160,9 +165,9 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
                 .schema
                 .and_then(|schema| schema.property(&name).or_else(|| schema.additional()));
             if map.contains_key(&name) {
-                self.reader.complain("duplicate", &name);
+                self.reader.report("duplicate", &name);
             } else if schema.is_none() && self.schema.is_some_and(is_closed) {
-                self.reader.complain("unknown", &name);
+                self.reader.report("unknown", &name);
             }
             let seed = Seed {
                 reader: self.reader,
@@ -177,7 +182,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 }
 
-/// Built-in objects have the fields that are declared and no others.
+/// Whether the object has only the declared fields.
 fn is_closed(schema: SchemaRef<'_>) -> bool {
     schema.node().name.is_some() && !schema.node().properties.is_empty()
 }
@@ -188,8 +193,8 @@ mod tests {
     use crate::schema::builtin;
 
     #[test]
-    fn repeated_fields_are_told_with_their_path() {
-        let (value, complaints) =
+    fn reports_duplicate_fields_with_their_paths() {
+        let (value, strict_errors) =
             parse(br#"{"a":{"b":1,"b":2},"l":[{"x":1,"x":2}],"a":3}"#).unwrap();
         assert_eq!(value["a"], 3);
         let expected = [
@@ -197,19 +202,19 @@ mod tests {
             r#"duplicate field "l[0].x""#,
             r#"duplicate field "a""#,
         ];
-        assert_eq!(complaints, expected);
+        assert_eq!(strict_errors, expected);
     }
 
     #[test]
-    fn unknown_fields_are_told_in_the_order_of_the_text() {
+    fn reports_unknown_fields_in_the_order_of_the_text() {
         let schema = builtin::schema("apps/v1", "Deployment").unwrap();
         let text = br#"{"spec":{"foo":1,"template":{"spec":{"containers":[{"name":"a","bar":1}]}}},"baz":2}"#;
-        let (_, complaints) = parse_typed(text, schema.root()).unwrap();
+        let (_, strict_errors) = parse_typed(text, schema.root()).unwrap();
         let expected = [
             r#"unknown field "spec.foo""#,
             r#"unknown field "spec.template.spec.containers[0].bar""#,
             r#"unknown field "baz""#,
         ];
-        assert_eq!(complaints, expected);
+        assert_eq!(strict_errors, expected);
     }
 }

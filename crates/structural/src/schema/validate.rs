@@ -1,280 +1,304 @@
-//! Validates objects against a structural schema, with the errors of a real server.
+//! Validates custom resources against their structural schema, with the errors of kube-apiserver.
 
+use outrigger_apimachinery::status::field::{self, ErrorType};
 use serde_json::{Map, Value};
 
-use super::field_error::{FieldError, Reason};
-use super::rules::{check_rules, has_rules};
-use super::{Additional, SchemaRef, Type};
+use super::field_error;
+use super::rules::{has_rules, validate_rules};
+use super::{AdditionalProperties, SchemaRef, Type};
 pub(super) use correlate::{Correlated, OldItems};
-use problem::{Outcome, Problem};
+use result::{ValidationError, ValidationResult};
 
 mod correlate;
 mod formats;
 mod lists;
 mod number;
-mod problem;
 mod resources;
+mod result;
 
-pub use lists::check_list_uniqueness;
-pub use resources::check_embedded_resources;
+pub use lists::validate_list_uniqueness;
+pub use resources::validate_embedded_resources;
 
-/// All that a schema can say about a custom resource, except about its metadata. With an old object, errors in
-/// parts that did not change do not count.
-pub fn check_custom_resource(
+/// Validates all of a custom resource except its metadata. Ratcheting: with an old object, errors in unchanged values
+/// are ignored.
+pub fn validate_custom_resource(
     new: &Value,
     old: Option<&Value>,
     schema: SchemaRef<'_>,
-) -> Vec<FieldError> {
-    let mut errors = check_values(new, old, schema);
-    errors.extend(check_embedded_resources(new, schema));
-    let had_errors = old.is_some_and(|old| !check_list_uniqueness(old, schema).is_empty());
+) -> Vec<field::Error> {
+    let mut errors = validate_schema(new, old, schema);
+    errors.extend(validate_embedded_resources(new, schema));
+    let had_errors = old.is_some_and(|old| !validate_list_uniqueness(old, schema).is_empty());
     if !had_errors {
-        errors.extend(check_list_uniqueness(new, schema));
+        errors.extend(validate_list_uniqueness(new, schema));
     }
-    add_rules(errors, new, old, schema)
+    add_rule_errors(errors, new, old, schema)
 }
 
-/// Rules run if the types are right.
-fn add_rules(
-    mut errors: Vec<FieldError>,
+/// Adds the errors of the validation rules, which are evaluated only if the values have the right types.
+fn add_rule_errors(
+    mut errors: Vec<field::Error>,
     new: &Value,
     old: Option<&Value>,
     schema: SchemaRef<'_>,
-) -> Vec<FieldError> {
-    let is_blocking = |error: &FieldError| {
+) -> Vec<field::Error> {
+    let is_blocking = |error: &field::Error| {
         matches!(
-            error.reason,
-            Reason::NotSupported
-                | Reason::Required
-                | Reason::TooLong
-                | Reason::TooMany
-                | Reason::TypeInvalid
+            error.type_,
+            ErrorType::NotSupported
+                | ErrorType::Required
+                | ErrorType::TooLong
+                | ErrorType::TooMany
+                | ErrorType::TypeInvalid
         )
     };
     if !errors.iter().any(is_blocking) {
-        errors.extend(check_rules(new, old, schema));
+        errors.extend(validate_rules(new, old, schema));
     } else if has_rules(schema) {
         let detail = "some validation rules were not checked because the object was invalid; correct the existing \
                       errors to complete validation";
-        errors.push(FieldError::invalid("", Value::Null, detail));
+        errors.push(field_error::invalid("", Value::Null, detail));
     }
     errors
 }
 
-/// The same for a write to the status endpoint.
-pub fn check_status(new: &Value, old: Option<&Value>, schema: SchemaRef<'_>) -> Vec<FieldError> {
+/// Validates a write to the status subresource.
+pub fn validate_custom_resource_status(
+    new: &Value,
+    old: Option<&Value>,
+    schema: SchemaRef<'_>,
+) -> Vec<field::Error> {
     let mut errors = Vec::new();
     if let (Some(new), Some(schema)) = (new.get("status"), schema.property("status")) {
         let old = old.and_then(|old| old.get("status"));
-        errors.extend(check_values_at("status", new, old, schema));
+        errors.extend(validate_schema_at("status", new, old, schema));
     }
-    let had_errors = old.is_some_and(|old| !check_list_uniqueness(old, schema).is_empty());
+    let had_errors = old.is_some_and(|old| !validate_list_uniqueness(old, schema).is_empty());
     if !had_errors {
-        errors.extend(check_list_uniqueness(new, schema));
+        errors.extend(validate_list_uniqueness(new, schema));
     }
-    add_rules(errors, new, old, schema)
+    add_rule_errors(errors, new, old, schema)
 }
 
-/// Checks types and value constraints. With an old object, errors in parts that did not change do not count.
-pub fn check_values(new: &Value, old: Option<&Value>, schema: SchemaRef<'_>) -> Vec<FieldError> {
-    check_values_at("", new, old, schema)
+/// Validates types and value constraints, with ratcheting if there is an old object.
+pub fn validate_schema(
+    new: &Value,
+    old: Option<&Value>,
+    schema: SchemaRef<'_>,
+) -> Vec<field::Error> {
+    validate_schema_at("", new, old, schema)
 }
 
-/// The same for a part of an object, such as `status`.
-pub fn check_values_at(
+/// Like [`validate_schema`], for the value of a field such as `status`.
+pub fn validate_schema_at(
     field: &str,
     new: &Value,
     old: Option<&Value>,
     schema: SchemaRef<'_>,
-) -> Vec<FieldError> {
+) -> Vec<field::Error> {
     let old = old.map(|old| Correlated::new(new, old, schema));
-    let outcome = Validator.correlated("", new, old.as_ref(), schema);
-    let problems = outcome.problems.into_iter();
-    problems.map(|problem| problem.into_error(field)).collect()
+    let input = Input {
+        path: "",
+        value: new,
+        old: old.as_ref(),
+        schema,
+    };
+    let errors = input.ratchet().errors.into_iter();
+    errors.map(|error| error.into_field_error(field)).collect()
 }
 
-struct Validator;
+/// A value to validate.
+#[derive(Clone, Copy)]
+struct Input<'a> {
+    path: &'a str,
+    value: &'a Value,
+    old: Option<&'a Correlated<'a>>,
+    schema: SchemaRef<'a>,
+}
 
-impl Validator {
-    /// Drops problems of a value that is as it was.
-    fn correlated(
-        &self,
-        path: &str,
-        value: &Value,
-        old: Option<&Correlated<'_>>,
-        schema: SchemaRef<'_>,
-    ) -> Outcome {
-        let mut outcome = self.value(path, value, old, schema);
-        if !outcome.is_valid() && old.is_some_and(Correlated::is_equal) {
-            outcome.problems.clear();
+impl Input<'_> {
+    /// Ignores the errors of an unchanged value.
+    fn ratchet(self) -> ValidationResult {
+        let mut result = self.validate();
+        if !result.is_valid() && self.old.is_some_and(Correlated::is_equal) {
+            result.errors.clear();
         }
-        outcome
+        result
     }
 
-    fn value(
-        &self,
-        path: &str,
-        value: &Value,
-        old: Option<&Correlated<'_>>,
-        schema: SchemaRef<'_>,
-    ) -> Outcome {
-        let mut outcome = Outcome::default();
+    fn validate(self) -> ValidationResult {
+        let Self {
+            path,
+            value,
+            schema,
+            ..
+        } = self;
+        let mut result = ValidationResult::default();
         if value.is_null() {
-            outcome.merge(check_type(path, value, schema));
-            outcome.merge(check_enum(path, value, schema));
-            return outcome;
+            result.merge(check_type(path, value, schema));
+            result.merge(check_enum(path, value, schema));
+            return result;
         }
-        let format = formats::effective(schema);
-        let mut add = |result: Outcome| {
-            outcome.merge(result);
-            outcome.matches += 1;
+        let format = formats::supported_format(schema);
+        let mut add = |part: ValidationResult| {
+            result.merge(part);
+            result.matches += 1;
         };
         if schema.type_ != Type::Any || schema.int_or_string || !format.is_empty() {
             add(check_type(path, value, schema));
         }
-        add(self.junctors(path, value, old, schema));
+        add(self.junctors());
         match value {
             Value::String(text) => {
                 add(check_string(path, text, schema));
-                if formats::is_checked(format) {
-                    add(formats::check(path, format, text));
+                if formats::is_string_format(format) {
+                    add(formats::validate(path, format, text));
                 }
             }
-            Value::Number(number) => add(number::check(path, number, format, schema)),
-            Value::Array(items) => add(self.list(path, items, old, schema)),
+            Value::Number(number) => add(number::validate(path, number, format, schema)),
+            Value::Array(items) => add(self.list(items)),
             Value::Object(_) | Value::Bool(_) | Value::Null => {}
         }
         add(check_enum(path, value, schema));
         if let Value::Object(fields) = value {
-            add(self.object(path, fields, old, schema));
+            add(self.object(fields));
         }
-        outcome.matches += 1;
-        outcome
+        result.matches += 1;
+        result
     }
 
     /// `anyOf`, `oneOf`, `allOf`, `not`.
-    fn junctors(
-        &self,
-        path: &str,
-        value: &Value,
-        old: Option<&Correlated<'_>>,
-        schema: SchemaRef<'_>,
-    ) -> Outcome {
-        let mut outcome = Outcome::default();
-        let Some(checks) = &schema.node().checks else {
-            outcome.matches += 1;
-            return outcome;
+    fn junctors(self) -> ValidationResult {
+        let Self { path, schema, .. } = self;
+        let mut result = ValidationResult::default();
+        let Some(validation) = &schema.node().value_validation else {
+            result.matches += 1;
+            return result;
         };
-        let of = |id: usize| self.value(path, value, old, schema.at(id));
-        if !checks.any_of.is_empty() {
-            outcome.merge(any_of(path, checks.any_of.iter().map(|id| of(*id))));
+        let of = |id: usize| {
+            let schema = schema.at(id);
+            Self { schema, ..self }.validate()
+        };
+        if !validation.any_of.is_empty() {
+            result.merge(any_of(path, validation.any_of.iter().map(|id| of(*id))));
         }
-        if !checks.one_of.is_empty() {
-            outcome.merge(one_of(path, checks.one_of.iter().map(|id| of(*id))));
+        if !validation.one_of.is_empty() {
+            result.merge(one_of(path, validation.one_of.iter().map(|id| of(*id))));
         }
-        if !checks.all_of.is_empty() {
+        if !validation.all_of.is_empty() {
             let mut valid = 0;
-            for id in &checks.all_of {
-                let result = of(*id);
-                valid += usize::from(result.is_valid());
-                outcome.merge(result);
+            for id in &validation.all_of {
+                let branch = of(*id);
+                valid += usize::from(branch.is_valid());
+                result.merge(branch);
             }
-            if valid != checks.all_of.len() {
+            if valid != validation.all_of.len() {
                 let none = if valid == 0 { ". None validated" } else { "" };
-                outcome.add(Problem::general(format!(
+                result.add(ValidationError::general(format!(
                     "{path:?} must validate all the schemas (allOf){none}"
                 )));
             }
         }
-        if checks.not.is_some_and(|id| of(id).is_valid()) {
-            outcome.add(Problem::general(format!(
+        if validation.not.is_some_and(|id| of(id).is_valid()) {
+            result.add(ValidationError::general(format!(
                 "{path:?} must not validate the schema (not)"
             )));
         }
-        outcome.matches += 1;
-        outcome
+        result.matches += 1;
+        result
     }
 
-    fn list(
-        &self,
-        path: &str,
-        items: &[Value],
-        old: Option<&Correlated<'_>>,
-        schema: SchemaRef<'_>,
-    ) -> Outcome {
-        let mut outcome = Outcome::default();
+    fn list(self, items: &[Value]) -> ValidationResult {
+        let Self {
+            path, old, schema, ..
+        } = self;
+        let mut result = ValidationResult::default();
         if let Some(item_schema) = schema.items() {
             let old_items = old.and_then(Correlated::items);
             for (i, item) in items.iter().enumerate() {
                 let old = old.and_then(|old| old.item(old_items.as_ref(), i));
                 let path = format!("{path}[{i}]");
-                outcome.merge(self.correlated(&path, item, old.as_ref(), item_schema));
+                let input = Input {
+                    path: &path,
+                    value: item,
+                    old: old.as_ref(),
+                    schema: item_schema,
+                };
+                result.merge(input.ratchet());
             }
         }
-        outcome.matches += 1;
-        let Some(checks) = &schema.node().checks else {
-            return outcome;
+        result.matches += 1;
+        let Some(validation) = &schema.node().value_validation else {
+            return result;
         };
         let size = count(items.len());
-        if let Some(min) = checks.min_items.filter(|min| size < *min) {
+        if let Some(min) = validation.min_items.filter(|min| size < *min) {
             let text = format!("should have at least {min} items");
-            outcome.add(Problem::at(path, Reason::Invalid, size, text));
+            result.add(ValidationError::at(path, ErrorType::Invalid, size, text));
         }
-        if let Some(max) = checks.max_items.filter(|max| size > *max) {
-            outcome.add(Problem::too_many(
+        if let Some(max) = validation.max_items.filter(|max| size > *max) {
+            result.add(ValidationError::too_many(
                 path,
                 size,
                 max,
-                format!("should have at most {max} items"),
+                &format!("should have at most {max} items"),
             ));
         }
         let is_repeated = |i: usize| items[..i].contains(&items[i]);
-        if checks.unique_items && (1..items.len()).any(is_repeated) {
-            outcome.add(Problem::at(
+        if validation.unique_items && (1..items.len()).any(is_repeated) {
+            result.add(ValidationError::at(
                 path,
-                Reason::Invalid,
+                ErrorType::Invalid,
                 "",
                 "shouldn't contain duplicates",
             ));
         }
-        outcome
+        result
     }
 
-    fn object(
-        &self,
-        path: &str,
-        fields: &Map<String, Value>,
-        old: Option<&Correlated<'_>>,
-        schema: SchemaRef<'_>,
-    ) -> Outcome {
-        let mut outcome = Outcome::default();
-        let checks = schema.node().checks.as_deref();
+    fn object(self, fields: &Map<String, Value>) -> ValidationResult {
+        let Self {
+            path, old, schema, ..
+        } = self;
+        let mut result = ValidationResult::default();
+        let validation = schema.node().value_validation.as_deref();
         let size = count(fields.len());
-        if let Some(min) = checks
-            .and_then(|checks| checks.min_properties)
+        if let Some(min) = validation
+            .and_then(|validation| validation.min_properties)
             .filter(|min| size < *min)
         {
             let text = format!("should have at least {min} properties");
-            outcome.add(Problem::at(path, Reason::Invalid, size, text));
+            result.add(ValidationError::at(path, ErrorType::Invalid, size, text));
         }
-        if let Some(max) = checks
-            .and_then(|checks| checks.max_properties)
+        if let Some(max) = validation
+            .and_then(|validation| validation.max_properties)
             .filter(|max| size > *max)
         {
             let text = format!("should have at most {max} properties");
-            outcome.add(Problem::too_many(path, size, max, text));
+            result.add(ValidationError::too_many(path, size, max, &text));
         }
         for (name, value) in fields
             .iter()
             .filter(|(name, _)| schema.property(name).is_none())
         {
-            if schema.node().additional == Additional::Forbidden {
+            if schema.node().additional == AdditionalProperties::Forbidden {
                 let text = format!("{path}.{name} in body is a forbidden property");
-                outcome.add(Problem::exactly(path, Reason::Invalid, name.as_str(), text));
+                result.add(ValidationError::with_message(
+                    path,
+                    ErrorType::Invalid,
+                    name.as_str(),
+                    text,
+                ));
             } else if let Some(additional) = schema.additional() {
                 let old = old.and_then(|old| old.field(name));
                 let path = format!("{path}.{name}");
-                outcome.merge(self.correlated(&path, value, old.as_ref(), additional));
+                let input = Input {
+                    path: &path,
+                    value,
+                    old: old.as_ref(),
+                    schema: additional,
+                };
+                result.merge(input.ratchet());
             }
         }
         for (name, property) in schema.properties() {
@@ -288,14 +312,23 @@ impl Validator {
             } else {
                 format!("{path}.{name}")
             };
-            outcome.merge(self.correlated(&path, value, old.as_ref(), property));
+            let input = Input {
+                path: &path,
+                value,
+                old: old.as_ref(),
+                schema: property,
+            };
+            result.merge(input.ratchet());
         }
-        for name in checks.into_iter().flat_map(|checks| &checks.required) {
+        for name in validation
+            .into_iter()
+            .flat_map(|validation| &validation.required)
+        {
             if !fields.contains_key(name) {
-                outcome.add(Problem::required(&format!("{path}.{name}")));
+                result.add(ValidationError::required(&format!("{path}.{name}")));
             }
         }
-        outcome
+        result
     }
 }
 
@@ -303,9 +336,9 @@ fn count(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// One valid branch is enough. If there is none, the branch that came farthest tells why.
-fn any_of(path: &str, branches: impl Iterator<Item = Outcome>) -> Outcome {
-    let mut best: Option<Outcome> = None;
+/// Requires one valid branch. If there is none, reports the errors of the branch with the most matches.
+fn any_of(path: &str, branches: impl Iterator<Item = ValidationResult>) -> ValidationResult {
+    let mut best: Option<ValidationResult> = None;
     for branch in branches {
         if branch.is_valid() {
             return branch;
@@ -317,17 +350,17 @@ fn any_of(path: &str, branches: impl Iterator<Item = Outcome>) -> Outcome {
             best = Some(branch);
         }
     }
-    let mut outcome = Outcome::default();
-    outcome.add(Problem::general(format!(
+    let mut result = ValidationResult::default();
+    result.add(ValidationError::general(format!(
         "{path:?} must validate at least one schema (anyOf)"
     )));
-    outcome.merge(best.unwrap_or_default());
-    outcome
+    result.merge(best.unwrap_or_default());
+    result
 }
 
-fn one_of(path: &str, branches: impl Iterator<Item = Outcome>) -> Outcome {
-    let mut best: Option<Outcome> = None;
-    let mut first_valid: Option<Outcome> = None;
+fn one_of(path: &str, branches: impl Iterator<Item = ValidationResult>) -> ValidationResult {
+    let mut best: Option<ValidationResult> = None;
+    let mut first_valid: Option<ValidationResult> = None;
     let mut valid = 0;
     for branch in branches {
         if branch.is_valid() {
@@ -349,11 +382,11 @@ fn one_of(path: &str, branches: impl Iterator<Item = Outcome>) -> Outcome {
         0 => "Found none valid".to_owned(),
         several => format!("Found {several} valid alternatives"),
     };
-    let mut outcome = Outcome::default();
+    let mut result = ValidationResult::default();
     let text = format!("{path:?} must validate one and only one schema (oneOf). {found}");
-    outcome.add(Problem::general(text));
-    outcome.merge(best.unwrap_or_default());
-    outcome
+    result.add(ValidationError::general(text));
+    result.merge(best.unwrap_or_default());
+    result
 }
 
 pub(super) fn type_name(type_: Type) -> &'static str {
@@ -368,10 +401,10 @@ pub(super) fn type_name(type_: Type) -> &'static str {
     }
 }
 
-fn check_type(path: &str, value: &Value, schema: SchemaRef<'_>) -> Outcome {
-    let mut outcome = Outcome::default();
-    let wanted = schema.type_;
-    let is_either = schema.int_or_string && wanted == Type::Any;
+fn check_type(path: &str, value: &Value, schema: SchemaRef<'_>) -> ValidationResult {
+    let mut result = ValidationResult::default();
+    let expected = schema.type_;
+    let is_int_or_string = schema.int_or_string && expected == Type::Any;
     let found = match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
@@ -381,74 +414,79 @@ fn check_type(path: &str, value: &Value, schema: SchemaRef<'_>) -> Outcome {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    let is_right = match (wanted, value) {
-        (_, Value::Null) if is_either => schema.nullable,
-        (_, Value::Number(number)) if is_either => number::is_integer(number),
-        (_, _) if is_either => value.is_string(),
+    let is_match = match (expected, value) {
+        (_, Value::Null) if is_int_or_string => schema.nullable,
+        (_, Value::Number(number)) if is_int_or_string => number::is_integer(number),
+        (_, _) if is_int_or_string => value.is_string(),
         (Type::Any | Type::Scalar, _) | (Type::Number, Value::Number(_)) => true,
         (_, Value::Null) => schema.nullable,
         (Type::Integer, Value::Number(number)) => number::is_integer(number),
-        _ => found == type_name(wanted),
+        _ => found == type_name(expected),
     };
-    let format = formats::effective(schema);
+    let format = formats::supported_format(schema);
     let is_text = matches!(value, Value::String(_) | Value::Array(_));
-    if is_right || (is_text && wanted == Type::String && !format.is_empty()) {
-        outcome.matches += 1;
-        return outcome;
+    if is_match || (is_text && expected == Type::String && !format.is_empty()) {
+        result.matches += 1;
+        return result;
     }
-    // Where a format is declared, Go compares it with the format that the value has, if it has one.
-    let (wanted, found) = match value {
-        _ if is_either => ("integer,string", found),
-        Value::String(_) | Value::Array(_) | Value::Null => (type_name(wanted), found),
-        _ if format.is_empty() => (type_name(wanted), found),
+    // go-openapi compares a declared format with the format of the value, if it has one.
+    let (expected, found) = match value {
+        _ if is_int_or_string => ("integer,string", found),
+        Value::String(_) | Value::Array(_) | Value::Null => (type_name(expected), found),
+        _ if format.is_empty() => (type_name(expected), found),
         Value::Number(number) => (format, if number.is_i64() { "int64" } else { "float64" }),
         Value::Bool(_) | Value::Object(_) => (format, ""),
     };
-    let text = format!("must be of type {wanted}: {found:?}");
-    outcome.add(Problem::at(path, Reason::TypeInvalid, found, text));
-    outcome
+    let text = format!("must be of type {expected}: {found:?}");
+    result.add(ValidationError::at(
+        path,
+        ErrorType::TypeInvalid,
+        found,
+        text,
+    ));
+    result
 }
 
-fn check_enum(path: &str, value: &Value, schema: SchemaRef<'_>) -> Outcome {
-    let mut outcome = Outcome::default();
-    let Some(checks) = schema
+fn check_enum(path: &str, value: &Value, schema: SchemaRef<'_>) -> ValidationResult {
+    let mut result = ValidationResult::default();
+    let Some(validation) = schema
         .node()
-        .checks
+        .value_validation
         .as_ref()
-        .filter(|checks| !checks.one_value_of.is_empty())
+        .filter(|validation| !validation.enum_.is_empty())
     else {
-        return outcome;
+        return result;
     };
-    let allowed = &checks.one_value_of;
+    let allowed = &validation.enum_;
     let is_same = |allowed: &Value| match (allowed, value) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
         (allowed, value) => allowed == value && !value.is_null(),
     };
     if !allowed.iter().any(is_same) {
-        outcome.add(Problem::unsupported(path, value.clone(), allowed));
+        result.add(ValidationError::not_supported(path, value.clone(), allowed));
     }
-    outcome
+    result
 }
 
-fn check_string(path: &str, text: &str, schema: SchemaRef<'_>) -> Outcome {
-    let mut outcome = Outcome::default();
-    let Some(checks) = &schema.node().checks else {
-        return outcome;
+fn check_string(path: &str, text: &str, schema: SchemaRef<'_>) -> ValidationResult {
+    let mut result = ValidationResult::default();
+    let Some(validation) = &schema.node().value_validation else {
+        return result;
     };
     let length = count(text.chars().count());
-    if let Some(max) = checks.max_length.filter(|max| length > *max) {
-        outcome.add(Problem::too_long(path, max));
-    } else if let Some(min) = checks.min_length.filter(|min| length < *min) {
+    if let Some(max) = validation.max_length.filter(|max| length > *max) {
+        result.add(ValidationError::too_long(path, max));
+    } else if let Some(min) = validation.min_length.filter(|min| length < *min) {
         let detail = format!("should be at least {min} chars long");
-        outcome.add(Problem::at(path, Reason::Invalid, text, detail));
-    } else if let Some(pattern) = &checks.pattern
+        result.add(ValidationError::at(path, ErrorType::Invalid, text, detail));
+    } else if let Some(pattern) = &validation.pattern
         && !pattern
             .regex
             .as_ref()
             .is_some_and(|regex| regex.is_match(text))
     {
         let detail = format!("should match '{}'", pattern.text);
-        outcome.add(Problem::at(path, Reason::Invalid, text, detail));
+        result.add(ValidationError::at(path, ErrorType::Invalid, text, detail));
     }
-    outcome
+    result
 }

@@ -1,4 +1,4 @@
-//! Order and equality of values across types: `1` and `1.0` are the same number.
+//! Comparison of JSON values as in structured-merge-diff: `1` and `1.0` are equal.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ pub fn compare(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// Equality that does not care how a number is written.
+/// Whether two values are equal, with integers and floats compared as numbers.
 pub fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => compare_numbers(a, b).is_eq(),
@@ -29,6 +29,19 @@ pub fn equal(a: &Value, b: &Value) -> bool {
                     .all(|(name, a)| b.get(name).is_some_and(|b| equal(a, b)))
         }
         _ => a == b,
+    }
+}
+
+/// The Go type of a decoded value, as `%T` formats it.
+pub fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
     }
 }
 
@@ -78,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_and_floats_are_compared_as_numbers() {
+    fn compares_integers_and_floats_as_numbers() {
         assert!(equal(&json!({"a": [1]}), &json!({"a": [1.0]})));
         assert_eq!(compare(&json!(2), &json!(1.5)), Ordering::Greater);
         assert_eq!(compare(&json!(true), &json!("true")), Ordering::Greater);

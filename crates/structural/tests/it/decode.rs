@@ -1,12 +1,12 @@
-//! Request bodies that a real server could or could not decode.
+//! Compares the decoding of request bodies with recorded responses.
 
 use outrigger_apimachinery::GroupVersion;
 use outrigger_structural::go_types;
-use outrigger_structural::schema::{Schema, builtin, coerce, strict};
+use outrigger_structural::schema::{DecodeError, Schema, builtin, coerce, strict};
 use serde_json::Value;
 
 #[test]
-fn bodies_are_decoded_as_recorded() {
+fn decoding_matches_the_recording() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
     let read = |name: &str| fs_err::read_to_string(format!("{folder}{name}")).unwrap();
     let cases: Vec<Value> = serde_json::from_str(&read("decode.json")).unwrap();
@@ -31,41 +31,44 @@ fn bodies_are_decoded_as_recorded() {
     }
 }
 
-type Decoded = Result<Vec<String>, String>;
+type Decoded = Result<Vec<String>, DecodeError>;
 
 fn decode_built_in(raw: &str, api_version: &str, kind: &str) -> Decoded {
     let schema = builtin::schema(api_version, kind).unwrap().root();
-    let (mut value, complaints) = strict::parse_typed(raw.as_bytes(), schema)?;
+    let (mut value, strict_errors) = strict::parse_typed(raw.as_bytes(), schema)?;
     let id = go_types::of_kind(GroupVersion::parse(api_version), kind).unwrap();
-    go_types::decode(id, &mut value).map_err(|error| error.to_string())?;
-    Ok(complaints)
+    go_types::decode(id, &mut value)?;
+    Ok(strict_errors)
 }
 
 fn decode_custom(raw: &str, schema: &Schema) -> Decoded {
-    let (mut value, mut complaints) = strict::parse(raw.as_bytes())?;
+    let (mut value, mut strict_errors) = strict::parse(raw.as_bytes())?;
     let unknown = coerce(&mut value, schema.root())?;
-    complaints.extend(
+    strict_errors.extend(
         unknown
             .iter()
             .map(|field| format!("unknown field \"{field}\"")),
     );
-    Ok(complaints)
+    Ok(strict_errors)
 }
 
 fn check(case: &Value, ours: Decoded, real: &str) {
     let name = &case["raw"];
     match (ours, case["validation"].as_str()) {
-        (Err(problem), _) => assert!(real.contains(&problem), "{name}: {problem} but {real}"),
-        (Ok(complaints), Some("Strict")) if !complaints.is_empty() => {
-            let ours = format!("strict decoding error: {}", complaints.join(", "));
+        (Err(error), _) => assert!(
+            real.contains(&error.to_string()),
+            "{name}: {error} but {real}"
+        ),
+        (Ok(strict_errors), Some("Strict")) if !strict_errors.is_empty() => {
+            let ours = format!("strict decoding error: {}", strict_errors.join(", "));
             assert!(real.ends_with(&ours), "{name}: {ours} but {real}");
         }
         (Ok(_), Some("Ignore")) => assert_eq!(case["code"], 201, "{name}"),
-        (Ok(complaints), _) => {
+        (Ok(strict_errors), _) => {
             assert_eq!(case["code"], 201, "{name}: {real}");
             let warnings = case["warnings"].as_array().into_iter().flatten();
             let warnings: Vec<_> = warnings.filter_map(Value::as_str).collect();
-            assert_eq!(complaints, warnings, "{name}");
+            assert_eq!(strict_errors, warnings, "{name}");
         }
     }
 }

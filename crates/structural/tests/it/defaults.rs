@@ -1,8 +1,8 @@
-//! The defaults of the few built-in kinds that recorded cases use.
+//! The defaults of the built-in kinds in recorded cases.
 
 use serde_json::{Value, json};
 
-/// Sets what the server sets in fields that a request leaves out.
+/// Sets the defaults of absent fields.
 pub(crate) fn apply(object: &mut Value) {
     match object["kind"].as_str() {
         Some("Deployment") => deployment(&mut object["spec"]),

@@ -1,4 +1,4 @@
-//! One object of each of many built-in kinds, created and applied on a real server.
+//! Compares objects of many built-in kinds with those created and applied on a real server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ fn cases() -> Vec<Value> {
 fn manager(case: &Value) -> FieldManager {
     let (api_version, kind) = names(case);
     let schema = builtin::schema(api_version, kind).unwrap().clone();
-    let made = Kind {
+    let versioned = Kind {
         api_version: api_version.to_owned(),
         name: kind.to_owned(),
         schemas: BTreeMap::from([(api_version.to_owned(), schema)]),
     };
-    FieldManager::new(Arc::new(made), "", reset_fields::of_built_in(kind, ""))
+    FieldManager::new(Arc::new(versioned), "", reset_fields::of_built_in(kind, ""))
 }
 
 fn names(case: &Value) -> (&str, &str) {
@@ -40,7 +40,7 @@ fn writer(object: &Value) -> Writer<'_> {
 }
 
 #[test]
-fn what_a_server_writes_is_in_normal_form() {
+fn recorded_objects_are_normalized() {
     for case in cases() {
         let (api_version, kind) = names(&case);
         let id = go_types::of_kind(GroupVersion::parse(api_version), kind).unwrap();
@@ -58,7 +58,7 @@ fn what_a_server_writes_is_in_normal_form() {
 }
 
 #[test]
-fn applying_owns_what_is_applied() {
+fn apply_owns_the_applied_fields() {
     for case in cases() {
         let real = &case["applied"];
         let ours = manager(&case)
@@ -73,7 +73,7 @@ fn applying_owns_what_is_applied() {
 }
 
 #[test]
-fn creating_owns_what_is_sent_and_defaulted() {
+fn create_owns_sent_and_defaulted_fields() {
     for case in cases() {
         let real = &case["created"];
         let ours = manager(&case).update(None, before_admission(real), writer(real));
@@ -85,7 +85,7 @@ fn creating_owns_what_is_sent_and_defaulted() {
     }
 }
 
-/// The object as it was when ownership was settled: the server adds to some kinds afterwards.
+/// The object before the server sets fields that no manager owns.
 fn before_admission(created: &Value) -> Value {
     let mut object = created.clone();
     let mut drop = |path: &[&str]| {

@@ -1,10 +1,11 @@
-//! Laws of server-side apply, over random objects.
+//! Property tests of server-side apply.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use outrigger_structural::merge::{
-    FieldManager, Kind, Path, PathElement, Set, Writer, keep_times, reset_fields,
+    FieldManager, Kind, Path, PathElement, Set, Writer, ignore_managed_fields_timestamps,
+    reset_fields,
 };
 use outrigger_structural::schema::Schema;
 use proptest::collection::{btree_map, vec};
@@ -60,7 +61,7 @@ fn owned(object: &Value, name: &str) -> Set {
     })
 }
 
-/// Lists have an order that depends on who came first, and who changes nothing has no time.
+/// Sorts lists, whose order depends on the order of the writes, and removes times.
 fn without_order(value: &Value) -> Value {
     match value {
         Value::Array(items) => {
@@ -100,7 +101,7 @@ fn item() -> impl Strategy<Value = Value> {
     )
 }
 
-/// A spec whose fields are all from one half of the names, so that two halves share nothing.
+/// A spec with names of one half, so that two halves are disjoint.
 fn half_spec(half: bool) -> impl Strategy<Value = Value> {
     let names: &'static [&'static str] = if half {
         &["a", "b", "c"]
@@ -176,7 +177,7 @@ proptest! {
         let mut twice = manager()
             .apply(Some(&once), &widget(&first), Writer { manager: "a", now: "2027-01-01T00:00:00Z" }, false)
             .unwrap();
-        keep_times(&once, &mut twice);
+        ignore_managed_fields_timestamps(&once, &mut twice);
         prop_assert_eq!(once, twice);
     }
 
@@ -193,31 +194,31 @@ proptest! {
         let after = apply(Some(&before), &b, "b");
         let (of_a, of_b) = (owned(&after, "a"), owned(&after, "b"));
         for path in owned(&before, "a").paths() {
-            // What both apply with the same value is shared, what changed is not.
-            prop_assert!(of_a.contains(&path) || of_b.contains(&path), "{} belongs to nobody", path);
+            // Fields with equal values are shared, changed fields are not.
+            prop_assert!(of_a.contains(&path) || of_b.contains(&path), "{} has no manager", path);
         }
         let again = manager().apply(Some(&after), &widget(&b), writer("b"), false);
-        prop_assert!(again.is_ok(), "who owns all of it has no conflicts");
+        prop_assert!(again.is_ok(), "the manager of all fields has no conflicts");
     }
 
     #[test]
-    fn omission_removes_only_what_was_owned_alone(a in spec(), b in spec()) {
+    fn omission_removes_only_exclusively_owned_fields(a in spec(), b in spec()) {
         let both = apply(Some(&apply(None, &b, "b")), &a, "a");
         let after = apply(Some(&both), &json!({}), "a");
-        prop_assert!(owned(&after, "a").difference(&owned(&after, "b")).paths().len() <= 1, "only the spec itself stays");
+        prop_assert!(owned(&after, "a").difference(&owned(&after, "b")).paths().len() <= 1, "only the spec itself remains");
         prop_assert_eq!(owned(&after, "b"), owned(&both, "b"));
-        // Whatever is left was applied by the other, apart from defaults.
+        // The remaining fields were applied by the other manager, or are defaults.
         let alone = apply(None, &after["spec"], "b");
         let left = owned(&alone, "b").difference(&owned(&both, "b"));
         let defaults = ["defaulted", "defaultedStruct"];
         for path in left.paths() {
             let text = path.to_string();
-            prop_assert!(defaults.iter().any(|name| text.starts_with(&format!(".spec.{name}"))), "{} stayed", text);
+            prop_assert!(defaults.iter().any(|name| text.starts_with(&format!(".spec.{name}"))), "{} remained", text);
         }
     }
 
     #[test]
-    fn sets_survive_encoding(paths in vec(vec(path_element(), 1..4).prop_map(Path), 0..8)) {
+    fn sets_round_trip(paths in vec(vec(path_element(), 1..4).prop_map(Path), 0..8)) {
         let set: Set = paths.into_iter().collect();
         prop_assert_eq!(&Set::from_value(&set.to_value()).unwrap(), &set);
         let text: Value = serde_json::from_str(&set.to_json()).unwrap();
@@ -225,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn updates_own_what_they_change(a in spec(), b in spec()) {
+    fn updates_own_changed_fields(a in spec(), b in spec()) {
         let created = manager().update(None, widget(&a), writer("a"));
         let updated = manager().update(Some(&created), widget(&b), writer("b"));
         let all = owned(&updated, "a").union(&owned(&updated, "b"));
@@ -233,6 +234,6 @@ proptest! {
         let mut untracked = updated;
         untracked["metadata"].as_object_mut().unwrap().remove("managedFields");
         let fresh = manager().update(None, untracked, writer("x"));
-        prop_assert_eq!(all, owned(&fresh, "x"), "every field belongs to who wrote it");
+        prop_assert_eq!(all, owned(&fresh, "x"), "every field is owned by its last writer");
     }
 }

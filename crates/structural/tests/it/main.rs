@@ -1,10 +1,8 @@
-//! Cases that a real kube-apiserver 1.36 answered, replayed without it, and laws.
+//! Replays cases that a real kube-apiserver 1.36 answered, and tests laws of server-side apply.
 #![expect(
-    clippy::panic,
-    clippy::print_stdout,
     clippy::unwrap_used,
     clippy::unwrap_in_result,
-    reason = "a test ends where something is missing"
+    reason = "tests fail on missing data"
 )]
 
 mod decode;
@@ -20,26 +18,26 @@ mod scale;
 use replay::check_file;
 
 #[test]
-fn server_side_apply_is_as_recorded() {
+fn server_side_apply_matches_the_recording() {
     check_file("ssa.json");
 }
 
 #[test]
-fn random_sequences_of_writes_are_as_recorded() {
+fn random_sequences_of_writes_match_the_recording() {
     check_file("random.json");
 }
 
 #[test]
-fn patches_are_as_recorded() {
+fn patches_match_the_recording() {
     check_file("patch.json");
 }
 
 #[test]
-fn validation_is_as_recorded() {
+fn validation_matches_the_recording() {
     check_file("validation.json");
 }
 
 #[test]
-fn scaling_is_as_recorded() {
+fn scaling_matches_the_recording() {
     check_file("scale.json");
 }

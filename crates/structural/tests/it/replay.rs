@@ -1,5 +1,4 @@
-//! Replays recorded requests. Each step starts from what the real server had, so one difference does not hide
-//! others.
+//! Replays recorded requests. Each step starts from the recorded object, so that one difference does not hide others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,15 +6,15 @@ use std::sync::Arc;
 use outrigger_apimachinery::GroupVersion;
 use outrigger_structural::go_types::{self, StructId};
 use outrigger_structural::merge::{
-    ApplyError, FieldManager, Kind, Writer, keep_times, reset_fields,
+    ApplyError, FieldManager, Kind, Writer, ignore_managed_fields_timestamps, reset_fields,
 };
-use outrigger_structural::patch::{self, Reading};
-use outrigger_structural::schema::{self, FieldError, Schema, builtin};
+use outrigger_structural::patch::{self, Decoding};
+use outrigger_structural::schema::{self, Schema, builtin};
 use serde_json::{Value, json};
 
 use crate::{defaults, scale};
 
-/// What a step led to.
+/// The result of a step.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Answer {
     Object(Box<Value>),
@@ -55,7 +54,7 @@ pub(crate) fn check_file(name: &str) {
     assert!(steps > cases.len() / 2);
 }
 
-/// Kinds that cases use, made once.
+/// The kinds of the cases, parsed once.
 struct Kinds {
     schemas: Value,
     made: BTreeMap<(String, String), Arc<Kind>>,
@@ -108,7 +107,7 @@ fn check_case(case: &Value, kinds: &mut Kinds, problems: &mut Vec<String>) -> us
         count += 1;
         let (ours, real) = if at.subresource == "scale" {
             let ours = scale::run(&at);
-            // What counts is the object that was scaled.
+            // Compare the scaled object.
             let real = match real {
                 Answer::Object(_) => Answer::Object(Box::new(step["parent"].clone())),
                 failure @ Answer::Failure { .. } => failure,
@@ -133,7 +132,7 @@ fn check_case(case: &Value, kinds: &mut Kinds, problems: &mut Vec<String>) -> us
     count
 }
 
-/// An object as a request for another version sees it.
+/// An object in the version of a request.
 fn in_version(live: &Value, kind: &Kind) -> Value {
     let mut live = live.clone();
     if live["apiVersion"] != kind.api_version.as_str() {
@@ -174,7 +173,7 @@ fn kind_of(api_version: &str, kind: &str, schemas: &Value) -> Arc<Kind> {
     })
 }
 
-/// The time at which the server wrote, if it did.
+/// The time of the recorded write, if there was one.
 fn latest_time(object: &Value) -> String {
     let entries = object["metadata"]["managedFields"].as_array();
     let times = entries
@@ -184,14 +183,14 @@ fn latest_time(object: &Value) -> String {
     times.max().unwrap_or("2000-01-01T00:00:00Z").to_owned()
 }
 
-/// Nothing if the answer is not about what is tested here.
+/// `None` for responses that other tests cover.
 fn real_answer(step: &Value) -> Option<Answer> {
     let (code, answer) = (step["code"].as_u64().unwrap(), &step["answer"]);
     if code == 200 || code == 201 {
         return Some(Answer::Object(Box::new(answer.clone())));
     }
     let message = answer["message"].as_str().unwrap_or_default();
-    // Rules of single built-in kinds, options of requests and decoding are checked elsewhere.
+    // Validation of built-in kinds, request options and decoding have their own tests.
     let is_foreign = message.starts_with("PatchOptions")
         || code == 415
         || message.starts_with("the name of the object")
@@ -212,11 +211,11 @@ fn real_answer(step: &Value) -> Option<Answer> {
     Some(failure(code, message, causes.collect()))
 }
 
-/// The order of messages is that of a map in Go, so it does not count.
+/// Sorts messages, whose order is that of a Go map.
 fn failure(code: u64, message: &str, mut causes: Vec<String>) -> Answer {
     causes.sort();
     let message = match message.split_once(" is invalid: ") {
-        // The causes tell it all.
+        // The causes have all the details.
         Some((begin, _)) if code == 422 && !causes.is_empty() => begin.to_owned(),
         _ => {
             let mut lines: Vec<_> = message.split('\n').collect();
@@ -230,6 +229,21 @@ fn failure(code: u64, message: &str, mut causes: Vec<String>) -> Answer {
         code,
         message,
         causes,
+    }
+}
+
+/// Copies the metadata that the server sets.
+fn copy_system_fields(from: &Value, to: &mut Value) {
+    for name in [
+        "uid",
+        "creationTimestamp",
+        "generation",
+        "resourceVersion",
+        "namespace",
+    ] {
+        if let Some(value) = from["metadata"].get(name) {
+            to["metadata"][name] = value.clone();
+        }
     }
 }
 
@@ -336,8 +350,8 @@ impl Step<'_> {
             None => self.record["body"].to_string(),
         };
         let reading = match self.record["validation"].as_str() {
-            Some("Ignore") => Reading::Loose,
-            _ => Reading::Strict,
+            Some("Ignore") => Decoding::Lenient,
+            _ => Decoding::Strict,
         };
         let result = match patch {
             "json" => patch::json_patch(live, text.as_bytes(), reading),
@@ -349,9 +363,9 @@ impl Step<'_> {
         self.update(patched.object)
     }
 
-    /// What happens between the ownership of fields and the disk.
+    /// The steps between `update` or `apply` and the store.
     fn store(&self, mut object: Value) -> Result<Value, Answer> {
-        self.copy_untouched_parts(&mut object);
+        self.keep_reset_fields(&mut object);
         self.validate(&object)?;
         if let Some(stored) = self.kind.schemas.get("example.com/v1") {
             schema::prune_unknown(&mut object, stored.root());
@@ -359,23 +373,13 @@ impl Step<'_> {
         let Some(live) = self.live else {
             return Ok(self.with_server_fields(object));
         };
-        for name in [
-            "uid",
-            "creationTimestamp",
-            "generation",
-            "resourceVersion",
-            "namespace",
-        ] {
-            if let Some(value) = live["metadata"].get(name) {
-                object["metadata"][name] = value.clone();
-            }
-        }
-        keep_times(live, &mut object);
+        copy_system_fields(live, &mut object);
+        ignore_managed_fields_timestamps(live, &mut object);
         Ok(self.with_server_fields(object))
     }
 
-    /// The main endpoint keeps the status, the status endpoint keeps all else.
-    fn copy_untouched_parts(&self, object: &mut Value) {
+    /// The main resource keeps the status, the status subresource keeps everything else.
+    fn keep_reset_fields(&self, object: &mut Value) {
         let has_status = self.kind.name != "ConfigMap";
         let old_status = self.live.and_then(|live| live.get("status")).cloned();
         if self.subresource == "status" && !self.is_custom() {
@@ -416,35 +420,27 @@ impl Step<'_> {
             return Ok(());
         }
         let errors = match self.subresource {
-            "status" => schema::check_status(object, self.live, self.schema().root()),
-            _ => schema::check_custom_resource(object, self.live, self.schema().root()),
+            "status" => {
+                schema::validate_custom_resource_status(object, self.live, self.schema().root())
+            }
+            _ => schema::validate_custom_resource(object, self.live, self.schema().root()),
         };
         if errors.is_empty() {
             return Ok(());
         }
-        let causes = errors.iter().map(|error: &FieldError| {
-            format!("{} {} {}", error.reason.name(), error.field, error.body())
-        });
+        let causes = errors
+            .iter()
+            .map(|error| format!("{} {} {}", error.type_.reason(), error.field, error.body()));
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let message = format!("{}.example.com {name:?} is invalid: ", self.kind.name);
         Err(failure(422, &message, causes.collect()))
     }
 
-    /// Takes over from the real answer what only a server can know.
+    /// Copies the fields that only a server sets from the recorded response.
     fn with_server_fields(&self, object: Value) -> Value {
         let real = &self.record["answer"];
         let mut object = object;
-        for name in [
-            "uid",
-            "creationTimestamp",
-            "generation",
-            "resourceVersion",
-            "namespace",
-        ] {
-            if let Some(value) = real["metadata"].get(name) {
-                object["metadata"][name] = value.clone();
-            }
-        }
+        copy_system_fields(real, &mut object);
         let is_put = self.record["do"] == "update";
         if self.kind.name == "Service" && (is_put || self.live.is_none()) {
             for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {

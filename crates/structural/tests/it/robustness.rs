@@ -1,4 +1,4 @@
-//! Nothing that a client can send makes anything panic.
+//! No request makes the server panic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use outrigger_apimachinery::GroupVersion;
 use outrigger_structural::go_types;
 use outrigger_structural::merge::{FieldManager, Kind, Writer, reset_fields};
-use outrigger_structural::patch::{self, Reading};
+use outrigger_structural::patch::{self, Decoding};
 use outrigger_structural::schema::{self, Schema, builtin, strict};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Names that mean something to one part or another.
+/// Field names with a meaning.
 fn name() -> impl Strategy<Value = String> {
     let known = [
         "spec",
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_object_can_be_written(live in value(), new in value()) {
+    fn writes_never_panic(live in value(), new in value()) {
         let schema = builtin::schema("apps/v1", "Deployment").unwrap();
         let kind = Arc::new(Kind {
             api_version: "apps/v1".to_owned(),
@@ -114,27 +114,27 @@ proptest! {
     }
 
     #[test]
-    fn any_patch_can_be_tried(object in value(), patch in value(), text in ".{0,20}") {
+    fn patches_never_panic(object in value(), patch in value(), text in ".{0,20}") {
         let schema = builtin::schema("apps/v1", "Deployment").unwrap().root();
         for bytes in [patch.to_string(), json!([patch]).to_string(), text] {
             let bytes = bytes.as_bytes();
-            let _ = patch::json_patch(object.clone(), bytes, Reading::Strict);
-            let _ = patch::merge_patch(object.clone(), bytes, Reading::Loose);
-            let _ = patch::strategic_merge_patch(deployment(object.clone()), bytes, schema, Reading::Strict);
+            let _ = patch::json_patch(object.clone(), bytes, Decoding::Strict);
+            let _ = patch::merge_patch(object.clone(), bytes, Decoding::Lenient);
+            let _ = patch::strategic_merge_patch(deployment(object.clone()), bytes, schema, Decoding::Strict);
             let _ = strict::parse_typed(bytes, schema);
         }
     }
 
     #[test]
-    fn any_schema_can_be_tried(definition in value(), object in value(), old in value()) {
-        let _ = schema::check_definition(&definition, "spec", true);
+    fn schemas_never_panic(definition in value(), object in value(), old in value()) {
+        let _ = schema::validate_definition(&definition, "spec", true);
         let Ok(parsed) = Schema::structural(&definition) else {
             return Ok(());
         };
         let mut object = object;
         let _ = schema::coerce(&mut object, parsed.root());
         schema::apply_defaults(&mut object, parsed.root());
-        let _ = schema::check_custom_resource(&object, Some(&old), parsed.root());
-        let _ = schema::check_status(&object, None, parsed.root());
+        let _ = schema::validate_custom_resource(&object, Some(&old), parsed.root());
+        let _ = schema::validate_custom_resource_status(&object, None, parsed.root());
     }
 }

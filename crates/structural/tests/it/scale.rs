@@ -1,22 +1,24 @@
-//! Writes to the scale of an object.
+//! Writes to the scale subresource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use outrigger_structural::merge::{FieldManager, Kind, Path, scale_from_parent, scale_to_parent};
-use outrigger_structural::patch::{self, Reading};
+use outrigger_structural::merge::{
+    FieldManager, Kind, Path, scale_to_parent, scale_to_subresource,
+};
+use outrigger_structural::patch::{self, Decoding};
 use outrigger_structural::schema::builtin;
 use serde_json::{Value, json};
 
 use crate::replay::{Answer, Step, apply_failure};
 
-/// The object after its scale was written.
+/// The object after a write to its scale.
 pub(crate) fn run(step: &Step<'_>) -> Answer {
     let parent = step.live.unwrap();
     let version = step.kind.api_version.as_str();
     let path = Some(Path::of_fields(["spec", "replicas"]));
     let paths = BTreeMap::from([(version.to_owned(), path)]);
-    let scale = scale_of(parent, scale_from_parent(parent, &paths).unwrap());
+    let scale = scale_of(parent, scale_to_subresource(parent, &paths).unwrap());
     let written = match write(step, &scale) {
         Ok(written) => written,
         Err(answer) => return answer,
@@ -62,12 +64,12 @@ fn write(step: &Step<'_>, scale: &Value) -> Result<Value, Answer> {
             return applied.map_err(apply_failure);
         }
         "merge" => {
-            patch::merge_patch(scale.clone(), text.as_bytes(), Reading::Strict)
+            patch::merge_patch(scale.clone(), text.as_bytes(), Decoding::Strict)
                 .unwrap()
                 .object
         }
         "json" => {
-            patch::json_patch(scale.clone(), text.as_bytes(), Reading::Strict)
+            patch::json_patch(scale.clone(), text.as_bytes(), Decoding::Strict)
                 .unwrap()
                 .object
         }

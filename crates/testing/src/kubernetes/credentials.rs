@@ -1,4 +1,4 @@
-//! Certificates, keys and tokens of one API server, written into its folder.
+//! Certificates, keys and tokens of one API server, written to its directory.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rcgen::{
 };
 use serde_json::json;
 
-/// Files that the servers read.
+/// The paths of the files.
 #[derive(Debug)]
 pub(super) struct Credentials {
     pub(super) authority: PathBuf,
@@ -20,14 +20,14 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
-    pub(super) fn write(folder: &Path, address: Ipv4Addr) -> anyhow::Result<Self> {
+    pub(super) fn write(directory: &Path, address: Ipv4Addr) -> anyhow::Result<Self> {
         let files = Self {
-            authority: folder.join("ca.crt"),
-            server_certificate: folder.join("server.crt"),
-            server_key: folder.join("server.key"),
-            service_account_key: folder.join("service-account.key"),
-            tokens: folder.join("tokens.csv"),
-            kubeconfig: folder.join("kubeconfig"),
+            authority: directory.join("ca.crt"),
+            server_certificate: directory.join("server.crt"),
+            server_key: directory.join("server.key"),
+            service_account_key: directory.join("service-account.key"),
+            tokens: directory.join("tokens.csv"),
+            kubeconfig: directory.join("kubeconfig"),
         };
         let authority = authority()?;
         let server_key = KeyPair::generate()?;
@@ -67,7 +67,7 @@ fn authority() -> anyhow::Result<CertifiedIssuer<'static, KeyPair>> {
     Ok(CertifiedIssuer::self_signed(params, KeyPair::generate()?)?)
 }
 
-/// JSON, which is YAML too.
+/// A kubeconfig as JSON, which is valid YAML.
 fn kubeconfig(address: Ipv4Addr, authority: &Path, token: &str) -> String {
     let server = format!("https://{address}:6443");
     json!({

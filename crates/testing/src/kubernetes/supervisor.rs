@@ -1,4 +1,4 @@
-//! Starts programs that end with their owner: a small shell waits for the owner's end of a pipe to close.
+//! Runs programs that stop with their parent: a shell waits until the parent's end of a pipe is closed.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::peers::Peer;
 
-/// A peer with its flags.
+/// The command line of a peer.
 #[derive(Debug)]
 pub(super) struct Program {
     name: &'static str,
@@ -33,52 +33,53 @@ impl Program {
         self
     }
 
-    /// The line of shell that starts it in the background, its output in a log.
-    fn line(&self) -> String {
-        let words =
+    /// The shell command that starts it in the background, with its output in a log file.
+    fn shell_command(&self) -> String {
+        let arguments =
             std::iter::once(self.path.display().to_string()).chain(self.flags.iter().cloned());
-        let words: Vec<_> = words
-            .map(|word| format!("'{}'", word.replace('\'', r"'\''")))
+        let arguments: Vec<_> = arguments
+            .map(|argument| format!("'{}'", argument.replace('\'', r"'\''")))
             .collect();
         format!(
             "{} >{}.log 2>&1 </dev/null & pids=\"$pids $!\"\n",
-            words.join(" "),
+            arguments.join(" "),
             self.name
         )
     }
 }
 
-/// Runs the lines that it gets, until there are no more. Then all that they started goes.
+/// Runs the commands from stdin. At the end of the input, kills their processes and removes the directory.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 pids=
 while IFS= read -r line; do eval "$line"; done
 kill -9 $pids 2>/dev/null
 wait
-folder=$PWD
+directory=$PWD
 cd /
-rm -rf "$folder"
+rm -rf "$directory"
 "#;
 
-/// Running programs and the folder they work in. When this is dropped or its process ends, both go.
+/// Running programs and their working directory. When this value is dropped or the process exits, the programs are
+/// killed and the directory is removed.
 #[derive(Debug)]
 pub(super) struct Supervisor {
     shell: Child,
-    folder: PathBuf,
+    directory: PathBuf,
     names: Vec<&'static str>,
 }
 
 impl Supervisor {
-    /// Takes over the folder: from now on the shell removes it, also if this process is killed.
+    /// Starts the shell, which from now on removes the directory, even if this process is killed.
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the port through which tests start servers"
+        reason = "this is the port that starts servers in tests"
     )]
-    pub(super) fn start(folder: TempDir) -> anyhow::Result<Self> {
-        let folder = folder.keep();
+    pub(super) fn start(directory: TempDir) -> anyhow::Result<Self> {
+        let directory = directory.keep();
         let shell = Command::new("sh")
             .args(["-c", SCRIPT])
-            .current_dir(&folder)
+            .current_dir(&directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .process_group(0)
@@ -86,29 +87,29 @@ impl Supervisor {
             .context("failed to start a shell")?;
         Ok(Self {
             shell,
-            folder,
+            directory,
             names: Vec::new(),
         })
     }
 
-    /// Starts one more program.
+    /// Starts a program.
     pub(super) fn run(&mut self, program: &Program) -> anyhow::Result<()> {
-        let shell = self.shell.stdin.as_mut().context("the shell is there")?;
-        shell.write_all(program.line().as_bytes())?;
+        let shell = self.shell.stdin.as_mut().context("stdin is piped")?;
+        shell.write_all(program.shell_command().as_bytes())?;
         self.names.push(program.name);
         Ok(())
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 
-    /// The ends of all logs.
+    /// The last lines of all logs.
     pub(super) fn logs(&self) -> String {
         let mut text = String::new();
         for name in &self.names {
-            let log =
-                fs_err::read_to_string(self.folder.join(format!("{name}.log"))).unwrap_or_default();
+            let log = fs_err::read_to_string(self.directory.join(format!("{name}.log")))
+                .unwrap_or_default();
             text.push_str(&format!("{name}:\n{}", tail(&log, 8)));
         }
         text
@@ -118,7 +119,7 @@ impl Supervisor {
 impl Drop for Supervisor {
     fn drop(&mut self) {
         drop(self.shell.stdin.take());
-        // The shell ends by itself once its input is closed; if it is gone already, so are the servers.
+        // The shell exits at the end of its input. If it has exited already, the servers are stopped.
         let _ = self.shell.wait();
     }
 }
@@ -137,15 +138,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_and_folder_go_when_the_owner_does() -> anyhow::Result<()> {
-        let folder = tempfile::tempdir()?;
-        let path = folder.path().to_owned();
+    fn drop_stops_programs_and_removes_the_directory() -> anyhow::Result<()> {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().to_owned();
         let sleeper = Program {
             name: "sleep",
             path: "sleep".into(),
             flags: vec!["1000".into()],
         };
-        let mut supervisor = Supervisor::start(folder)?;
+        let mut supervisor = Supervisor::start(directory)?;
         supervisor.run(&sleeper)?;
         assert!(path.exists());
         drop(supervisor);
@@ -154,12 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_in_a_flag_stays_inside_its_word() {
+    fn quotes_flags_for_the_shell() {
         let program = Program {
             name: "p",
             path: "p".into(),
             flags: vec!["it's".into()],
         };
-        assert!(program.line().starts_with(r"'p' 'it'\''s' >p.log"));
+        assert!(program.shell_command().starts_with(r"'p' 'it'\''s' >p.log"));
     }
 }

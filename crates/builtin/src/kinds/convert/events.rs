@@ -1,8 +1,8 @@
-//! Events: one store, two views.
+//! Events, which the core group and `events.k8s.io` share.
 
 use serde_json::Value;
 
-/// The names of the same fields: in `v1`, in `events.k8s.io/v1`.
+/// Renamed fields: in `v1`, in `events.k8s.io/v1`.
 const RENAMED: &[(&str, &str)] = &[
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -17,7 +17,7 @@ pub(super) fn to_core(event: &mut Value) {
     for (core, new) in RENAMED {
         rename(event, new, core);
     }
-    // What the core form always has.
+    // Fields that are always present in `v1`.
     let empty = [
         ("involvedObject", Value::Object(serde_json::Map::new())),
         ("source", Value::Object(serde_json::Map::new())),

@@ -1,4 +1,4 @@
-//! Both views of the same object, as a real server showed them.
+//! Compares conversions with both versions of objects of a real server.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::kinds::Registry;
 
 const PAIRS: &str = include_str!("../../../tests/data/conversions.jsonl");
 
-/// Annotations that carry converted fields, as the values that their texts stand for.
+/// Parses the annotations that carry converted fields.
 fn with_parsed_annotations(mut object: Value) -> Value {
     if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
         for (_, value) in annotations.iter_mut() {
@@ -21,7 +21,7 @@ fn with_parsed_annotations(mut object: Value) -> Value {
 }
 
 #[test]
-fn both_views_are_those_of_the_real_server() {
+fn conversions_match_the_real_server() {
     let kinds = Registry::default().snapshot();
     for line in PAIRS.lines() {
         let pair: Value = serde_json::from_str(line).unwrap();
@@ -41,7 +41,7 @@ fn both_views_are_those_of_the_real_server() {
 }
 
 #[test]
-fn other_kinds_are_left_alone() {
+fn other_kinds_are_not_converted() {
     let kinds = Registry::default().snapshot();
     let kind = kinds.kind("", "v1", "Pod").unwrap();
     let mut object = serde_json::json!({"apiVersion": "whatever", "spec": 1});

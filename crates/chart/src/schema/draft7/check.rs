@@ -1,17 +1,19 @@
-//! What Helm 3 refuses in a schema itself, before it looks at any value.
+//! Checks the schema itself, as gojsonschema does when it parses a schema.
 
 use serde_json::{Map, Value as Json};
+
+use crate::schema::SchemaError;
 
 const TYPES: [&str; 7] = [
     "array", "boolean", "integer", "number", "null", "object", "string",
 ];
 
-/// Schemas nest at most this deep.
+/// The maximum nesting of schemas.
 const MAX_DEPTH: usize = 256;
 
-/// The first fault, in Helm's words.
-pub(super) fn check(schema: &Json) -> Result<(), String> {
-    check_at(schema, 0)
+/// Returns the first error, with the message of gojsonschema.
+pub(super) fn check(schema: &Json) -> Result<(), SchemaError> {
+    check_at(schema, 0).map_err(SchemaError)
 }
 
 fn check_at(schema: &Json, depth: usize) -> Result<(), String> {
@@ -32,7 +34,7 @@ fn check_at(schema: &Json, depth: usize) -> Result<(), String> {
     check_types(schema)?;
     check_bounds(schema)?;
     check_lists(schema)?;
-    below(schema, depth + 1)
+    check_subschemas(schema, depth + 1)
 }
 
 fn check_types(schema: &Map<String, Json>) -> Result<(), String> {
@@ -46,14 +48,14 @@ fn check_types(schema: &Map<String, Json>) -> Result<(), String> {
             return Err("Invalid type. Expected: string/array of strings, given: type".to_owned());
         }
     };
-    for (at, name) in names.iter().enumerate() {
+    for (index, name) in names.iter().enumerate() {
         if !TYPES.contains(name) {
-            let known = TYPES.join(" ");
+            let types = TYPES.join(" ");
             return Err(format!(
-                "has a primitive type that is NOT VALID -- given: /{name}/ Expected valid values are:[{known}]"
+                "has a primitive type that is NOT VALID -- given: /{name}/ Expected valid values are:[{types}]"
             ));
         }
-        if names[..at].contains(name) {
+        if names[..index].contains(name) {
             return Err(format!("{name} type is duplicated"));
         }
     }
@@ -126,7 +128,7 @@ fn check_lists(schema: &Map<String, Json>) -> Result<(), String> {
         if items
             .iter()
             .enumerate()
-            .any(|(at, item)| items[..at].contains(item))
+            .any(|(index, item)| items[..index].contains(item))
         {
             return Err(format!("{key} items must be unique"));
         }
@@ -134,8 +136,7 @@ fn check_lists(schema: &Map<String, Json>) -> Result<(), String> {
     Ok(())
 }
 
-/// The schemas inside this one.
-fn below(schema: &Map<String, Json>, depth: usize) -> Result<(), String> {
+fn check_subschemas(schema: &Map<String, Json>, depth: usize) -> Result<(), String> {
     for key in ["definitions", "properties", "patternProperties"] {
         match schema.get(key) {
             Some(Json::Object(schemas)) => {

@@ -1,6 +1,6 @@
-//! The formats that Helm 3 checks in schemas. A format it does not know always holds.
+//! The format checkers of gojsonschema. An unknown format accepts all values.
 
-/// Formats that are checked. No number has any of them.
+/// Whether the format is checked. Numbers do not match any of these formats.
 pub(super) fn is_known(format: &str) -> bool {
     matches!(
         format,
@@ -24,7 +24,7 @@ pub(super) fn is_known(format: &str) -> bool {
     )
 }
 
-pub(in crate::schema) fn holds(format: &str, text: &str) -> bool {
+pub(in crate::schema) fn is_valid(format: &str, text: &str) -> bool {
     match format {
         "date" => is_date(text),
         "time" => is_time(text),

@@ -1,73 +1,95 @@
-//! The keywords for maps.
+//! The keywords for objects.
 
 use serde_json::{Map, Value as Json};
 
-use super::{Outcome, Spot, Validator};
+use super::{SubSchema, ValidationResult, Validator};
 
 impl Validator<'_> {
     pub(super) fn object(
         &self,
-        spot: Spot<'_>,
+        subschema: SubSchema<'_>,
         entries: &Map<String, Json>,
-        outcome: &mut Outcome,
+        result: &mut ValidationResult,
     ) {
-        let Spot { place, depth, .. } = spot;
+        let SubSchema { context, depth, .. } = subschema;
         let count = entries.len() as u64;
-        if let Some(min) = spot.count("minProperties").filter(|&min| count < min) {
-            outcome.fail(place, format!("Must have at least {min} properties"));
+        if let Some(min) = subschema.count("minProperties").filter(|&min| count < min) {
+            result.add_error(context, format!("Must have at least {min} properties"));
         }
-        if let Some(max) = spot.count("maxProperties").filter(|&max| count > max) {
-            outcome.fail(place, format!("Must have at most {max} properties"));
+        if let Some(max) = subschema.count("maxProperties").filter(|&max| count > max) {
+            result.add_error(context, format!("Must have at most {max} properties"));
         }
-        for name in spot.list("required").iter().filter_map(Json::as_str) {
+        for name in subschema.list("required").iter().filter_map(Json::as_str) {
             if entries.contains_key(name) {
-                outcome.step();
+                result.increment_score();
             } else {
-                outcome.fail(place, format!("{name} is required"));
+                result.add_error(context, format!("{name} is required"));
             }
         }
-        let described = spot.schema.get("properties").and_then(Json::as_object);
+        let properties = subschema.schema.get("properties").and_then(Json::as_object);
         for (name, value) in entries {
-            let is_described = described.is_some_and(|described| described.contains_key(name));
-            if !self.pattern_properties(spot, name, value, outcome) && !is_described {
-                self.additional(spot, name, value, outcome);
+            let is_declared = properties.is_some_and(|properties| properties.contains_key(name));
+            if !self.pattern_properties(subschema, name, value, result) && !is_declared {
+                self.additional(subschema, name, value, result);
             }
         }
-        if let Some(names) = spot.schema.get("propertyNames").filter(|_| self.draft >= 6) {
+        if let Some(names) = subschema
+            .schema
+            .get("propertyNames")
+            .filter(|_| self.draft >= 6)
+        {
             for name in entries.keys() {
-                let result = self.sub(names, &Json::String(name.clone()), place, depth);
-                if !result.is_valid() {
+                let sub_result =
+                    self.sub_validate(names, &Json::String(name.clone()), context, depth);
+                if !sub_result.is_valid() {
                     let message = format!("Property name of \"{name}\" does not match");
-                    outcome.fail(place, message);
-                    outcome.merge(result);
+                    result.add_error(context, message);
+                    result.merge(sub_result);
                 }
             }
         }
-        outcome.step();
+        result.increment_score();
     }
 
-    /// `properties`, which Helm looks at after everything else.
+    /// `properties`, which gojsonschema checks last.
     pub(super) fn properties(
         &self,
-        spot: Spot<'_>,
+        subschema: SubSchema<'_>,
         entries: &Map<String, Json>,
-        outcome: &mut Outcome,
+        result: &mut ValidationResult,
     ) {
-        for (name, below) in spot.map("properties") {
+        for (name, schema) in subschema.map("properties") {
             if let Some(value) = entries.get(name) {
-                self.check(below, value, &spot.place.below(name), spot.depth, outcome);
+                self.validate(
+                    schema,
+                    value,
+                    &subschema.context.child(name),
+                    subschema.depth,
+                    result,
+                );
             }
         }
     }
 
-    fn additional(&self, spot: Spot<'_>, name: &str, value: &Json, outcome: &mut Outcome) {
-        match spot.schema.get("additionalProperties") {
+    fn additional(
+        &self,
+        subschema: SubSchema<'_>,
+        name: &str,
+        value: &Json,
+        result: &mut ValidationResult,
+    ) {
+        match subschema.schema.get("additionalProperties") {
             Some(Json::Bool(false)) => {
                 let message = format!("Additional property {name} is not allowed");
-                outcome.fail(spot.place, message);
+                result.add_error(subschema.context, message);
             }
             Some(schema @ Json::Object(_)) => {
-                outcome.merge(self.sub(schema, value, &spot.place.below(name), spot.depth));
+                result.merge(self.sub_validate(
+                    schema,
+                    value,
+                    &subschema.context.child(name),
+                    subschema.depth,
+                ));
             }
             _ => {}
         }
@@ -75,20 +97,25 @@ impl Validator<'_> {
 
     fn pattern_properties(
         &self,
-        spot: Spot<'_>,
+        subschema: SubSchema<'_>,
         name: &str,
         value: &Json,
-        outcome: &mut Outcome,
+        result: &mut ValidationResult,
     ) -> bool {
         let mut matched = false;
-        for (pattern, below) in spot.map("patternProperties") {
+        for (pattern, schema) in subschema.map("patternProperties") {
             if self.matches(pattern, name) {
                 matched = true;
-                outcome.merge(self.sub(below, value, &spot.place.below(name), spot.depth));
+                result.merge(self.sub_validate(
+                    schema,
+                    value,
+                    &subschema.context.child(name),
+                    subschema.depth,
+                ));
             }
         }
         if matched {
-            outcome.step();
+            result.increment_score();
         }
         matched
     }

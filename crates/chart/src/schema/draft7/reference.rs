@@ -1,10 +1,10 @@
-//! `$ref` within the document.
+//! Resolves `$ref` within the document.
 
 use serde_json::Value as Json;
 
 use super::MAX_DEPTH;
 
-/// The schema that a reference names.
+/// Resolves a reference to a schema.
 pub(super) fn resolve<'s>(root: &'s Json, reference: &str) -> Option<&'s Json> {
     let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
     let root_id = root.get("$id").or_else(|| root.get("id"));
@@ -20,7 +20,7 @@ pub(super) fn resolve<'s>(root: &'s Json, reference: &str) -> Option<&'s Json> {
     find_id(base, &format!("#{fragment}"), 0)
 }
 
-/// The schema that declares itself under that id.
+/// Finds the schema with this id.
 fn find_id<'s>(schema: &'s Json, id: &str, depth: usize) -> Option<&'s Json> {
     if depth > MAX_DEPTH {
         return None;
@@ -43,15 +43,17 @@ fn find_id<'s>(schema: &'s Json, id: &str, depth: usize) -> Option<&'s Json> {
 fn percent_decode(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = text.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+    let mut position = 0;
+    while position < bytes.len() {
+        let hex = text
+            .get(position + 1..position + 3)
+            .filter(|_| bytes[position] == b'%');
         if let Some(byte) = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
             out.push(byte);
-            at += 3;
+            position += 3;
         } else {
-            out.push(bytes[at]);
-            at += 1;
+            out.push(bytes[position]);
+            position += 1;
         }
     }
     String::from_utf8_lossy(&out).into_owned()

@@ -1,51 +1,67 @@
-//! The keywords for texts and numbers, and those for every value.
+//! The keywords for strings and numbers, and `const` and `enum`.
 
 use serde_json::Value as Json;
 
-use super::kinds::{compact, equal};
-use super::{Outcome, Spot, Validator, format};
+use super::types::{compact, equal};
+use super::{SubSchema, ValidationResult, Validator, format};
 
 impl Validator<'_> {
     /// `const` and `enum`.
-    pub(super) fn common(&self, spot: Spot<'_>, value: &Json, outcome: &mut Outcome) {
-        if let Some(constant) = spot.schema.get("const").filter(|_| self.draft >= 6)
+    pub(super) fn common(
+        &self,
+        subschema: SubSchema<'_>,
+        value: &Json,
+        result: &mut ValidationResult,
+    ) {
+        if let Some(constant) = subschema.schema.get("const").filter(|_| self.draft >= 6)
             && !equal(constant, value)
         {
-            let path = spot.place.path();
+            let path = subschema.context.path();
             let message = format!("{path} does not match: {}", compact(constant));
-            outcome.fail(spot.place, message);
+            result.add_error(subschema.context, message);
         }
-        let allowed = spot.list("enum");
+        let allowed = subschema.list("enum");
         if !allowed.is_empty() && !allowed.iter().any(|allowed| equal(allowed, value)) {
-            let path = spot.place.path();
+            let path = subschema.context.path();
             let shown: Vec<String> = allowed.iter().map(compact).collect();
             let message = format!("{path} must be one of the following: {}", shown.join(", "));
-            outcome.fail(spot.place, message);
+            result.add_error(subschema.context, message);
         }
-        outcome.step();
+        result.increment_score();
     }
 
-    pub(super) fn string(&self, spot: Spot<'_>, text: &str, outcome: &mut Outcome) {
+    pub(super) fn string(
+        &self,
+        subschema: SubSchema<'_>,
+        text: &str,
+        result: &mut ValidationResult,
+    ) {
         let length = text.chars().count() as u64;
-        if let Some(min) = spot.count("minLength").filter(|&min| length < min) {
+        if let Some(min) = subschema.count("minLength").filter(|&min| length < min) {
             let message = format!("String length must be greater than or equal to {min}");
-            outcome.fail(spot.place, message);
+            result.add_error(subschema.context, message);
         }
-        if let Some(max) = spot.count("maxLength").filter(|&max| length > max) {
+        if let Some(max) = subschema.count("maxLength").filter(|&max| length > max) {
             let message = format!("String length must be less than or equal to {max}");
-            outcome.fail(spot.place, message);
+            result.add_error(subschema.context, message);
         }
-        if let Some(Json::String(pattern)) = spot.schema.get("pattern")
+        if let Some(Json::String(pattern)) = subschema.schema.get("pattern")
             && !self.matches(pattern, text)
         {
-            outcome.fail(spot.place, format!("Does not match pattern '{pattern}'"));
+            result.add_error(
+                subschema.context,
+                format!("Does not match pattern '{pattern}'"),
+            );
         }
-        if let Some(Json::String(format)) = spot.schema.get("format")
-            && !format::holds(format, text)
+        if let Some(Json::String(format)) = subschema.schema.get("format")
+            && !format::is_valid(format, text)
         {
-            outcome.fail(spot.place, format!("Does not match format '{format}'"));
+            result.add_error(
+                subschema.context,
+                format!("Does not match format '{format}'"),
+            );
         }
-        outcome.step();
+        result.increment_score();
     }
 
     pub(super) fn matches(&self, pattern: &str, text: &str) -> bool {
@@ -57,23 +73,23 @@ impl Validator<'_> {
     }
 }
 
-pub(super) fn number(spot: Spot<'_>, value: &Json, outcome: &mut Outcome) {
+pub(super) fn number(subschema: SubSchema<'_>, value: &Json, result: &mut ValidationResult) {
     let Some(x) = value.as_f64() else {
         return;
     };
-    let schema = spot.schema;
+    let schema = subschema.schema;
     let bound = |name: &str| schema.get(name).and_then(Json::as_f64);
-    // Draft 4 has booleans that sharpen the other bound.
-    let is_sharp = |name: &str| schema.get(name) == Some(&Json::Bool(true));
+    // In draft 4 a boolean makes the bound exclusive.
+    let is_exclusive = |name: &str| schema.get(name) == Some(&Json::Bool(true));
     let mut fail = |text: &str, bound: f64| {
-        let bound = outrigger_goyaml::format_general(bound);
-        outcome.fail(spot.place, format!("Must be {text} {bound}"));
+        let bound = outrigger_gostd::strconv::format_float(bound, b'g', None);
+        result.add_error(subschema.context, format!("Must be {text} {bound}"));
     };
     if let Some(step) = bound("multipleOf").filter(|step| !is_multiple(x, *step)) {
         fail("a multiple of", step);
     }
     if let Some(max) = bound("maximum") {
-        if is_sharp("exclusiveMaximum") {
+        if is_exclusive("exclusiveMaximum") {
             if x >= max {
                 fail("less than", max);
             }
@@ -85,7 +101,7 @@ pub(super) fn number(spot: Spot<'_>, value: &Json, outcome: &mut Outcome) {
         fail("less than", max);
     }
     if let Some(min) = bound("minimum") {
-        if is_sharp("exclusiveMinimum") {
+        if is_exclusive("exclusiveMinimum") {
             if x <= min {
                 fail("greater than", min);
             }
@@ -99,9 +115,12 @@ pub(super) fn number(spot: Spot<'_>, value: &Json, outcome: &mut Outcome) {
     if let Some(Json::String(format)) = schema.get("format")
         && format::is_known(format)
     {
-        outcome.fail(spot.place, format!("Does not match format '{format}'"));
+        result.add_error(
+            subschema.context,
+            format!("Does not match format '{format}'"),
+        );
     }
-    outcome.step();
+    result.increment_score();
 }
 
 fn is_multiple(x: f64, step: f64) -> bool {

@@ -1,4 +1,4 @@
-//! X.509 certificates, byte for byte as Go's `x509.CreateCertificate` lays them out.
+//! `x509.CreateCertificate`: X.509 certificates, byte for byte as Go encodes them.
 
 use std::any::Any;
 use std::net::IpAddr;
@@ -6,17 +6,19 @@ use std::rc::Rc;
 
 use aws_lc_rs::digest;
 
+use outrigger_gostd::strconv::quote;
+use outrigger_gostd::time::civil_from_days;
+
 use super::der::{self, Reader};
 use super::key::PrivateKey;
 use super::pem;
-use crate::functions::dates::civil_from_days;
 use crate::value::{Kind, Object, Value};
 
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const SERVER_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
 const CLIENT_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02];
 
-/// The last part of the extension's identifier, which begins with `2.5.29`.
+/// The last component of an extension id, after `2.5.29`.
 const SUBJECT_KEY_ID: u8 = 14;
 const KEY_USAGE: u8 = 15;
 const ALTERNATIVE_NAMES: u8 = 17;
@@ -24,7 +26,24 @@ const BASIC_CONSTRAINTS: u8 = 19;
 const AUTHORITY_KEY_ID: u8 = 35;
 const EXTENDED_KEY_USAGE: u8 = 37;
 
-/// What is to be certified.
+/// Why a certificate cannot be created, with the message of crypto/x509.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CertificateError {
+    #[error("x509: unsupported public key type: {0}")]
+    UnsupportedKey(&'static str),
+    #[error("x509: certificate private key does not implement crypto.Signer")]
+    NoSigner,
+    #[error("x509: provided PrivateKey doesn't match parent's PublicKey")]
+    ParentMismatch,
+    #[error("x509: the key cannot sign")]
+    Signing,
+    #[error("asn1: structure error: cannot represent time as GeneralizedTime")]
+    Time,
+    #[error("x509: {0} cannot be encoded as an IA5String")]
+    NotIa5String(String),
+}
+
+/// The certificate to create.
 pub(super) struct Template<'t> {
     pub(super) common_name: &'t str,
     pub(super) addresses: Vec<IpAddr>,
@@ -34,11 +53,11 @@ pub(super) struct Template<'t> {
     pub(super) not_after: i64,
     pub(super) serial: [u8; 16],
     pub(super) is_authority: bool,
-    /// Newer Go releases identify a key by SHA-256.
+    /// Since Go 1.25 key identifiers are SHA-256 digests.
     pub(super) sha256_key_id: bool,
 }
 
-/// What a certificate takes over from the one that signs it.
+/// The fields of the signing certificate that the new one refers to.
 pub(super) struct Issuer {
     pub(super) subject: Vec<u8>,
     key_id: Vec<u8>,
@@ -46,7 +65,7 @@ pub(super) struct Issuer {
 }
 
 impl Issuer {
-    /// Reads the certificate of a signer.
+    /// Parses the certificate of a signer.
     pub(super) fn from_der(bytes: &[u8]) -> Option<Self> {
         let mut certificate = Reader::sequence(bytes)?;
         let mut fields = Reader::new(certificate.expect(der::SEQUENCE)?.contents);
@@ -93,30 +112,27 @@ fn subject_key_id(extensions: &[u8]) -> Option<Vec<u8>> {
     Some(Vec::new())
 }
 
-/// Makes a certificate for `key` and signs it: with the key itself, or with that of the issuer.
+/// Creates a certificate for `key`, signed by the key itself or by that of the issuer.
 pub(super) fn create(
     template: &Template<'_>,
     key: &PrivateKey,
     issuer: Option<(&Issuer, &PrivateKey)>,
-) -> Result<Vec<u8>, String> {
-    let unsupported = |key: &PrivateKey| {
-        let kind = if matches!(key, PrivateKey::Dsa(_)) {
-            "*dsa.PublicKey"
-        } else {
-            "key"
-        };
-        format!("x509: unsupported public key type: {kind}")
-    };
-    let (algorithm, public_bits) = key.public_key().ok_or_else(|| unsupported(key))?;
+) -> Result<Vec<u8>, CertificateError> {
+    let (algorithm, public_bits) = key.public_key().ok_or_else(|| {
+        CertificateError::UnsupportedKey(match key {
+            PrivateKey::Dsa(_) => "*dsa.PublicKey",
+            _ => "key",
+        })
+    })?;
     let public_key = der::sequence(&[&algorithm, &der::bit_string(&public_bits)]);
     let signer = issuer.map_or(key, |(_, signer)| signer);
     let signature_algorithm = signer
         .signature_algorithm()
-        .ok_or("x509: certificate private key does not implement crypto.Signer")?;
+        .ok_or(CertificateError::NoSigner)?;
     if let Some((issuer, signer)) = issuer
         && public_key_of(signer).as_ref() != Some(&issuer.public_key)
     {
-        return Err("x509: provided PrivateKey doesn't match parent's PublicKey".into());
+        return Err(CertificateError::ParentMismatch);
     }
     let subject = name(template.common_name);
     let issuer_name = issuer.map_or(&subject, |(issuer, _)| &issuer.subject);
@@ -140,7 +156,7 @@ pub(super) fn create(
         &public_key,
         &der::element(0xa3, &der::element(der::SEQUENCE, &extensions)),
     ]);
-    let signature = signer.sign(&body).ok_or("x509: the key cannot sign")?;
+    let signature = signer.sign(&body).ok_or(CertificateError::Signing)?;
     Ok(der::sequence(&[
         &body,
         &signature_algorithm,
@@ -153,7 +169,7 @@ fn public_key_of(key: &PrivateKey) -> Option<Vec<u8>> {
     Some(der::sequence(&[&algorithm, &der::bit_string(&bits)]))
 }
 
-/// A distinguished name of nothing but a common name, if there is one.
+/// A distinguished name with only a common name, or an empty one.
 fn name(common_name: &str) -> Vec<u8> {
     if common_name.is_empty() {
         return der::sequence(&[]);
@@ -171,8 +187,8 @@ fn name(common_name: &str) -> Vec<u8> {
     der::sequence(&[&der::element(der::SET, &attribute)])
 }
 
-/// Two digits for the year up to 2049, four from then on.
-fn time(seconds: i64) -> Result<Vec<u8>, String> {
+/// `UTCTime` up to 2049, `GeneralizedTime` from then on.
+fn time(seconds: i64) -> Result<Vec<u8>, CertificateError> {
     let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
     let rest = seconds.rem_euclid(86_400);
     let tail = format!(
@@ -187,7 +203,7 @@ fn time(seconds: i64) -> Result<Vec<u8>, String> {
             format!("{:02}{tail}", year % 100).as_bytes(),
         )),
         0..10_000 => Ok(der::element(0x18, format!("{year:04}{tail}").as_bytes())),
-        _ => Err("asn1: structure error: cannot represent time as GeneralizedTime".into()),
+        _ => Err(CertificateError::Time),
     }
 }
 
@@ -209,8 +225,8 @@ fn extensions(
     public_bits: &[u8],
     authority_key_id: &[u8],
     subject_is_empty: bool,
-) -> Result<Vec<u8>, String> {
-    // Digital signature and key encipherment; an authority also signs certificates.
+) -> Result<Vec<u8>, CertificateError> {
+    // Digital signature and key encipherment; a CA also signs certificates.
     let usage: &[u8] = if template.is_authority {
         &[2, 0xa4]
     } else {
@@ -260,12 +276,11 @@ fn key_id(public_bits: &[u8], sha256: bool) -> Vec<u8> {
     digest::digest(algorithm, public_bits).as_ref()[..20].to_vec()
 }
 
-fn alternative_names(template: &Template<'_>) -> Result<Vec<u8>, String> {
+fn alternative_names(template: &Template<'_>) -> Result<Vec<u8>, CertificateError> {
     let mut out = Vec::new();
     for name in &template.names {
         if !name.is_ascii() {
-            let shown = crate::fmt::quote::quote_text(name);
-            return Err(format!("x509: {shown} cannot be encoded as an IA5String"));
+            return Err(CertificateError::NotIa5String(quote(name)));
         }
         out.extend(der::element(0x82, name.as_bytes()));
     }
@@ -278,7 +293,7 @@ fn alternative_names(template: &Template<'_>) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// A certificate with its key, in PEM, as templates see it.
+/// `sprig.certificate`: a certificate and its key in PEM.
 #[derive(Debug, Clone)]
 pub(super) struct CertificateObject {
     pub(super) certificate: String,

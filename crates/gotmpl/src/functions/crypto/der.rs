@@ -1,4 +1,4 @@
-//! DER, the binary form of keys and certificates: just enough to write and read them.
+//! DER, as far as keys and certificates need it.
 
 pub(super) const INTEGER: u8 = 0x02;
 pub(super) const BIT_STRING: u8 = 0x03;
@@ -30,7 +30,7 @@ pub(super) fn sequence(parts: &[&[u8]]) -> Vec<u8> {
     element(SEQUENCE, &parts.concat())
 }
 
-/// A number that is not negative, from its bytes, most significant first.
+/// A non-negative integer from its big-endian bytes.
 pub(super) fn integer(bytes: &[u8]) -> Vec<u8> {
     let skipped = bytes.iter().take_while(|byte| **byte == 0).count();
     let digits = &bytes[skipped..];
@@ -48,13 +48,13 @@ pub(super) fn null() -> Vec<u8> {
     element(0x05, &[])
 }
 
-/// Walks over the elements inside one element.
+/// Iterates over the elements of an element.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'d> {
     rest: &'d [u8],
 }
 
-/// One element: its tag, its contents, and all its bytes.
+/// An element; `whole` includes the tag and the length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Element<'d> {
     pub(super) tag: u8,
@@ -67,7 +67,7 @@ impl<'d> Reader<'d> {
         Self { rest: bytes }
     }
 
-    /// The contents of the sequence that all of `bytes` is.
+    /// The contents of `bytes`, which must be exactly one sequence.
     pub(super) fn sequence(bytes: &'d [u8]) -> Option<Self> {
         let mut outer = Self::new(bytes);
         let inner = outer.expect(SEQUENCE)?;

@@ -1,19 +1,19 @@
-//! DSA keys, which only `genPrivateKey "dsa"` still makes.
+//! DSA keys, for `genPrivateKey "dsa"`.
 
 use num_bigint::BigUint;
 
 use super::der::{self, Reader};
 use crate::function::Host;
 
-/// Bits of the two primes.
+/// The sizes of the primes p and q in bits.
 pub(super) const SIZES: (u64, u64) = (2048, 256);
 
-/// Rounds of the Miller-Rabin test; each lets at most a quarter of the composite numbers through.
+/// Rounds of the Miller-Rabin test; each accepts at most a quarter of the composite numbers.
 const ROUNDS: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct DsaKey {
-    /// p, q, g, y and x, as they stand in the file.
+    /// p, q, g, y and x, in the order of the encoding.
     numbers: [BigUint; 5],
 }
 
@@ -63,7 +63,7 @@ pub(super) fn generate(host: &dyn Host, (p_bits, q_bits): (u64, u64)) -> DsaKey 
     }
 }
 
-/// Two primes of which the second divides the first less one.
+/// Two primes p and q such that q divides p - 1.
 fn primes(host: &dyn Host, p_bits: u64, q_bits: u64) -> (BigUint, BigUint) {
     let one = BigUint::from(1_u32);
     loop {

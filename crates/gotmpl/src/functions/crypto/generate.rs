@@ -1,44 +1,46 @@
-//! The functions that make certificates.
+//! The functions that generate certificates.
 
 use std::net::IpAddr;
+
+use outrigger_gostd::base64;
 
 use super::certificate::{CertificateObject, Issuer, Template, create};
 use super::key::PrivateKey;
 use super::pem;
 use crate::fmt::display_text;
 use crate::function::{Call, CallError};
+use crate::functions::CallResult;
 use crate::functions::args::{any, bytes, int, items, text};
-use crate::functions::{Outcome, base64};
 use crate::value::Value;
 
 const RSA_BITS: usize = 2048;
 
-pub(super) fn authority(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn authority(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let key = new_rsa_key(call)?;
     make_authority(call, args, &key)
 }
 
-pub(super) fn authority_with_key(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn authority_with_key(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let key = key_argument(args, 2)?;
     make_authority(call, args, &key)
 }
 
-pub(super) fn self_signed(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn self_signed(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let key = new_rsa_key(call)?;
     make_self_signed(call, args, &key)
 }
 
-pub(super) fn self_signed_with_key(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn self_signed_with_key(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let key = key_argument(args, 4)?;
     make_self_signed(call, args, &key)
 }
 
-pub(super) fn signed(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn signed(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let key = new_rsa_key(call)?;
     make_signed(call, args, &key)
 }
 
-pub(super) fn signed_with_key(call: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn signed_with_key(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let key = key_argument(args, 5)?;
     make_signed(call, args, &key)
 }
@@ -54,20 +56,20 @@ fn key_argument(args: &[Value], at: usize) -> Result<PrivateKey, CallError> {
         .map_err(|error| CallError::returned(format!("parsing private key: {error}")))
 }
 
-fn make_authority(call: &Call<'_>, args: &[Value], key: &PrivateKey) -> Outcome {
+fn make_authority(call: &Call<'_>, args: &[Value], key: &PrivateKey) -> CallResult {
     let name = text(args, 0);
     let mut template = template(call, &name, &[], &[], int(args, 1))?;
     template.is_authority = true;
     finish(&template, key, None)
 }
 
-fn make_self_signed(call: &Call<'_>, args: &[Value], key: &PrivateKey) -> Outcome {
+fn make_self_signed(call: &Call<'_>, args: &[Value], key: &PrivateKey) -> CallResult {
     let name = text(args, 0);
     let template = template(call, &name, items(args, 1), items(args, 2), int(args, 3))?;
     finish(&template, key, None)
 }
 
-fn make_signed(call: &Call<'_>, args: &[Value], key: &PrivateKey) -> Outcome {
+fn make_signed(call: &Call<'_>, args: &[Value], key: &PrivateKey) -> CallResult {
     let authority = CertificateObject::of(any(args, 4));
     let (certificate, authority_key) =
         authority.map_or(("", ""), |object| (&object.certificate, &object.key));
@@ -89,7 +91,7 @@ fn finish(
     template: &Template<'_>,
     key: &PrivateKey,
     issuer: Option<(&Issuer, &PrivateKey)>,
-) -> Outcome {
+) -> CallResult {
     let der = create(template, key, issuer)
         .map_err(|error| CallError::returned(format!("error creating certificate: {error}")))?;
     Ok(CertificateObject::new(&der, key).into_value())
@@ -109,7 +111,7 @@ fn template<'n>(
         .collect::<Result<_, _>>()?;
     let mut serial = [0; 16];
     call.host.fill_random(&mut serial);
-    // A Go duration counts nanoseconds and wraps around.
+    // A Go duration overflows silently.
     let valid_nanos = days.wrapping_mul(86_400_000_000_000);
     let now = call.host.now();
     let seconds = |nanos: i128| i64::try_from(nanos.div_euclid(1_000_000_000)).unwrap_or(0);
@@ -149,8 +151,8 @@ fn alternative_name(value: &Value) -> Result<String, CallError> {
     }
 }
 
-/// Checks a certificate and a key that the user brought along, both PEM in base64.
-pub(super) fn build_custom(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+/// Checks a certificate and a key that the chart's user supplies, both base64-encoded PEM.
+pub(super) fn build_custom(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let decoded = |at: usize, what: &str| {
         let bytes = base64::decode(bytes(args, at))
             .map_err(|_| CallError::returned(format!("unable to decode base64 {what}")))?;

@@ -1,4 +1,4 @@
-//! Private keys: made, read from PEM, written, and used to sign.
+//! Private keys: generation, PEM, and signing.
 
 use aws_lc_rs::agreement::{self, ECDH_P256, ECDH_P384, ECDH_P521};
 use aws_lc_rs::rand::SystemRandom;
@@ -21,6 +21,21 @@ const EC_OID: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 /// `1.3.101.112`
 const ED25519_OID: &[u8] = &[0x2b, 0x65, 0x70];
 
+/// Why PEM data is not a private key, with the message of Sprig.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KeyError {
+    #[error("no PEM data in input")]
+    NoPem,
+    #[error("decoding PEM as PKCS#8: asn1: structure error: not a supported key")]
+    Pkcs8,
+    #[error("no private key data in PEM block of type {0}")]
+    NotAPrivateKey(String),
+    #[error("parsing {0} private key from PEM: asn1: structure error: malformed key")]
+    Malformed(String),
+    #[error("invalid private key type {0}")]
+    UnknownType(String),
+}
+
 #[derive(Debug)]
 pub(super) enum PrivateKey {
     /// In PKCS#1 form.
@@ -40,7 +55,7 @@ pub(super) enum PrivateKey {
 #[derive(Debug)]
 pub(super) struct Curve {
     oid: &'static [u8],
-    /// Bytes of a secret.
+    /// The size of a secret in bytes.
     size: usize,
     agreement: &'static agreement::Algorithm,
     signing: &'static EcdsaSigningAlgorithm,
@@ -75,7 +90,7 @@ impl PrivateKey {
     pub(super) fn generate_ecdsa(host: &dyn Host) -> Result<Self, CallError> {
         let curve = &CURVES[0];
         let mut secret = vec![0; curve.size];
-        // Almost every number is a valid secret.
+        // Almost all numbers are valid secrets.
         for _ in 0..16 {
             host.fill_random(&mut secret);
             if let Some(key) = Self::ecdsa(curve, secret.clone()) {
@@ -109,32 +124,25 @@ impl PrivateKey {
         Some(Self::Ed25519 { seed, public })
     }
 
-    /// Reads a PEM block of any of the supported kinds.
-    pub(super) fn from_pem(text: &str) -> Result<Self, String> {
-        let block = pem::decode(text).ok_or("no PEM data in input")?;
+    /// Parses a PEM block of any supported type.
+    pub(super) fn from_pem(text: &str) -> Result<Self, KeyError> {
+        let block = pem::decode(text).ok_or(KeyError::NoPem)?;
         if block.label == "PRIVATE KEY" {
-            return Self::from_pkcs8(&block.bytes).ok_or_else(|| {
-                "decoding PEM as PKCS#8: asn1: structure error: not a supported key".into()
-            });
+            return Self::from_pkcs8(&block.bytes).ok_or(KeyError::Pkcs8);
         }
         let Some(kind) = block.label.strip_suffix(" PRIVATE KEY") else {
-            return Err(format!(
-                "no private key data in PEM block of type {}",
-                block.label
-            ));
+            return Err(KeyError::NotAPrivateKey(block.label));
         };
-        let malformed = |kind: &str| {
-            format!("parsing {kind} private key from PEM: asn1: structure error: malformed key")
-        };
+        let malformed = || KeyError::Malformed(kind.to_owned());
         match kind {
             "RSA" => rsa_public_parts(&block.bytes)
                 .map(|_| Self::Rsa(block.bytes.clone()))
-                .ok_or_else(|| malformed(kind)),
-            "EC" => Self::from_sec1(&block.bytes, None).ok_or_else(|| malformed(kind)),
+                .ok_or_else(malformed),
+            "EC" => Self::from_sec1(&block.bytes, None).ok_or_else(malformed),
             "DSA" => DsaKey::from_der(&block.bytes)
                 .map(Self::Dsa)
-                .ok_or_else(|| malformed(kind)),
-            _ => Err(format!("invalid private key type {}", block.label)),
+                .ok_or_else(malformed),
+            _ => Err(KeyError::UnknownType(block.label.clone())),
         }
     }
 
@@ -202,7 +210,7 @@ impl PrivateKey {
         }
     }
 
-    /// The public key: its algorithm, and the bits that a certificate carries.
+    /// The `SubjectPublicKeyInfo` parts: the algorithm and the key bits.
     pub(super) fn public_key(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         match self {
             Self::Rsa(bytes) => {
@@ -279,7 +287,7 @@ fn curve_of(oid: &[u8]) -> Option<&'static Curve> {
     CURVES.iter().find(|curve| curve.oid == oid)
 }
 
-/// Modulus and exponent of a PKCS#1 key, as they stand in it.
+/// The encoded modulus and exponent of a PKCS#1 key.
 fn rsa_public_parts(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut key = Reader::sequence(bytes)?;
     key.expect(der::INTEGER)?;

@@ -1,19 +1,18 @@
 //! Password hashes and passwords derived from a master password.
 
 use aws_lc_rs::hmac;
+use scrypt::Params;
 
-use super::scrypt;
-
-use crate::function::{Call, Host};
-use crate::functions::Outcome;
+use crate::function::{Call, CallError, Host};
+use crate::functions::CallResult;
 use crate::functions::args::{bytes, int, text};
 use crate::value::Value;
 
-/// The usual cost of Go's bcrypt package.
+/// `bcrypt.DefaultCost`
 const BCRYPT_COST: u32 = 10;
 const MAX_BCRYPT_PASSWORD: usize = 72;
 
-/// A problem is told in the result.
+/// Returns errors as text.
 pub(super) fn bcrypt(host: &dyn Host, password: &[u8]) -> String {
     if password.len() > MAX_BCRYPT_PASSWORD {
         return "failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes"
@@ -29,7 +28,7 @@ pub(super) fn bcrypt(host: &dyn Host, password: &[u8]) -> String {
 
 const SEED: &[u8] = b"com.lyndir.masterpassword";
 
-/// The shapes of passwords by type; each letter stands for a class of characters.
+/// The password templates by type; each letter is a character class.
 const TEMPLATES: [(&str, &[&[u8]]); 6] = [
     (
         "maximum",
@@ -81,8 +80,8 @@ fn characters(class: u8) -> &'static [u8] {
     }
 }
 
-/// The Master Password algorithm: counter, type, password, user and site.
-pub(super) fn derive(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+/// `derivePassword` by the Master Password algorithm: counter, type, password, user and site.
+pub(super) fn derive(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let kind = text(args, 1);
     let Some((_, templates)) = TEMPLATES.iter().find(|(name, _)| *name == kind) else {
         return Ok(Value::str(format!("cannot find password template {kind}")));
@@ -90,13 +89,24 @@ pub(super) fn derive(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     let (password, user) = (bytes(args, 2), bytes(args, 3));
     let counter = u32::try_from(int(args, 0) & 0xffff_ffff).unwrap_or(0);
     let salt = [SEED, &length(user), user].concat();
-    let key = scrypt::derive(password, &salt, scrypt::MASTER_PASSWORD);
+    let key = master_key(password, &salt)?;
     Ok(Value::str(site_password(
         &key,
         counter,
         templates,
         bytes(args, 4),
     )))
+}
+
+/// The scrypt key of a user, with the cost of the Master Password algorithm: N = 2^15, r = 8, p = 2.
+fn master_key(password: &[u8], salt: &[u8]) -> Result<[u8; 64], CallError> {
+    let failed = |error: &dyn std::error::Error| {
+        CallError::returned(format!("failed to derive password: {error}"))
+    };
+    let params = Params::new(15, 8, 2).map_err(|error| failed(&error))?;
+    let mut key = [0; 64];
+    scrypt::scrypt(password, salt, &params, &mut key).map_err(|error| failed(&error))?;
+    Ok(key)
 }
 
 /// The password for one site, from the key of a user.
@@ -130,7 +140,7 @@ mod tests {
                                 ad9c78055206fdd87be798b245a1e035f295d64a8c50f210cebcb3155b8d76c7";
 
     #[test]
-    fn site_passwords_agree_with_helm() {
+    fn derives_the_site_passwords_of_helm() {
         for (key, counter, kind, site, expected) in [
             (USER_KEY, 1, "long", "example.com", "ZedaFaxcZaso9*"),
             (

@@ -1,6 +1,6 @@
-//! PEM blocks: base64 between two marker lines.
+//! `encoding/pem`
 
-use crate::functions::base64;
+use outrigger_gostd::base64;
 
 const LINE: usize = 64;
 
@@ -12,7 +12,7 @@ pub(super) struct Block {
 pub(super) fn encode(label: &str, bytes: &[u8]) -> String {
     let encoded = base64::encode(bytes);
     let mut out = format!("-----BEGIN {label}-----\n");
-    for line in encoded.chunks(LINE) {
+    for line in encoded.as_bytes().chunks(LINE) {
         out.extend(line.iter().map(|byte| char::from(*byte)));
         out.push('\n');
     }
@@ -22,13 +22,13 @@ pub(super) fn encode(label: &str, bytes: &[u8]) -> String {
     out
 }
 
-/// The first block in the text; text around it is skipped.
+/// The first block; text around it is skipped.
 pub(super) fn decode(text: &str) -> Option<Block> {
     let mut rest = text;
     loop {
         let start = find_line_start(rest, "-----BEGIN ")?;
-        let behind = &rest[start + "-----BEGIN ".len()..];
-        let (first_line, body) = behind.split_once('\n')?;
+        let after = &rest[start + "-----BEGIN ".len()..];
+        let (first_line, body) = after.split_once('\n')?;
         rest = body;
         let Some(label) = first_line.trim_end().strip_suffix("-----") else {
             continue;
@@ -50,7 +50,7 @@ fn find_line_start(text: &str, marker: &str) -> Option<usize> {
 fn decode_body(label: &str, body: &str) -> Option<Block> {
     let end_marker = format!("-----END {label}-----");
     let end = find_line_start(body, &end_marker)?;
-    // Headers such as `Proc-Type: 4,ENCRYPTED` come first.
+    // Skip headers such as `Proc-Type: 4,ENCRYPTED`.
     let data: String = body[..end]
         .lines()
         .filter(|line| !line.contains(':'))

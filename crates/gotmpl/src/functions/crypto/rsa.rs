@@ -1,4 +1,4 @@
-//! RSA keys for hosts: the one costly thing that templates ask for, so a host makes them when and where it likes.
+//! RSA keys. Generating them is expensive, so hosts decide when and on which thread to do it.
 
 use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
 use aws_lc_rs::rsa::{KeyPair, KeySize};
@@ -6,7 +6,7 @@ use aws_lc_rs::rsa::{KeyPair, KeySize};
 use super::der::{INTEGER, OCTET_STRING, Reader, SEQUENCE};
 use crate::function::CallError;
 
-/// A new private key of so many bits, as PKCS#1 DER.
+/// A new private key as PKCS#1 DER.
 pub fn rsa_key(bits: usize) -> Result<Vec<u8>, CallError> {
     let size = match bits {
         2048 => KeySize::Rsa2048,
@@ -15,11 +15,11 @@ pub fn rsa_key(bits: usize) -> Result<Vec<u8>, CallError> {
         8192 => KeySize::Rsa8192,
         _ => {
             return Err(CallError::returned(format!(
-                "no RSA keys of {bits} bits can be made"
+                "unsupported RSA key size: {bits} bits"
             )));
         }
     };
-    let failed = |_| CallError::returned("failed to make an RSA key");
+    let failed = |_| CallError::returned("failed to generate an RSA key");
     let key = KeyPair::generate(size).map_err(failed)?;
     let der: Pkcs8V1Der<'_> = key.as_der().map_err(failed)?;
     let inner =
@@ -27,7 +27,7 @@ pub fn rsa_key(bits: usize) -> Result<Vec<u8>, CallError> {
     Ok(inner.to_vec())
 }
 
-/// The key inside a PKCS#8 wrapper: after a version and an algorithm.
+/// The PKCS#1 key in a PKCS#8 structure, after the version and the algorithm.
 fn pkcs1(pkcs8: &[u8]) -> Option<&[u8]> {
     let mut reader = Reader::sequence(pkcs8)?;
     reader.expect(INTEGER)?;
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_a_sequence_that_begins_with_version_0() {
+    fn generates_a_pkcs1_key_with_version_0() {
         let key = rsa_key(2048).unwrap();
         let mut reader = Reader::sequence(&key).unwrap();
         assert_eq!(reader.expect(INTEGER).unwrap().contents, [0]);
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_size_is_refused() {
+    fn rejects_an_unsupported_size() {
         assert!(rsa_key(1000).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Certificates byte for byte as Helm made them with the same keys, serial numbers and clock.
+//! Certificates that Helm generated with the same keys, serial numbers and clock, compared byte for byte.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ use crate::value::Value;
 const AUTHORITY_KEY: &str = include_str!("tests/authority.key");
 const LEAF_KEY: &str = include_str!("tests/leaf.key");
 
-/// Gives the bytes of one number, over and over.
+/// A host whose random bytes repeat those of one number.
 #[derive(Debug)]
 struct SerialHost {
     serial: u128,
@@ -85,7 +85,7 @@ fn strings(texts: &[&str]) -> Value {
 }
 
 #[test]
-fn an_authority_is_the_same_as_from_helm() {
+fn generates_the_same_ca_as_helm() {
     let args = [
         Value::str("my-ca"),
         Value::Int(365),
@@ -115,9 +115,9 @@ fn an_authority_is_the_same_as_from_helm() {
 }
 
 #[test]
-fn a_signed_certificate_is_the_same_as_from_helm() {
+fn generates_the_same_signed_certificate_as_helm() {
     let signed_by = |certificate: &str| {
-        let encoded = |text: &str| Value::str(crate::functions::base64::encode(text.as_bytes()));
+        let encoded = |text: &str| Value::str(outrigger_gostd::base64::encode(text.as_bytes()));
         let host = SerialHost {
             serial: 1,
             now: 0,
@@ -164,7 +164,7 @@ fn a_signed_certificate_is_the_same_as_from_helm() {
 }
 
 #[test]
-fn a_self_signed_certificate_is_the_same_as_from_helm() {
+fn generates_the_same_self_signed_certificate_as_helm() {
     let args = [
         Value::str(""),
         Value::Nil,
@@ -196,7 +196,7 @@ fn a_self_signed_certificate_is_the_same_as_from_helm() {
 }
 
 #[test]
-fn a_validity_that_is_too_long_wraps_around_as_in_helm() {
+fn a_validity_that_is_too_long_overflows_as_in_helm() {
     let args = [
         Value::str("é*"),
         Value::Int(200_000),
@@ -226,7 +226,7 @@ fn a_validity_that_is_too_long_wraps_around_as_in_helm() {
 }
 
 #[test]
-fn keys_without_a_given_one_come_from_the_host() {
+fn generates_keys_through_the_host() {
     let host = SerialHost {
         serial: 7,
         now: 0,
@@ -252,7 +252,7 @@ fn keys_without_a_given_one_come_from_the_host() {
 }
 
 #[test]
-fn a_dsa_key_has_matching_numbers() {
+fn generates_a_consistent_dsa_key() {
     let host = crate::functions::tests::host::FixedHost::default();
     let key = dsa::generate(&host, (256, 64));
     let read = dsa::DsaKey::from_der(&key.to_der()).expect("its own form");

@@ -1,26 +1,24 @@
-//! Times, durations, months and weekdays as templates see them.
+//! The methods of `time.Time`, `time.Duration`, `time.Month` and `time.Weekday` that templates can call.
 
 use std::any::Any;
 use std::rc::Rc;
 
-use super::layout::{MONTHS, WEEKDAYS};
-use super::moment::Moment;
-use super::zone::Zone;
-use super::{duration, layout};
+use outrigger_gostd::time::{Duration, Location, MONTHS, RFC3339_NANO, Time, WEEKDAYS};
+
 use crate::function::{CallError, Signature, Ty};
-use crate::functions::Outcome;
+use crate::functions::CallResult;
 use crate::value::{Kind, Object, Value};
 
 /// `time.Time`
 #[derive(Debug)]
-pub(super) struct TimeObject(Moment);
+pub(super) struct TimeObject(Time);
 
 impl TimeObject {
-    pub(super) fn value(moment: Moment) -> Value {
-        Value::Object(Rc::new(Self(moment)))
+    pub(super) fn value(time: Time) -> Value {
+        Value::Object(Rc::new(Self(time)))
     }
 
-    pub(super) fn moment_of(value: &Value) -> Option<Moment> {
+    pub(super) fn time_of(value: &Value) -> Option<Time> {
         match value {
             Value::Object(object) => object
                 .as_any()
@@ -30,7 +28,7 @@ impl TimeObject {
         }
     }
 
-    fn compare(&self, name: &str, other: &Moment) -> Value {
+    fn compare(&self, name: &str, other: &Time) -> Value {
         let (own, other) = (self.0.total_nanos(), other.total_nanos());
         match name {
             "Before" => Value::Bool(own < other),
@@ -56,7 +54,7 @@ impl Object for TimeObject {
 
     fn field(&self, name: &str) -> Option<Value> {
         let civil = self.0.civil();
-        let per_second = |unit: i128| {
+        let since_1970 = |unit: i128| {
             let count = self.0.total_nanos().div_euclid(unit);
             Value::Int64(i64::try_from(count).unwrap_or(0))
         };
@@ -71,13 +69,13 @@ impl Object for TimeObject {
             "YearDay" => Value::Int(civil.year_day),
             "Weekday" => NamedInt::value("time.Weekday", &WEEKDAYS, civil.weekday, civil.weekday),
             "Unix" => Value::Int64(self.0.seconds),
-            "UnixMilli" => per_second(1_000_000),
-            "UnixMicro" => per_second(1000),
-            "UnixNano" => per_second(1),
-            "UTC" => Self::value(self.0.in_zone(Zone::Utc)),
+            "UnixMilli" => since_1970(1_000_000),
+            "UnixMicro" => since_1970(1000),
+            "UnixNano" => since_1970(1),
+            "UTC" => Self::value(self.0.in_location(Location::Utc)),
             "IsZero" => Value::Bool(self.0.is_zero()),
             "String" => Value::str(self.display()),
-            "Location" => Value::str(self.0.zone.name()),
+            "Location" => Value::str(self.0.location.name()),
             _ => return None,
         })
     }
@@ -91,7 +89,7 @@ impl Object for TimeObject {
             "Format" => &[Ty::String],
             "AddDate" => &[Ty::Int, Ty::Int, Ty::Int],
             "Sub" | "Before" | "After" | "Equal" | "Compare" => &[Ty::Named("time.Time")],
-            // A duration may also be a plain number.
+            // A duration may also be an untyped constant.
             _ => return None,
         };
         Some(Signature {
@@ -100,11 +98,9 @@ impl Object for TimeObject {
         })
     }
 
-    fn call_method(&self, name: &str, args: &[Value]) -> Outcome {
+    fn call_method(&self, name: &str, args: &[Value]) -> CallResult {
         match (name, args) {
-            ("Format", [Value::Str(format)]) => {
-                Ok(Value::str(layout::format(&self.0, format.as_bytes())))
-            }
+            ("Format", [Value::Str(layout)]) => Ok(Value::str(self.0.format(layout.as_bytes()))),
             ("AddDate", [Value::Int(years), Value::Int(months), Value::Int(days)]) => {
                 let civil = self.0.civil();
                 let limit = |n: &i64| (*n).clamp(-1_000_000, 1_000_000);
@@ -114,25 +110,25 @@ impl Object for TimeObject {
                     civil.day + limit(days),
                 );
                 let seconds = (civil.hour * 60 + civil.minute) * 60 + civil.second;
-                Ok(Self::value(Moment::from_civil(
+                Ok(Self::value(Time::from_civil(
                     date,
                     seconds,
                     self.0.nanos,
-                    self.0.zone.clone(),
+                    self.0.location.clone(),
                 )))
             }
-            ("Add" | "Truncate" | "Round", [length]) => {
-                let nanos = DurationObject::nanos_of(length)
-                    .ok_or_else(|| wrong_type("time.Duration", length))?;
+            ("Add" | "Truncate" | "Round", [duration]) => {
+                let duration = DurationObject::duration_of(duration)
+                    .ok_or_else(|| wrong_type("time.Duration", duration))?;
                 Ok(Self::value(match name {
-                    "Add" => self.0.plus(nanos),
-                    _ => shortened(&self.0, nanos, name == "Round"),
+                    "Add" => self.0.add(duration),
+                    _ => self.0.truncate(duration, name == "Round"),
                 }))
             }
             ("Sub" | "Before" | "After" | "Equal" | "Compare", [other]) => {
-                let other = Self::moment_of(other).ok_or_else(|| wrong_type("time.Time", other))?;
+                let other = Self::time_of(other).ok_or_else(|| wrong_type("time.Time", other))?;
                 Ok(match name {
-                    "Sub" => DurationObject::value(self.0.since(&other)),
+                    "Sub" => DurationObject::value(self.0.sub(&other)),
                     _ => self.compare(name, &other),
                 })
             }
@@ -141,14 +137,11 @@ impl Object for TimeObject {
     }
 
     fn to_plain(&self) -> Value {
-        Value::str(layout::format(
-            &self.0,
-            b"2006-01-02T15:04:05.999999999Z07:00",
-        ))
+        Value::str(self.0.format(RFC3339_NANO))
     }
 
     fn display(&self) -> String {
-        self.0.display()
+        self.0.to_string()
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -163,36 +156,22 @@ fn wrong_type(wanted: &str, found: &Value) -> CallError {
     ))
 }
 
-/// The moment cut to a multiple of `unit` since the year 1.
-fn shortened(moment: &Moment, unit: i64, round: bool) -> Moment {
-    let mut shortened = moment.in_zone(moment.zone.clone());
-    if unit > 0 {
-        let unit = i128::from(unit);
-        let since_zero = moment.total_nanos() - Moment::zero().total_nanos();
-        let rest = since_zero.rem_euclid(unit);
-        let up = round && rest * 2 >= unit;
-        let change = if up { unit - rest } else { -rest };
-        shortened = Moment::from_nanos(moment.total_nanos() + change, moment.zone.clone());
-    }
-    shortened
-}
-
 /// `time.Duration`
 #[derive(Debug)]
-pub(super) struct DurationObject(i64);
+struct DurationObject(Duration);
 
 impl DurationObject {
-    fn value(nanos: i64) -> Value {
-        Value::Object(Rc::new(Self(nanos)))
+    fn value(duration: Duration) -> Value {
+        Value::Object(Rc::new(Self(duration)))
     }
 
-    fn nanos_of(value: &Value) -> Option<i64> {
+    fn duration_of(value: &Value) -> Option<Duration> {
         match value {
             Value::Object(object) => object
                 .as_any()
                 .downcast_ref::<Self>()
-                .map(|length| length.0),
-            Value::Int(nanos) => Some(*nanos),
+                .map(|duration| duration.0),
+            Value::Int(nanos) => Some(Duration(*nanos)),
             _ => None,
         }
     }
@@ -208,17 +187,18 @@ impl Object for DurationObject {
     }
 
     fn field(&self, name: &str) -> Option<Value> {
+        let nanos = self.0.0;
         #[expect(clippy::cast_precision_loss, reason = "Go converts the same way")]
         let parts =
-            |unit: i64| Value::Float((self.0 / unit) as f64 + (self.0 % unit) as f64 / unit as f64);
+            |unit: i64| Value::Float((nanos / unit) as f64 + (nanos % unit) as f64 / unit as f64);
         Some(match name {
             "Hours" => parts(3_600_000_000_000),
             "Minutes" => parts(60_000_000_000),
             "Seconds" => parts(1_000_000_000),
-            "Milliseconds" => Value::Int64(self.0 / 1_000_000),
-            "Microseconds" => Value::Int64(self.0 / 1000),
-            "Nanoseconds" => Value::Int64(self.0),
-            "Abs" => Self::value(self.0.saturating_abs()),
+            "Milliseconds" => Value::Int64(nanos / 1_000_000),
+            "Microseconds" => Value::Int64(nanos / 1000),
+            "Nanoseconds" => Value::Int64(nanos),
+            "Abs" => Self::value(Duration(nanos.saturating_abs())),
             "String" => Value::str(self.display()),
             _ => return None,
         })
@@ -228,29 +208,28 @@ impl Object for DurationObject {
         matches!(name, "Round" | "Truncate")
     }
 
-    fn call_method(&self, name: &str, args: &[Value]) -> Outcome {
+    fn call_method(&self, name: &str, args: &[Value]) -> CallResult {
         let [unit] = args else {
             return Err(CallError::NoSuchMethod);
         };
-        let unit = Self::nanos_of(unit).ok_or_else(|| wrong_type("time.Duration", unit))?;
+        let unit = Self::duration_of(unit).ok_or_else(|| wrong_type("time.Duration", unit))?;
         Ok(Self::value(match name {
-            "Round" => duration::rounded(self.0, unit),
-            "Truncate" if unit > 0 => self.0 - self.0 % unit,
-            "Truncate" => self.0,
+            "Round" => self.0.round(unit),
+            "Truncate" => self.0.truncate(unit),
             _ => return Err(CallError::NoSuchMethod),
         }))
     }
 
     fn scalar(&self) -> Option<Value> {
-        Some(Value::Int64(self.0))
+        Some(Value::Int64(self.0.0))
     }
 
     fn to_plain(&self) -> Value {
-        Value::Int64(self.0)
+        Value::Int64(self.0.0)
     }
 
     fn display(&self) -> String {
-        duration::text(self.0)
+        self.0.to_string()
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -258,7 +237,7 @@ impl Object for DurationObject {
     }
 }
 
-/// `time.Month` and `time.Weekday`: numbers that print as names.
+/// `time.Month` or `time.Weekday`, which print as names.
 #[derive(Debug)]
 struct NamedInt {
     type_name: &'static str,

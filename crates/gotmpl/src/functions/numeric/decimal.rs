@@ -1,4 +1,4 @@
-//! Exact decimal numbers for `addf` and its kin, by the rules of shopspring/decimal.
+//! `github.com/shopspring/decimal`, for `addf` and the other functions on decimals.
 
 use num_bigint::{BigInt, Sign};
 
@@ -6,7 +6,7 @@ use crate::fmt;
 use crate::function::CallError;
 use crate::value::Value;
 
-/// Digits behind the point that a quotient keeps.
+/// `decimal.DivisionPrecision`: the digits of a quotient after the decimal point.
 const DIVISION_PRECISION: i64 = 16;
 
 /// `value * 10^exponent`
@@ -21,12 +21,12 @@ fn ten_to(power: i64) -> BigInt {
 }
 
 impl Decimal {
-    /// The shortest decimal that reads back as `x`.
+    /// The shortest decimal that parses back to `x`.
     pub(super) fn from_float(x: f64) -> Result<Self, CallError> {
         if !x.is_finite() {
-            let shown = fmt::display_text(&Value::Float(x));
+            let number = fmt::display_text(&Value::Float(x));
             return Err(CallError::returned(format!(
-                "Cannot create a Decimal from {shown}"
+                "Cannot create a Decimal from {number}"
             )));
         }
         let text = format!("{x:e}");
@@ -45,7 +45,7 @@ impl Decimal {
             .unwrap_or(0.0)
     }
 
-    /// Both values under the smaller exponent.
+    /// Both values with the smaller exponent.
     fn aligned(&self, other: &Self) -> (BigInt, BigInt, i64) {
         let exponent = self.exponent.min(other.exponent);
         let scaled = |d: &Self| &d.value * ten_to(d.exponent - exponent);
@@ -75,7 +75,7 @@ impl Decimal {
         })
     }
 
-    /// Sixteen digits behind the point, half away from zero.
+    /// Rounds to sixteen digits after the decimal point, halves away from zero.
     pub(super) fn div(&self, other: &Self) -> Result<Self, CallError> {
         if other.value.sign() == Sign::NoSign {
             return Err(CallError::returned("decimal division by 0"));

@@ -1,15 +1,16 @@
-//! Upper and lower case, and the naming styles of identifiers.
+//! Upper and lower case, and the naming styles of `github.com/huandu/xstrings`.
 
-use crate::fmt::unicode::{
-    REPLACEMENT, chars, decode, is_letter, is_lower, is_number, is_punctuation, is_space, is_title,
-    is_upper, push, to_lower, to_title, to_upper,
+use outrigger_gostd::unicode::{
+    RUNE_ERROR, append_rune, decode_rune, is_digit, is_letter, is_lower, is_number, is_punct,
+    is_space, is_title, is_upper, runes, to_lower, to_title, to_upper,
 };
+
 use crate::function::Call;
-use crate::functions::Outcome;
+use crate::functions::CallResult;
 use crate::functions::args::bytes;
 use crate::value::Value;
 
-pub(super) fn upper(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn upper(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let text = bytes(args, 0);
     if text.is_ascii() {
         return Ok(Value::str(text.to_ascii_uppercase()));
@@ -17,7 +18,7 @@ pub(super) fn upper(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(mapped(text, to_upper))
 }
 
-pub(super) fn lower(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn lower(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let text = bytes(args, 0);
     if text.is_ascii() {
         return Ok(Value::str(text.to_ascii_lowercase()));
@@ -26,12 +27,12 @@ pub(super) fn lower(_: &mut Call<'_>, args: &[Value]) -> Outcome {
 }
 
 fn mapped(text: &[u8], mut map: impl FnMut(char) -> char) -> Value {
-    let mapped: String = chars(text).map(|(_, c)| map(c)).collect();
+    let mapped: String = runes(text).map(|(_, c)| map(c)).collect();
     Value::str(mapped)
 }
 
 /// The first letter of each word in title case.
-pub(super) fn title(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn title(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut previous = ' ';
     Ok(mapped(bytes(args, 0), |c| {
         let starts_word = is_word_separator(previous);
@@ -44,11 +45,11 @@ fn is_word_separator(c: char) -> bool {
     if c.is_ascii() {
         return !(c.is_ascii_alphanumeric() || c == '_');
     }
-    !is_letter(c) && !crate::fmt::unicode::is_digit(c) && is_space(c)
+    !is_letter(c) && !is_digit(c) && is_space(c)
 }
 
 /// The first letter of each word in lower case.
-pub(super) fn untitle(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn untitle(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut at_start = true;
     Ok(mapped(bytes(args, 0), |c| {
         if is_space(c) {
@@ -62,7 +63,7 @@ pub(super) fn untitle(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     }))
 }
 
-pub(super) fn swap(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn swap(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut after_space = true;
     Ok(mapped(bytes(args, 0), |c| {
         if is_upper(c) || is_title(c) {
@@ -81,11 +82,11 @@ pub(super) fn swap(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     }))
 }
 
-pub(super) fn snake(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn snake(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::str(separated(bytes(args, 0), '_')))
 }
 
-pub(super) fn kebab(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn kebab(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::str(separated(bytes(args, 0), '-')))
 }
 
@@ -93,9 +94,9 @@ fn is_connector(c: char) -> bool {
     c == '-' || c == '_' || is_space(c)
 }
 
-/// `some_words` to `SomeWords`; leading and doubled connectors stay.
-pub(super) fn camel(_: &mut Call<'_>, args: &[Value]) -> Outcome {
-    let text: Vec<char> = chars(bytes(args, 0)).map(|(_, c)| c).collect();
+/// `xstrings.ToCamelCase`: `some_words` to `SomeWords`; leading and repeated connectors are kept.
+pub(super) fn camel(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+    let text: Vec<char> = runes(bytes(args, 0)).map(|(_, c)| c).collect();
     let mut out = String::new();
     let start = text
         .iter()
@@ -103,7 +104,7 @@ pub(super) fn camel(_: &mut Call<'_>, args: &[Value]) -> Outcome {
         .unwrap_or(text.len());
     out.extend(&text[..start]);
     let Some(first) = text.get(start) else {
-        // Only connectors: the last one comes out twice, as in the original.
+        // Only connectors: the last one is repeated, as in the original.
         out.extend(text.last());
         return Ok(Value::str(out));
     };
@@ -145,12 +146,12 @@ enum Word {
     Other,
 }
 
-/// Whether a connector is written between a word and the next one of this kind.
+/// Whether a connector precedes a word of this kind.
 fn joins(word: Word) -> bool {
     !matches!(word, Word::Connector | Word::Punctuation)
 }
 
-/// `HTTPServer` to `http_server`, with the given connector.
+/// `xstrings.ToSnakeCase` with the given connector: `HTTPServer` to `http_server`.
 fn separated(text: &[u8], connector: char) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 8);
     let mut words = Words { rest: text };
@@ -165,14 +166,14 @@ fn separated(text: &[u8], connector: char) -> Vec<u8> {
             Word::Number => {
                 (kind, word) = words.write_run(&mut out, kind, word, connector);
                 if kind != Word::Invalid && joins(kind) {
-                    push(&mut out, connector);
+                    append_rune(&mut out, connector);
                 }
             }
             Word::Connector => write_word(&mut out, previous_kind, previous, connector),
             Word::Punctuation => {}
             _ if kind != Word::Number => {
                 if joins(kind) {
-                    push(&mut out, connector);
+                    append_rune(&mut out, connector);
                 }
             }
             _ if words.rest.is_empty() => {}
@@ -180,18 +181,18 @@ fn separated(text: &[u8], connector: char) -> Vec<u8> {
                 let number = word;
                 (kind, word) = words.next();
                 if kind == Word::Alphabet {
-                    // Small letters behind a number belong to it: `HTTP2xx` is `http_2xx`.
-                    push(&mut out, connector);
+                    // Lower-case letters after a number belong to it: `HTTP2xx` is `http_2xx`.
+                    append_rune(&mut out, connector);
                     write_word(&mut out, Word::Number, number, connector);
                     (kind, word) = words.write_run(&mut out, kind, word, connector);
                     if kind != Word::Invalid && joins(kind) {
-                        push(&mut out, connector);
+                        append_rune(&mut out, connector);
                     }
                 } else {
                     // Otherwise the number belongs to the word before: `Bld4Floor` is `bld4_floor`.
                     write_word(&mut out, Word::Number, number, connector);
                     if joins(kind) {
-                        push(&mut out, connector);
+                        append_rune(&mut out, connector);
                     }
                 }
             }
@@ -206,7 +207,7 @@ fn write_word(out: &mut Vec<u8>, kind: Word, word: &[u8], connector: char) {
         out.extend_from_slice(word);
         return;
     }
-    for (_, c) in chars(word) {
+    for (_, c) in runes(word) {
         let c = if is_connector(c) {
             connector
         } else if is_upper(c) {
@@ -214,11 +215,11 @@ fn write_word(out: &mut Vec<u8>, kind: Word, word: &[u8], connector: char) {
         } else {
             c
         };
-        push(out, c);
+        append_rune(out, c);
     }
 }
 
-/// A letter, but no Chinese character.
+/// A letter that is not a Chinese character.
 fn is_alphabet(c: char) -> bool {
     let is_cjk =
         matches!(c, '\u{3400}'..='\u{4d85}' | '\u{4e00}'..='\u{9fcc}' | '\u{20000}'..='\u{2b81d}');
@@ -230,7 +231,7 @@ struct Words<'t> {
 }
 
 impl<'t> Words<'t> {
-    /// Writes letters and numbers as long as they follow; returns the word behind them.
+    /// Writes all consecutive letters and numbers; returns the word after them.
     fn write_run(
         &mut self,
         out: &mut Vec<u8>,
@@ -247,23 +248,22 @@ impl<'t> Words<'t> {
 
     fn next(&mut self) -> (Word, &'t [u8]) {
         let text = self.rest;
-        let (first, size) = next_valid(text, REPLACEMENT);
-        if first == REPLACEMENT {
+        let (first, size) = next_valid(text, RUNE_ERROR);
+        if first == RUNE_ERROR {
             return self.take(Word::Invalid, size);
         }
         if is_connector(first) {
             self.take(Word::Connector, run(text, size, first, is_connector))
-        } else if is_punctuation(first) {
-            self.take(Word::Punctuation, run(text, size, first, is_punctuation))
+        } else if is_punct(first) {
+            self.take(Word::Punctuation, run(text, size, first, is_punct))
         } else if is_upper(first) {
             self.take(Word::Upper, upper_word(text, size, first))
         } else if is_alphabet(first) {
-            self.take(Word::Alphabet, run(text, size, first, is_small_letter))
+            self.take(Word::Alphabet, run(text, size, first, is_lower_letter))
         } else if is_number(first) {
             self.take(Word::Number, run(text, size, first, is_number))
         } else {
-            let other =
-                |c| !(is_connector(c) || is_alphabet(c) || is_number(c) || is_punctuation(c));
+            let other = |c| !(is_connector(c) || is_alphabet(c) || is_number(c) || is_punct(c));
             self.take(Word::Other, run(text, size, first, other))
         }
     }
@@ -275,15 +275,15 @@ impl<'t> Words<'t> {
     }
 }
 
-fn is_small_letter(c: char) -> bool {
+fn is_lower_letter(c: char) -> bool {
     is_alphabet(c) && !is_upper(c)
 }
 
-/// The end of the run of characters from `end` on that all fit.
-fn run(text: &[u8], mut end: usize, mut last: char, fits: impl Fn(char) -> bool) -> usize {
+/// The end of the run of characters from `end` on that satisfy `matches`.
+fn run(text: &[u8], mut end: usize, mut last: char, matches: impl Fn(char) -> bool) -> usize {
     while end < text.len() {
         let (c, size) = next_valid(&text[end..], last);
-        if !fits(c) {
+        if !matches(c) {
             break;
         }
         last = c;
@@ -292,7 +292,7 @@ fn run(text: &[u8], mut end: usize, mut last: char, fits: impl Fn(char) -> bool)
     end
 }
 
-/// Capitals, or one capital with small letters. Of `HTTPStatus` the `S` belongs to the next word.
+/// Upper-case letters, or one of them with lower-case letters. In `HTTPStatus` the `S` belongs to the next word.
 fn upper_word(text: &[u8], size: usize, first: char) -> usize {
     if size == text.len() {
         return size;
@@ -316,18 +316,18 @@ fn upper_word(text: &[u8], size: usize, first: char) -> usize {
         }
         end
     } else if is_alphabet(second) {
-        run(text, size + second_size, second, is_small_letter)
+        run(text, size + second_size, second, is_lower_letter)
     } else {
         size
     }
 }
 
-/// The next character that is valid UTF-8, with everything skipped before it; else `fallback`.
+/// The next valid character and the width up to its end, or `fallback`.
 fn next_valid(text: &[u8], fallback: char) -> (char, usize) {
     let mut size = 0;
-    while let Some((c, length)) = decode(&text[size..]) {
+    while let Some((c, length)) = decode_rune(&text[size..]) {
         size += length;
-        if c != REPLACEMENT {
+        if c != RUNE_ERROR {
             return (c, size);
         }
     }

@@ -1,19 +1,20 @@
-//! Text taken apart and put together.
+//! Splitting, joining and sorting strings.
 
 use memchr::memmem;
 
+use outrigger_gostd::unicode;
+
 use super::string_list;
-use crate::fmt::unicode;
 use crate::function::Call;
 use crate::functions::args::{any, bytes, int, strval, to_str};
-use crate::functions::{MAX_TEXT, Outcome, too_large};
+use crate::functions::{CallResult, MAX_TEXT, too_large};
 use crate::value::{Contents, Element, List, Map, MapType, Str, Value};
 
-/// Sprig's list of texts for any value: nil elements are dropped, a single value is a list of one.
+/// Sprig's `strslice`: nil elements are dropped, and a single value becomes a list of one.
 pub(in crate::functions) fn strings_of(value: &Value) -> List {
     let texts = |items: &[Value]| {
         let kept = items.iter().filter(|item| !item.is_nil());
-        List::with_room(
+        List::with_capacity(
             Element::String,
             kept.map(|item| Value::Str(to_str(item))).collect(),
             items.len(),
@@ -31,7 +32,7 @@ pub(in crate::functions) fn strings_of(value: &Value) -> List {
     }
 }
 
-pub(super) fn join(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn join(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let separator = bytes(args, 0);
     let mut out = Vec::new();
     for (at, item) in strings_of(any(args, 1)).items().iter().enumerate() {
@@ -46,7 +47,7 @@ pub(super) fn join(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::str(out))
 }
 
-pub(super) fn sort_alpha(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn sort_alpha(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let texts = strings_of(any(args, 0));
     let mut items = texts.items().to_vec();
     if items.is_empty() && any(args, 0).is_nil() {
@@ -54,18 +55,18 @@ pub(super) fn sort_alpha(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     }
     items.sort_by(|a, b| strval(a).cmp(&strval(b)));
     let capacity = texts.capacity().max(items.len());
-    Ok(Value::List(List::with_room(
+    Ok(Value::List(List::with_capacity(
         Element::String,
         items,
         capacity,
     )))
 }
 
-pub(super) fn split(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn split(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(numbered(&pieces(bytes(args, 1), bytes(args, 0), -1)))
 }
 
-pub(super) fn splitn(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn splitn(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(numbered(&pieces(
         bytes(args, 2),
         bytes(args, 0),
@@ -73,7 +74,7 @@ pub(super) fn splitn(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     )))
 }
 
-pub(super) fn split_list(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn split_list(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let pieces = pieces(bytes(args, 1), bytes(args, 0), -1);
     Ok(string_list(pieces.into_iter().map(Value::str).collect()))
 }
@@ -110,7 +111,7 @@ fn pieces<'t>(text: &'t [u8], separator: &[u8], limit: i64) -> Vec<&'t [u8]> {
 fn characters(text: &[u8], limit: usize) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
     let mut rest = text;
-    while let Some((_, length)) = unicode::decode(rest) {
+    while let Some((_, length)) = unicode::decode_rune(rest) {
         if pieces.len() + 1 == limit {
             pieces.push(rest);
             break;

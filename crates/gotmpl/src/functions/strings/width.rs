@@ -1,13 +1,13 @@
-//! Text fitted to a width in bytes.
+//! Truncating and wrapping text to a width in bytes.
 
 use memchr::memrchr;
 
 use crate::function::Call;
 use crate::functions::args::{bytes, int, string};
-use crate::functions::{MAX_TEXT, Outcome, too_large};
+use crate::functions::{CallResult, MAX_TEXT, too_large};
 use crate::value::Value;
 
-pub(super) fn abbrev(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn abbrev(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let width = int(args, 0);
     if width < 4 {
         return Ok(Value::Str(string(args, 1)));
@@ -15,7 +15,7 @@ pub(super) fn abbrev(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::str(abbreviated(bytes(args, 1), 0, width)))
 }
 
-pub(super) fn abbrev_both(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn abbrev_both(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let (left, right) = (int(args, 0), int(args, 1));
     if right < 4 || (left > 0 && right < 7) {
         return Ok(Value::Str(string(args, 2)));
@@ -23,7 +23,7 @@ pub(super) fn abbrev_both(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     Ok(Value::str(abbreviated(bytes(args, 2), left, right)))
 }
 
-/// Shows at most `width` bytes from about `offset` on, with `...` where text is left out.
+/// At most `width` bytes from about `offset` on, with `...` in place of omitted text.
 fn abbreviated(text: &[u8], offset: i64, width: i64) -> Vec<u8> {
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
     if length <= width {
@@ -31,7 +31,7 @@ fn abbreviated(text: &[u8], offset: i64, width: i64) -> Vec<u8> {
     }
     let room = width - 3;
     let mut offset = offset.min(length);
-    // A very small offset wraps around in Go.
+    // A very small offset overflows in Go.
     if length.wrapping_sub(offset) < room {
         offset = length - room;
     }
@@ -49,11 +49,11 @@ fn abbreviated(text: &[u8], offset: i64, width: i64) -> Vec<u8> {
     [b"...", &text[at(length - room)..]].concat()
 }
 
-pub(super) fn wrap(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn wrap(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     wrapped(bytes(args, 1), int(args, 0), b"\n", false)
 }
 
-pub(super) fn wrap_with(_: &mut Call<'_>, args: &[Value]) -> Outcome {
+pub(super) fn wrap_with(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     let separator = bytes(args, 1);
     let separator = if separator.is_empty() {
         b"\n"
@@ -63,8 +63,8 @@ pub(super) fn wrap_with(_: &mut Call<'_>, args: &[Value]) -> Outcome {
     wrapped(bytes(args, 2), int(args, 0), separator, true)
 }
 
-/// Breaks lines at spaces. A word longer than the width is cut only with `cut_words`.
-fn wrapped(text: &[u8], width: i64, separator: &[u8], cut_words: bool) -> Outcome {
+/// Breaks lines at spaces, and words that exceed the width only with `cut_words`.
+fn wrapped(text: &[u8], width: i64, separator: &[u8], cut_words: bool) -> CallResult {
     let width = usize::try_from(width).unwrap_or(0).max(1);
     let mut out = Vec::with_capacity(text.len());
     let mut from = 0;

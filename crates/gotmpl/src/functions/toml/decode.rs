@@ -1,23 +1,20 @@
-//! TOML text to values.
+//! `toml.Unmarshal` into a `map[string]interface {}`.
 
-use super::Edition;
+use outrigger_gostd::strconv::{quote, quote_rune};
+use outrigger_gostd::unicode::is_letter;
+
 use super::number;
-use super::scan::{END, Problem, Result, Scanner, is_blank, is_line_end, shown_char, shown_text};
+use super::scan::{END, Result, Scanner, is_blank, is_line_end};
 use super::strings;
-use super::tables::Tables;
-use crate::fmt::unicode::is_letter;
+use super::tables::{KeyError, Tables};
+use super::{Edition, ParseError};
 use crate::function::Call;
 use crate::value::{Map, Str, Value};
 
-/// Arrays and inline tables may nest this deep.
+/// The maximum nesting of arrays and inline tables.
 const MAX_DEPTH: usize = 200;
 
-/// The tables of a document. The error is the library's text.
-pub(in crate::functions) fn decode(
-    text: &str,
-    edition: Edition,
-    call: &Call<'_>,
-) -> std::result::Result<Map, String> {
+pub(in crate::functions) fn decode(text: &str, edition: Edition, call: &Call<'_>) -> Result<Map> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut decoder = Decoder {
         scan: Scanner::new(text, edition),
@@ -28,34 +25,26 @@ pub(in crate::functions) fn decode(
     };
     match decoder.document() {
         Ok(()) => Ok(decoder.tables.root),
-        Err(Problem { line, message }) => {
-            let last_key = decoder.tables.last_key();
-            let place = if last_key.is_empty() {
-                String::new()
-            } else {
-                format!(" (last key {})", shown_text(&last_key))
-            };
-            Err(format!("toml: line {line}{place}: {message}"))
-        }
+        Err(error) => Err(ParseError {
+            last_key: decoder.tables.last_key(),
+            ..error
+        }),
     }
 }
 
 struct Decoder<'t, 'c> {
     scan: Scanner<'t>,
     tables: Tables,
-    /// Where the key at hand starts.
+    /// The line of the current key.
     key_line: usize,
     depth: usize,
     call: &'t Call<'c>,
 }
 
 impl Decoder<'_, '_> {
-    /// A problem with a key, told at its line.
-    fn at_key<T>(&self, outcome: std::result::Result<T, String>) -> Result<T> {
-        outcome.map_err(|message| Problem {
-            line: self.key_line,
-            message,
-        })
+    /// Reports an error of the current key at its line.
+    fn at_key<T>(&self, result: std::result::Result<T, KeyError>) -> Result<T> {
+        result.map_err(|error| self.scan.error_on(self.key_line, error.to_string()))
     }
 
     fn document(&mut self) -> Result<()> {
@@ -82,16 +71,16 @@ impl Decoder<'_, '_> {
         }
     }
 
-    /// Behind an item only blanks and a comment may follow on the line.
+    /// Only blanks and a comment may follow an item on its line.
     fn line_end(&mut self) -> Result<()> {
         self.scan.skip_blanks()?;
         match self.scan.next()? {
             '#' => self.scan.skip_comment(),
             END => Ok(()),
             c if is_line_end(c) => Ok(()),
-            c => Err(self.scan.problem(format!(
+            c => Err(self.scan.error(format!(
                 "expected a top-level item to end with a newline, comment, or EOF, but got {} instead",
-                shown_char(c)
+                quote_rune(c)
             ))),
         }
     }
@@ -107,15 +96,15 @@ impl Decoder<'_, '_> {
                 c @ (']' | END) => {
                     let message = "unexpected end of table name (table names cannot be empty)";
                     return Err(if c == END {
-                        self.scan.problem_with(']', message)
+                        self.scan.error_at(']', message)
                     } else {
-                        self.scan.problem(message)
+                        self.scan.error(message)
                     });
                 }
                 '.' => {
                     return Err(self
                         .scan
-                        .problem("unexpected table separator (table names cannot be empty)"));
+                        .error("unexpected table separator (table names cannot be empty)"));
                 }
                 _ => key.push(self.key_part()?),
             }
@@ -129,20 +118,20 @@ impl Decoder<'_, '_> {
                 c => {
                     let message = format!(
                         "expected '.' or ']' to end table name, but got {} instead",
-                        shown_char(c)
+                        quote_rune(c)
                     );
-                    return Err(self.scan.problem_with(c, message));
+                    return Err(self.scan.error_at(c, message));
                 }
             }
         }
         if is_array {
             let c = self.scan.next()?;
             if c != ']' {
-                let shown = shown_char(c);
+                let found = quote_rune(c);
                 let message = format!(
-                    "expected end of table array name delimiter ']', but got {shown} instead"
+                    "expected end of table array name delimiter ']', but got {found} instead"
                 );
-                return Err(self.scan.problem_with(c, message));
+                return Err(self.scan.error_at(c, message));
             }
         }
         let entered = self.tables.enter(&key, is_array);
@@ -171,7 +160,7 @@ impl Decoder<'_, '_> {
         }
     }
 
-    /// `key = value`; the value also goes into `inline`, the table around it.
+    /// `key = value`, which is also added to `inline`, the enclosing inline table.
     fn key_and_value(&mut self, inline: Option<&Map>) -> Result<()> {
         let key = self.key()?;
         let (last, parents) = key
@@ -195,8 +184,8 @@ impl Decoder<'_, '_> {
                     inner
                 });
                 let Value::Map(inner) = inner else {
-                    let shown = format!("{:?} is not a table", self.tables.context);
-                    return self.at_key(Err(shown));
+                    let context = format!("{:?}", self.tables.context);
+                    return self.at_key(Err(KeyError::NotATable(context)));
                 };
                 table = inner;
             }
@@ -208,11 +197,11 @@ impl Decoder<'_, '_> {
     fn key(&mut self) -> Result<Vec<String>> {
         self.scan.skip_blanks()?;
         match self.scan.peek()? {
-            '=' | END => return Err(self.scan.problem("unexpected '=': key name appears blank")),
+            '=' | END => return Err(self.scan.error("unexpected '=': key name appears blank")),
             '.' => {
                 return Err(self
                     .scan
-                    .problem("unexpected '.': keys cannot start with a '.'"));
+                    .error("unexpected '.': keys cannot start with a '.'"));
             }
             _ => {}
         }
@@ -220,9 +209,9 @@ impl Decoder<'_, '_> {
         loop {
             self.scan.skip_blanks()?;
             match self.scan.peek()? {
-                END if !key.is_empty() => return Err(self.scan.problem("unexpected '='")),
+                END if !key.is_empty() => return Err(self.scan.error("unexpected '='")),
                 c @ ('=' | '.') if !key.is_empty() => {
-                    return Err(self.scan.problem(format!("unexpected '{c}'")));
+                    return Err(self.scan.error(format!("unexpected '{c}'")));
                 }
                 _ => key.push(self.key_part()?),
             }
@@ -236,15 +225,15 @@ impl Decoder<'_, '_> {
                 END => {
                     return Err(self
                         .scan
-                        .problem_with(END, "unexpected EOF; expected key separator '='"));
+                        .error_at(END, "unexpected EOF; expected key separator '='"));
                 }
                 c => {
-                    let message = format!("expected '.' or '=', but got {} instead", shown_char(c));
-                    let told_before = c == '\n' && self.scan.edition == Edition::V1_6;
-                    return Err(if told_before {
-                        self.scan.problem_before(message)
+                    let message = format!("expected '.' or '=', but got {} instead", quote_rune(c));
+                    let is_previous_line = c == '\n' && self.scan.edition == Edition::V1_6;
+                    return Err(if is_previous_line {
+                        self.scan.error_before(message)
                     } else {
-                        self.scan.problem(message)
+                        self.scan.error(message)
                     });
                 }
             }
@@ -269,21 +258,19 @@ impl Decoder<'_, '_> {
             })?,
             '"' => Value::str(strings::basic_or_multiline(&mut self.scan)?),
             '\'' => Value::str(strings::raw_or_multiline(&mut self.scan)?),
-            '.' => return Err(self.scan.problem("floats must start with a digit, not '.'")),
+            '.' => return Err(self.scan.error("floats must start with a digit, not '.'")),
             '+' | '-' => number::signed_number(&mut self.scan, start)?,
             END => {
-                return Err(self
-                    .scan
-                    .problem_with(END, "unexpected EOF; expected value"));
+                return Err(self.scan.error_at(END, "unexpected EOF; expected value"));
             }
             c if is_letter(c) => self.word(start)?,
             c => {
-                let message = format!("expected value but found {} instead", shown_char(c));
-                let told_before = c == '\n' && self.scan.edition == Edition::V1_6;
-                return Err(if told_before {
-                    self.scan.problem_before(message)
+                let message = format!("expected value but found {} instead", quote_rune(c));
+                let is_previous_line = c == '\n' && self.scan.edition == Edition::V1_6;
+                return Err(if is_previous_line {
+                    self.scan.error_before(message)
                 } else {
-                    self.scan.problem(message)
+                    self.scan.error(message)
                 });
             }
         };
@@ -293,14 +280,14 @@ impl Decoder<'_, '_> {
     fn nested(&mut self, read: fn(&mut Self) -> Result<Value>) -> Result<Value> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(self.scan.problem("values are nested too deeply"));
+            return Err(self.scan.error("values are nested too deeply"));
         }
         let value = read(self);
         self.depth -= 1;
         value
     }
 
-    /// `true`, `false`, `inf` or `nan`; the first letter has been read.
+    /// `true`, `false`, `inf` or `nan` after its first letter.
     fn word(&mut self, mut start: usize) -> Result<Value> {
         if matches!(self.scan.since(start), "i" | "n") {
             let is_float = (self.scan.accept('n')? && self.scan.accept('f')?)
@@ -308,17 +295,16 @@ impl Decoder<'_, '_> {
             if is_float {
                 return number::float(&self.scan, start);
             }
-            // The library goes back one letter only.
+            // The library backs up one letter only.
             start = self.scan.at - 1;
         }
         self.scan.skip_while(is_letter)?;
         match self.scan.since(start) {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
-            word => Err(self.scan.problem(format!(
-                "expected value but found {} instead",
-                shown_text(word)
-            ))),
+            word => Err(self
+                .scan
+                .error(format!("expected value but found {} instead", quote(word)))),
         }
     }
 
@@ -329,7 +315,7 @@ impl Decoder<'_, '_> {
         loop {
             self.skip_between()?;
             match self.scan.peek()? {
-                ',' => return Err(self.scan.problem("unexpected comma")),
+                ',' => return Err(self.scan.error("unexpected comma")),
                 ']' => break,
                 _ => items.push(self.value(true)?.0),
             }
@@ -338,15 +324,15 @@ impl Decoder<'_, '_> {
                 ',' => drop(self.scan.next()?),
                 ']' => break,
                 c => {
-                    let shown = if c == END {
+                    let found = if c == END {
                         "end of file".to_owned()
                     } else {
                         format!("'{c}'")
                     };
                     let message = format!(
-                        "expected a comma (',') or array terminator (']'), but got {shown}"
+                        "expected a comma (',') or array terminator (']'), but got {found}"
                     );
-                    return Err(self.scan.problem_with(c, message));
+                    return Err(self.scan.error_at(c, message));
                 }
             }
         }
@@ -386,7 +372,7 @@ impl Decoder<'_, '_> {
         loop {
             self.skip_in_inline_table()?;
             match self.scan.peek()? {
-                ',' => return Err(self.scan.problem("unexpected comma")),
+                ',' => return Err(self.scan.error("unexpected comma")),
                 '}' => break,
                 _ => self.key_and_value(Some(&table))?,
             }
@@ -399,20 +385,20 @@ impl Decoder<'_, '_> {
                     if self.scan.peek()? == '}' && self.scan.edition == Edition::V1_4 {
                         return Err(self
                             .scan
-                            .problem("trailing comma not allowed in inline tables"));
+                            .error("trailing comma not allowed in inline tables"));
                     }
                 }
                 '}' => break,
                 c => {
-                    let shown = if c == END {
+                    let found = if c == END {
                         "end of file".to_owned()
                     } else {
                         format!("'{c}'")
                     };
                     let message = format!(
-                        "expected a comma or an inline table terminator '}}', but got {shown} instead"
+                        "expected a comma or an inline table terminator '}}', but got {found} instead"
                     );
-                    return Err(self.scan.problem_with(c, message));
+                    return Err(self.scan.error_at(c, message));
                 }
             }
         }
@@ -431,9 +417,7 @@ impl Decoder<'_, '_> {
             self.scan.skip_blanks()?;
             let next = self.scan.peek()?;
             if is_line_end(next) && !self.scan.is_at_end() {
-                return Err(self
-                    .scan
-                    .problem("newlines not allowed within inline tables"));
+                return Err(self.scan.error("newlines not allowed within inline tables"));
             }
             if !self.scan.accept('#')? {
                 return Ok(());

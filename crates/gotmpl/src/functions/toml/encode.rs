@@ -1,13 +1,30 @@
-//! Values to TOML text.
+//! `toml.Marshal`
 
-use super::{Edition, shown_key};
-use crate::fmt::float;
+use outrigger_gostd::strconv::format_float;
+
+use super::{Edition, maybe_quoted};
 use crate::functions::dates;
+use crate::traversal::{MAX_DEPTH, MAX_TEXT};
 use crate::value::{Element, Map, Str, Value};
-use crate::walk::{MAX_DEPTH, MAX_TEXT};
 
-/// The document of a value. The error is the library's text.
-pub(in crate::functions) fn encode(value: &Value, edition: Edition) -> Result<Vec<u8>, String> {
+/// Why a value cannot be encoded, with the message of the library, which has no limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(in crate::functions) enum EncodeError {
+    #[error("toml: value is nested too deeply")]
+    TooDeep,
+    #[error("toml: value is too large")]
+    TooLarge,
+    #[error("toml: cannot encode array with nil element")]
+    NilElement,
+    #[error("toml: top-level values must be Go maps or structs")]
+    TopLevel,
+}
+
+/// `toml.Marshal`
+pub(in crate::functions) fn encode(
+    value: &Value,
+    edition: Edition,
+) -> Result<Vec<u8>, EncodeError> {
     let mut encoder = Encoder {
         out: Vec::new(),
         edition,
@@ -16,7 +33,7 @@ pub(in crate::functions) fn encode(value: &Value, edition: Edition) -> Result<Ve
     Ok(encoder.out)
 }
 
-/// What decides how a value is laid out.
+/// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Nil,
@@ -30,7 +47,7 @@ struct Encoder {
     edition: Edition,
 }
 
-/// Objects other than times become what they stand for.
+/// Objects other than times are replaced by their values.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Object(object) if !dates::is_time(value) => match object.scalar() {
@@ -42,9 +59,9 @@ fn plain(value: &Value) -> Value {
     }
 }
 
-fn shape(value: &Value, depth: usize) -> Result<Shape, String> {
+fn shape(value: &Value, depth: usize) -> Result<Shape, EncodeError> {
     if depth > MAX_DEPTH {
-        return Err("toml: value is nested too deeply".into());
+        return Err(EncodeError::TooDeep);
     }
     Ok(match plain(value) {
         Value::Nil => Shape::Nil,
@@ -56,7 +73,7 @@ fn shape(value: &Value, depth: usize) -> Result<Shape, String> {
             let mut all_tables = !list.items().is_empty();
             for item in list.items() {
                 match shape(item, depth + 1)? {
-                    Shape::Nil => return Err("toml: cannot encode array with nil element".into()),
+                    Shape::Nil => return Err(EncodeError::NilElement),
                     Shape::Table => {}
                     _ => all_tables = false,
                 }
@@ -76,9 +93,9 @@ impl Encoder {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    fn check_length(&self) -> Result<(), String> {
+    fn check_length(&self) -> Result<(), EncodeError> {
         if self.out.len() > MAX_TEXT {
-            return Err("toml: value is too large".to_owned());
+            return Err(EncodeError::TooLarge);
         }
         Ok(())
     }
@@ -94,14 +111,14 @@ impl Encoder {
         self.out.resize(self.out.len() + 2 * levels, b' ');
     }
 
-    /// A value under its full key; the document itself has none.
-    fn entry(&mut self, key: &mut Vec<Str>, value: &Value) -> Result<(), String> {
+    /// A value with its full key, which is empty for the document.
+    fn entry(&mut self, key: &mut Vec<Str>, value: &Value) -> Result<(), EncodeError> {
         self.check_length()?;
         match (shape(value, key.len())?, value) {
             (Shape::Nil, _) => Ok(()),
             (Shape::Tables, Value::List(list)) => {
                 if key.is_empty() {
-                    return Err("toml: top-level values must be Go maps or structs".into());
+                    return Err(EncodeError::TopLevel);
                 }
                 for item in list.items() {
                     self.new_line();
@@ -123,7 +140,7 @@ impl Encoder {
             }
             _ => {
                 if let Some(last) = key.last() {
-                    let last = shown_key(last.as_bytes());
+                    let last = maybe_quoted(last.as_bytes());
                     self.indent(key);
                     self.out.extend_from_slice(&last);
                     self.text(" = ");
@@ -138,7 +155,10 @@ impl Encoder {
     }
 
     fn header(&mut self, key: &[Str], open: &str, close: &str) {
-        let parts: Vec<Vec<u8>> = key.iter().map(|part| shown_key(part.as_bytes())).collect();
+        let parts: Vec<Vec<u8>> = key
+            .iter()
+            .map(|part| maybe_quoted(part.as_bytes()))
+            .collect();
         self.indent(key);
         self.text(open);
         self.out.extend_from_slice(&parts.join(&b'.'));
@@ -146,8 +166,8 @@ impl Encoder {
         self.new_line();
     }
 
-    /// Plain entries first, then those that are tables.
-    fn table(&mut self, key: &mut Vec<Str>, map: &Map) -> Result<(), String> {
+    /// Values first, then sub-tables.
+    fn table(&mut self, key: &mut Vec<Str>, map: &Map) -> Result<(), EncodeError> {
         let (direct, tables) = split(map, key.len())?;
         for (name, value) in direct.into_iter().chain(tables) {
             key.push(name);
@@ -158,7 +178,7 @@ impl Encoder {
     }
 
     /// A value on one line.
-    fn element(&mut self, value: &Value) -> Result<(), String> {
+    fn element(&mut self, value: &Value) -> Result<(), EncodeError> {
         self.check_length()?;
         match &plain(value) {
             Value::Str(text) => self.out.extend(quoted(text.as_bytes())),
@@ -174,14 +194,14 @@ impl Encoder {
                 self.text("]");
             }
             Value::Map(map) => self.inline_table(map)?,
-            time @ Value::Object(_) => self.text(&dates::toml_text(time)),
+            time @ Value::Object(_) => self.text(&dates::to_toml(time)),
             other => crate::fmt::write_display(&mut self.out, other),
         }
         Ok(())
     }
 
-    /// Entries without a value are left out, but not the comma before the next one.
-    fn inline_table(&mut self, map: &Map) -> Result<(), String> {
+    /// Entries without a value are omitted, but not the comma before the next one.
+    fn inline_table(&mut self, map: &Map) -> Result<(), EncodeError> {
         let (direct, tables) = split(map, 0)?;
         self.text("{");
         for (entries, more_follow) in [(&direct, !tables.is_empty()), (&tables, false)] {
@@ -189,7 +209,7 @@ impl Encoder {
                 if shape(value, 0)? == Shape::Nil {
                     continue;
                 }
-                self.out.extend(shown_key(name.as_bytes()));
+                self.out.extend(maybe_quoted(name.as_bytes()));
                 self.text(" = ");
                 self.element(value)?;
                 if more_follow || at + 1 < entries.len() {
@@ -212,9 +232,9 @@ impl Encoder {
             } else {
                 b'g'
             };
-            let text = float::text(x, format, None);
-            let is_whole = !text.contains(&b'.') && !text.contains(&b'e');
-            self.out.extend_from_slice(&text);
+            let text = format_float(x, format, None);
+            let is_whole = !text.contains(['.', 'e']);
+            self.text(&text);
             if is_whole {
                 self.text(".0");
             }
@@ -224,8 +244,8 @@ impl Encoder {
 
 type Entries = Vec<(Str, Value)>;
 
-/// The entries that are no tables, and those that are.
-fn split(map: &Map, depth: usize) -> Result<(Entries, Entries), String> {
+/// The entries that are values, and those that are tables.
+fn split(map: &Map, depth: usize) -> Result<(Entries, Entries), EncodeError> {
     let (mut direct, mut tables) = (Vec::new(), Vec::new());
     for (name, value) in map.entries() {
         let value = plain(&value);

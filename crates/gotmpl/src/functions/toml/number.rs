@@ -1,10 +1,11 @@
 //! Numbers and dates in TOML documents.
 
+use outrigger_gostd::strconv::{NumError, parse_float, parse_int, quote, quote_rune};
+
 use super::Edition;
-use super::scan::{END, Problem, Result, Scanner, shown_char, shown_text};
+use super::scan::{END, Result, Scanner};
 use crate::function::Call;
 use crate::functions::dates;
-use crate::functions::numeric::{IntError, parse_float, parse_int};
 use crate::value::Value;
 
 /// A value that starts with a digit.
@@ -17,12 +18,12 @@ pub(super) fn number_or_date(scan: &mut Scanner<'_>, call: &Call<'_>) -> Result<
         let first = scan.peek()?;
         if !first.is_digit(base) {
             let message = format!("not {name} number: '{}{first}'", scan.since(start));
-            return Err(scan.problem(message));
+            return Err(scan.error(message));
         }
         scan.skip_while(|c| c == '_' || c.is_digit(base))?;
         return integer(scan, start);
     }
-    // Dates begin with two digits at least if the first is a zero.
+    // A date that starts with a zero has at least two digits.
     let may_be_date = !is_zero || scan.peek()?.is_ascii_digit();
     scan.skip_while(|c| c.is_ascii_digit())?;
     if may_be_date && matches!(scan.peek()?, '-' | ':') {
@@ -42,16 +43,16 @@ fn base_prefix(mark: char, edition: Edition) -> Option<(&'static str, u32)> {
     }
 }
 
-/// A value behind a sign at `start`, which has been read.
+/// A number after the sign at `start`.
 pub(super) fn signed_number(scan: &mut Scanner<'_>, start: usize) -> Result<Value> {
     let first = scan.next()?;
     match first {
         'i' | 'n' => {
             let rest = if first == 'i' { ['n', 'f'] } else { ['a', 'n'] };
-            for wanted in rest {
-                if !scan.accept(wanted)? {
+            for expected in rest {
+                if !scan.accept(expected)? {
                     let message = format!("invalid float: '{}'", scan.since(start));
-                    return Err(scan.problem(message));
+                    return Err(scan.error(message));
                 }
             }
             float(scan, start)
@@ -59,15 +60,15 @@ pub(super) fn signed_number(scan: &mut Scanner<'_>, start: usize) -> Result<Valu
         '0' if matches!(scan.peek()?, 'b' | 'o' | 'x') => {
             let mark = scan.peek()?;
             let shown = scan.since(start);
-            Err(scan.problem(format!(
+            Err(scan.error(format!(
                 "cannot use sign with non-decimal numbers: '{shown}{mark}'"
             )))
         }
-        '.' => Err(scan.problem("floats must start with a digit, not '.'")),
+        '.' => Err(scan.error("floats must start with a digit, not '.'")),
         first if first.is_ascii_digit() => rest_of_decimal(scan, start),
-        first => Err(scan.problem_with(
+        first => Err(scan.error_at(
             first,
-            format!("expected a digit but got {}", shown_char(first)),
+            format!("expected a digit but got {}", quote_rune(first)),
         )),
     }
 }
@@ -85,41 +86,41 @@ fn rest_of_decimal(scan: &mut Scanner<'_>, start: usize) -> Result<Value> {
 /// The integer since `start`.
 fn integer(scan: &Scanner<'_>, start: usize) -> Result<Value> {
     let text = scan.since(start);
-    let refused =
-        |reason: &str| Err(scan.problem(format!("Invalid integer {}: {reason}", shown_text(text))));
-    if !underscores_fit(text) {
-        return refused("underscores must be surrounded by digits");
+    let invalid =
+        |reason: &str| Err(scan.error(format!("Invalid integer {}: {reason}", quote(text))));
+    if !underscores_ok(text) {
+        return invalid("underscores must be surrounded by digits");
     }
     if has_leading_zero(text) {
-        return refused("cannot have leading zeroes");
+        return invalid("cannot have leading zeroes");
     }
     match parse_int(text.as_bytes(), 0) {
         Ok(number) => Ok(Value::Int64(number)),
-        Err(IntError::Syntax) => refused("not a number"),
-        Err(_) => Err(scan.problem(format!("{text} is out of range for int64"))),
+        Err(NumError::Syntax) => invalid("not a number"),
+        Err(_) => Err(scan.error(format!("{text} is out of range for int64"))),
     }
 }
 
 /// The float since `start`.
 pub(super) fn float(scan: &Scanner<'_>, start: usize) -> Result<Value> {
     let text = scan.since(start);
-    let refused =
-        |reason: &str| Err(scan.problem(format!("Invalid float {}: {reason}", shown_text(text))));
+    let invalid =
+        |reason: &str| Err(scan.error(format!("Invalid float {}: {reason}", quote(text))));
     let parts: Vec<&str> = text
         .split(['.', 'e', 'E'])
         .filter(|part| !part.is_empty())
         .collect();
-    if !parts.iter().all(|part| underscores_fit(part)) {
-        return refused("underscores must be surrounded by digits");
+    if !parts.iter().all(|part| underscores_ok(part)) {
+        return invalid("underscores must be surrounded by digits");
     }
     if parts.first().is_some_and(|whole| has_leading_zero(whole)) {
-        return refused("cannot have leading zeroes");
+        return invalid("cannot have leading zeroes");
     }
     let bytes = text.as_bytes();
     let bare_point =
         |at: usize| bytes[at] == b'.' && !bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
     if (0..bytes.len()).any(bare_point) {
-        return refused("'.' must be followed by one or more digits");
+        return invalid("'.' must be followed by one or more digits");
     }
     let plain = text.replace('_', "");
     let unsigned = plain.trim_start_matches(['+', '-']);
@@ -129,14 +130,14 @@ pub(super) fn float(scan: &Scanner<'_>, start: usize) -> Result<Value> {
     match parse_float(plain.as_bytes()) {
         Some(number) => Ok(Value::Float(number)),
         None if plain.parse::<f64>().is_ok() => {
-            Err(scan.problem(format!("{text} is out of range for float64")))
+            Err(scan.error(format!("{text} is out of range for float64")))
         }
-        None => Err(scan.problem(format!("Invalid float value: {}", shown_text(text)))),
+        None => Err(scan.error(format!("Invalid float value: {}", quote(text)))),
     }
 }
 
-/// Each underscore stands between digits.
-fn underscores_fit(text: &str) -> bool {
+/// Whether each underscore is between digits.
+fn underscores_ok(text: &str) -> bool {
     if matches!(text.trim_start_matches(['+', '-']), "nan" | "inf") {
         return true;
     }
@@ -166,8 +167,6 @@ fn date(scan: &Scanner<'_>, start: usize, call: &Call<'_>) -> Result<Value> {
         .replace('z', "Z")
         .replace(['t', ' '], "T");
     let with_optional_seconds = scan.edition == Edition::V1_6;
-    dates::from_toml(&text, with_optional_seconds, call.host).ok_or_else(|| Problem {
-        line: scan.line,
-        message: format!("invalid datetime: {}", shown_text(&text)),
-    })
+    dates::from_toml(&text, with_optional_seconds, call.host)
+        .ok_or_else(|| scan.error(format!("invalid datetime: {}", quote(&text))))
 }

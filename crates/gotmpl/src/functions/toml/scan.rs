@@ -1,18 +1,10 @@
-//! Reading a TOML document character by character, with the line for errors.
+//! The scanner of TOML documents, which counts lines for errors.
 
-use super::Edition;
-use crate::fmt::quote::{quote_char, quote_text};
+use super::{Edition, ParseError};
 
-/// A problem and its line.
-#[derive(Debug)]
-pub(super) struct Problem {
-    pub(super) line: usize,
-    pub(super) message: String,
-}
+pub(super) type Result<T> = std::result::Result<T, ParseError>;
 
-pub(super) type Result<T> = std::result::Result<T, Problem>;
-
-/// Stands for the end of the input.
+/// The end of the input.
 pub(super) const END: char = '\0';
 
 #[derive(Debug)]
@@ -41,7 +33,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// The next character, or [`END`]; control characters are a problem.
+    /// The next character, or [`END`]; control characters are an error.
     pub(super) fn peek(&self) -> Result<char> {
         let mut rest = self.text[self.at..].chars();
         let Some(c) = rest.next() else {
@@ -51,7 +43,7 @@ impl<'t> Scanner<'t> {
         let is_lone_return = c == '\r' && rest.next() != Some('\n');
         if is_control || is_lone_return {
             let code = u32::from(c);
-            return Err(self.problem(format!(
+            return Err(self.error(format!(
                 "TOML files cannot contain control characters: '0x{code:02x}'"
             )));
         }
@@ -87,7 +79,7 @@ impl<'t> Scanner<'t> {
         self.skip_while(is_blank)
     }
 
-    /// A comment, up to the end of its line; its `#` has been read.
+    /// Skips to the end of the line after a `#`.
     pub(super) fn skip_comment(&mut self) -> Result<()> {
         self.skip_while(|c| !is_line_end(c))
     }
@@ -100,36 +92,27 @@ impl<'t> Scanner<'t> {
         &self.text[start..self.at]
     }
 
-    pub(super) fn problem(&self, message: impl Into<String>) -> Problem {
-        Problem {
-            line: self.line,
+    pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
+        self.error_on(self.line, message)
+    }
+
+    pub(super) fn error_on(&self, line: usize, message: impl Into<String>) -> ParseError {
+        ParseError {
+            line,
+            last_key: String::new(),
             message: message.into(),
         }
     }
 
-    /// A problem with the character just read, which may be the end of the input.
-    pub(super) fn problem_with(&self, c: char, message: impl Into<String>) -> Problem {
-        let mut problem = self.problem(message);
-        if c == END && (self.edition == Edition::V1_4 || self.text.ends_with('\n')) {
-            problem.line -= 1;
-        }
-        problem
+    /// The error for the character just read, which may be [`END`].
+    pub(super) fn error_at(&self, c: char, message: impl Into<String>) -> ParseError {
+        let is_line_before =
+            c == END && (self.edition == Edition::V1_4 || self.text.ends_with('\n'));
+        self.error_on(self.line - usize::from(is_line_before), message)
     }
 
-    /// A problem with a line break just read: it belongs to the line before.
-    pub(super) fn problem_before(&self, message: impl Into<String>) -> Problem {
-        Problem {
-            line: self.line - 1,
-            message: message.into(),
-        }
+    /// The error for a line break just read, which belongs to the line before.
+    pub(super) fn error_before(&self, message: impl Into<String>) -> ParseError {
+        self.error_on(self.line - 1, message)
     }
-}
-
-/// A character in single quotes, as in messages.
-pub(super) fn shown_char(c: char) -> String {
-    String::from_utf8_lossy(&quote_char(c, false)).into_owned()
-}
-
-pub(super) fn shown_text(text: &str) -> String {
-    quote_text(text)
 }

@@ -1,7 +1,9 @@
-//! Strings in TOML documents: basic and raw, on one line or many.
+//! Basic and literal strings, single-line and multiline.
 
-use super::Edition;
-use super::scan::{END, Problem, Result, Scanner, is_line_end, shown_text};
+use outrigger_gostd::strconv::quote;
+
+use super::scan::{END, Result, Scanner, is_line_end};
+use super::{Edition, ParseError};
 
 pub(super) fn basic_or_multiline(scan: &mut Scanner<'_>) -> Result<String> {
     if scan.accept('"')? {
@@ -28,13 +30,13 @@ pub(super) fn raw_or_multiline(scan: &mut Scanner<'_>) -> Result<String> {
     raw(scan)
 }
 
-/// A string in double quotes, of which the first has been read.
+/// A basic string after its opening quote.
 pub(super) fn basic(scan: &mut Scanner<'_>) -> Result<String> {
     let start = scan.at;
     loop {
         match scan.next()? {
             END if scan.is_at_end() => {
-                return Err(scan.problem_with(END, "unexpected EOF; expected '\"'"));
+                return Err(scan.error_at(END, "unexpected EOF; expected '\"'"));
             }
             c if is_line_end(c) => return Err(line_break(scan, c)),
             '\\' => check_escape(scan, start)?,
@@ -51,7 +53,7 @@ pub(super) fn raw(scan: &mut Scanner<'_>) -> Result<String> {
     loop {
         match scan.next()? {
             END if scan.is_at_end() => {
-                return Err(scan.problem_with(END, "unexpected EOF; expected \"'\""));
+                return Err(scan.error_at(END, "unexpected EOF; expected \"'\""));
             }
             c if is_line_end(c) => return Err(line_break(scan, c)),
             '\'' => break,
@@ -62,16 +64,16 @@ pub(super) fn raw(scan: &mut Scanner<'_>) -> Result<String> {
     Ok(raw[..raw.len() - 1].to_owned())
 }
 
-fn line_break(scan: &Scanner<'_>, c: char) -> Problem {
+fn line_break(scan: &Scanner<'_>, c: char) -> ParseError {
     let message = "strings cannot contain newlines";
     if c == '\n' {
-        scan.problem_before(message)
+        scan.error_before(message)
     } else {
-        scan.problem(message)
+        scan.error(message)
     }
 }
 
-/// The text up to three quotes; one or two more quotes belong to it.
+/// The text up to the closing quotes, to which one or two more quotes before them belong.
 fn multiline(scan: &mut Scanner<'_>, mark: char) -> Result<String> {
     let start = scan.at;
     loop {
@@ -83,7 +85,7 @@ fn multiline(scan: &mut Scanner<'_>, mark: char) -> Result<String> {
                     ('"', "'''")
                 };
                 let message = format!("unexpected EOF; expected {open}{quote}{open}");
-                return Err(scan.problem_with(END, message));
+                return Err(scan.error_at(END, message));
             }
             '\\' if mark == '"' => {
                 if is_line_end(scan.peek()?) {
@@ -103,7 +105,7 @@ fn multiline(scan: &mut Scanner<'_>, mark: char) -> Result<String> {
                     } else {
                         "\"''''''\""
                     };
-                    return Err(scan.problem(format!("unexpected {shown}")));
+                    return Err(scan.error(format!("unexpected {shown}")));
                 }
                 if count >= 3 {
                     let raw = scan.since(start);
@@ -115,7 +117,7 @@ fn multiline(scan: &mut Scanner<'_>, mark: char) -> Result<String> {
     }
 }
 
-/// Checks the escape behind a backslash in the string that began at `start`.
+/// Checks the escape after a backslash in the string that starts at `start`.
 fn check_escape(scan: &mut Scanner<'_>, start: usize) -> Result<()> {
     let c = scan.next()?;
     let new = scan.edition == Edition::V1_6;
@@ -126,17 +128,17 @@ fn check_escape(scan: &mut Scanner<'_>, start: usize) -> Result<()> {
         'u' => (4, "four"),
         'U' => (8, "eight"),
         c => {
-            return Err(scan.problem_with(c, format!("invalid escape in string '\\{c}'")));
+            return Err(scan.error_at(c, format!("invalid escape in string '\\{c}'")));
         }
     };
     for _ in 0..count {
         let digit = scan.next()?;
         if !digit.is_ascii_hexdigit() {
-            let shown = shown_text(scan.since(start));
+            let shown = quote(scan.since(start));
             let message = format!(
                 "expected {name} hexadecimal digits after '\\{c}', but got {shown} instead"
             );
-            return Err(scan.problem_with(digit, message));
+            return Err(scan.error_at(digit, message));
         }
     }
     Ok(())
@@ -161,12 +163,12 @@ fn unescaped(scan: &Scanner<'_>, raw: &str) -> Result<String> {
             'f' => '\x0c',
             'r' => '\r',
             'e' => '\x1b',
-            ' ' | '\t' => return Err(scan.problem(format!("invalid escape: '\\{mark}'"))),
+            ' ' | '\t' => return Err(scan.error(format!("invalid escape: '\\{mark}'"))),
             _ if digits > 0 => {
                 let code = &escape[1..=digits];
                 let c = u32::from_str_radix(code, 16).ok().and_then(char::from_u32);
                 c.ok_or_else(|| {
-                    scan.problem(format!("Escaped character '\\u{code}' is not valid UTF-8."))
+                    scan.error(format!("Escaped character '\\u{code}' is not valid UTF-8."))
                 })?
             }
             c => c,
@@ -183,25 +185,25 @@ fn without_first_line_break(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-/// Removes a backslash at the end of a line with all space behind it.
+/// Removes a backslash at the end of a line and all white space after it.
 fn without_escaped_line_breaks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
-        let behind = &rest[at + 1..];
-        if let Some(second) = behind.strip_prefix('\\') {
+        let after = &rest[at + 1..];
+        if let Some(second) = after.strip_prefix('\\') {
             out.push_str(&rest[..at + 2]);
             rest = second;
             continue;
         }
-        let trimmed = behind.trim_start_matches([' ', '\t', '\r', '\n']);
-        let skipped = &behind[..behind.len() - trimmed.len()];
+        let trimmed = after.trim_start_matches([' ', '\t', '\r', '\n']);
+        let skipped = &after[..after.len() - trimmed.len()];
         if skipped.contains('\n') {
             out.push_str(&rest[..at]);
             rest = trimmed;
         } else {
             out.push_str(&rest[..=at]);
-            rest = behind;
+            rest = after;
         }
     }
     out.push_str(rest);

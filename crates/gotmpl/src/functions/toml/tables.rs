@@ -1,29 +1,42 @@
-//! The tables of a document while it is read: what may be defined where.
+//! The tables of the document that is being decoded, and which of them may be defined again.
 
 use std::collections::HashSet;
 
-use super::{Edition, shown_key};
+use super::{Edition, maybe_quoted};
 use crate::value::{Element, List, Map, Str, Value};
 
-/// The tables, and where in them the reader stands.
+/// Why a key cannot be defined, with the message of the library.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KeyError {
+    #[error("Key '{0}' was already created as a hash.")]
+    CreatedAsHash(String),
+    #[error("Key '{0}' was already created and cannot be used as an array.")]
+    NotAnArray(String),
+    #[error("Key '{0}' has already been defined.")]
+    AlreadyDefined(String),
+    #[error("{0} is not a table")]
+    NotATable(String),
+}
+
+/// The tables, and the position of the decoder in them.
 #[derive(Debug)]
 pub(super) struct Tables {
     pub(super) root: Map,
-    /// The table that keys go into.
+    /// The current table.
     pub(super) context: Vec<String>,
-    /// The key whose value is being read; empty if none is.
+    /// The key whose value is being decoded, or empty.
     pub(super) current_key: String,
-    /// Tables that only a longer key has named so far.
+    /// Tables that only a longer key has created so far.
     implicit: HashSet<String>,
     arrays: HashSet<String>,
     edition: Edition,
 }
 
-/// A key in full, as messages show it.
+/// `Key.String`: the dotted form of a key.
 pub(super) fn full_key(parts: &[String]) -> String {
     let shown: Vec<Vec<u8>> = parts
         .iter()
-        .map(|part| shown_key(part.as_bytes()))
+        .map(|part| maybe_quoted(part.as_bytes()))
         .collect();
     String::from_utf8_lossy(&shown.join(&b'.')).into_owned()
 }
@@ -32,7 +45,7 @@ fn key_text(key: &str) -> Str {
     Str::from(key)
 }
 
-/// The table that a value is or, for a list of tables, ends with.
+/// The table that a value is, or the last one of an array of tables.
 fn table_in(value: &Value) -> Option<Map> {
     match value {
         Value::Map(map) => Some(map.clone()),
@@ -56,7 +69,7 @@ impl Tables {
         }
     }
 
-    /// The key that errors mention as the last one.
+    /// The last key, for errors.
     pub(super) fn last_key(&self) -> String {
         let context = full_key(&self.context);
         match (self.current_key.is_empty(), self.context.is_empty()) {
@@ -70,7 +83,7 @@ impl Tables {
         self.implicit.insert(full_key(key));
     }
 
-    /// Records whether the value of a key, or the table at hand, is an array.
+    /// Records whether the value of a key, or the current table, is an array.
     pub(super) fn set_array(&mut self, key: &str, is_array: bool) {
         let mut parts = self.context.clone();
         if !key.is_empty() {
@@ -84,16 +97,16 @@ impl Tables {
         }
     }
 
-    /// Opens a table that a dotted key implies.
-    pub(super) fn enter_implicit(&mut self, part: &str) -> Result<(), String> {
+    /// Enters a table that a dotted key creates.
+    pub(super) fn enter_implicit(&mut self, part: &str) -> Result<(), KeyError> {
         let mut key = self.context.clone();
         key.push(part.to_owned());
         self.mark_implicit(&key);
         self.enter(&key, false)
     }
 
-    /// Makes a table, or one more table of an array, the one that keys go into.
-    pub(super) fn enter(&mut self, key: &[String], array: bool) -> Result<(), String> {
+    /// Creates a table, or one more table of an array, and makes it the current one.
+    pub(super) fn enter(&mut self, key: &[String], array: bool) -> Result<(), KeyError> {
         let Some((last, parents)) = key.split_last() else {
             return Ok(());
         };
@@ -106,9 +119,7 @@ impl Tables {
                 table.set(key_text(part), Value::map(Vec::new()));
             }
             let inner = table.get(part.as_bytes()).unwrap_or_default();
-            table = table_in(&inner).ok_or_else(|| {
-                format!("Key '{}' was already created as a hash.", full_key(&path))
-            })?;
+            table = table_in(&inner).ok_or_else(|| KeyError::CreatedAsHash(full_key(&path)))?;
         }
         self.context = path;
         if array {
@@ -116,10 +127,7 @@ impl Tables {
                 None => Vec::new(),
                 Some(Value::List(list)) if list.element() == Element::Map => list.items().to_vec(),
                 Some(_) => {
-                    let key = full_key(key);
-                    return Err(format!(
-                        "Key '{key}' was already created and cannot be used as an array."
-                    ));
+                    return Err(KeyError::NotAnArray(full_key(key)));
                 }
             };
             items.push(Value::map(Vec::new()));
@@ -131,15 +139,14 @@ impl Tables {
         Ok(())
     }
 
-    /// Defines a key in the table at hand. An implied table may be defined once more.
-    pub(super) fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+    /// Defines a key in the current table. A table that a longer key created may be defined once more.
+    pub(super) fn set(&mut self, key: &str, value: Value) -> Result<(), KeyError> {
         let mut table = self.root.clone();
         let mut path = Vec::with_capacity(self.context.len() + 1);
         for part in &self.context {
             path.push(part.clone());
             let inner = table.get(part.as_bytes()).unwrap_or_default();
-            table = table_in(&inner)
-                .ok_or_else(|| format!("Key '{}' has already been defined.", full_key(&path)))?;
+            table = table_in(&inner).ok_or_else(|| KeyError::AlreadyDefined(full_key(&path)))?;
         }
         path.push(key.to_owned());
         if !table.contains_key(key.as_bytes()) {
@@ -156,6 +163,6 @@ impl Tables {
         if was_implicit && !is_array {
             return Ok(());
         }
-        Err(format!("Key '{full}' has already been defined."))
+        Err(KeyError::AlreadyDefined(full))
     }
 }

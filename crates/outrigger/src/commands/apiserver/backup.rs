@@ -1,4 +1,4 @@
-//! A copy of all objects in one file, which put into an empty folder as `store.redb` is a store.
+//! Copies all objects to one file. To restore it, move the file into an empty data folder as `store.redb`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use crate::printer::Printer;
 pub(crate) struct Args {
     #[command(flatten)]
     data: DataFlag,
-    /// The file to write, which must not exist
+    /// File to write, which must not exist
     file: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! All objects as text.
+//! Prints all objects as YAML or JSON.
 
 use std::process::ExitCode;
 
@@ -15,38 +15,37 @@ use crate::printer::Printer;
 pub(crate) struct Args {
     #[command(flatten)]
     data: DataFlag,
-    /// Form of the objects
-    #[arg(short, long, value_name = "FORM", value_enum, default_value_t)]
-    output: Form,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Format,
 }
 
-/// How objects are written.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum Form {
-    /// One YAML document for each object
+enum Format {
+    /// One YAML document per object
     #[default]
     Yaml,
-    /// One List
+    /// One List object
     Json,
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let store = args.data.open()?;
     let snapshot = store.snapshot();
-    let everything = Scope::everything();
+    let scope = Scope::everything();
     let objects: Result<Vec<Value>, _> = snapshot
-        .list(&everything)
+        .list(&scope)
         .map(|object| serde_json::from_slice(object.bytes()))
         .collect();
-    let objects = objects.context("failed to read an object")?;
+    let objects = objects.context("failed to parse a stored object")?;
     match args.output {
-        Form::Yaml => {
+        Format::Yaml => {
             for object in &objects {
                 printer.line("---")?;
                 printer.value(Output::Yaml, object)?;
             }
         }
-        Form::Json => {
+        Format::Json => {
             let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": objects});
             printer.value(Output::Json, &list)?;
         }

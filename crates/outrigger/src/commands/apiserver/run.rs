@@ -1,4 +1,4 @@
-//! Runs the server until it is told to stop.
+//! Runs the server until SIGTERM or SIGINT.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use outrigger_apiserver::auth::StaticTokens;
 use outrigger_apiserver::server::{Options, Server};
 use outrigger_apiserver::transport::{Listener, write_kubeconfig};
 use outrigger_simulate as simulate;
-use tokio::signal::unix::{SignalKind, signal};
 
+use crate::commands::runtime::{self, shutdown_signal};
 use crate::printer::Printer;
 use crate::report::{HintExt as _, note};
 
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
-    /// Keep everything in this folder, which is made if it is not there
+    /// Data folder, created if it does not exist
     #[arg(
         long,
         value_name = "DIR",
@@ -25,32 +25,28 @@ pub(crate) struct Args {
         conflicts_with = "in_memory"
     )]
     data: Option<PathBuf>,
-    /// Keep nothing: everything is gone when the server ends
+    /// Keep all objects in memory only
     #[arg(long)]
     in_memory: bool,
-    /// Where to listen; port 0 picks a free one
+    /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Allow an address that other machines can reach
+    /// Allow an address that is reachable from other machines
     #[arg(long)]
     allow_remote: bool,
     /// Write a kubeconfig with the admin token to this file
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Know users by the tokens of this file: lines of token,user,uid,"group1,group2"
+    /// Static token file for authentication: lines of token,user,uid,"group1,group2"
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Let workloads become ready, or fail if they ask for it, though nothing runs
+    /// Simulate workloads: pods become ready without running
     #[arg(long)]
     simulate_workloads: bool,
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("failed to start the runtime")?;
-    runtime.block_on(serve(args, printer))?;
+    runtime::build()?.block_on(serve(args, printer))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -66,9 +62,8 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     }
     let listener = Listener::bind(args.listen, args.allow_remote)
         .await
-        .hint("--allow-remote lets other machines in; whoever has the token can do everything")?;
-    let mut terminated = signal(SignalKind::terminate()).context("failed to wait for signals")?;
-    let mut interrupted = signal(SignalKind::interrupt()).context("failed to wait for signals")?;
+        .hint("--allow-remote permits it; the admin token grants full access")?;
+    let shutdown = shutdown_signal()?;
     let server = Server::open(options)
         .await
         .context("failed to open the API server")?;
@@ -82,25 +77,22 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         write_kubeconfig(path, address, server.credentials())?;
     }
     printer.line(&format!("https://{address}"))?;
-    tell(args);
-    tokio::select! {
-        _ = terminated.recv() => {}
-        _ = interrupted.recv() => {}
-    }
+    print_next_steps(args);
+    shutdown.await;
     server.close().await;
     Ok(())
 }
 
-/// Says what to do next. The address alone is on stdout, for scripts.
-fn tell(args: &Args) {
+/// On stderr: stdout has only the address, for scripts.
+fn print_next_steps(args: &Args) {
     match &args.kubeconfig {
         Some(path) => note(&format!(
             "ready; try: kubectl --kubeconfig {} get namespaces",
             path.display()
         )),
-        None => note("ready; --kubeconfig FILE writes what clients need"),
+        None => note("ready; use --kubeconfig FILE to write a kubeconfig for clients"),
     }
     if args.simulate_workloads {
-        note("workloads are simulated: they become ready, but nothing runs");
+        note("workloads are simulated: pods become ready, but no containers run");
     }
 }

@@ -1,14 +1,14 @@
-//! `outrigger chart dependency`: the charts that a chart needs, in its `charts/` folder.
+//! `outrigger chart dependency`: manages the dependencies of a chart, in its `charts/` folder.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use outrigger_chart::resolve::{self, Resolution};
-use outrigger_chart::{Chart, Profile, charts_folder, load, load_path};
+use outrigger_chart::{Chart, Profile, dependency_list, load, load_path};
 
 use super::host::LocalHost;
-use super::source::{self, CompatFlag, plainly};
+use super::source::{self, CompatFlag, helm_error};
 use crate::printer::Printer;
 use crate::report::HintExt as _;
 
@@ -20,17 +20,17 @@ Examples:
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Verb {
-    /// List what a chart needs and whether it is there
+    /// List the dependencies of a chart and their status
     List(Args),
-    /// Put what Chart.lock names into charts/
+    /// Rebuild charts/ from Chart.lock
     Build(Args),
-    /// Put what Chart.yaml names into charts/ and write Chart.lock
+    /// Update charts/ and Chart.lock from Chart.yaml
     Update(Args),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A chart folder
+    /// Chart folder
     #[arg(default_value = ".")]
     chart: PathBuf,
     #[command(flatten)]
@@ -40,8 +40,8 @@ pub(crate) struct Args {
 pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
     match verb {
         Verb::List(args) => list(args, printer)?,
-        Verb::Build(args) => supply(args, resolve::build, printer)?,
-        Verb::Update(args) => supply(args, resolve::update, printer)?,
+        Verb::Build(args) => write_dependencies(args, resolve::build, printer)?,
+        Verb::Update(args) => write_dependencies(args, resolve::update, printer)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -49,15 +49,15 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
 fn list(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let profile = args.compat.profile();
     let chart = source::load(&args.chart, profile)?;
-    let entries = load::charts_folder(&args.chart, profile);
-    let text = charts_folder::list(&chart, &args.chart.display().to_string(), &entries, profile);
+    let entries = load::charts_entries(&args.chart, profile);
+    let text = dependency_list::list(&chart, &args.chart.display().to_string(), &entries, profile);
     printer.bytes(text.as_bytes())
 }
 
 /// `resolve::update` or `resolve::build`.
 type Resolve = fn(&Chart, Profile, resolve::LoadLocal<'_>) -> Result<Resolution, resolve::Error>;
 
-fn supply(args: &Args, resolve: Resolve, printer: &Printer) -> anyhow::Result<()> {
+fn write_dependencies(args: &Args, resolve: Resolve, printer: &Printer) -> anyhow::Result<()> {
     let profile = args.compat.profile();
     let chart = source::load(&args.chart, profile)?;
     let folder = &args.chart;
@@ -69,18 +69,18 @@ fn supply(args: &Args, resolve: Resolve, printer: &Printer) -> anyhow::Result<()
             Ok(None)
         }
     };
-    let resolution = resolve(&chart, profile, &mut load_local).map_err(plainly)?;
+    let resolution = resolve(&chart, profile, &mut load_local).map_err(helm_error)?;
     if let Some(remote) = resolution.remote.first() {
         let repository = &remote.repository;
         return Err(anyhow::anyhow!(
-            "{} comes from {repository}, which is not a folder",
+            "dependency {} is in the remote repository {repository}; only file:// repositories are supported",
             remote.name
         ))
-        .hint("put its archive into charts/ by hand, or name a folder: file://../chart");
+        .hint("copy its archive to charts/, or use a local chart: file://../chart");
     }
     write_charts(&folder.join("charts"), &chart, &resolution)?;
     let generated =
-        rfc3339(LocalHost::new(false).seconds()).context("the clock is out of range")?;
+        rfc3339(LocalHost::new(false).seconds()).context("the system time is out of range")?;
     let lock = resolve::lock(&chart, &resolution.locked, generated);
     let (name, text) = resolve::lock_file(&chart, &lock);
     if chart
@@ -93,7 +93,7 @@ fn supply(args: &Args, resolve: Resolve, printer: &Printer) -> anyhow::Result<()
     printer.bytes(resolution.text.as_bytes())
 }
 
-/// Replaces the archives of what is declared; leaves alone what is not.
+/// Writes the archives of the dependencies and deletes archives of other versions. Other files are not touched.
 fn write_charts(charts: &Path, chart: &Chart, resolution: &Resolution) -> anyhow::Result<()> {
     if resolution.locked.is_empty() {
         return Ok(());
@@ -102,7 +102,7 @@ fn write_charts(charts: &Path, chart: &Chart, resolution: &Resolution) -> anyhow
     for entry in fs_err::read_dir(charts)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_old = resolution
+        let is_outdated = resolution
             .archives
             .iter()
             .all(|archive| archive.file_name != name)
@@ -111,14 +111,14 @@ fn write_charts(charts: &Path, chart: &Chart, resolution: &Resolution) -> anyhow
                 .declared()
                 .iter()
                 .any(|declared| is_archive_of(&name, &declared.name));
-        if is_old {
+        if is_outdated {
             fs_err::remove_file(entry.path())?;
         }
     }
     for archive in &resolution.archives {
         let path = charts.join(&archive.file_name);
         if path.is_dir() {
-            bail!("{} is a folder where the archive must go", path.display());
+            bail!("failed to write {}: it is a folder", path.display());
         }
         fs_err::write(path, &archive.bytes)?;
     }
@@ -133,7 +133,7 @@ fn is_archive_of(file: &str, name: &str) -> bool {
     version.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// A time in UTC, as Go writes it into the lock.
+/// Formats Unix time as Go does in Chart.lock.
 fn rfc3339(seconds: i128) -> Option<String> {
     let time = jiff::Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?;
     Some(time.to_string())

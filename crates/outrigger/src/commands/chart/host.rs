@@ -1,4 +1,4 @@
-//! What templates get from this machine: its clock, its randomness, keys made on spare cores. No cluster.
+//! The host of templates without a cluster: system clock, random source, DNS and RSA keys.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,13 +9,14 @@ use outrigger_gotmpl::function::{CallError, Host};
 use outrigger_gotmpl::functions::rsa_key;
 use outrigger_gotmpl::value::Value;
 
-type Keys = Receiver<Result<Vec<u8>, CallError>>;
+type KeyReceiver = Receiver<Result<Vec<u8>, CallError>>;
 
 #[derive(Debug)]
 pub(crate) struct LocalHost {
     zone: String,
     allow_dns: bool,
-    key_makers: RefCell<BTreeMap<usize, Keys>>,
+    /// By key size.
+    key_generators: RefCell<BTreeMap<usize, KeyReceiver>>,
 }
 
 impl LocalHost {
@@ -23,11 +24,11 @@ impl LocalHost {
         Self {
             zone: local_zone(),
             allow_dns,
-            key_makers: RefCell::default(),
+            key_generators: RefCell::default(),
         }
     }
 
-    /// Seconds since 1970.
+    /// Unix time.
     pub(crate) fn seconds(&self) -> i128 {
         self.now() / 1_000_000_000
     }
@@ -47,8 +48,8 @@ impl Host for LocalHost {
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
-        // The system's own: a library's generator first gathers entropy for tens of milliseconds.
-        getrandom::fill(bytes).expect("the system has randomness");
+        // Not a generator of a library, which takes tens of milliseconds to seed.
+        getrandom::fill(bytes).expect("the system has a random source");
     }
 
     fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, CallError> {
@@ -66,18 +67,19 @@ impl Host for LocalHost {
         first.map_or_else(String::new, |address| address.ip().to_string())
     }
 
-    /// The first key that any core finds. How long the search for one takes is luck: with two cores at it, it is over
-    /// in 0.6 of the time.
+    /// Returns the first key that any core finds. The search takes a random time: two cores reduce it to 0.6.
     fn rsa_key(&self, bits: usize) -> Result<Vec<u8>, CallError> {
-        let mut makers = self.key_makers.borrow_mut();
-        let keys = makers.entry(bits).or_insert_with(|| start_key_makers(bits));
+        let mut generators = self.key_generators.borrow_mut();
+        let keys = generators
+            .entry(bits)
+            .or_insert_with(|| start_key_generators(bits));
         keys.recv()
-            .unwrap_or_else(|_| Err(CallError::returned("failed to make an RSA key")))
+            .unwrap_or_else(|_| Err(CallError::returned("failed to generate an RSA key")))
     }
 }
 
-/// Makes keys on all cores. Each maker keeps its next key until it is asked for, and ends with the process.
-fn start_key_makers(bits: usize) -> Keys {
+/// Generates keys on all cores. Each thread blocks until its key is received, and runs until the process exits.
+fn start_key_generators(bits: usize) -> KeyReceiver {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (sender, receiver) = sync_channel(0);
     for _ in 0..cores.min(8) {
@@ -87,7 +89,7 @@ fn start_key_makers(bits: usize) -> Keys {
     receiver
 }
 
-/// Go takes the zone from `TZ`, or from the link that the machine's zone is.
+/// As Go does: the zone that `TZ` names, or the one that `/etc/localtime` links to.
 fn local_zone() -> String {
     if let Ok(zone) = std::env::var("TZ") {
         let zone = zone.strip_prefix(':').unwrap_or(&zone);

@@ -1,4 +1,4 @@
-//! `outrigger chart images`: every image that a chart would run, and where it is named.
+//! `outrigger chart images`: lists the images of a rendered chart, and the fields that reference them.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use outrigger_chart::{RenderOptions, render};
 use serde::Serialize;
 
 use super::host::LocalHost;
-use super::source::{self, CompatFlag, plainly};
+use super::source::{self, CompatFlag, helm_error};
 use super::values::ValuesFlags;
 use crate::arguments::OutputFlag;
 use crate::printer::{Printer, Row};
@@ -21,9 +21,9 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A folder or an archive
+    /// Chart folder or archive
     chart: PathBuf,
-    /// Namespace of the release
+    /// Release namespace
     #[arg(short, long, default_value = "default")]
     namespace: String,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     output: OutputFlag,
 }
 
-/// One use of one image.
+/// One reference to an image.
 #[derive(Debug, Serialize)]
 struct Image {
     #[serde(rename = "image")]
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         &LocalHost::new(false),
         &mut source::warn,
     )
-    .map_err(plainly)?;
+    .map_err(helm_error)?;
     let images: Vec<Image> = images::find(&rendered)
         .into_iter()
         .map(Image::from)

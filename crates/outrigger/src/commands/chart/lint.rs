@@ -1,4 +1,4 @@
-//! `outrigger chart lint`: mistakes in a chart, found as Helm finds them.
+//! `outrigger chart lint`: reports what `helm lint` reports.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use outrigger_chart::lint::{LintOptions, lint, print};
 use outrigger_chart::{KubeVersion, load};
 
 use super::host::LocalHost;
-use super::source::{CompatFlag, plainly};
+use super::source::{CompatFlag, helm_error};
 use super::values::ValuesFlags;
 use crate::printer::Printer;
 
@@ -22,23 +22,23 @@ pub(crate) struct Args {
     /// Chart folders
     #[arg(default_value = ".")]
     charts: Vec<PathBuf>,
-    /// Namespace of the release
+    /// Release namespace
     #[arg(short, long, default_value = "default")]
     namespace: String,
     #[command(flatten)]
     values: ValuesFlags,
     #[command(flatten)]
     compat: CompatFlag,
-    /// Fail on warnings too
+    /// Fail on lint warnings
     #[arg(long)]
     strict: bool,
-    /// Print warnings and errors only
+    /// Print only warnings and errors
     #[arg(long)]
     quiet: bool,
-    /// Kubernetes version that the chart sees
+    /// Kubernetes version used for capability and deprecation checks
     #[arg(long, value_name = "VERSION")]
     kube_version: Option<String>,
-    /// Do not check the values against the chart's schema
+    /// Do not validate the values against the chart's schema
     #[arg(long)]
     skip_schema_validation: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let options = LintOptions {
         profile,
         namespace: args.namespace.clone(),
-        kube_version: kube_version.transpose().map_err(plainly)?,
+        kube_version: kube_version.transpose().map_err(helm_error)?,
         skip_schema: args.skip_schema_validation,
         strict: args.strict,
         quiet: args.quiet,
@@ -66,9 +66,6 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     }
     let (text, summary) = print(&reports, args.quiet);
     printer.bytes(text.as_bytes())?;
-    match summary {
-        Ok(summary) => printer.bytes(summary.as_bytes())?,
-        Err(summary) => anyhow::bail!(summary),
-    }
+    printer.bytes(summary?.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,11 +1,11 @@
-//! `outrigger chart package`: an archive of a chart folder, the same bytes each time.
+//! `outrigger chart package`: packages a chart folder into a reproducible archive.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use outrigger_chart::package::{PackageOptions, package};
 
-use super::source::{self, CompatFlag, plainly};
+use super::source::{self, CompatFlag, helm_error};
 use crate::printer::Printer;
 
 const EXAMPLES: &str = "\
@@ -19,13 +19,13 @@ pub(crate) struct Args {
     /// Chart folders
     #[arg(required = true)]
     charts: Vec<PathBuf>,
-    /// Folder to write to
+    /// Folder to write the archives to
     #[arg(short, long, default_value = ".")]
     destination: PathBuf,
-    /// Version of the chart, in place of its own
+    /// Chart version, instead of the one in Chart.yaml
     #[arg(long)]
     version: Option<String>,
-    /// Version of the application, in place of the chart's
+    /// App version, instead of the one in Chart.yaml
     #[arg(long)]
     app_version: Option<String>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     };
     for path in &args.charts {
         let chart = source::load(path, profile)?;
-        let package = package(&chart, &options, profile).map_err(plainly)?;
+        let package = package(&chart, &options, profile).map_err(helm_error)?;
         fs_err::create_dir_all(&args.destination)?;
         let file = args.destination.join(package.file_name);
         fs_err::write(&file, package.bytes)?;

@@ -1,4 +1,4 @@
-//! `outrigger chart show`: what is in a chart.
+//! `outrigger chart show`: prints the contents of a chart.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,34 +15,34 @@ Examples:
 
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = EXAMPLES)]
-pub(crate) enum What {
-    /// Everything
+pub(crate) enum Verb {
+    /// Print everything
     All(Args),
-    /// What the chart says of itself
+    /// Print Chart.yaml
     Chart(Args),
-    /// The default values, with their comments
+    /// Print the default values, with their comments
     Values(Args),
-    /// The readme
+    /// Print the README
     Readme(Args),
-    /// The custom resource definitions
+    /// Print the custom resource definitions
     Crds(Args),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A folder or an archive
+    /// Chart folder or archive
     chart: PathBuf,
     #[command(flatten)]
     compat: CompatFlag,
 }
 
-pub(crate) fn run(what: &What, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let (part, args) = match what {
-        What::All(args) => (Part::All, args),
-        What::Chart(args) => (Part::Chart, args),
-        What::Values(args) => (Part::Values, args),
-        What::Readme(args) => (Part::Readme, args),
-        What::Crds(args) => (Part::Crds, args),
+pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let (part, args) = match verb {
+        Verb::All(args) => (Part::All, args),
+        Verb::Chart(args) => (Part::Chart, args),
+        Verb::Values(args) => (Part::Values, args),
+        Verb::Readme(args) => (Part::Readme, args),
+        Verb::Crds(args) => (Part::Crds, args),
     };
     let profile = args.compat.profile();
     let chart = source::load(&args.chart, profile)?;

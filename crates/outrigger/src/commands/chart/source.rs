@@ -1,14 +1,14 @@
-//! Where a chart comes from, which Helm it believes to run under, and how its troubles are told.
+//! Loads charts, selects the Helm version to be compatible with, and converts errors of charts.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::thread;
 
 use clap::ValueEnum;
-use outrigger_chart::{Chart, Profile, open_path, parse_ahead, template_bytes};
+use outrigger_chart::{Chart, Profile, load_path_lazily, preparse, template_bytes};
 use outrigger_gotmpl::ParseCache;
 
-/// The Helm whose results ours are identical to.
+/// The Helm version to be compatible with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Compat {
     /// Helm 3.17
@@ -21,7 +21,7 @@ enum Compat {
 /// The `--compat` flag.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompatFlag {
-    /// The Helm to be identical to
+    /// Helm version to be compatible with
     #[arg(long, value_name = "HELM", value_enum, default_value_t)]
     compat: Compat,
 }
@@ -37,57 +37,58 @@ impl CompatFlag {
 
 /// Loads a folder or an archive.
 pub(crate) fn load(path: &Path, profile: Profile) -> anyhow::Result<Chart> {
-    open_path(path, profile, &mut warn).map_err(plainly)
+    load_path_lazily(path, profile, &mut warn).map_err(helm_error)
 }
 
-/// So much text is worth a second thread.
-const MUCH_TEXT: usize = 128 << 10;
+/// The size of templates from which parsing on several threads is faster.
+const PARALLEL_PARSE_BYTES: usize = 128 << 10;
 
 /// Parses the templates of a large chart on all cores.
 pub(crate) fn parse_templates(chart: &Chart, profile: Profile) -> ParseCache {
     let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let mut parsed = ParseCache::default();
-    if cores == NonZeroUsize::MIN || template_bytes(chart) < MUCH_TEXT {
+    if cores == NonZeroUsize::MIN || template_bytes(chart) < PARALLEL_PARSE_BYTES {
         return parsed;
     }
     thread::scope(|scope| {
-        let parse = |share| parse_ahead(chart, profile, share, cores);
-        let others: Vec<_> = (1..cores.get())
+        let parse = |share| preparse(chart, profile, share, cores);
+        let threads: Vec<_> = (1..cores.get())
             .map(|share| scope.spawn(move || parse(share)))
             .collect();
         parsed = parse(0);
-        for other in others {
-            parsed.absorb(other.join().expect("a panic ends the process"));
+        for thread in threads {
+            parsed.merge(thread.join().expect("a panic ends the process"));
         }
     });
     parsed
 }
 
-/// Tells a warning on stderr.
+/// Logs a warning of the chart crate.
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "the shape that the chart crate calls"
+    reason = "the signature that the chart crate requires"
 )]
 pub(crate) fn warn(text: String) {
     tracing::warn!("{text}");
 }
 
-/// Errors of charts print as Helm prints them, causes and all in one text. Causes that Helm keeps to itself follow.
-pub(crate) fn plainly(error: impl std::error::Error) -> anyhow::Error {
+/// Converts an error of the chart crate. Its text is Helm's and already includes most causes; only causes that the text
+/// does not contain are kept as causes.
+pub(crate) fn helm_error(error: impl std::error::Error) -> anyhow::Error {
     let text = error.to_string();
     let mut hidden: Vec<String> = Vec::new();
     let mut cause = error.source();
     while let Some(error) = cause {
-        let told = error.to_string();
-        if !text.contains(&told) && !hidden.contains(&told) {
-            hidden.push(told);
+        let message = error.to_string();
+        if !text.contains(&message) && !hidden.contains(&message) {
+            hidden.push(message);
         }
         cause = error.source();
     }
-    let told = std::iter::once(text).chain(hidden);
-    let mut told = told.collect::<Vec<_>>().into_iter().rev();
-    let innermost = anyhow::Error::msg(told.next().unwrap_or_default());
-    told.fold(innermost, anyhow::Error::context)
+    let messages = std::iter::once(text).chain(hidden);
+    let mut messages = messages.collect::<Vec<_>>().into_iter().rev();
+    let innermost = anyhow::Error::msg(messages.next().unwrap_or_default());
+    messages.fold(innermost, anyhow::Error::context)
 }
 
 #[cfg(test)]
@@ -99,10 +100,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_that_the_text_hides_is_told_after_it() {
+    fn keeps_only_causes_that_the_text_does_not_contain() {
         let hidden = anyhow::anyhow!("a link at x").context("unable to load");
-        assert_eq!(chain(&plainly(&*hidden)), ["unable to load", "a link at x"]);
-        let told = anyhow::anyhow!("no such file").context("open x: no such file");
-        assert_eq!(chain(&plainly(&*told)), ["open x: no such file"]);
+        assert_eq!(
+            chain(&helm_error(&*hidden)),
+            ["unable to load", "a link at x"]
+        );
+        let contained = anyhow::anyhow!("no such file").context("open x: no such file");
+        assert_eq!(chain(&helm_error(&*contained)), ["open x: no such file"]);
     }
 }

@@ -1,4 +1,4 @@
-//! `outrigger chart template`: what `helm template` prints, to the byte.
+//! `outrigger chart template`: prints what `helm template` prints, byte for byte.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use outrigger_chart::{
 };
 
 use super::host::LocalHost;
-use super::source::{self, CompatFlag, plainly};
+use super::source::{self, CompatFlag, helm_error};
 use super::values::ValuesFlags;
 use crate::printer::Printer;
 
@@ -28,58 +28,58 @@ Examples:
     reason = "each is a flag of the command line"
 )]
 pub(crate) struct Args {
-    /// Name of the release, if any, then the chart: a folder or an archive
+    /// Optional release name, then the chart: a folder or an archive
     #[arg(num_args = 1..=2, required = true, value_names = ["NAME", "CHART"])]
     names: Vec<String>,
-    /// Namespace of the release
+    /// Release namespace
     #[arg(short, long, default_value = "default")]
     namespace: String,
     #[command(flatten)]
     values: ValuesFlags,
     #[command(flatten)]
     compat: CompatFlag,
-    /// Print only what comes from this template, a path in the chart; may be repeated
+    /// Print only manifests of this template, a path in the chart; may be repeated
     #[arg(short, long, value_name = "PATH")]
     show_only: Vec<String>,
-    /// Print the chart's custom resource definitions too
+    /// Include custom resource definitions in the output
     #[arg(long)]
     include_crds: bool,
-    /// Leave out tests
+    /// Omit tests
     #[arg(long)]
     skip_tests: bool,
-    /// Leave out hooks
+    /// Omit hooks
     #[arg(long)]
     no_hooks: bool,
-    /// Render as an upgrade, not as an installation
+    /// Set .Release.IsUpgrade instead of .Release.IsInstall
     #[arg(long)]
     is_upgrade: bool,
-    /// Kubernetes version that the chart sees
+    /// Kubernetes version used for Capabilities.KubeVersion
     #[arg(long, value_name = "VERSION")]
     kube_version: Option<String>,
-    /// API versions that the chart sees besides the usual ones; may be repeated
+    /// Additional API versions used for Capabilities.APIVersions; may be repeated
     #[arg(short, long, value_name = "GROUP/VERSION", value_delimiter = ',')]
     api_versions: Vec<String>,
-    /// Do not check the values against the chart's schema
+    /// Do not validate the values against the chart's schema
     #[arg(long)]
     skip_schema_validation: bool,
-    /// Let templates look up host names
+    /// Allow templates to resolve host names
     #[arg(long)]
     enable_dns: bool,
-    /// Make up a name for the release
+    /// Generate a release name
     #[arg(short, long)]
     generate_name: bool,
-    /// Template of the name of the release
+    /// Template of the release name
     #[arg(long, value_name = "TEMPLATE")]
     name_template: Option<String>,
-    /// Write each template's result to a file below this folder, not to stdout
-    #[arg(long, value_name = "FOLDER")]
+    /// Write manifests to files in this folder instead of stdout
+    #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
-    /// Put the files below a folder with the release's name
+    /// Append the release name to the output folder
     #[arg(long, requires = "output_dir")]
     release_name: bool,
 }
 
-/// The name that a release gets when none is given.
+/// Helm's release name if none is given.
 const DEFAULT_NAME: &str = "release-name";
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         &mut source::warn,
         &mut parsed,
     )
-    .map_err(plainly)?;
+    .map_err(helm_error)?;
     let print = PrintOptions {
         include_crds: args.include_crds,
         no_hooks: args.no_hooks,
@@ -110,21 +110,21 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
             write_files(&rendered, &print, &folder.join(name), printer)?;
         }
         Some(folder) => write_files(&rendered, &print, folder, printer)?,
-        None => printer.bytes(&print_template(&rendered, &print, profile).map_err(plainly)?)?,
+        None => printer.bytes(&print_template(&rendered, &print, profile).map_err(helm_error)?)?,
     }
-    // The process ends here: its memory goes back as a whole, faster than piece by piece.
+    // The process exits: skipping the destructors saves time.
     std::mem::forget((chart, values, parsed, rendered));
     Ok(ExitCode::SUCCESS)
 }
 
 impl Args {
     fn name_and_chart(&self, host: &LocalHost) -> anyhow::Result<(String, &Path)> {
-        let (given, chart) = match self.names.as_slice() {
+        let (name, chart) = match self.names.as_slice() {
             [chart] => (None, chart),
             [name, chart] => (Some(name.clone()), chart),
             _ => bail!("expected at most two arguments"),
         };
-        let name = match (given, &self.name_template) {
+        let name = match (name, &self.name_template) {
             (Some(_), _) if self.generate_name => {
                 bail!("cannot set --generate-name and also specify a name")
             }
@@ -132,7 +132,7 @@ impl Args {
             (Some(name), None) => name,
             (None, Some(template)) => {
                 release_name::from_template(template, host, self.compat.profile())
-                    .map_err(plainly)?
+                    .map_err(helm_error)?
             }
             (None, None) if self.generate_name => generated_name(chart, host),
             (None, None) => DEFAULT_NAME.to_owned(),
@@ -148,7 +148,7 @@ impl Args {
         options.limits.stack_bytes = super::TEMPLATE_STACK;
         if let Some(version) = &self.kube_version {
             options.capabilities.kube_version =
-                KubeVersion::parse(version, profile).map_err(plainly)?;
+                KubeVersion::parse(version, profile).map_err(helm_error)?;
         }
         options
             .capabilities
@@ -158,7 +158,7 @@ impl Args {
     }
 }
 
-/// Helm's form: the chart's name without its folder, version and ending, and the seconds since 1970.
+/// As Helm does: the base name of the chart up to the first dot, and the Unix time.
 fn generated_name(chart: &str, host: &LocalHost) -> String {
     let base = chart
         .trim_end_matches('/')
@@ -170,7 +170,7 @@ fn generated_name(chart: &str, host: &LocalHost) -> String {
     format!("{base}-{}", host.seconds())
 }
 
-/// Writes each template's result to a file of its own, as Helm does, and says so.
+/// Writes the manifests of each template to one file, as Helm does.
 fn write_files(
     rendered: &Rendered,
     options: &PrintOptions,

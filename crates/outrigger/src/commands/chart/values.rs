@@ -1,17 +1,18 @@
-//! The flags that set a chart's values, as Helm has them.
+//! Helm's flags that set values.
 
 use std::io::Read as _;
 
+use outrigger_chart::values::ReadFileError;
 use outrigger_chart::{Profile, ValuesOptions};
 use outrigger_gotmpl::value::Map;
 
-use super::source::plainly;
+use super::source::helm_error;
 
-/// Flags that set values. Later files win over earlier ones; the other flags win over files.
+/// Flags that set values. Later files override earlier ones; the other flags override files.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Values")]
 pub(crate) struct ValuesFlags {
-    /// Read values from a YAML file, `-` for stdin; may be repeated, later files win
+    /// Read values from a YAML file, `-` for stdin; may be repeated, later files override earlier ones
     #[arg(
         short = 'f',
         long = "values",
@@ -22,26 +23,26 @@ pub(crate) struct ValuesFlags {
     /// Set a value: `a.b=1,c[0]=x`; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Set a value that stays text: `port=80`
+    /// Set a string value: `port=80`
     #[arg(long, value_name = "PATH=TEXT")]
     pub(crate) set_string: Vec<String>,
-    /// Set a value given as JSON: `list=[1,2]`
+    /// Set a JSON value: `list=[1,2]`
     #[arg(long, value_name = "PATH=JSON")]
     pub(crate) set_json: Vec<String>,
-    /// Set a value to what is in a file: `script=run.sh`
+    /// Set a value to the contents of a file: `script=run.sh`
     #[arg(long, value_name = "PATH=FILE")]
     pub(crate) set_file: Vec<String>,
-    /// Set a value to text that is taken as it is, commas and all
+    /// Set a literal string value, without parsing commas and escapes
     #[arg(long, value_name = "PATH=TEXT")]
     pub(crate) set_literal: Vec<String>,
 }
 
 impl ValuesFlags {
-    /// Reads the files and puts everything together in Helm's order.
+    /// Reads the files and merges all values in Helm's order.
     pub(crate) fn merge(&self, profile: Profile) -> anyhow::Result<Map> {
         let mut files = Vec::new();
         for path in &self.files {
-            files.push((path.clone(), read(path).map_err(anyhow::Error::msg)?));
+            files.push((path.clone(), read(path)?));
         }
         let options = ValuesOptions {
             files,
@@ -53,27 +54,27 @@ impl ValuesFlags {
         };
         options
             .merge(profile, &mut |path| read(path))
-            .map_err(plainly)
+            .map_err(helm_error)
     }
 }
 
-fn read(path: &str) -> Result<Vec<u8>, String> {
+fn read(path: &str) -> Result<Vec<u8>, ReadFileError> {
     if path == "-" {
         let mut text = Vec::new();
         return match std::io::stdin().read_to_end(&mut text) {
             Ok(_) => Ok(text),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(ReadFileError(error.to_string())),
         };
     }
     fs_err::read(path).map_err(|error| go_error(path, &error))
 }
 
-/// Go's text, which scripts around Helm look for.
-fn go_error(path: &str, error: &std::io::Error) -> String {
-    match error.kind() {
+/// Go's message, which scripts around Helm may match.
+fn go_error(path: &str, error: &std::io::Error) -> ReadFileError {
+    ReadFileError(match error.kind() {
         std::io::ErrorKind::NotFound => format!("open {path}: no such file or directory"),
         std::io::ErrorKind::PermissionDenied => format!("open {path}: permission denied"),
         std::io::ErrorKind::IsADirectory => format!("read {path}: is a directory"),
         _ => error.to_string(),
-    }
+    })
 }

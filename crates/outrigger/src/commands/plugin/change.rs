@@ -1,18 +1,17 @@
-//! What all verbs that change a plugin have in common: dry runs, waiting, and what is printed.
+//! What all verbs that change a plugin share: dry run, waiting, validation and output.
 
-use outrigger_api::plugin::{Plugin, check};
+use outrigger_api::plugin::{Plugin, validate};
 
 use super::connect::Connection;
 use super::progress::{self, WaitFlags};
-use super::verdict::Goal;
+use super::wait_condition::WaitCondition;
 use crate::arguments::{Output, OutputFlag};
 use crate::printer::Printer;
 
-/// The flags of verbs that change something.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Outcome")]
+#[command(next_help_heading = "Execution")]
 pub(crate) struct ChangeFlags {
-    /// Only say what would be; the API server checks it, nothing is kept
+    /// Server-side dry run: validate the change without persisting it
     #[arg(long)]
     pub(super) dry_run: bool,
     #[command(flatten)]
@@ -22,49 +21,49 @@ pub(crate) struct ChangeFlags {
 }
 
 impl ChangeFlags {
-    /// Waits if that is asked for, then prints what became of the plugins.
+    /// Waits for the condition if `--wait` is set, then prints the plugins.
     pub(super) async fn finish(
         &self,
         connection: &Connection,
         plugins: &[Plugin],
-        done: &str,
-        goal: Goal,
+        action: &str,
+        condition: WaitCondition,
         printer: &Printer,
     ) -> anyhow::Result<()> {
         if self.wait.wait && !self.dry_run {
             let keys: Vec<_> = plugins.iter().map(progress::key).collect();
-            progress::wait(&connection.client, &keys, goal, self.wait.timeout).await?;
+            progress::wait(&connection.client, &keys, condition, self.wait.timeout).await?;
         }
-        let form = self.output.output;
-        if form != Output::Table {
-            let mut shown = plugins.to_vec();
-            for plugin in &mut shown {
+        let format = self.output.output;
+        if format != Output::Table {
+            let mut printed = plugins.to_vec();
+            for plugin in &mut printed {
                 plugin.metadata.managed_fields = None;
             }
-            return match shown.as_slice() {
-                [plugin] => printer.value(form, plugin),
-                plugins => printer.value(form, &plugins),
+            return match printed.as_slice() {
+                [plugin] => printer.value(format, plugin),
+                plugins => printer.value(format, &plugins),
             };
         }
-        let dry = if self.dry_run { " (dry run)" } else { "" };
+        let suffix = if self.dry_run { " (dry run)" } else { "" };
         for plugin in plugins {
             let (namespace, name) = progress::key(plugin);
-            printer.line(&format!("plugin {namespace}/{name} {done}{dry}"))?;
+            printer.line(&format!("plugin {namespace}/{name} {action}{suffix}"))?;
         }
         Ok(())
     }
 }
 
-/// Refuses what the controller would refuse.
-pub(super) fn ensure_good(plugin: &Plugin) -> anyhow::Result<()> {
-    let problems = check(plugin);
+/// Rejects what the controller would reject.
+pub(super) fn ensure_valid(plugin: &Plugin) -> anyhow::Result<()> {
+    let problems = validate(plugin);
     if problems.is_empty() {
         return Ok(());
     }
     let name = plugin.name();
-    let told: String = problems
+    let problems: String = problems
         .iter()
         .map(|problem| format!("\n  {problem}"))
         .collect();
-    anyhow::bail!("plugin {name} is not right:{told}")
+    anyhow::bail!("plugin {name} is invalid:{problems}")
 }

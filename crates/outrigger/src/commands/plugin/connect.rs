@@ -1,6 +1,6 @@
-//! Which cluster is meant, and a client for it.
+//! Loads the kubeconfig, connects to the cluster and explains its errors.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use kube::api::ListParams;
@@ -10,22 +10,25 @@ use outrigger_api::plugin::Plugin;
 
 use crate::report::HintExt as _;
 
-/// The flags that say which cluster and namespace, as kubectl and Helm have them.
+pub(crate) const CLUSTER_UNREACHABLE_HINT: &str =
+    "check that it is running, and check --kubeconfig and --context";
+
+/// The flags that select the cluster and the namespace, as in kubectl and Helm.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterFlags {
-    /// The kubeconfig; $KUBECONFIG or ~/.kube/config if not given
+    /// Kubeconfig [default: $KUBECONFIG or ~/.kube/config]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; its current one if not given
+    /// Context of the kubeconfig [default: the current context]
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// The namespace of the plugin; that of the context if not given
+    /// Namespace of the plugin [default: the namespace of the context]
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
 }
 
-/// A cluster and the namespace in it that is meant.
+/// A client and the selected namespace.
 #[derive(Clone)]
 pub(crate) struct Connection {
     pub(crate) client: Client,
@@ -34,51 +37,55 @@ pub(crate) struct Connection {
 
 impl ClusterFlags {
     pub(crate) async fn connect(&self) -> anyhow::Result<Connection> {
-        let config = self
-            .config()
-            .await
-            .context("no cluster is known")
-            .hint("say which with --kubeconfig FILE, or start one: outrigger up")?;
+        let config = load_config(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
         let namespace = self.namespace.clone();
         let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
-        let client = Client::try_from(config).context("failed to make a client")?;
+        let client = Client::try_from(config).context("failed to create a client")?;
         Ok(Connection { client, namespace })
-    }
-
-    async fn config(&self) -> anyhow::Result<Config> {
-        let options = KubeConfigOptions {
-            context: self.context.clone(),
-            ..KubeConfigOptions::default()
-        };
-        match &self.kubeconfig {
-            Some(path) => {
-                let kubeconfig = Kubeconfig::read_from(path).map_err(once)?;
-                let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-                config.map_err(once)
-            }
-            None if self.context.is_some() => Config::from_kubeconfig(&options).await.map_err(once),
-            None => Config::infer().await.map_err(once),
-        }
     }
 }
 
-/// These errors tell their causes themselves.
-fn once(error: impl std::error::Error) -> anyhow::Error {
+/// Loads the configuration of a client: from the kubeconfig, or from the pod that the process runs in.
+pub(crate) async fn load_config(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+) -> anyhow::Result<Config> {
+    let options = KubeConfigOptions {
+        context: context.map(ToOwned::to_owned),
+        ..KubeConfigOptions::default()
+    };
+    let config = match kubeconfig {
+        Some(path) => match Kubeconfig::read_from(path) {
+            Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
+            Err(error) => Err(error),
+        }
+        .map_err(without_source),
+        None if context.is_some() => Config::from_kubeconfig(&options)
+            .await
+            .map_err(without_source),
+        None => Config::infer().await.map_err(without_source),
+    };
+    config
+        .context("failed to load the kubeconfig")
+        .hint("specify one with --kubeconfig FILE, or start a local cluster: outrigger up")
+}
+
+/// The messages of these errors include those of their sources.
+fn without_source(error: impl std::error::Error) -> anyhow::Error {
     anyhow!("{error}")
 }
 
 impl Connection {
-    /// The plugins of the namespace.
+    /// Plugins of the selected namespace.
     pub(crate) fn plugins(&self) -> Api<Plugin> {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// The plugins of another namespace.
     pub(crate) fn plugins_in(&self, namespace: &str) -> Api<Plugin> {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// All plugins of the cluster.
+    /// Lists the plugins of all namespaces.
     pub(crate) async fn all(&self) -> anyhow::Result<Vec<Plugin>> {
         let all: Api<Plugin> = Api::all(self.client.clone());
         let list = all.list(&ListParams::default()).await;
@@ -91,12 +98,12 @@ impl Connection {
     }
 }
 
-/// Says what an answer of the API means to somebody who asked for a plugin.
+/// Explains an error of a request for a plugin.
 pub(crate) fn explain(error: kube::Error, plugin: Option<&str>) -> anyhow::Error {
     let kube::Error::Api(status) = &error else {
         return hinted(
-            anyhow!(error).context("the cluster cannot be reached"),
-            "is it running, and is this the right --kubeconfig and --context?",
+            anyhow!(error).context("failed to reach the cluster"),
+            CLUSTER_UNREACHABLE_HINT,
         );
     };
     let names_plugin = plugin.is_some_and(|plugin| {
@@ -105,23 +112,25 @@ pub(crate) fn explain(error: kube::Error, plugin: Option<&str>) -> anyhow::Error
     });
     match (status.code, plugin) {
         (404, Some(plugin)) if names_plugin => hinted(
-            anyhow!("there is no plugin {plugin}"),
-            "outrigger plugin list -A shows all plugins",
+            anyhow!("plugin {plugin} does not exist"),
+            "outrigger plugin list -A lists all plugins",
         ),
         (404, _) => hinted(
-            anyhow!("the cluster does not know plugins"),
-            "outrigger serve --install-crds makes it know them",
+            anyhow!("the custom resource definition of plugins is not installed"),
+            "outrigger serve --install-crds installs it",
         ),
-        (403, _) => anyhow!("not allowed: {}", status.message),
+        (403, _) => anyhow!("access denied: {}", status.message),
         (409, Some(plugin)) if status.reason == "AlreadyExists" => hinted(
-            anyhow!("there is a plugin {plugin} already"),
-            "change it with: outrigger plugin set, upgrade or enable",
+            anyhow!("plugin {plugin} already exists"),
+            "use outrigger plugin set, upgrade or enable to change it",
         ),
-        (422, Some(plugin)) => anyhow!("plugin {plugin} is refused: {}", status.message),
+        (422, Some(plugin)) => anyhow!("plugin {plugin} is invalid: {}", status.message),
         _ => anyhow!(status.message.clone()),
     }
 }
 
 fn hinted(error: anyhow::Error, hint: &str) -> anyhow::Error {
-    Err::<(), _>(error).hint(hint).expect_err("it is an error")
+    Err::<(), _>(error)
+        .hint(hint)
+        .expect_err("a hint does not change the result")
 }

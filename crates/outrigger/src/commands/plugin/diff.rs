@@ -1,4 +1,4 @@
-//! `outrigger plugin diff`: what a change would do, object by object and field by field.
+//! `outrigger plugin diff`: shows what a change would do, by object and field.
 
 use std::path::{Path, PathBuf};
 
@@ -6,9 +6,9 @@ use outrigger_api::plugin::Plugin;
 use outrigger_controller::{Options, preview};
 use outrigger_release::Plan;
 
-use super::change::ensure_good;
+use super::change::ensure_valid;
 use super::connect::{ClusterFlags, Connection};
-use super::wish::WishFlags;
+use super::spec_flags::SpecFlags;
 use super::{file, repo_path};
 use crate::arguments::{Output, OutputFlag};
 use crate::printer::Printer;
@@ -23,10 +23,10 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The plugin
+    /// Name of the plugin
     #[arg(required_unless_present = "plugin_files")]
     name: Option<String>,
-    /// Plugins in files or folders, as they would be; `-` for stdin
+    /// Files or folders with the changed plugins, `-` for stdin
     #[arg(
         short = 'F',
         long = "file",
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     )]
     plugin_files: Vec<PathBuf>,
     #[command(flatten)]
-    wish: WishFlags,
+    spec: SpecFlags,
     #[command(flatten)]
     cluster: ClusterFlags,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     if let Some(name) = &args.name {
         let mut plugin = connection.get(name).await?;
-        args.wish.read()?.apply(&mut plugin, &folder);
+        args.spec.read()?.apply(&mut plugin, &folder);
         plugins.push(plugin);
     }
     let mut plans = Vec::new();
@@ -64,12 +64,12 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         (Output::Table, plans) => plans
             .iter()
             .try_for_each(|plan| printer.bytes(plan.to_string().as_bytes())),
-        (form, [plan]) => printer.value(form, plan),
-        (form, plans) => printer.value(form, &plans),
+        (format, [plan]) => printer.value(format, plan),
+        (format, plans) => printer.value(format, &plans),
     }
 }
 
-/// What the controller would do.
+/// Plans what the controller would do.
 pub(super) async fn plan(
     connection: &Connection,
     mut plugin: Plugin,
@@ -79,10 +79,10 @@ pub(super) async fn plan(
     namespace.get_or_insert_with(|| connection.namespace.clone());
     let repo = plugin.spec.repo.as_deref();
     plugin.spec.repo = repo.map(|repo| repo_path::absolute(repo, folder));
-    ensure_good(&plugin)?;
+    ensure_valid(&plugin)?;
     if !plugin.spec.enabled {
         note(&format!(
-            "plugin {} is switched off; this is what would be if it were on",
+            "plugin {} is disabled; the diff assumes that it is enabled",
             plugin.name()
         ));
     }

@@ -1,36 +1,36 @@
-//! `outrigger plugin disable`: switched off, unless others need it.
+//! `outrigger plugin disable`: disables a plugin, unless it has dependents.
 
 use outrigger_api::annotation::FORCE;
 use outrigger_api::plugin::Plugin;
 
 use super::connect::Connection;
 use super::edit::edit;
-use super::reach::{ReachFlags, affected, mark, refuse_required};
+use super::removal::{RemovalFlags, annotate, dependents_to_remove, ensure_not_required};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   outrigger plugin disable tracing --wait
   outrigger plugin disable storage --cascade";
 
-/// Switches it off, after those that need it.
+/// Disables the dependents if requested, then the plugin.
 pub(super) async fn disable(
     connection: &Connection,
     name: &str,
-    reach: ReachFlags,
+    flags: RemovalFlags,
     dry_run: bool,
 ) -> anyhow::Result<Vec<Plugin>> {
     let plugin = connection.get(name).await?;
-    refuse_required(&plugin, "switched off")?;
-    let mut switched = Vec::new();
-    for other in affected(connection, name, reach).await? {
-        refuse_required(&other, "switched off")?;
-        switched.push(switch_off(connection, &other, false, dry_run).await?);
+    ensure_not_required(&plugin, "disabled")?;
+    let mut disabled = Vec::new();
+    for dependent in dependents_to_remove(connection, name, flags).await? {
+        ensure_not_required(&dependent, "disabled")?;
+        disabled.push(disable_one(connection, &dependent, false, dry_run).await?);
     }
-    switched.push(switch_off(connection, &plugin, reach.force, dry_run).await?);
-    Ok(switched)
+    disabled.push(disable_one(connection, &plugin, flags.force, dry_run).await?);
+    Ok(disabled)
 }
 
-async fn switch_off(
+async fn disable_one(
     connection: &Connection,
     plugin: &Plugin,
     force: bool,
@@ -40,7 +40,7 @@ async fn switch_off(
     edit(&api, plugin.name(), dry_run, |plugin| {
         plugin.spec.enabled = false;
         if force {
-            mark(plugin, FORCE);
+            annotate(plugin, FORCE);
         }
         Ok(())
     })

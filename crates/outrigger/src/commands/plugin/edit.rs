@@ -1,4 +1,4 @@
-//! Changes a plugin as it stands in the cluster, whoever else changes it meanwhile.
+//! Changes a plugin in the cluster, and retries on conflicts.
 
 use kube::Api;
 use kube::api::PostParams;
@@ -6,29 +6,27 @@ use outrigger_api::plugin::Plugin;
 
 use super::connect::explain;
 
-/// So often somebody else may come first.
-const TRIES: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
-/// Who we are in the eyes of the API server.
-pub(super) const MANAGER: &str = "outrigger";
+pub(super) const FIELD_MANAGER: &str = "outrigger";
 
 pub(super) fn parameters(dry_run: bool) -> PostParams {
     PostParams {
         dry_run,
-        field_manager: Some(MANAGER.to_owned()),
+        field_manager: Some(FIELD_MANAGER.to_owned()),
     }
 }
 
-/// Reads it, changes it and writes it back.
+/// Gets the plugin, changes it and replaces it. Does not write if nothing changes.
 pub(super) async fn edit(
     api: &Api<Plugin>,
     name: &str,
     dry_run: bool,
     change: impl Fn(&mut Plugin) -> anyhow::Result<()>,
 ) -> anyhow::Result<Plugin> {
-    let mut tried = 0;
+    let mut attempts = 0;
     loop {
-        tried += 1;
+        attempts += 1;
         let before = api
             .get(name)
             .await
@@ -40,7 +38,7 @@ pub(super) async fn edit(
         }
         match api.replace(name, &parameters(dry_run), &plugin).await {
             Ok(plugin) => return Ok(plugin),
-            Err(kube::Error::Api(status)) if status.code == 409 && tried < TRIES => {}
+            Err(kube::Error::Api(status)) if status.code == 409 && attempts < MAX_ATTEMPTS => {}
             Err(error) => return Err(explain(error, Some(name))),
         }
     }

@@ -1,11 +1,11 @@
-//! `outrigger plugin enable`: switched on.
+//! `outrigger plugin enable`: enables plugins.
 
 use outrigger_api::plugin::Plugin;
 
 use super::change::ChangeFlags;
 use super::connect::{ClusterFlags, Connection};
 use super::edit::edit;
-use super::verdict::Goal;
+use super::wait_condition::WaitCondition;
 use crate::printer::Printer;
 
 const EXAMPLES: &str = "\
@@ -15,7 +15,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The plugins
+    /// Names of the plugins
     #[arg(required = true)]
     names: Vec<String>,
     #[command(flatten)]
@@ -29,7 +29,13 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let plugins = enable(&connection, &args.names, args.change.dry_run).await?;
     let change = &args.change;
     change
-        .finish(&connection, &plugins, "enabled", Goal::Ready, printer)
+        .finish(
+            &connection,
+            &plugins,
+            "enabled",
+            WaitCondition::Ready,
+            printer,
+        )
         .await
 }
 
@@ -41,11 +47,11 @@ pub(super) async fn enable(
     let api = connection.plugins();
     let mut plugins = Vec::new();
     for name in names {
-        let switched = edit(&api, name, dry_run, |plugin| {
+        let enabled = edit(&api, name, dry_run, |plugin| {
             plugin.spec.enabled = true;
             Ok(())
         });
-        plugins.push(switched.await?);
+        plugins.push(enabled.await?);
     }
     Ok(plugins)
 }

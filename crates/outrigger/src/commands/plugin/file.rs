@@ -1,4 +1,4 @@
-//! Plugins in files: ours, and those of KubeGems and TKEStack.
+//! Reads plugins from files, including those of KubeGems and TKEStack.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::report::HintExt as _;
 
-/// All plugins of files, of the files in folders, and of stdin if a path is `-`.
+/// Reads all plugins of files, of the files in folders, and of stdin for the path `-`.
 pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
     let mut plugins = Vec::new();
     for path in paths {
@@ -27,7 +27,7 @@ pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
             plugins.extend(parse(&file.display().to_string(), &text)?);
         }
     }
-    ensure!(!plugins.is_empty(), "there is no plugin in these files");
+    ensure!(!plugins.is_empty(), "the files contain no plugins");
     Ok(plugins)
 }
 
@@ -39,10 +39,7 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     for entry in fs_err::read_dir(path)? {
         let file = entry?.path();
         let extension = file.extension().unwrap_or_default();
-        if ["yaml", "yml", "json"]
-            .iter()
-            .any(|known| extension == *known)
-        {
+        if ["yaml", "yml", "json"].iter().any(|e| extension == *e) {
             files.push(file);
         }
     }
@@ -50,17 +47,17 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The plugins of one file, which may have many documents.
+/// Parses the plugins of one file, one per document.
 pub(super) fn parse(name: &str, text: &[u8]) -> anyhow::Result<Vec<Plugin>> {
     let mut plugins = Vec::new();
-    for (at, document) in outrigger_goyaml::documents(text).enumerate() {
-        let place = || format!("{name}, document {}", at + 1);
-        let document = document.map_err(|error| anyhow!("{}: {}", place(), error.rest))?;
-        let object = outrigger_goyaml::parse_json(&document).with_context(place)?;
+    for (index, document) in outrigger_goyaml::documents(text).enumerate() {
+        let location = || format!("{name}, document {}", index + 1);
+        let document = document.map_err(|error| anyhow!("{}: {}", location(), error.rest))?;
+        let object = outrigger_goyaml::parse_json(&document).with_context(location)?;
         if object.is_null() {
             continue;
         }
-        plugins.push(convert(object).with_context(place)?);
+        plugins.push(convert(object).with_context(location)?);
     }
     Ok(plugins)
 }
@@ -72,8 +69,8 @@ fn convert(object: Value) -> anyhow::Result<Plugin> {
         .to_owned();
     match compat::read(object) {
         Ok(Some(plugin)) => Ok(plugin),
-        Ok(None) => Err(anyhow!("a {kind} is no plugin"))
-            .hint("plugins of KubeGems, Bundles and Apps of TKEStack are understood too"),
+        Ok(None) => Err(anyhow!("{kind} is not a plugin"))
+            .hint("supported kinds: Plugin, KubeGems' Plugin and Bundle, TKEStack's App"),
         Err(error) => match error.hint() {
             Some(hint) => Err(error).hint(hint),
             None => Err(error.into()),
@@ -86,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_may_have_plugins_of_several_forms() {
+    fn parses_plugins_of_several_apis_from_one_file() {
         let text = b"apiVersion: outrigger.dev/v1beta1
 kind: Plugin
 metadata: {name: one}
@@ -104,7 +101,7 @@ spec: {enabled: true, kind: helm, repo: https://charts.example.com, name: two, v
     }
 
     #[test]
-    fn a_mistake_tells_file_document_and_field() {
+    fn an_error_names_file_document_and_field() {
         let text = b"apiVersion: plugins.kubegems.io/v1beta1\nkind: Plugin\nspec: {name: a, verison: v1}\n";
         let error = parse("x.yaml", text).unwrap_err();
         let chain: Vec<_> = error.chain().map(ToString::to_string).collect();
@@ -112,7 +109,7 @@ spec: {enabled: true, kind: helm, repo: https://charts.example.com, name: two, v
         let error = parse("x.yaml", b"kind: Deployment").unwrap_err();
         assert_eq!(
             error.chain().nth(1).unwrap().to_string(),
-            "a Deployment is no plugin"
+            "Deployment is not a plugin"
         );
     }
 }

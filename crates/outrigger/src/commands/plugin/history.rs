@@ -1,4 +1,4 @@
-//! `outrigger plugin history`: what was installed when.
+//! `outrigger plugin history`: lists the revisions of the release of a plugin.
 
 use outrigger_release::Revision;
 use serde::Serialize;
@@ -16,7 +16,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The plugin
+    /// Name of the plugin
     name: String,
     #[command(flatten)]
     cluster: ClusterFlags,
@@ -24,12 +24,11 @@ pub(crate) struct Args {
     output: OutputFlag,
 }
 
-/// A line of the history.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-struct Line(Revision);
+struct RevisionRow(Revision);
 
-impl Row for Line {
+impl Row for RevisionRow {
     const HEADERS: &'static [&'static str] = &[
         "REVISION",
         "UPDATED",
@@ -60,8 +59,8 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let revisions = outrigger_release::list_revisions(&cluster, &id).await?;
     if revisions.is_empty() {
         return Err(anyhow::anyhow!("plugin {} was never installed", args.name))
-            .hint("outrigger plugin show tells what it waits for");
+            .hint("outrigger plugin show NAME shows its conditions");
     }
-    let lines: Vec<Line> = revisions.into_iter().map(Line).collect();
-    printer.list(args.output.output, &lines)
+    let rows: Vec<RevisionRow> = revisions.into_iter().map(RevisionRow).collect();
+    printer.list(args.output.output, &rows)
 }

@@ -1,4 +1,4 @@
-//! `outrigger plugin install`: a plugin from flags, or plugins from files.
+//! `outrigger plugin install`: creates a plugin from flags, or applies plugins from files.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,10 @@ use anyhow::{Context as _, anyhow};
 use kube::api::{Patch, PatchParams, ValidationDirective};
 use outrigger_api::plugin::{Dependency, Plugin, PluginKind, PluginSpec};
 
-use super::change::{ChangeFlags, ensure_good};
+use super::change::{ChangeFlags, ensure_valid};
 use super::connect::{ClusterFlags, Connection, explain};
-use super::edit::{MANAGER, parameters};
-use super::verdict::Goal;
+use super::edit::{FIELD_MANAGER, parameters};
+use super::wait_condition::WaitCondition;
 use super::{file, repo_path, values};
 use crate::commands::chart::values::ValuesFlags;
 use crate::printer::Printer;
@@ -22,17 +22,17 @@ Examples:
   outrigger plugin install -F examples/plugins --wait
   outrigger plugin install -F plugin.yaml --dry-run -o yaml
 
-Files may hold plugins of KubeGems, its Bundles, and Apps of TKEStack too.";
+Files may also contain Plugins and Bundles of KubeGems and Apps of TKEStack.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to call it
+    /// Name of the plugin
     #[arg(required_unless_present = "plugin_files")]
     name: Option<String>,
-    /// The chart: its name in the repository if that is another one, or a folder, an archive, or a URL
+    /// Chart: its name in the repository [default: NAME], or a folder, an archive or a URL
     chart: Option<String>,
-    /// Plugins in files or folders instead of flags, `-` for stdin; those that exist are changed
+    /// Apply plugins from files or folders, `-` for stdin
     #[arg(
         short = 'F',
         long = "file",
@@ -43,25 +43,25 @@ pub(crate) struct Args {
         ]
     )]
     plugin_files: Vec<PathBuf>,
-    /// Where the chart is: https://, file://, a folder, or the name of a Repository
+    /// Source of the chart: an https:// or file:// URL, a folder, or the name of a Repository
     #[arg(long, value_name = "URL")]
     repo: Option<String>,
-    /// An exact version or a range; the newest if not given
+    /// Chart version or version range [default: the newest]
     #[arg(long, value_name = "RANGE")]
     version: Option<String>,
-    /// A folder inside the source
-    #[arg(long, value_name = "FOLDER")]
+    /// Folder inside the source
+    #[arg(long, value_name = "DIR")]
     path: Option<String>,
-    /// How it is made into objects: helm, template or manifests
+    /// Kind of the plugin: helm, template or manifests
     #[arg(long, value_name = "KIND", value_parser = parse_kind)]
     kind: Option<PluginKind>,
-    /// The namespace of what it adds; its own if not given
+    /// Namespace to install into [default: the namespace of the plugin]
     #[arg(long, value_name = "NAME")]
     install_namespace: Option<String>,
-    /// A plugin that must be ready first, with versions if it matters: `storage` or `storage@^1`; may be repeated
+    /// Dependency, with an optional version range: `storage` or `storage@^1`; may be repeated
     #[arg(long, value_name = "PLUGIN", value_parser = parse_dependency)]
     depends_on: Vec<Dependency>,
-    /// The registry that all images are taken from
+    /// Registry to rewrite all images to
     #[arg(long, value_name = "HOST")]
     image_registry: Option<String>,
     #[command(flatten)]
@@ -72,22 +72,31 @@ pub(crate) struct Args {
     change: ChangeFlags,
 }
 
-fn parse_kind(text: &str) -> Result<PluginKind, String> {
-    serde_json::from_value(text.into()).map_err(|_| "use helm, template or manifests".to_owned())
+/// Why the value of a flag is rejected.
+#[derive(Debug, thiserror::Error)]
+enum FlagError {
+    #[error("expected helm, template or manifests")]
+    Kind,
+    #[error("expected a dependency such as storage, storage@^1 or tools/storage")]
+    Dependency,
 }
 
-/// `[NAMESPACE/]NAME[@RANGE]`
-fn parse_dependency(text: &str) -> Result<Dependency, String> {
-    let (place, version) = match text.split_once('@') {
-        Some((place, version)) => (place, Some(version.to_owned())),
+fn parse_kind(text: &str) -> Result<PluginKind, FlagError> {
+    serde_json::from_value(text.into()).map_err(|_| FlagError::Kind)
+}
+
+/// Parses `[NAMESPACE/]NAME[@RANGE]`.
+fn parse_dependency(text: &str) -> Result<Dependency, FlagError> {
+    let (plugin, version) = match text.split_once('@') {
+        Some((plugin, version)) => (plugin, Some(version.to_owned())),
         None => (text, None),
     };
-    let (namespace, name) = match place.split_once('/') {
+    let (namespace, name) = match plugin.split_once('/') {
         Some((namespace, name)) => (Some(namespace.to_owned()), name),
-        None => (None, place),
+        None => (None, plugin),
     };
     if name.is_empty() {
-        return Err("write it like storage, storage@^1 or tools/storage".to_owned());
+        return Err(FlagError::Dependency);
     }
     Ok(Dependency {
         name: name.to_owned(),
@@ -112,19 +121,23 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let installed = install(&connection, plugins, is_new, args.change.dry_run).await?;
     let change = &args.change;
     change
-        .finish(&connection, &installed, "installed", Goal::Ready, printer)
+        .finish(
+            &connection,
+            &installed,
+            "installed",
+            WaitCondition::Ready,
+            printer,
+        )
         .await
 }
 
 fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
-    let name = args.name.as_deref().context("a name is missing")?;
+    let name = args.name.as_deref().context("the name is missing")?;
     let (chart, repo) = match (&args.chart, &args.repo) {
         (Some(chart), None) if is_source(chart) => (None, Some(chart.clone())),
         (Some(chart), Some(_)) if is_source(chart) => {
-            return Err(anyhow!(
-                "{chart} says where the chart is, and so does --repo"
-            ))
-            .hint("give one of them");
+            return Err(anyhow!("both {chart} and --repo specify a source"))
+                .hint("use only one of them");
         }
         (chart, repo) => (chart.clone(), repo.clone()),
     };
@@ -144,12 +157,12 @@ fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
     Ok(Plugin::new(name, spec))
 }
 
-/// Whether a text says where a chart is, not what it is called.
+/// Whether the argument is a source, not the name of a chart.
 fn is_source(chart: &str) -> bool {
     repo_path::is_path(chart) || chart.contains("://")
 }
 
-/// Makes them all, or none if one is not right.
+/// Creates or applies the plugins, or none of them if one is invalid.
 pub(super) async fn install(
     connection: &Connection,
     mut plugins: Vec<Plugin>,
@@ -157,15 +170,10 @@ pub(super) async fn install(
     dry_run: bool,
 ) -> anyhow::Result<Vec<Plugin>> {
     for plugin in &mut plugins {
-        let namespace = plugin
-            .metadata
-            .namespace
-            .get_or_insert_with(|| connection.namespace.clone());
-        tracing::debug!(
-            "plugin {} goes to namespace {namespace}",
-            plugin.metadata.name.as_deref().unwrap_or_default()
-        );
-        ensure_good(plugin)?;
+        let namespace = &mut plugin.metadata.namespace;
+        namespace.get_or_insert_with(|| connection.namespace.clone());
+        tracing::debug!("installing {}/{}", plugin.namespace(), plugin.name());
+        ensure_valid(plugin)?;
     }
     let mut installed = Vec::new();
     for plugin in &plugins {
@@ -182,19 +190,19 @@ async fn send(
 ) -> anyhow::Result<Plugin> {
     let api = connection.plugins_in(plugin.namespace());
     let name = plugin.name();
-    let shown = format!("{}/{name}", plugin.namespace());
-    let sent = if is_new {
+    let qualified_name = format!("{}/{name}", plugin.namespace());
+    let result = if is_new {
         api.create(&parameters(dry_run), plugin).await
     } else {
         let parameters = PatchParams {
             dry_run,
             force: true,
-            field_manager: Some(MANAGER.to_owned()),
+            field_manager: Some(FIELD_MANAGER.to_owned()),
             field_validation: Some(ValidationDirective::Strict),
         };
         api.patch(name, &parameters, &Patch::Apply(plugin)).await
     };
-    sent.map_err(|error| explain(error, Some(&shown)))
+    result.map_err(|error| explain(error, Some(&qualified_name)))
 }
 
 #[cfg(test)]
@@ -202,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dependency_may_have_a_namespace_and_a_range() {
+    fn parses_a_dependency_with_namespace_and_range() {
         let full = parse_dependency("tools/storage@>=1, <2").unwrap();
         assert_eq!(full.namespace.as_deref(), Some("tools"));
         assert_eq!(full.name, "storage");
@@ -212,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_is_a_name_or_a_place() {
+    fn tells_a_source_from_the_name_of_a_chart() {
         assert!(is_source("./web") && is_source("/srv/web.tgz") && is_source("https://x/web.tgz"));
         assert!(!is_source("web"));
     }

@@ -1,4 +1,4 @@
-//! `outrigger plugin list`: what there is, and how it is.
+//! `outrigger plugin list`: lists plugins and their phases.
 
 use kube::api::ListParams;
 use outrigger_api::plugin::Plugin;
@@ -16,11 +16,11 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Those of all namespaces
+    /// List the plugins of all namespaces
     #[arg(short = 'A', long)]
     all_namespaces: bool,
-    /// Only those with these labels
-    #[arg(short = 'l', long, value_name = "LABELS")]
+    /// Label selector
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
     selector: Option<String>,
     #[command(flatten)]
     cluster: ClusterFlags,
@@ -28,12 +28,11 @@ pub(crate) struct Args {
     output: OutputFlag,
 }
 
-/// A line of the list.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-struct Line(Plugin);
+struct PluginRow(Plugin);
 
-impl Row for Line {
+impl Row for PluginRow {
     const HEADERS: &'static [&'static str] = &["NAMESPACE", "NAME", "PHASE", "VERSION", "MESSAGE"];
 
     fn cells(&self) -> Vec<String> {
@@ -47,19 +46,21 @@ impl Row for Line {
             status
                 .and_then(|status| status.version.clone())
                 .unwrap_or_else(|| "-".to_owned()),
-            ready.map(|ready| short(&ready.message)).unwrap_or_default(),
+            ready
+                .map(|ready| truncate(&ready.message))
+                .unwrap_or_default(),
         ]
     }
 }
 
-/// The first line, and not too much of it.
-fn short(message: &str) -> String {
-    const MOST: usize = 100;
+/// The first line, truncated to 100 characters.
+fn truncate(message: &str) -> String {
+    const MAX_CHARS: usize = 100;
     let line = message.lines().next().unwrap_or_default();
-    if line.chars().count() <= MOST {
+    if line.chars().count() <= MAX_CHARS {
         return line.to_owned();
     }
-    line.chars().take(MOST - 1).chain(['…']).collect()
+    line.chars().take(MAX_CHARS - 1).chain(['…']).collect()
 }
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
@@ -77,12 +78,12 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         .list(&parameters)
         .await
         .map_err(|error| explain(error, None))?;
-    let mut lines: Vec<Line> = list.items.into_iter().map(Line).collect();
-    for line in &mut lines {
-        line.0.metadata.managed_fields = None;
+    let mut rows: Vec<PluginRow> = list.items.into_iter().map(PluginRow).collect();
+    for row in &mut rows {
+        row.0.metadata.managed_fields = None;
     }
-    lines.sort_by_key(|line| super::progress::key(&line.0));
-    printer.list(args.output.output, &lines)
+    rows.sort_by_key(|row| super::progress::key(&row.0));
+    printer.list(args.output.output, &rows)
 }
 
 #[cfg(test)]
@@ -90,8 +91,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_takes_one_line_of_the_table() {
-        assert_eq!(short("one\ntwo"), "one");
-        assert_eq!(short(&"x".repeat(300)).chars().count(), 100);
+    fn truncates_messages_to_one_line() {
+        assert_eq!(truncate("one\ntwo"), "one");
+        assert_eq!(truncate(&"x".repeat(300)).chars().count(), 100);
     }
 }

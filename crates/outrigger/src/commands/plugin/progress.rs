@@ -1,4 +1,4 @@
-//! Waits for plugins and tells on a terminal how they are getting on.
+//! Waits until plugins meet a condition, and prints their progress on a terminal.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -11,88 +11,93 @@ use kube::{Api, Client};
 use outrigger_api::duration;
 use outrigger_api::plugin::Plugin;
 
-use super::verdict::{Goal, Verdict, describe, judge};
+use super::wait_condition::{WaitCondition, WaitStatus, describe, evaluate};
 use crate::report::{HintExt as _, note};
 
-/// The flags of verbs that can wait.
+/// The flags of verbs that can wait for the controller.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitFlags {
-    /// Wait until it is done and healthy
+    /// Wait until the change is complete
     #[arg(long)]
     pub(super) wait: bool,
-    /// How long to wait
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_time)]
+    /// Maximum time to wait
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_timeout)]
     pub(super) timeout: Duration,
 }
 
-pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
-    duration::parse(text).ok_or_else(|| "write it like 90s or 5m".to_owned())
+#[derive(Debug, thiserror::Error)]
+#[error("expected a duration such as 90s or 5m")]
+pub(super) struct InvalidTimeout;
+
+pub(super) fn parse_timeout(text: &str) -> Result<Duration, InvalidTimeout> {
+    duration::parse(text).ok_or(InvalidTimeout)
 }
 
-/// A plugin by namespace and name.
+/// Namespace and name of a plugin.
 pub(super) type Key = (String, String);
 
 pub(super) fn key(plugin: &Plugin) -> Key {
     (plugin.namespace().to_owned(), plugin.name().to_owned())
 }
 
-/// Waits until all of them are there. The first that fails ends it.
+/// Waits until all plugins meet the condition, or one of them fails.
 pub(super) async fn wait(
     client: &Client,
     keys: &[Key],
-    goal: Goal,
+    condition: WaitCondition,
     timeout: Duration,
 ) -> anyhow::Result<()> {
-    let mut waiting: BTreeMap<Key, String> = BTreeMap::new();
-    let watched = watch(client, keys, goal, &mut waiting);
-    if let Ok(result) = tokio::time::timeout(timeout, watched).await {
+    let mut pending: BTreeMap<Key, String> = BTreeMap::new();
+    let watch = watch(client, keys, condition, &mut pending);
+    if let Ok(result) = tokio::time::timeout(timeout, watch).await {
         return result;
     }
-    let left = waiting.iter();
-    let left = left.map(|((namespace, name), state)| format!("{namespace}/{name} is {state}"));
-    let left = left.collect::<Vec<_>>().join("; ");
-    Err(anyhow!("not done after {timeout:?}: {left}"))
-        .hint("outrigger plugin show NAME tells more; --timeout gives it longer")
+    let states = pending
+        .iter()
+        .map(|((namespace, name), state)| format!("{namespace}/{name} is {state}"));
+    let states = states.collect::<Vec<_>>().join("; ");
+    Err(anyhow!("timed out after {timeout:?}: {states}"))
+        .hint("outrigger plugin show NAME shows details; --timeout extends the time")
 }
 
 async fn watch(
     client: &Client,
     keys: &[Key],
-    goal: Goal,
-    waiting: &mut BTreeMap<Key, String>,
+    condition: WaitCondition,
+    pending: &mut BTreeMap<Key, String>,
 ) -> anyhow::Result<()> {
-    let mut known: BTreeMap<Key, Option<Plugin>> =
+    let mut plugins: BTreeMap<Key, Option<Plugin>> =
         keys.iter().map(|key| (key.clone(), None)).collect();
-    waiting.extend(
+    pending.extend(
         keys.iter()
-            .map(|key| (key.clone(), "not there yet".to_owned())),
+            .map(|key| (key.clone(), "not created yet".to_owned())),
     );
     let mut events = watcher(scope(client, keys), Config::default()).boxed();
-    let mut listed = false;
-    while !waiting.is_empty() {
-        let event = events.try_next().await.context("the cluster went away")?;
-        match event.context("the cluster went away")? {
+    let mut is_listed = false;
+    while !pending.is_empty() {
+        let event = events.try_next().await.context("failed to watch plugins")?;
+        match event.context("the watch of plugins ended")? {
             Event::Init => {}
             Event::InitApply(plugin) | Event::Apply(plugin) => {
-                if let Some(slot) = known.get_mut(&key(&plugin)) {
-                    *slot = Some(plugin);
+                if let Some(observed) = plugins.get_mut(&key(&plugin)) {
+                    *observed = Some(plugin);
                 }
             }
             Event::Delete(plugin) => {
-                if let Some(slot) = known.get_mut(&key(&plugin)) {
-                    *slot = None;
+                if let Some(observed) = plugins.get_mut(&key(&plugin)) {
+                    *observed = None;
                 }
             }
-            Event::InitDone => listed = true,
+            Event::InitDone => is_listed = true,
         }
-        if listed {
-            look(&known, goal, waiting)?;
+        if is_listed {
+            update_pending(&plugins, condition, pending)?;
         }
     }
     Ok(())
 }
 
-/// Watches one namespace if all are in it.
+/// One namespace if all plugins are in it, else all namespaces.
 fn scope(client: &Client, keys: &[Key]) -> Api<Plugin> {
     match keys {
         [(first, _), rest @ ..] if rest.iter().all(|(namespace, _)| namespace == first) => {
@@ -102,38 +107,37 @@ fn scope(client: &Client, keys: &[Key]) -> Api<Plugin> {
     }
 }
 
-fn look(
-    known: &BTreeMap<Key, Option<Plugin>>,
-    goal: Goal,
-    waiting: &mut BTreeMap<Key, String>,
+fn update_pending(
+    plugins: &BTreeMap<Key, Option<Plugin>>,
+    condition: WaitCondition,
+    pending: &mut BTreeMap<Key, String>,
 ) -> anyhow::Result<()> {
-    for (key, plugin) in known {
-        let Some(state) = waiting.get_mut(key) else {
+    for (key, plugin) in plugins {
+        let Some(state) = pending.get_mut(key) else {
             continue;
         };
         let name = format!("{}/{}", key.0, key.1);
-        match judge(plugin.as_ref(), goal) {
-            Verdict::Reached => {
-                tell(
-                    &name,
-                    &plugin.as_ref().map_or_else(|| "gone".to_owned(), describe),
-                );
-                waiting.remove(key);
+        match evaluate(plugin.as_ref(), condition) {
+            WaitStatus::Met => {
+                let state = plugin.as_ref();
+                let state = state.map_or_else(|| "deleted".to_owned(), describe);
+                print_progress(&name, &state);
+                pending.remove(key);
             }
-            Verdict::Waiting(reason) => {
+            WaitStatus::Pending(reason) => {
                 if *state != reason {
-                    tell(&name, &reason);
+                    print_progress(&name, &reason);
                     *state = reason;
                 }
             }
-            Verdict::Failed(reason) => bail!("plugin {name} is {reason}"),
+            WaitStatus::Failed(reason) => bail!("plugin {name} is {reason}"),
         }
     }
     Ok(())
 }
 
-/// Talk for those who watch; scripts see the end alone.
-fn tell(name: &str, state: &str) {
+/// Prints only to terminals, so that the logs of scripts stay short.
+fn print_progress(name: &str, state: &str) {
     if std::io::stderr().is_terminal() {
         note(&format!("{name}: {state}"));
     }

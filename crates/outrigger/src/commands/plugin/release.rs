@@ -1,4 +1,4 @@
-//! The release of a plugin: where it is, and the cluster that has it.
+//! The release of a plugin, and the cluster that it is installed in.
 
 use anyhow::{Context as _, anyhow, ensure};
 use k8s_openapi::api::core::v1::Secret;
@@ -14,7 +14,7 @@ pub(super) fn id(plugin: &Plugin) -> ReleaseId {
     ReleaseId::new(plugin.release_namespace(), plugin.release_name())
 }
 
-/// The cluster that the plugin is installed into, which may be another one.
+/// Connects to the cluster that the plugin is installed in: the local one, or one that a Secret has the kubeconfig of.
 pub(super) async fn cluster(connection: &Connection, plugin: &Plugin) -> anyhow::Result<Cluster> {
     let Some(reference) = &plugin.spec.cluster else {
         return Ok(Cluster::new(connection.client.clone()));
@@ -24,32 +24,29 @@ pub(super) async fn cluster(connection: &Connection, plugin: &Plugin) -> anyhow:
     let secret = secrets
         .get_opt(name)
         .await
-        .context("failed to read the kubeconfig of its cluster")?;
+        .with_context(|| format!("failed to read Secret {name}"))?;
     let data = secret.and_then(|secret| secret.data).unwrap_or_default();
     let key = plugin.kubeconfig_key();
     let bytes = data
         .get(key)
-        .ok_or_else(|| anyhow!("Secret {name} has no {key}"));
-    let bytes = bytes.hint("it must hold the kubeconfig of the plugin's cluster")?;
-    // The parser's own words could quote what is secret.
+        .ok_or_else(|| anyhow!("Secret {name} has no key \"{key}\""));
+    let bytes = bytes.hint("it must contain the kubeconfig of the plugin's cluster")?;
+    // Without the source: the parser's message could quote a secret.
     let kubeconfig = std::str::from_utf8(&bytes.0)
         .ok()
         .and_then(|text| Kubeconfig::from_yaml(text).ok());
     let kubeconfig =
-        kubeconfig.ok_or_else(|| anyhow!("the kubeconfig in Secret {name} cannot be read"))?;
-    let runs = kubeconfig
+        kubeconfig.ok_or_else(|| anyhow!("the kubeconfig in Secret {name} is not valid"))?;
+    let mut users = kubeconfig
         .auth_infos
         .iter()
         .filter_map(|user| user.auth_info.as_ref());
-    let runs = runs
-        .filter(|user| user.exec.is_some() || user.auth_provider.is_some())
-        .count();
     ensure!(
-        runs == 0,
-        "the kubeconfig in Secret {name} would run a program"
+        users.all(|user| user.exec.is_none() && user.auth_provider.is_none()),
+        "the kubeconfig in Secret {name} must not use exec or auth-provider"
     );
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let config =
-        config.with_context(|| format!("the kubeconfig in Secret {name} cannot be used"))?;
+        config.with_context(|| format!("failed to load the kubeconfig in Secret {name}"))?;
     Ok(Cluster::new(Client::try_from(config)?))
 }

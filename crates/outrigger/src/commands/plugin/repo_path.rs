@@ -1,8 +1,8 @@
-//! Paths that mean the same wherever the controller runs.
+//! Makes paths of repositories absolute, since the controller runs in another working directory.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Makes a `file://` URL of a path, and an absolute one of a relative one. Other texts stay as they are.
+/// Converts a path, or a relative `file://` URL, to an absolute `file://` URL. Other sources are unchanged.
 pub(super) fn absolute(repo: &str, base: &Path) -> String {
     let path = match repo.strip_prefix("file://") {
         Some(path) => path,
@@ -12,12 +12,12 @@ pub(super) fn absolute(repo: &str, base: &Path) -> String {
     format!("file://{}", clean(&base.join(path)).display())
 }
 
-/// Whether a text is a path and not a name or a URL.
+/// Whether the source is a path, not a name or a URL.
 pub(super) fn is_path(text: &str) -> bool {
     text.starts_with(['/', '.'])
 }
 
-/// Without `.` and `..`, whether or not the path exists.
+/// Resolves `.` and `..` lexically.
 fn clean(path: &Path) -> PathBuf {
     let mut cleaned = PathBuf::new();
     for part in path.components() {
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn relative_paths_begin_where_the_user_is() {
+    fn resolves_relative_paths_against_the_working_directory() {
         let absolute = |repo| absolute(repo, Path::new("/work/shop"));
         assert_eq!(absolute("./charts"), "file:///work/shop/charts");
         assert_eq!(absolute("../charts"), "file:///work/charts");

@@ -1,17 +1,18 @@
-//! `outrigger plugin rollback`: the version and the values of an earlier revision again.
+//! `outrigger plugin rollback`: restores version and values of an earlier revision.
 //!
-//! The plugin is what is wanted, so going back is a change of the plugin; the controller makes a new revision of it.
+//! The spec of the plugin is the desired state, so a rollback changes the spec; the controller then installs a new
+//! revision.
 
 use anyhow::{anyhow, ensure};
 use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_release::{Record, Revision, Status};
 use serde_json::{Map, Value};
 
-use super::change::{ChangeFlags, ensure_good};
+use super::change::{ChangeFlags, ensure_valid};
 use super::connect::{ClusterFlags, Connection};
 use super::edit::edit;
 use super::release;
-use super::verdict::Goal;
+use super::wait_condition::WaitCondition;
 use crate::printer::Printer;
 use crate::report::{HintExt as _, note};
 
@@ -23,9 +24,9 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The plugin
+    /// Name of the plugin
     name: String,
-    /// The revision to go back to; the last good one before the present if not given
+    /// Revision to roll back to [default: the last successful one before the current]
     revision: Option<u32>,
     #[command(flatten)]
     cluster: ClusterFlags,
@@ -37,14 +38,20 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     let (plugin, revision) =
         roll_back(&connection, &args.name, args.revision, args.change.dry_run).await?;
-    let done = format!("goes back to revision {revision}");
+    let action = format!("rolled back to revision {revision}");
     let plugins = [plugin];
     args.change
-        .finish(&connection, &plugins, &done, Goal::Ready, printer)
+        .finish(
+            &connection,
+            &plugins,
+            &action,
+            WaitCondition::Ready,
+            printer,
+        )
         .await
 }
 
-/// Gives the plugin the version and values that a revision had.
+/// Sets the version and values of the plugin to those of a revision.
 pub(super) async fn roll_back(
     connection: &Connection,
     name: &str,
@@ -54,7 +61,7 @@ pub(super) async fn roll_back(
     let plugin = connection.get(name).await?;
     ensure!(
         matches!(plugin.spec.kind, PluginKind::Helm | PluginKind::Template),
-        "only charts have versions to go back to; plugin {name} is of another kind"
+        "plugin {name} cannot be rolled back: only kinds helm and template have revisions of a chart"
     );
     let cluster = release::cluster(connection, &plugin).await?;
     let id = release::id(&plugin);
@@ -62,54 +69,55 @@ pub(super) async fn roll_back(
         revision
     } else {
         let history = outrigger_release::list_revisions(&cluster, &id).await?;
-        last_good(&history).ok_or_else(|| anyhow!("plugin {name} has no earlier good revision"))?
+        last_successful(&history)
+            .ok_or_else(|| anyhow!("plugin {name} has no earlier successful revision"))?
     };
     let record = outrigger_release::get_release(&cluster, &id, Some(revision)).await;
     let record = record.hint("outrigger plugin history NAME lists the revisions")?;
     if !plugin.spec.values_from.is_empty() {
-        note("what comes from ConfigMaps and Secrets stays as it is there now");
+        note("values from ConfigMaps and Secrets are not rolled back");
     }
     let api = connection.plugins();
     let plugin = edit(&api, name, dry_run, |plugin| {
         restore(plugin, &record);
-        ensure_good(plugin)
+        ensure_valid(plugin)
     });
     Ok((plugin.await?, revision))
 }
 
-/// The last revision before the present one that was good once.
-fn last_good(history: &[Revision]) -> Option<u32> {
-    let (_, before) = history.split_last()?;
-    let good =
+/// The last revision before the current one that was deployed.
+fn last_successful(history: &[Revision]) -> Option<u32> {
+    let (_, earlier) = history.split_last()?;
+    let is_successful =
         |revision: &&Revision| matches!(revision.status, Status::Superseded | Status::Deployed);
-    before
+    earlier
         .iter()
         .rev()
-        .find(good)
+        .find(is_successful)
         .map(|revision| revision.revision)
 }
 
-/// A record has all values in one, also those of Secrets. With sources besides, only what the plugin sets itself now
-/// goes back, so that nothing secret gets into the plugin.
+/// Restores version and values. The values of a record include those from Secrets; if the plugin has `valuesFrom`, only
+/// values that its spec sets now are restored, so that no secret gets into the spec.
 fn restore(plugin: &mut Plugin, record: &Record) {
     plugin.spec.version = Some(record.chart.summary().version.clone());
     plugin.spec.values = if plugin.spec.values_from.is_empty() {
         record.config.clone()
     } else {
-        limited(&record.config, &plugin.spec.values)
+        restrict(&record.config, &plugin.spec.values)
     };
 }
 
-/// The entries of `from` that `to` has too.
-fn limited(from: &Map<String, Value>, to: &Map<String, Value>) -> Map<String, Value> {
-    let kept = to.iter().filter_map(|(key, value)| {
-        let old = match (from.get(key)?, value) {
-            (Value::Object(from), Value::Object(to)) => Value::Object(limited(from, to)),
-            (old, _) => old.clone(),
+/// The entries of `values` whose paths exist in `paths`.
+fn restrict(values: &Map<String, Value>, paths: &Map<String, Value>) -> Map<String, Value> {
+    let restricted = paths.iter().filter_map(|(key, path)| {
+        let value = match (values.get(key)?, path) {
+            (Value::Object(values), Value::Object(paths)) => Value::Object(restrict(values, paths)),
+            (value, _) => value.clone(),
         };
-        Some((key.clone(), old))
+        Some((key.clone(), value))
     });
-    kept.collect()
+    restricted.collect()
 }
 
 #[cfg(test)]
@@ -119,11 +127,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn with_other_sources_only_what_the_plugin_sets_goes_back() {
+    fn restores_only_values_that_the_spec_sets() {
         let old = json!({"a": {"b": 1, "password": "hunter2"}, "c": 2, "token": "hunter2"});
         let now = json!({"a": {"b": 9}, "c": 8, "new": 1});
         let map = |value: &Value| value.as_object().unwrap().clone();
-        let restored = Value::Object(limited(&map(&old), &map(&now)));
+        let restored = Value::Object(restrict(&map(&old), &map(&now)));
         assert_eq!(restored, json!({"a": {"b": 1}, "c": 2}));
     }
 }

@@ -1,14 +1,14 @@
-//! `outrigger plugin set`: other values.
+//! `outrigger plugin set`: changes the values of a plugin.
 
 use anyhow::{anyhow, ensure};
 use outrigger_api::plugin::Plugin;
 use outrigger_api::values::merge_maps;
 
-use super::change::{ChangeFlags, ensure_good};
+use super::change::{ChangeFlags, ensure_valid};
 use super::connect::ClusterFlags;
 use super::edit::edit;
 use super::values;
-use super::verdict::Goal;
+use super::wait_condition::WaitCondition;
 use crate::commands::chart::values::ValuesFlags;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
@@ -22,14 +22,14 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The plugin
+    /// Name of the plugin
     name: String,
     #[command(flatten)]
     values: ValuesFlags,
-    /// Take a value out, so that the chart's own holds; may be repeated
+    /// Remove a value, so that the chart's default applies; may be repeated
     #[arg(long, value_name = "PATH", help_heading = "Values")]
     unset: Vec<String>,
-    /// Begin with no values instead of those that are set now
+    /// Remove all current values first
     #[arg(long, help_heading = "Values")]
     reset: bool,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let new = values::from_flags(&args.values)?;
     ensure!(
         args.reset || !new.is_empty() || !args.unset.is_empty(),
-        "nothing is to be changed: use --set, -f, --unset or --reset"
+        "no change requested: use --set, -f, --unset or --reset"
     );
     let connection = args.cluster.connect().await?;
     let change = |plugin: &mut Plugin| {
@@ -53,13 +53,19 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
             unset(plugin, path)?;
         }
         merge_maps(&mut plugin.spec.values, new.clone());
-        ensure_good(plugin)
+        ensure_valid(plugin)
     };
     let api = connection.plugins();
     let plugin = edit(&api, &args.name, args.change.dry_run, change).await?;
     let plugins = [plugin];
     args.change
-        .finish(&connection, &plugins, "changed", Goal::Ready, printer)
+        .finish(
+            &connection,
+            &plugins,
+            "changed",
+            WaitCondition::Ready,
+            printer,
+        )
         .await
 }
 
@@ -68,5 +74,5 @@ fn unset(plugin: &mut Plugin, path: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(anyhow!("plugin {} does not set {path}", plugin.name()))
-        .hint("outrigger plugin show NAME -o yaml tells what it sets")
+        .hint("outrigger plugin show NAME -o yaml shows its values")
 }

@@ -1,10 +1,10 @@
-//! `outrigger plugin show`: all about one plugin.
+//! `outrigger plugin show`: prints the details of one plugin.
 
-use outrigger_api::condition::Truth;
+use outrigger_api::condition::ConditionStatus;
 use outrigger_api::plugin::Plugin;
 
 use super::connect::ClusterFlags;
-use super::dependants;
+use super::dependents;
 use crate::arguments::{Output, OutputFlag};
 use crate::printer::Printer;
 
@@ -16,7 +16,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The plugin
+    /// Name of the plugin
     name: String,
     #[command(flatten)]
     cluster: ClusterFlags,
@@ -32,14 +32,13 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         return printer.value(args.output.output, &plugin);
     }
     let all = connection.all().await?;
-    let needed_by = dependants::direct(&all, plugin.namespace(), plugin.name());
-    printer.bytes(text(&plugin, &dependants::names(&needed_by)).as_bytes())
+    let dependents = dependents::direct(&all, plugin.namespace(), plugin.name());
+    printer.bytes(text(&plugin, &dependents::names(&dependents)).as_bytes())
 }
 
-/// Everything that people ask about, one thing a line.
-pub(super) fn text(plugin: &Plugin, needed_by: &str) -> String {
+fn text(plugin: &Plugin, dependents: &str) -> String {
     let mut text = String::new();
-    for (label, value) in facts(plugin, needed_by) {
+    for (label, value) in fields(plugin, dependents) {
         if !value.is_empty() {
             text.push_str(&format!("{label:<14}{value}\n"));
         }
@@ -56,16 +55,16 @@ pub(super) fn text(plugin: &Plugin, needed_by: &str) -> String {
     text
 }
 
-fn facts(plugin: &Plugin, needed_by: &str) -> Vec<(&'static str, String)> {
+fn fields(plugin: &Plugin, dependents: &str) -> Vec<(&'static str, String)> {
     let spec = &plugin.spec;
     let status = plugin.status.clone().unwrap_or_default();
     let release = format!("{}/{}", plugin.release_namespace(), plugin.release_name());
-    let needs = spec.dependencies.iter().map(|dependency| {
-        let (namespace, name) = plugin.locate(dependency);
+    let dependencies = spec.dependencies.iter().map(|dependency| {
+        let (namespace, name) = plugin.resolve_dependency(dependency);
         let range = dependency.version.as_deref().unwrap_or_default();
         format!("{namespace}/{name} {range}").trim_end().to_owned()
     });
-    let wanted = spec.version.clone().unwrap_or_else(|| "newest".to_owned());
+    let desired = spec.version.clone().unwrap_or_else(|| "newest".to_owned());
     let kind = serde_json::to_value(spec.kind).unwrap_or_default();
     vec![
         ("Name", format!("{}/{}", plugin.namespace(), plugin.name())),
@@ -74,7 +73,7 @@ fn facts(plugin: &Plugin, needed_by: &str) -> Vec<(&'static str, String)> {
         ("Kind", kind.as_str().unwrap_or_default().to_owned()),
         ("Repository", spec.repo.clone().unwrap_or_default()),
         ("Chart", plugin.chart_name().to_owned()),
-        ("Wanted", wanted),
+        ("Desired", desired),
         ("Version", status.version.unwrap_or_default()),
         ("App version", status.app_version.unwrap_or_default()),
         ("Release", release),
@@ -82,8 +81,8 @@ fn facts(plugin: &Plugin, needed_by: &str) -> Vec<(&'static str, String)> {
             "Revision",
             status.revision.map(|n| n.to_string()).unwrap_or_default(),
         ),
-        ("Needs", needs.collect::<Vec<_>>().join(", ")),
-        ("Needed by", needed_by.to_owned()),
+        ("Dependencies", dependencies.collect::<Vec<_>>().join(", ")),
+        ("Dependents", dependents.to_owned()),
     ]
 }
 
@@ -98,13 +97,13 @@ fn conditions(plugin: &Plugin) -> String {
     }
     let mut text = "\nConditions:\n".to_owned();
     for condition in conditions {
-        let mark = match condition.status {
-            Truth::True => "yes",
-            Truth::False => "no",
-            Truth::Unknown => "?",
+        let status = match condition.status {
+            ConditionStatus::True => "True",
+            ConditionStatus::False => "False",
+            ConditionStatus::Unknown => "Unknown",
         };
         let line = format!(
-            "  {:<20}{mark:<5}{:<20}{}",
+            "  {:<20}{status:<8}{:<20}{}",
             condition.kind, condition.reason, condition.message
         );
         text.push_str(line.trim_end());
@@ -124,12 +123,12 @@ fn objects(plugin: &Plugin) -> String {
     }
     let mut text = "\nObjects:\n".to_owned();
     for entry in inventory {
-        let place = match &entry.namespace {
+        let name = match &entry.namespace {
             Some(namespace) => format!("{namespace}/{}", entry.name),
             None => entry.name.clone(),
         };
-        let kept = if entry.keep { " (stays)" } else { "" };
-        text.push_str(&format!("  {} {place}{kept}\n", entry.kind));
+        let policy = if entry.keep { " (keep)" } else { "" };
+        text.push_str(&format!("  {} {name}{policy}\n", entry.kind));
     }
     text
 }

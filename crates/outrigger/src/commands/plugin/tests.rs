@@ -1,5 +1,5 @@
-//! The verbs on an embedded API server, in this process. Without a controller what is tested is what they write; with
-//! one, what comes of it.
+//! Tests of the verbs against an embedded API server. Without a controller they test what the verbs write, with one the
+//! result.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,10 +20,11 @@ use super::disable::disable;
 use super::edit::edit;
 use super::enable::enable;
 use super::install::install;
-use super::reach::ReachFlags;
+use super::removal::RemovalFlags;
 use super::rollback::roll_back;
 use super::uninstall::uninstall;
-use super::{diff, file, progress, release, repo_path, verdict};
+use super::wait_condition::WaitCondition;
+use super::{diff, file, progress, release, repo_path};
 
 struct Cluster {
     server: Server,
@@ -31,7 +32,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// An empty cluster that knows our kinds.
+    /// An empty cluster with our custom resource definitions.
     async fn start() -> Self {
         let server = Server::open(Options::in_memory()).await.unwrap();
         let client = Client::new(server.service(), "default");
@@ -49,15 +50,17 @@ impl Cluster {
         Self { server, connection }
     }
 
-    /// One in which `storage` is needed by `database`, and that by `shop`.
-    async fn with_a_shop() -> Self {
+    /// A cluster in which `shop` depends on `database`, and `database` on `storage`.
+    async fn with_shop() -> Self {
         let cluster = Self::start().await;
         let plugins = [
             ("storage", None),
             ("database", Some("storage")),
             ("shop", Some("database")),
         ];
-        let plugins = plugins.map(|(name, needs)| plugin(name, needs)).to_vec();
+        let plugins = plugins
+            .map(|(name, dependency)| plugin(name, dependency))
+            .to_vec();
         install(&cluster.connection, plugins, true, false)
             .await
             .unwrap();
@@ -74,8 +77,11 @@ impl Cluster {
     }
 }
 
-fn plugin(name: &str, needs: Option<&str>) -> Plugin {
-    let dependencies: Vec<_> = needs.iter().map(|name| json!({"name": name})).collect();
+fn plugin(name: &str, dependency: Option<&str>) -> Plugin {
+    let dependencies: Vec<_> = dependency
+        .iter()
+        .map(|name| json!({"name": name}))
+        .collect();
     serde_json::from_value(json!({
         "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin",
         "metadata": {"name": name},
@@ -93,8 +99,8 @@ fn text(error: &anyhow::Error) -> String {
 }
 
 #[tokio::test]
-async fn what_is_installed_has_its_defaults_and_is_not_installed_twice() {
-    let cluster = Cluster::with_a_shop().await;
+async fn install_sets_defaults_and_rejects_a_second_install() {
+    let cluster = Cluster::with_shop().await;
     let storage = cluster.get("storage").await;
     assert!(storage.spec.enabled);
     assert_eq!(storage.metadata.generation, Some(1));
@@ -107,26 +113,26 @@ async fn what_is_installed_has_its_defaults_and_is_not_installed_twice() {
     .await;
     assert_eq!(
         text(&again.unwrap_err()),
-        "there is a plugin default/storage already"
+        "plugin default/storage already exists"
     );
     cluster.server.close().await;
 }
 
 #[tokio::test]
-async fn a_plugin_that_is_not_right_is_refused_before_any_is_sent() {
+async fn install_rejects_an_invalid_plugin_before_it_creates_any() {
     let cluster = Cluster::start().await;
-    let mut wrong = plugin("wrong", None);
-    wrong.spec.version = Some("one".to_owned());
+    let mut invalid = plugin("invalid", None);
+    invalid.spec.version = Some("one".to_owned());
     let result = install(
         &cluster.connection,
-        vec![plugin("right", None), wrong],
+        vec![plugin("valid", None), invalid],
         true,
         false,
     )
     .await;
     let message = text(&result.unwrap_err());
     assert!(
-        message.contains("plugin wrong is not right:\n  spec.version: \"one\" is no version"),
+        message.contains("plugin invalid is invalid:\n  spec.version: \"one\" is not a version"),
         "{message}"
     );
     assert_eq!(cluster.names().await, Vec::<String>::new());
@@ -134,8 +140,8 @@ async fn a_plugin_that_is_not_right_is_refused_before_any_is_sent() {
 }
 
 #[tokio::test]
-async fn the_api_server_minds_the_rules_of_the_schema() {
-    let cluster = Cluster::with_a_shop().await;
+async fn the_api_server_enforces_the_validation_rules_of_the_schema() {
+    let cluster = Cluster::with_shop().await;
     let api = cluster.connection.plugins();
     let moved = edit(&api, "shop", false, |plugin| {
         plugin.spec.install_namespace = Some("elsewhere".to_owned());
@@ -143,7 +149,7 @@ async fn the_api_server_minds_the_rules_of_the_schema() {
     });
     let message = text(&moved.await.unwrap_err());
     assert!(
-        message.contains("installNamespace cannot be changed"),
+        message.contains("installNamespace is immutable"),
         "{message}"
     );
     let inline = edit(&api, "shop", false, |plugin| {
@@ -153,30 +159,30 @@ async fn the_api_server_minds_the_rules_of_the_schema() {
     });
     let message = text(&inline.await.unwrap_err());
     assert!(
-        message.contains("resources are for plugins of kind manifests only"),
+        message.contains("resources are only allowed for plugins of kind manifests"),
         "{message}"
     );
-    let late = edit(&api, "shop", false, |plugin| {
+    let timeout = edit(&api, "shop", false, |plugin| {
         plugin.spec.timeout = Some("5 minutes".to_owned());
         Ok(())
     });
-    assert!(text(&late.await.unwrap_err()).contains("spec.timeout"));
+    assert!(text(&timeout.await.unwrap_err()).contains("spec.timeout"));
     cluster.server.close().await;
 }
 
 #[tokio::test]
-async fn files_of_the_seed_are_applied_and_applied_again() {
+async fn installing_a_kubegems_file_again_updates_the_plugin() {
     let cluster = Cluster::start().await;
-    let seed = |version: &str| {
+    let plugins = |version: &str| {
         let text = format!(
             "apiVersion: plugins.kubegems.io/v1beta1\nkind: Plugin\nspec:\n  enabled: true\n  kind: helm\n  repo: https://charts.example.com\n  name: component-a\n  version: {version}\n"
         );
-        file::parse("seed.yaml", text.as_bytes()).unwrap()
+        file::parse("plugin.yaml", text.as_bytes()).unwrap()
     };
-    install(&cluster.connection, seed("v1.0.0"), false, false)
+    install(&cluster.connection, plugins("v1.0.0"), false, false)
         .await
         .unwrap();
-    install(&cluster.connection, seed("v1.1.0"), false, false)
+    install(&cluster.connection, plugins("v1.1.0"), false, false)
         .await
         .unwrap();
     let plugin = cluster.get("component-a").await;
@@ -186,16 +192,16 @@ async fn files_of_the_seed_are_applied_and_applied_again() {
 }
 
 #[tokio::test]
-async fn a_dry_run_keeps_nothing() {
-    let cluster = Cluster::with_a_shop().await;
-    let made = install(&cluster.connection, vec![plugin("extra", None)], true, true)
+async fn a_dry_run_persists_nothing() {
+    let cluster = Cluster::with_shop().await;
+    let installed = install(&cluster.connection, vec![plugin("extra", None)], true, true)
         .await
         .unwrap();
-    assert!(made[0].spec.enabled);
-    disable(&cluster.connection, "shop", ReachFlags::default(), true)
+    assert!(installed[0].spec.enabled);
+    disable(&cluster.connection, "shop", RemovalFlags::default(), true)
         .await
         .unwrap();
-    uninstall(&cluster.connection, "shop", ReachFlags::default(), true)
+    uninstall(&cluster.connection, "shop", RemovalFlags::default(), true)
         .await
         .unwrap();
     assert_eq!(cluster.names().await, ["database", "shop", "storage"]);
@@ -204,26 +210,25 @@ async fn a_dry_run_keeps_nothing() {
 }
 
 #[tokio::test]
-async fn what_others_need_is_not_switched_off_unless_they_go_first() {
-    let cluster = Cluster::with_a_shop().await;
+async fn disable_rejects_a_plugin_with_dependents_unless_cascading() {
+    let cluster = Cluster::with_shop().await;
     let connection = &cluster.connection;
-    let alone = ReachFlags::default();
-    let refused = disable(connection, "storage", alone, false)
+    let error = disable(connection, "storage", RemovalFlags::default(), false)
         .await
         .unwrap_err();
     assert_eq!(
-        text(&refused),
-        "plugin default/storage is needed by default/database"
+        text(&error),
+        "plugin default/storage has dependents: default/database"
     );
     assert!(cluster.get("storage").await.spec.enabled);
-    let cascade = ReachFlags {
+    let cascade = RemovalFlags {
         cascade: true,
-        ..alone
+        ..RemovalFlags::default()
     };
-    let switched = disable(connection, "storage", cascade, false)
+    let disabled = disable(connection, "storage", cascade, false)
         .await
         .unwrap();
-    let order: Vec<_> = switched.iter().map(Plugin::name).collect();
+    let order: Vec<_> = disabled.iter().map(Plugin::name).collect();
     assert_eq!(order, ["shop", "database", "storage"]);
     assert!(!cluster.get("shop").await.spec.enabled);
     let names = ["storage".to_owned(), "database".to_owned()];
@@ -233,49 +238,49 @@ async fn what_others_need_is_not_switched_off_unless_they_go_first() {
 }
 
 #[tokio::test]
-async fn force_leaves_others_alone_and_tells_the_controller() {
-    let cluster = Cluster::with_a_shop().await;
-    let force = ReachFlags {
+async fn force_ignores_dependents_and_sets_the_annotation() {
+    let cluster = Cluster::with_shop().await;
+    let force = RemovalFlags {
         force: true,
-        ..ReachFlags::default()
+        ..RemovalFlags::default()
     };
     disable(&cluster.connection, "storage", force, false)
         .await
         .unwrap();
-    assert!(cluster.get("storage").await.is_marked(FORCE));
+    assert!(cluster.get("storage").await.is_annotated(FORCE));
     assert!(cluster.get("database").await.spec.enabled);
     cluster.server.close().await;
 }
 
 #[tokio::test]
-async fn what_is_required_stays() {
-    let cluster = Cluster::with_a_shop().await;
+async fn a_required_plugin_can_be_neither_disabled_nor_uninstalled() {
+    let cluster = Cluster::with_shop().await;
     let api = cluster.connection.plugins();
     let required = edit(&api, "shop", false, |plugin| {
         plugin.spec.required = true;
         Ok(())
     });
     required.await.unwrap();
-    for reach in [
-        ReachFlags::default(),
-        ReachFlags {
+    for flags in [
+        RemovalFlags::default(),
+        RemovalFlags {
             cascade: true,
-            ..ReachFlags::default()
+            ..RemovalFlags::default()
         },
     ] {
-        let error = disable(&cluster.connection, "shop", reach, false)
+        let error = disable(&cluster.connection, "shop", flags, false)
             .await
             .unwrap_err();
         assert_eq!(
             text(&error),
-            "plugin default/shop is required and cannot be switched off"
+            "plugin default/shop is required and cannot be disabled"
         );
         let error = uninstall(
             &cluster.connection,
             "database",
-            ReachFlags {
+            RemovalFlags {
                 cascade: true,
-                ..reach
+                ..flags
             },
             false,
         )
@@ -289,30 +294,30 @@ async fn what_is_required_stays() {
         plugin.spec.enabled = false;
         Ok(())
     });
-    assert!(text(&error.await.unwrap_err()).contains("a required plugin cannot be switched off"));
+    assert!(text(&error.await.unwrap_err()).contains("a required plugin cannot be disabled"));
     assert_eq!(cluster.names().await.len(), 3);
     cluster.server.close().await;
 }
 
 #[tokio::test]
-async fn uninstalling_takes_those_along_that_need_it_only_if_asked() {
-    let cluster = Cluster::with_a_shop().await;
+async fn uninstall_removes_dependents_only_when_cascading() {
+    let cluster = Cluster::with_shop().await;
     let connection = &cluster.connection;
-    // A finalizer, as the controller puts it, lets us see what was written before the object goes.
+    // The finalizer of the controller keeps the object, so that its annotations can be checked.
     let api = connection.plugins();
-    let held = edit(&api, "storage", false, |plugin| {
+    let finalized = edit(&api, "storage", false, |plugin| {
         plugin.metadata.finalizers = Some(vec![outrigger_api::plugin::FINALIZER.to_owned()]);
         Ok(())
     });
-    held.await.unwrap();
-    let refused = uninstall(connection, "storage", ReachFlags::default(), false)
+    finalized.await.unwrap();
+    let error = uninstall(connection, "storage", RemovalFlags::default(), false)
         .await
         .unwrap_err();
     assert_eq!(
-        text(&refused),
-        "plugin default/storage is needed by default/database"
+        text(&error),
+        "plugin default/storage has dependents: default/database"
     );
-    let cascade = ReachFlags {
+    let cascade = RemovalFlags {
         cascade: true,
         force: false,
     };
@@ -322,15 +327,15 @@ async fn uninstalling_takes_those_along_that_need_it_only_if_asked() {
     assert_eq!(cluster.names().await, ["storage"]);
     let storage = cluster.get("storage").await;
     assert!(storage.metadata.deletion_timestamp.is_some());
-    assert!(storage.is_marked(CASCADE));
+    assert!(storage.is_annotated(CASCADE));
     cluster.server.close().await;
 }
 
 #[tokio::test]
-async fn a_plugin_or_a_kind_that_is_not_there_is_told_apart() {
+async fn distinguishes_a_missing_plugin_from_a_missing_definition() {
     let cluster = Cluster::start().await;
-    let missing = cluster.connection.get("nobody").await.unwrap_err();
-    assert_eq!(text(&missing), "there is no plugin default/nobody");
+    let error = cluster.connection.get("missing").await.unwrap_err();
+    assert_eq!(text(&error), "plugin default/missing does not exist");
     cluster.server.close().await;
     let bare = Server::open(Options::in_memory()).await.unwrap();
     let connection = Connection {
@@ -338,29 +343,32 @@ async fn a_plugin_or_a_kind_that_is_not_there_is_told_apart() {
         namespace: "default".to_owned(),
     };
     for error in [
-        connection.get("nobody").await.unwrap_err(),
+        connection.get("missing").await.unwrap_err(),
         connection.all().await.unwrap_err(),
     ] {
-        assert_eq!(text(&error), "the cluster does not know plugins");
+        assert_eq!(
+            text(&error),
+            "the custom resource definition of plugins is not installed"
+        );
     }
     bare.close().await;
 }
 
 #[tokio::test]
-async fn waiting_ends_by_the_event_by_a_failure_or_by_the_clock() {
-    let cluster = Cluster::with_a_shop().await;
+async fn wait_returns_on_success_on_failure_and_on_timeout() {
+    let cluster = Cluster::with_shop().await;
     let client = &cluster.connection.client;
     let key = vec![("default".to_owned(), "shop".to_owned())];
-    let soon = Duration::from_millis(50);
-    let late = Duration::from_secs(30);
-    let error = progress::wait(client, &key, verdict::Goal::Ready, soon)
+    let short = Duration::from_millis(50);
+    let long = Duration::from_secs(30);
+    let error = progress::wait(client, &key, WaitCondition::Ready, short)
         .await
         .unwrap_err();
     assert!(
-        text(&error).contains("default/shop is not seen by the controller yet"),
+        text(&error).contains("default/shop is not observed by the controller yet"),
         "{error:#}"
     );
-    let report = |phase: &'static str| {
+    let set_phase = |phase: &'static str| {
         let api = cluster.connection.plugins();
         async move {
             let status = json!({"status": {"phase": phase, "observedGeneration": 1, "conditions": [{
@@ -376,40 +384,39 @@ async fn waiting_ends_by_the_event_by_a_failure_or_by_the_clock() {
             .unwrap();
         }
     };
-    let waiting = progress::wait(client, &key, verdict::Goal::Ready, late);
-    let (waited, ()) = tokio::join!(waiting, report("Ready"));
-    waited.unwrap();
-    report("Failed").await;
-    let error = progress::wait(client, &key, verdict::Goal::Ready, late)
+    let wait = progress::wait(client, &key, WaitCondition::Ready, long);
+    let (result, ()) = tokio::join!(wait, set_phase("Ready"));
+    result.unwrap();
+    set_phase("Failed").await;
+    let error = progress::wait(client, &key, WaitCondition::Ready, long)
         .await
         .unwrap_err();
     assert_eq!(text(&error), "plugin default/shop is Failed: no such chart");
-    let gone = progress::wait(client, &key, verdict::Goal::Gone, late);
-    let remove = uninstall(&cluster.connection, "shop", ReachFlags::default(), false);
-    let (waited, removed) = tokio::join!(gone, remove);
-    waited.unwrap();
+    let deleted = progress::wait(client, &key, WaitCondition::Deleted, long);
+    let remove = uninstall(&cluster.connection, "shop", RemovalFlags::default(), false);
+    let (deleted, removed) = tokio::join!(deleted, remove);
+    deleted.unwrap();
     removed.unwrap();
     cluster.server.close().await;
 }
 
-/// How long anything may take before a test gives up.
-const WITHIN: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
-async fn settle(cluster: &Cluster, name: &str, goal: verdict::Goal) {
+async fn wait_for(cluster: &Cluster, name: &str, condition: WaitCondition) {
     let key = [("default".to_owned(), name.to_owned())];
-    progress::wait(&cluster.connection.client, &key, goal, WITHIN)
+    progress::wait(&cluster.connection.client, &key, condition, TIMEOUT)
         .await
         .unwrap();
 }
 
-/// A cluster with a controller at work.
-struct Manned {
+/// A cluster with a running controller.
+struct Controlled {
     cluster: Cluster,
-    end: Arc<Notify>,
+    stop: Arc<Notify>,
     controller: tokio::task::JoinHandle<()>,
 }
 
-impl Manned {
+impl Controlled {
     async fn start() -> Self {
         let cluster = Cluster::start().await;
         cluster.server.run_controllers();
@@ -420,21 +427,21 @@ impl Manned {
                 ..simulate::Options::default()
             },
         );
-        let end = Arc::new(Notify::new());
-        let stop = Arc::clone(&end);
+        let stop = Arc::new(Notify::new());
+        let stopped = Arc::clone(&stop);
         let client = cluster.connection.client.clone();
         let options = outrigger_controller::Options::default();
         let controller = outrigger_controller::run(client, options, async move {
-            stop.notified().await;
+            stopped.notified().await;
         });
         Self {
             cluster,
-            end,
+            stop,
             controller: tokio::spawn(controller),
         }
     }
 
-    /// Installs plugins of the examples, and waits until they are ready.
+    /// Installs example plugins and waits until they are Ready.
     async fn install_examples(&self, path: &str) -> Vec<Plugin> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folder = folder.canonicalize().unwrap();
@@ -450,45 +457,45 @@ impl Manned {
         let connection = &self.cluster.connection;
         let installed = install(connection, plugins, false, false).await.unwrap();
         let keys: Vec<_> = installed.iter().map(progress::key).collect();
-        progress::wait(&connection.client, &keys, verdict::Goal::Ready, WITHIN)
+        progress::wait(&connection.client, &keys, WaitCondition::Ready, TIMEOUT)
             .await
             .unwrap();
         installed
     }
 
     async fn stop(self) {
-        self.end.notify_one();
+        self.stop.notify_one();
         self.controller.await.unwrap();
         self.cluster.server.close().await;
     }
 }
 
-/// One with the example plugin `lighthouse`, ready.
-async fn with_a_lighthouse() -> Manned {
-    let manned = Manned::start().await;
-    manned.install_examples("plugins/lighthouse.yaml").await;
-    manned
+/// A controlled cluster in which the example plugin `lighthouse` is Ready.
+async fn with_lighthouse() -> Controlled {
+    let controlled = Controlled::start().await;
+    controlled.install_examples("plugins/lighthouse.yaml").await;
+    controlled
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_example_becomes_ready() {
-    let manned = Manned::start().await;
-    let installed = manned.install_examples("plugins").await;
+    let controlled = Controlled::start().await;
+    let installed = controlled.install_examples("plugins").await;
     assert!(installed.len() >= 15);
-    let connection = &manned.cluster.connection;
-    let needed = disable(connection, "tracing", ReachFlags::default(), false).await;
+    let connection = &controlled.cluster.connection;
+    let result = disable(connection, "tracing", RemovalFlags::default(), false).await;
     assert_eq!(
-        text(&needed.unwrap_err()),
-        "plugin default/tracing is needed by default/demo-shop"
+        text(&result.unwrap_err()),
+        "plugin default/tracing has dependents: default/demo-shop"
     );
-    manned.stop().await;
+    controlled.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_all_in_one_example_becomes_ready_with_its_children() {
-    let manned = Manned::start().await;
-    manned.install_examples("all-in-one.yaml").await;
-    let names = manned.cluster.names().await;
+async fn the_all_in_one_example_becomes_ready_with_its_plugins() {
+    let controlled = Controlled::start().await;
+    controlled.install_examples("all-in-one.yaml").await;
+    let names = controlled.cluster.names().await;
     let expected = [
         "platform",
         "platform-alerts",
@@ -498,66 +505,66 @@ async fn the_all_in_one_example_becomes_ready_with_its_children() {
     ];
     assert_eq!(names, expected);
     for name in names {
-        assert!(manned.cluster.get(&name).await.is_ready(), "{name}");
+        assert!(controlled.cluster.get(&name).await.is_ready(), "{name}");
     }
-    manned.stop().await;
+    controlled.stop().await;
 }
 
-async fn set(cluster: &Cluster, values: &Value) {
+async fn set_values(cluster: &Cluster, values: &Value) {
     let api = cluster.connection.plugins();
     let changed = edit(&api, "lighthouse", false, |plugin| {
         plugin.spec.values = values.as_object().unwrap().clone();
         Ok(())
     });
     changed.await.unwrap();
-    settle(cluster, "lighthouse", verdict::Goal::Ready).await;
+    wait_for(cluster, "lighthouse", WaitCondition::Ready).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_is_foreseen_made_recorded_taken_back_and_switched_off() {
-    let manned = with_a_lighthouse().await;
-    let cluster = &manned.cluster;
+async fn diff_set_rollback_disable_and_uninstall() {
+    let controlled = with_lighthouse().await;
+    let cluster = &controlled.cluster;
     let connection = &cluster.connection;
     let folder = Path::new("/");
-    // Nothing to do as it is.
+    // Without a change the plan is empty.
     let plugin = cluster.get("lighthouse").await;
     let plan = diff::plan(connection, plugin.clone(), folder)
         .await
         .unwrap();
     assert!(plan.is_empty(), "{plan}");
-    // What a change would do is told, and not done.
-    let mut wanted = plugin.clone();
-    wanted.spec.values.insert("replicas".to_owned(), json!(3));
-    let plan = diff::plan(connection, wanted, folder).await.unwrap();
+    // A diff changes nothing.
+    let mut changed = plugin.clone();
+    changed.spec.values.insert("replicas".to_owned(), json!(3));
+    let plan = diff::plan(connection, changed, folder).await.unwrap();
     assert_eq!(plan.count(Change::Update), 1, "{plan}");
     assert!(plan.to_string().contains("spec.replicas: 2 -> 3"), "{plan}");
     assert_eq!(cluster.get("lighthouse").await, plugin);
-    // Done, it is a new revision.
+    // A change creates a new revision.
     let before = Value::Object(plugin.spec.values.clone());
     let mut values = before.clone();
     values["replicas"] = json!(3);
-    set(cluster, &values).await;
+    set_values(cluster, &values).await;
     let cluster_of_release = release::cluster(connection, &plugin).await.unwrap();
     let id = release::id(&plugin);
     let history = outrigger_release::list_revisions(&cluster_of_release, &id)
         .await
         .unwrap();
     assert_eq!(history.len(), 2);
-    // Taken back, the plugin has its old values and the exact version.
+    // A rollback restores the values and pins the version.
     let (plugin, revision) = roll_back(connection, "lighthouse", None, false)
         .await
         .unwrap();
     assert_eq!(revision, 1);
     assert_eq!(Value::Object(plugin.spec.values.clone()), before);
     assert_eq!(plugin.spec.version.as_deref(), Some("0.1.0"));
-    settle(cluster, "lighthouse", verdict::Goal::Ready).await;
+    wait_for(cluster, "lighthouse", WaitCondition::Ready).await;
     let status = cluster.get("lighthouse").await.status.unwrap();
     assert_eq!(status.revision, Some(3));
-    // Switched off, nothing of it is left.
-    disable(connection, "lighthouse", ReachFlags::default(), false)
+    // Disabling removes all objects.
+    disable(connection, "lighthouse", RemovalFlags::default(), false)
         .await
         .unwrap();
-    settle(cluster, "lighthouse", verdict::Goal::Disabled).await;
+    wait_for(cluster, "lighthouse", WaitCondition::Disabled).await;
     let deployments: Api<k8s_openapi::api::apps::v1::Deployment> =
         Api::all(connection.client.clone());
     assert_eq!(
@@ -569,17 +576,17 @@ async fn a_change_is_foreseen_made_recorded_taken_back_and_switched_off() {
             .len(),
         0
     );
-    uninstall(connection, "lighthouse", ReachFlags::default(), false)
+    uninstall(connection, "lighthouse", RemovalFlags::default(), false)
         .await
         .unwrap();
-    settle(cluster, "lighthouse", verdict::Goal::Gone).await;
-    manned.stop().await;
+    wait_for(cluster, "lighthouse", WaitCondition::Deleted).await;
+    controlled.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_diff_of_what_cannot_be_says_what_the_conditions_would_say() {
-    let manned = with_a_lighthouse().await;
-    let cluster = &manned.cluster;
+async fn diff_reports_the_error_that_the_conditions_would_report() {
+    let controlled = with_lighthouse().await;
+    let cluster = &controlled.cluster;
     let mut plugin = cluster.get("lighthouse").await;
     plugin.spec.version = Some("^9".to_owned());
     let error = diff::plan(&cluster.connection, plugin.clone(), Path::new("/"))
@@ -598,5 +605,5 @@ async fn a_diff_of_what_cannot_be_says_what_the_conditions_would_say() {
         .await
         .unwrap_err();
     assert!(text(&error).contains("replicas"), "{error:#}");
-    manned.stop().await;
+    controlled.stop().await;
 }

@@ -1,4 +1,4 @@
-//! `outrigger plugin uninstall`: the plugin and all that it added go.
+//! `outrigger plugin uninstall`: deletes a plugin; the controller removes its release.
 
 use kube::api::DeleteParams;
 use outrigger_api::annotation::{CASCADE, FORCE};
@@ -6,31 +6,31 @@ use outrigger_api::plugin::Plugin;
 
 use super::connect::{Connection, explain};
 use super::edit::edit;
-use super::reach::{ReachFlags, affected, mark, refuse_required};
+use super::removal::{RemovalFlags, annotate, dependents_to_remove, ensure_not_required};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   outrigger plugin uninstall tracing --wait
   outrigger plugin uninstall storage --cascade";
 
-/// Removes it, after those that need it.
+/// Deletes the dependents if requested, then the plugin.
 pub(super) async fn uninstall(
     connection: &Connection,
     name: &str,
-    reach: ReachFlags,
+    flags: RemovalFlags,
     dry_run: bool,
 ) -> anyhow::Result<Vec<Plugin>> {
     let plugin = connection.get(name).await?;
-    if !reach.force {
-        refuse_required(&plugin, "removed")?;
+    if !flags.force {
+        ensure_not_required(&plugin, "removed")?;
     }
-    let mut removed = affected(connection, name, reach).await?;
-    for other in &removed {
-        refuse_required(other, "removed")?;
+    let mut removed = dependents_to_remove(connection, name, flags).await?;
+    for dependent in &removed {
+        ensure_not_required(dependent, "removed")?;
     }
     removed.push(plugin);
     for plugin in &removed {
-        remove(connection, plugin, reach, dry_run).await?;
+        remove(connection, plugin, flags, dry_run).await?;
     }
     Ok(removed)
 }
@@ -38,22 +38,22 @@ pub(super) async fn uninstall(
 async fn remove(
     connection: &Connection,
     plugin: &Plugin,
-    reach: ReachFlags,
+    flags: RemovalFlags,
     dry_run: bool,
 ) -> anyhow::Result<()> {
     let api = connection.plugins_in(plugin.namespace());
     let name = plugin.name();
-    let annotation = match reach {
-        ReachFlags { force: true, .. } => Some(FORCE),
-        ReachFlags { cascade: true, .. } => Some(CASCADE),
-        ReachFlags { .. } => None,
+    let annotation = match flags {
+        RemovalFlags { force: true, .. } => Some(FORCE),
+        RemovalFlags { cascade: true, .. } => Some(CASCADE),
+        RemovalFlags { .. } => None,
     };
     if let Some(annotation) = annotation {
-        let marked = edit(&api, name, dry_run, |plugin| {
-            mark(plugin, annotation);
+        let annotated = edit(&api, name, dry_run, |plugin| {
+            annotate(plugin, annotation);
             Ok(())
         });
-        marked.await?;
+        annotated.await?;
     }
     let parameters = DeleteParams {
         dry_run,

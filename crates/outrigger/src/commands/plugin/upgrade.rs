@@ -1,12 +1,12 @@
-//! `outrigger plugin upgrade`: another version, and other values if wanted.
+//! `outrigger plugin upgrade`: changes the version of a plugin, and optionally its values.
 
 use anyhow::ensure;
 
-use super::change::{ChangeFlags, ensure_good};
+use super::change::{ChangeFlags, ensure_valid};
 use super::connect::ClusterFlags;
 use super::edit::edit;
-use super::verdict::Goal;
-use super::wish::WishFlags;
+use super::spec_flags::SpecFlags;
+use super::wait_condition::WaitCondition;
 use crate::printer::Printer;
 
 const EXAMPLES: &str = "\
@@ -18,10 +18,10 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The plugin
+    /// Name of the plugin
     name: String,
     #[command(flatten)]
-    wish: WishFlags,
+    spec: SpecFlags,
     #[command(flatten)]
     cluster: ClusterFlags,
     #[command(flatten)]
@@ -30,20 +30,26 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     ensure!(
-        args.wish.is_other_chart(),
-        "to which version? use --version, --newest or --repo"
+        args.spec.changes_chart(),
+        "no version specified: use --version, --newest or --repo"
     );
-    let wish = args.wish.read()?;
+    let spec = args.spec.read()?;
     let folder = std::env::current_dir()?;
     let connection = args.cluster.connect().await?;
     let api = connection.plugins();
     let changed = edit(&api, &args.name, args.change.dry_run, |plugin| {
-        wish.apply(plugin, &folder);
-        ensure_good(plugin)
+        spec.apply(plugin, &folder);
+        ensure_valid(plugin)
     });
     let plugins = [changed.await?];
     let change = &args.change;
     change
-        .finish(&connection, &plugins, "changed", Goal::Ready, printer)
+        .finish(
+            &connection,
+            &plugins,
+            "changed",
+            WaitCondition::Ready,
+            printer,
+        )
         .await
 }

@@ -1,4 +1,4 @@
-//! Values of a plugin: what the flags say, as JSON, and where it differs.
+//! Values of a plugin as JSON.
 
 use outrigger_chart::Profile;
 use outrigger_gotmpl::json;
@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 
 use crate::commands::chart::values::ValuesFlags;
 
-/// What the flags say.
+/// The values that the flags set.
 pub(super) fn from_flags(flags: &ValuesFlags) -> anyhow::Result<Map<String, Value>> {
     let merged = flags.merge(Profile::Helm4)?;
     let text = json::encode(&GoValue::Map(merged), false).map_err(anyhow::Error::msg)?;
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// Takes a value out by its dotted path. Maps that are left empty go too. False if there is no such value.
+/// Removes the value at a dotted path, and maps that become empty. Returns whether the value existed.
 pub(super) fn remove(values: &mut Map<String, Value>, path: &str) -> bool {
     match path.split_once('.') {
         None => values.remove(path).is_some(),
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_goes_with_the_maps_that_it_leaves_empty() {
+    fn removes_a_value_and_the_maps_that_become_empty() {
         let mut values = json!({"a": {"b": {"c": 1}}, "d": {"e": 1, "f": 2}});
         let map = values.as_object_mut().unwrap();
         assert!(remove(map, "a.b.c"));
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_keep_their_types() {
+    fn values_of_flags_keep_their_types() {
         let flags = ValuesFlags {
             set: vec!["a.b=1,c=true,d=x".to_owned()],
             set_string: vec!["e=1".to_owned()],

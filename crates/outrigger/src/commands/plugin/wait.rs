@@ -1,4 +1,4 @@
-//! `outrigger plugin wait`: until plugins are where they should be.
+//! `outrigger plugin wait`: waits until plugins meet a condition.
 
 use std::time::Duration;
 
@@ -6,29 +6,29 @@ use anyhow::ensure;
 
 use super::connect::ClusterFlags;
 use super::progress::{self, Key};
-use super::verdict::Goal;
+use super::wait_condition::WaitCondition;
 use crate::printer::Printer;
 
 const EXAMPLES: &str = "\
 Examples:
   outrigger plugin wait web --timeout 2m
   outrigger plugin wait --all
-  outrigger plugin wait web --for gone";
+  outrigger plugin wait web --for deleted";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The plugins
+    /// Names of the plugins
     #[arg(required_unless_present = "all")]
     names: Vec<String>,
-    /// All plugins of all namespaces
+    /// Wait for all plugins of all namespaces
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// What to wait for
-    #[arg(long = "for", value_name = "STATE", value_enum, default_value_t)]
-    goal: Goal,
-    /// How long to wait
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = progress::parse_time)]
+    /// Condition to wait for
+    #[arg(long = "for", value_name = "CONDITION", value_enum, default_value_t)]
+    condition: WaitCondition,
+    /// Maximum time to wait
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = progress::parse_timeout)]
     timeout: Duration,
     #[command(flatten)]
     cluster: ClusterFlags,
@@ -45,18 +45,18 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
             .collect()
     };
     ensure!(!keys.is_empty(), "there are no plugins to wait for");
-    if args.goal != Goal::Gone && !args.all {
-        // A name that is not there would be waited for in vain.
+    if args.condition != WaitCondition::Deleted && !args.all {
+        // Fails at once if a plugin does not exist.
         for name in &args.names {
             connection.get(name).await?;
         }
     }
-    progress::wait(&connection.client, &keys, args.goal, args.timeout).await?;
+    progress::wait(&connection.client, &keys, args.condition, args.timeout).await?;
     for (namespace, name) in keys {
-        let state = match args.goal {
-            Goal::Ready => "ready",
-            Goal::Disabled => "disabled",
-            Goal::Gone => "gone",
+        let state = match args.condition {
+            WaitCondition::Ready => "ready",
+            WaitCondition::Disabled => "disabled",
+            WaitCondition::Deleted => "deleted",
         };
         printer.line(&format!("plugin {namespace}/{name} {state}"))?;
     }

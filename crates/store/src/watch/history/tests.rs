@@ -1,4 +1,4 @@
-//! What is kept and what goes.
+//! The limits of the event history.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Store;
-use crate::{Draft, Mutation, Options};
+use crate::{EncodedObject, Options, Transaction};
 
 /// Events of objects of `size` bytes, made by a real store: `names` are created in order.
 async fn events(names: &[&str], size: usize) -> Vec<Arc<Event>> {
@@ -15,9 +15,13 @@ async fn events(names: &[&str], size: usize) -> Vec<Arc<Event>> {
     for name in names {
         let (resource, name) = name.split_once('/').unwrap();
         let resource = Resource::new("", resource).unwrap();
-        let draft = Draft::new(&json!({"metadata": {}, "data": "x".repeat(size)})).unwrap();
+        let encoded =
+            EncodedObject::new(&json!({"metadata": {}, "data": "x".repeat(size)})).unwrap();
         let key = resource.key("default", name).unwrap();
-        store.write(Mutation::create(key, draft)).await.unwrap();
+        store
+            .write(Transaction::create(key, encoded))
+            .await
+            .unwrap();
     }
     let mut events = Vec::new();
     for _ in names {
@@ -40,7 +44,7 @@ fn scope(resource: &str) -> Scope {
 }
 
 #[tokio::test]
-async fn old_events_go_when_there_are_enough() {
+async fn drops_old_events_beyond_the_minimum() {
     let events = events(&["pods/a", "pods/b", "pods/c", "pods/d", "pods/e"], 10).await;
     let mut history = history(2, 60, usize::MAX);
     let start = Instant::now();
@@ -81,7 +85,7 @@ async fn a_resource_expires_only_with_its_own_events() {
 }
 
 #[tokio::test]
-async fn bytes_bound_the_history_whatever_else_is_asked() {
+async fn the_byte_limit_overrides_the_other_limits() {
     let names: Vec<String> = (0..10).map(|number| format!("pods/{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let created = events(&names, 1000).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use outrigger_store::{
-    Draft, Key, Mutation, Operation, Options, Precondition, Resource, Scope, Store,
+    EncodedObject, Key, Operation, Options, Precondition, Resource, Scope, Store, Transaction,
 };
 use serde_json::json;
 
@@ -60,7 +60,7 @@ async fn work(store: Store, worker: usize) {
             .map(|(name, text)| operation(&store, name, text.as_deref()))
             .collect();
         println!("{}", Line::Try(worker, changes));
-        let written = store.write(Mutation::new(operations)).await.unwrap();
+        let written = store.write(Transaction::new(operations)).await.unwrap();
         let revisions: BTreeMap<_, _> = written
             .results
             .iter()
@@ -70,7 +70,7 @@ async fn work(store: Store, worker: usize) {
     }
 }
 
-/// One or two names; every fourth time what is there is deleted.
+/// Changes one or two names; every fourth change deletes an existing object.
 fn changes(store: &Store, worker: usize, round: u64) -> Changes {
     let name = |number: u64| format!("w{worker}-{}", number % NAMES);
     let names = match round % 3 {
@@ -96,12 +96,12 @@ fn operation(store: &Store, name: &str, text: Option<&str>) -> Operation {
         };
     };
     let object = json!({"kind": "Pod", "metadata": {"name": name}, "spec": {"text": text}});
-    let draft = Draft::new(&object).unwrap();
+    let encoded = EncodedObject::new(&object).unwrap();
     match store.get(&key) {
-        None => Operation::Create { key, draft },
+        None => Operation::Create { key, encoded },
         Some(current) => Operation::Replace {
             key,
-            draft,
+            encoded,
             precondition: Precondition::revision(current.revision()),
         },
     }

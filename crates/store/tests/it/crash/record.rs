@@ -15,9 +15,9 @@ pub(super) type Changes = BTreeMap<String, Option<String>>;
 pub(super) enum Line {
     /// The store is open at this revision.
     Start(u64),
-    /// A worker asks for changes that happen together.
+    /// A worker sends a transaction.
     Try(usize, Changes),
-    /// A worker was told that they happened.
+    /// The store acknowledged the transaction.
     Acknowledged(usize, BTreeMap<String, u64>),
     /// A watcher saw a change.
     Event(u64, String),
@@ -108,8 +108,13 @@ impl Worker {
             .collect()
     }
 
-    /// What was asked but not answered is in `found` wholly or not at all. `expected` then says which.
-    pub(super) fn settle(&self, expected: &mut Contents, found: &Contents, revision: u64) {
+    /// Applies the transaction in flight to `expected` if `found` has it; it must be there completely or not at all.
+    pub(super) fn resolve_in_flight(
+        &self,
+        expected: &mut Contents,
+        found: &Contents,
+        revision: u64,
+    ) {
         let Some(changes) = &self.open else {
             return;
         };

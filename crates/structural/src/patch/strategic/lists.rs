@@ -1,16 +1,16 @@
-//! Lists that are merged: objects by a key, scalars by value. The order is that of the patch, with the items that
-//! only the server has at their old places between them.
+//! Merges lists: objects by merge key, scalars by value. The result is in the order of the patch; items that only the
+//! live list has keep their relative positions.
 
 use std::collections::{HashMap, HashSet};
 
+use outrigger_gostd::fmt::sprint_json;
 use serde_json::Value;
 
 use super::{DIRECTIVE, Error, internal, merge_objects, no_merge_key, unknown_directive};
-use crate::schema::{SchemaRef, go_value};
+use crate::schema::SchemaRef;
 
-/// The kind of things a list holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Items {
+enum ItemKind {
     Objects,
     Scalars,
 }
@@ -25,12 +25,12 @@ pub(super) fn merge(
     if original.is_empty() && patch.is_empty() {
         return Ok(original);
     }
-    match items_of(&original, &patch)? {
-        Items::Scalars if is_deletion => Ok(original
+    match item_kind(&original, &patch)? {
+        ItemKind::Scalars if is_deletion => Ok(original
             .into_iter()
             .filter(|item| !patch.contains(item))
             .collect()),
-        Items::Scalars => {
+        ItemKind::Scalars => {
             let mut seen = HashSet::new();
             let both = original
                 .iter()
@@ -39,11 +39,11 @@ pub(super) fn merge(
             let merged: Vec<Value> = both.cloned().collect();
             Ok(arrange(merged, &patch, &original, None))
         }
-        Items::Objects => {
+        ItemKind::Objects => {
             let Some(key) = merge_key else {
                 return Err(internal("cannot merge lists without merge key for struct"));
             };
-            let (original, patch) = follow_directives(original, patch, key)?;
+            let (original, patch) = apply_directives(original, patch, key)?;
             let merged = merge_by_key(original.clone(), &patch, list, key)?;
             for item in &merged {
                 key_of(item, key)?;
@@ -53,8 +53,8 @@ pub(super) fn merge(
     }
 }
 
-/// All items must be alike, and lists of lists are not merged.
-fn items_of(original: &[Value], patch: &[Value]) -> Result<Items, Error> {
+/// All items must have the same type, and lists of lists are not supported.
+fn item_kind(original: &[Value], patch: &[Value]) -> Result<ItemKind, Error> {
     let kind = |value: &Value| match value {
         Value::Number(number) if number.is_f64() => 6,
         Value::Number(_) => 5,
@@ -74,36 +74,36 @@ fn items_of(original: &[Value], patch: &[Value]) -> Result<Items, Error> {
         ));
     }
     if items.any(|item| kind(item) != kind(first)) {
-        let both = format!("[{} {}]", list_text(original), list_text(patch));
+        let both = format!("[{} {}]", format_list(original), format_list(patch));
         return Err(internal(format!(
             "list element types are not identical: {both}"
         )));
     }
     Ok(if first.is_object() {
-        Items::Objects
+        ItemKind::Objects
     } else {
-        Items::Scalars
+        ItemKind::Scalars
     })
 }
 
-fn list_text(items: &[Value]) -> String {
-    go_value(&Value::Array(items.to_vec()))
+fn format_list(items: &[Value]) -> String {
+    sprint_json(&Value::Array(items.to_vec()))
 }
 
-/// Carries out `$patch` in list items.
-fn follow_directives(
+/// Applies the `$patch` directives of list items.
+fn apply_directives(
     mut original: Vec<Value>,
     patch: Vec<Value>,
     key: &str,
 ) -> Result<(Vec<Value>, Vec<Value>), Error> {
-    let mut plain = Vec::new();
+    let mut without_directive = Vec::new();
     let mut is_replaced = false;
     for item in patch {
         let Value::Object(fields) = &item else {
             continue;
         };
         let Some(directive) = fields.get(DIRECTIVE) else {
-            plain.push(item);
+            without_directive.push(item);
             continue;
         };
         match directive.as_str() {
@@ -126,9 +126,9 @@ fn follow_directives(
         }
     }
     if is_replaced {
-        return Ok((plain, Vec::new()));
+        return Ok((without_directive, Vec::new()));
     }
-    Ok((original, plain))
+    Ok((original, without_directive))
 }
 
 fn merge_by_key(
@@ -138,18 +138,20 @@ fn merge_by_key(
     key: &str,
 ) -> Result<Vec<Value>, Error> {
     let schema = list.items().unwrap_or(list);
-    let mut places = Places::new(&merged, Some(key));
+    let mut positions = Positions::new(&merged, Some(key));
     for item in patch {
         let Value::Object(changes) = item else {
             continue;
         };
         let value = changes.get(key).ok_or_else(|| no_merge_key(changes, key))?;
-        let place = places.of(item);
-        let current = place.map(|place| std::mem::take(&mut merged[place]));
-        if let (Some(place), Some(Value::Object(current))) = (place, current) {
-            merged[place] = Value::Object(merge_objects(current, changes.clone(), schema)?);
+        let index = positions.of(item);
+        let current = index.map(|index| std::mem::take(&mut merged[index]));
+        if let (Some(index), Some(Value::Object(current))) = (index, current) {
+            merged[index] = Value::Object(merge_objects(current, changes.clone(), schema)?);
         } else {
-            places.places.insert(value.to_string(), merged.len());
+            positions
+                .by_identity
+                .insert(value.to_string(), merged.len());
             merged.push(item.clone());
         }
     }
@@ -159,11 +161,11 @@ fn merge_by_key(
 fn key_of<'v>(item: &'v Value, key: &str) -> Result<&'v Value, Error> {
     match item {
         Value::Object(fields) => fields.get(key).ok_or_else(|| no_merge_key(fields, key)),
-        other => Err(super::bad_type("map[string]interface {}", other)),
+        other => Err(super::type_error("map[string]interface {}", other)),
     }
 }
 
-/// What an item is told apart by.
+/// The value that identifies an item.
 fn identity<'v>(item: &'v Value, key: Option<&str>) -> &'v Value {
     match key {
         Some(key) => item.get(key).unwrap_or(&Value::Null),
@@ -171,54 +173,58 @@ fn identity<'v>(item: &'v Value, key: Option<&str>) -> &'v Value {
     }
 }
 
-/// Where items stand in a list, the first of equal ones.
-struct Places<'k> {
-    places: HashMap<String, usize>,
+/// The indices of items in a list, the first of equal ones.
+struct Positions<'k> {
+    by_identity: HashMap<String, usize>,
     key: Option<&'k str>,
 }
 
-impl<'k> Places<'k> {
+impl<'k> Positions<'k> {
     fn new(list: &[Value], key: Option<&'k str>) -> Self {
-        let mut places = HashMap::with_capacity(list.len());
+        let mut by_identity = HashMap::with_capacity(list.len());
         for (i, item) in list.iter().enumerate() {
-            places.entry(identity(item, key).to_string()).or_insert(i);
+            by_identity
+                .entry(identity(item, key).to_string())
+                .or_insert(i);
         }
-        Self { places, key }
+        Self { by_identity, key }
     }
 
     fn of(&self, item: &Value) -> Option<usize> {
-        self.places
+        self.by_identity
             .get(&identity(item, self.key).to_string())
             .copied()
     }
 }
 
-/// Items that `first` names come in its order. The others keep the order of `live` and go before the first of
-/// those that they stood before.
-fn arrange(items: Vec<Value>, first: &[Value], live: &[Value], key: Option<&str>) -> Vec<Value> {
-    let (first, live) = (Places::new(first, key), Places::new(live, key));
-    let (mut named, mut others): (Vec<Value>, Vec<Value>) =
-        items.into_iter().partition(|item| first.of(item).is_some());
-    named.sort_by_cached_key(|item| first.of(item));
+/// Sorts the items that are in `order` by it. The others keep the order of `live`, before the item that they preceded.
+fn arrange(items: Vec<Value>, order: &[Value], live: &[Value], key: Option<&str>) -> Vec<Value> {
+    let (order, live) = (Positions::new(order, key), Positions::new(live, key));
+    let (mut ordered, mut others): (Vec<Value>, Vec<Value>) =
+        items.into_iter().partition(|item| order.of(item).is_some());
+    ordered.sort_by_cached_key(|item| order.of(item));
     others.sort_by_cached_key(|item| live.of(item));
-    let mut arranged = Vec::with_capacity(named.len() + others.len());
-    let (mut named, mut others) = (named.into_iter().peekable(), others.into_iter().peekable());
-    while let (Some(other), Some(name)) = (others.peek(), named.peek()) {
-        let is_before = match (live.of(other), live.of(name)) {
-            (Some(other), Some(name)) => other < name,
+    let mut arranged = Vec::with_capacity(ordered.len() + others.len());
+    let (mut ordered, mut others) = (
+        ordered.into_iter().peekable(),
+        others.into_iter().peekable(),
+    );
+    while let (Some(other), Some(next)) = (others.peek(), ordered.peek()) {
+        let is_before = match (live.of(other), live.of(next)) {
+            (Some(other), Some(next)) => other < next,
             _ => false,
         };
         arranged.extend(if is_before {
             others.next()
         } else {
-            named.next()
+            ordered.next()
         });
     }
-    arranged.extend(others.chain(named));
+    arranged.extend(others.chain(ordered));
     arranged
 }
 
-/// Checks that the items of a patch are named by its order list, in that order. Deletions do not count.
+/// Checks that the items of a patch are in `$setElementOrder`, in that order. Ignores deletions.
 pub(super) fn check_order(
     changes: &[Value],
     order: &[Value],
@@ -230,7 +236,7 @@ pub(super) fn check_order(
     let mut rest = order.iter();
     for item in changes {
         if key.is_some() && !item.is_object() {
-            return Err(super::bad_type("map[string]interface {}", item));
+            return Err(super::type_error("map[string]interface {}", item));
         }
         if item.get(DIRECTIVE).is_some() {
             continue;
@@ -244,7 +250,7 @@ pub(super) fn check_order(
         loop {
             match rest.next() {
                 None => {
-                    let (changes, order) = (list_text(changes), list_text(order));
+                    let (changes, order) = (format_list(changes), format_list(order));
                     return Err(internal(format!(
                         "The order in patch list:\n{changes}\n doesn't match $setElementOrder list:\n{order}\n"
                     )));
@@ -257,7 +263,7 @@ pub(super) fn check_order(
     Ok(())
 }
 
-/// Sorts a merged list by its order list.
+/// Sorts a merged list by `$setElementOrder`.
 pub(super) fn order(
     merged: Vec<Value>,
     order: &[Value],
@@ -265,8 +271,8 @@ pub(super) fn order(
     key: Option<&str>,
     changes: Option<&[Value]>,
 ) -> Result<Vec<Value>, Error> {
-    let kind = items_of(live, changes.unwrap_or_default())?;
-    if let (Some(key), Items::Objects) = (key, kind) {
+    let kind = item_kind(live, changes.unwrap_or_default())?;
+    if let (Some(key), ItemKind::Objects) = (key, kind) {
         for item in merged.iter().chain(order).chain(live) {
             key_of(item, key)?;
         }

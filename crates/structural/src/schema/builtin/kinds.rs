@@ -1,4 +1,4 @@
-//! The built-in kinds there are.
+//! The list of built-in kinds.
 
 use k8s_openapi::api::admissionregistration::v1 as admission;
 use k8s_openapi::api::apps::v1 as apps;

@@ -1,12 +1,11 @@
-//! Which lists and maps of the built-in kinds are merged, and by what. Everything else is one value (lists) or
-//! merged field by field (maps).
+//! List types and map types of the built-in kinds. All other lists are atomic, all other maps granular.
 //!
-//! The rows are what a kube-apiserver 1.36 publishes as `x-kubernetes-list-type`, `x-kubernetes-list-map-keys` and
-//! `x-kubernetes-map-type`. Names are without their common beginning `io.k8s.`.
+//! The rows are what kube-apiserver 1.36 publishes as `x-kubernetes-list-type`, `x-kubernetes-list-map-keys` and
+//! `x-kubernetes-map-type`. Names omit the prefix `io.k8s.`.
 
 use serde_json::Value;
 
-/// The value of a key field that an item leaves out.
+/// The default of a list map key.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum KeyDefault {
     Absent,
@@ -28,15 +27,15 @@ impl KeyDefault {
 
 use KeyDefault::{Absent, Empty, Tcp, Zero};
 
-/// A list of objects: definition, property, key fields.
-type KeyedList = (
+/// A list of type map: definition, property, keys.
+type MapList = (
     &'static str,
     &'static str,
     &'static [(&'static str, KeyDefault)],
 );
 
 #[rustfmt::skip]
-pub(super) const KEYED_LISTS: &[KeyedList] = &[
+pub(super) const MAP_LISTS: &[MapList] = &[
     ("api.admissionregistration.v1.MutatingAdmissionPolicySpec", "matchConditions", &[("name", Empty)]),
     ("api.admissionregistration.v1.MutatingWebhook", "matchConditions", &[("name", Empty)]),
     ("api.admissionregistration.v1.MutatingWebhookConfiguration", "webhooks", &[("name", Empty)]),
@@ -98,7 +97,7 @@ pub(super) const KEYED_LISTS: &[KeyedList] = &[
     ("kube-aggregator.pkg.apis.apiregistration.v1.APIServiceStatus", "conditions", &[("type", Empty)]),
 ];
 
-/// Lists of scalars, each at most once.
+/// Lists of type set.
 #[rustfmt::skip]
 pub(super) const SETS: &[(&str, &str)] = &[
     ("api.admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec", "validationActions"),
@@ -119,7 +118,7 @@ pub(super) const SETS: &[(&str, &str)] = &[
     ("apimachinery.pkg.apis.meta.v1.ObjectMeta", "finalizers"),
 ];
 
-/// Objects that are one value wherever they stand.
+/// Atomic types.
 #[rustfmt::skip]
 pub(super) const ATOMIC_OBJECTS: &[&str] = &[
     "api.admissionregistration.v1.MatchResources",
@@ -151,7 +150,7 @@ pub(super) const ATOMIC_OBJECTS: &[&str] = &[
     "apimachinery.pkg.apis.meta.v1.OwnerReference",
 ];
 
-/// Maps that differ from what their type says: true is one value, false is merged.
+/// Fields whose map type differs from that of their type: atomic (true) or granular (false).
 #[rustfmt::skip]
 pub(super) const ATOMIC_MAPS: &[(&str, &str, bool)] = &[
     ("api.core.v1.PersistentVolumeClaimStatus", "allocatedResourceStatuses", false),

@@ -1,4 +1,4 @@
-//! Checks of the built-in schemas against what is known of them.
+//! Tests of the built-in schemas.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn every_kind_has_a_schema() {
 }
 
 #[test]
-fn ports_of_containers_are_keyed_by_number_and_protocol() {
+fn container_ports_have_the_keys_port_and_protocol() {
     let schema = schema("v1", "Pod").unwrap();
     let containers = schema
         .root()
@@ -23,7 +23,7 @@ fn ports_of_containers_are_keyed_by_number_and_protocol() {
         .unwrap();
     let ports = containers.items().unwrap().property("ports").unwrap();
     let ListType::Map(keys) = &ports.list_type else {
-        panic!("not a keyed list");
+        panic!("not a list of type map");
     };
     let keys: Vec<_> = keys
         .iter()

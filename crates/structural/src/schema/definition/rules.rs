@@ -1,24 +1,25 @@
-//! The rules for validation rules.
+//! Validates `x-kubernetes-validations`.
 
+use outrigger_apimachinery::status::field;
 use serde_json::Value;
 
-use super::{FieldError, Object, Place, list, text};
+use super::{Context, Object, field_error, list, text};
 use crate::schema::Schema;
 
-/// What is wrong with the rules of one schema, and what is wrong with their expressions.
-pub(super) fn check(
+/// Returns the errors of the rules, and those of their CEL expressions.
+pub(super) fn validate(
     schema: &Object,
     path: &str,
-    place: &Place,
-) -> (Vec<FieldError>, Vec<FieldError>) {
+    ctx: &Context,
+) -> (Vec<field::Error>, Vec<field::Error>) {
     let rules = list(schema, "x-kubernetes-validations");
-    let (mut errors, mut in_expressions) = (Vec::new(), Vec::new());
+    let (mut errors, mut expression_errors) = (Vec::new(), Vec::new());
     if rules.is_empty() {
-        return (errors, in_expressions);
+        return (errors, expression_errors);
     }
     for (i, rule) in rules.iter().enumerate() {
         if let Value::Object(rule) = rule {
-            check_rule(
+            validate_rule(
                 schema,
                 rule,
                 &format!("{path}.x-kubernetes-validations[{i}]"),
@@ -27,77 +28,77 @@ pub(super) fn check(
         }
     }
     let Ok(parsed) = Schema::structural(&Value::Object(schema.clone())) else {
-        return (errors, in_expressions);
+        return (errors, expression_errors);
     };
     for (i, compiled) in parsed.root().node().rules.iter().enumerate() {
         let field = format!("{path}.x-kubernetes-validations[{i}]");
-        let shown = rules.get(i).cloned().unwrap_or_default();
-        if let Err(problem) = &compiled.program {
-            in_expressions.push(FieldError::invalid(
+        let value = rules.get(i).cloned().unwrap_or_default();
+        if let Err(error) = &compiled.program {
+            expression_errors.push(field_error::invalid(
                 format!("{field}.rule"),
-                shown.clone(),
-                problem.as_str(),
+                value.clone(),
+                error.to_string(),
             ));
         }
-        if let Some(problem) = compiled.message_problem() {
-            let detail = format!("messageExpression {problem}");
-            in_expressions.push(FieldError::invalid(
+        if let Some(error) = compiled.message_error() {
+            let detail = format!("messageExpression {error}");
+            expression_errors.push(field_error::invalid(
                 format!("{field}.messageExpression"),
-                shown.clone(),
+                value.clone(),
                 detail,
             ));
         }
         if compiled.uses_old_self() {
-            if let Some(above) = &place.uncorrelated {
+            if let Some(ancestor) = &ctx.uncorrelatable {
                 let detail = format!(
-                    "oldSelf cannot be used on the uncorrelatable portion of the schema within {above}"
+                    "oldSelf cannot be used on the uncorrelatable portion of the schema within {ancestor}"
                 );
-                in_expressions.push(FieldError::invalid(
+                expression_errors.push(field_error::invalid(
                     format!("{field}.rule"),
                     compiled.text(),
                     detail,
                 ));
             }
-        } else if let Some(optional) = shown
+        } else if let Some(optional) = value
             .get("optionalOldSelf")
-            .filter(|value| !value.is_null())
+            .filter(|optional| !optional.is_null())
         {
             let detail = "may not be set if oldSelf is not used in rule";
-            in_expressions.push(FieldError::invalid(
+            expression_errors.push(field_error::invalid(
                 format!("{field}.optionalOldSelf"),
                 optional.clone(),
                 detail,
             ));
         }
     }
-    (errors, in_expressions)
+    (errors, expression_errors)
 }
 
-fn check_rule(schema: &Object, rule: &Object, path: &str, errors: &mut Vec<FieldError>) {
+fn validate_rule(schema: &Object, rule: &Object, path: &str, errors: &mut Vec<field::Error>) {
     let at = |name: &str| format!("{path}.{name}");
     let (expression, message) = (text(rule, "rule").trim(), text(rule, "message"));
     if expression.is_empty() {
-        errors.push(FieldError::required(at("rule"), "rule is not specified"));
+        errors.push(field::Error::required(at("rule"), "rule is not specified"));
     } else if !message.is_empty() && message.trim().is_empty() {
-        errors.push(FieldError::invalid(
+        errors.push(field_error::invalid(
             at("message"),
             message,
             "must be non-empty if specified",
         ));
     } else if message.trim().contains('\n') {
-        errors.push(FieldError::invalid(
+        errors.push(field_error::invalid(
             at("message"),
             message,
             "must not contain line breaks",
         ));
     } else if expression.contains('\n') && message.trim().is_empty() {
         let detail = "message must be specified if rule contains line breaks";
-        errors.push(FieldError::required(at("message"), detail));
+        errors.push(field::Error::required(at("message"), detail));
     }
     let message_expression = text(rule, "messageExpression");
     if !message_expression.is_empty() && message_expression.trim().is_empty() {
         let detail = "messageExpression must be non-empty if specified";
-        errors.push(FieldError::required(at("messageExpression"), detail));
+        errors.push(field::Error::required(at("messageExpression"), detail));
     }
     let reasons = [
         "FieldValueDuplicate",
@@ -110,32 +111,28 @@ fn check_rule(schema: &Object, rule: &Object, path: &str, errors: &mut Vec<Field
         .and_then(Value::as_str)
         .filter(|reason| !reasons.contains(reason))
     {
-        errors.push(FieldError::not_supported(
-            at("reason"),
-            reason,
-            &reasons.map(str::to_owned),
-        ));
+        errors.push(field_error::not_supported(at("reason"), reason, &reasons));
     }
     let field_path = text(rule, "fieldPath");
     if field_path.is_empty() {
         return;
     }
     if field_path.trim().is_empty() {
-        errors.push(FieldError::invalid(
+        errors.push(field_error::invalid(
             at("fieldPath"),
             field_path,
             "must be non-empty if specified",
         ));
     }
     if field_path.contains('\n') {
-        errors.push(FieldError::invalid(
+        errors.push(field_error::invalid(
             at("fieldPath"),
             field_path,
             "must not contain line breaks",
         ));
     }
-    if !is_path(field_path, schema) {
-        errors.push(FieldError::invalid(
+    if !is_field_path(field_path, schema) {
+        errors.push(field_error::invalid(
             at("fieldPath"),
             field_path,
             "must be a valid path",
@@ -143,9 +140,9 @@ fn check_rule(schema: &Object, rule: &Object, path: &str, errors: &mut Vec<Field
     }
 }
 
-/// Whether a path like `.spec.field` or `['key']` leads to a declared field.
-fn is_path(path: &str, schema: &Object) -> bool {
-    let mut place = Some(schema);
+/// Whether a path such as `.spec.field` or `['key']` refers to a declared field.
+fn is_field_path(path: &str, schema: &Object) -> bool {
+    let mut parent = Some(schema);
     let mut rest = path;
     while !rest.is_empty() {
         let name;
@@ -160,14 +157,14 @@ fn is_path(path: &str, schema: &Object) -> bool {
         } else {
             return false;
         }
-        let Some(schema) = place.filter(|_| !name.is_empty()) else {
+        let Some(schema) = parent.filter(|_| !name.is_empty()) else {
             return false;
         };
-        place = match super::object(schema, "properties") {
+        parent = match super::object(schema, "properties") {
             Some(properties) => super::object(properties, name),
             None => super::object(schema, "additionalProperties"),
         };
-        if place.is_none() {
+        if parent.is_none() {
             return false;
         }
     }

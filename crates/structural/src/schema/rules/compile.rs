@@ -1,5 +1,5 @@
-//! Compiles rules. The parser recurses deeply, so it gets a stack of its own, and rules that nest too deep are
-//! refused before it sees them.
+//! Compiles CEL rules. The parser recurses, so it runs on a large stack, and rules that nest too deep are rejected before
+//! they are parsed.
 
 use std::sync::Arc;
 
@@ -7,32 +7,50 @@ use kube_cel::cel::IdedExpr;
 use kube_cel::cel::parser::Parser;
 
 use super::functions;
-use super::optional::index_optional_fields;
-use crate::schema::{Rule, SchemaRef};
+use super::optional::rewrite_optional_selects;
+use crate::schema::{SchemaRef, ValidationRule};
 
-/// Longer rules are refused.
+/// Longer rules are rejected.
 const MAX_LENGTH: usize = 8 * 1024;
-/// How deep brackets may nest.
+/// The maximum nesting depth of brackets.
 const MAX_NESTING: usize = 20;
-/// How deep operators, member accesses and brackets may nest together.
+/// The maximum nesting depth of operators, member accesses and brackets together.
 const MAX_DEPTH: usize = 100;
-const STACK: usize = 64 * 1024 * 1024;
+const STACK_SIZE: usize = 64 * 1024 * 1024;
 
-/// A rule, ready to run.
+/// Why an expression does not compile. The messages of the parser and of undeclared references are those of
+/// kube-apiserver.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(in crate::schema) enum CompileError {
+    #[error("expression is longer than {MAX_LENGTH} bytes")]
+    TooLong,
+    #[error("expression nests too deep")]
+    TooDeep,
+    #[error("compilation failed: {0}")]
+    Syntax(String),
+    #[error("compilation failed: ERROR: undeclared reference to '{0}'")]
+    UndeclaredReference(String),
+    #[error("compilation failed")]
+    Aborted,
+}
+
+/// A compiled expression; `None` if it is empty.
+pub(in crate::schema) type CompiledExpression = Result<Option<Arc<IdedExpr>>, CompileError>;
+
+/// A validation rule with its compiled expressions.
 #[derive(Debug, Clone)]
-pub struct Compiled {
+pub struct CompiledRule {
     pub(super) rule: String,
     pub(super) message: String,
     pub(super) reason: Option<String>,
     pub(super) field_path: String,
     pub(super) optional_old_self: bool,
     pub(super) uses_old_self: bool,
-    /// Nothing if the rule is empty.
-    pub(in crate::schema) program: Result<Option<Arc<IdedExpr>>, String>,
-    pub(super) message_program: Result<Option<Arc<IdedExpr>>, String>,
+    pub(in crate::schema) program: CompiledExpression,
+    pub(super) message_program: CompiledExpression,
 }
 
-impl Compiled {
+impl CompiledRule {
     pub(in crate::schema) fn text(&self) -> &str {
         &self.rule
     }
@@ -41,50 +59,52 @@ impl Compiled {
         self.uses_old_self
     }
 
-    /// Why the message expression cannot be evaluated, if it cannot.
-    pub(in crate::schema) fn message_problem(&self) -> Option<&str> {
-        self.message_program.as_ref().err().map(String::as_str)
+    /// Why `messageExpression` does not compile, if it does not.
+    pub(in crate::schema) fn message_error(&self) -> Option<&CompileError> {
+        self.message_program.as_ref().err()
     }
 }
 
 /// Compiles the rules of one node.
-pub(in crate::schema) fn compile(rules: Vec<Rule>) -> Vec<Compiled> {
+pub(in crate::schema) fn compile(rules: Vec<ValidationRule>) -> Vec<CompiledRule> {
     if rules.is_empty() {
         return Vec::new();
     }
-    let lost = rules.clone();
+    let copy = rules.clone();
     let work = move || rules.into_iter().map(compile_one).collect();
-    let thread = std::thread::Builder::new().stack_size(STACK).spawn(work);
+    let thread = std::thread::Builder::new()
+        .stack_size(STACK_SIZE)
+        .spawn(work);
     let compiled = thread.ok().and_then(|thread| thread.join().ok());
-    compiled.unwrap_or_else(|| lost.into_iter().map(not_compiled).collect())
+    compiled.unwrap_or_else(|| copy.into_iter().map(aborted).collect())
 }
 
-/// A rule that the compiler could not finish. It fails wherever it is asked.
-fn not_compiled(rule: Rule) -> Compiled {
-    let empty = Rule {
+/// A rule whose compilation panicked. Its evaluation always fails.
+fn aborted(rule: ValidationRule) -> CompiledRule {
+    let empty = ValidationRule {
         expression: String::new(),
         message_expression: String::new(),
         ..rule
     };
-    Compiled {
-        program: Err("compilation failed".to_owned()),
+    CompiledRule {
+        program: Err(CompileError::Aborted),
         ..compile_one(empty)
     }
 }
 
-fn compile_one(rule: Rule) -> Compiled {
+fn compile_one(rule: ValidationRule) -> CompiledRule {
     let program = match rule.expression.trim() {
         "" => Ok(None),
-        text => program_of(text).map(Some),
+        text => compile_expression(text).map(Some),
     };
     let uses_old_self = match &program {
         Ok(Some(program)) => program.references().has_variable("oldSelf"),
         _ => false,
     };
-    Compiled {
+    CompiledRule {
         message_program: match rule.message_expression.trim() {
             "" => Ok(None),
-            text => program_of(text).map(Some),
+            text => compile_expression(text).map(Some),
         },
         program,
         uses_old_self,
@@ -96,48 +116,46 @@ fn compile_one(rule: Rule) -> Compiled {
     }
 }
 
-fn program_of(text: &str) -> Result<Arc<IdedExpr>, String> {
+fn compile_expression(text: &str) -> Result<Arc<IdedExpr>, CompileError> {
     check_size(text)?;
     let parser = Parser::default().enable_optional_syntax(true);
     let mut program = parser
         .parse(text)
-        .map_err(|error| format!("compilation failed: {error}"))?;
-    index_optional_fields(&mut program);
-    if let Some(name) = functions::missing(&program) {
-        return Err(format!(
-            "compilation failed: ERROR: undeclared reference to '{name}'"
-        ));
+        .map_err(|error| CompileError::Syntax(error.to_string()))?;
+    rewrite_optional_selects(&mut program);
+    if let Some(name) = functions::undeclared(&program) {
+        return Err(CompileError::UndeclaredReference(name));
     }
     Ok(Arc::new(program))
 }
 
-/// Refuses what would make the parser or the evaluation nest too deep.
-fn check_size(text: &str) -> Result<(), String> {
+/// Rejects expressions that would make the parser or the evaluation recurse too deep.
+fn check_size(text: &str) -> Result<(), CompileError> {
     if text.len() > MAX_LENGTH {
-        return Err(format!("expression is longer than {MAX_LENGTH} bytes"));
+        return Err(CompileError::TooLong);
     }
     let mut levels = vec![0_usize];
     let mut deepest = 0;
     let mut quote = None;
     let mut previous = ' ';
     for character in text.chars() {
-        let is_pair = previous == character;
+        let is_doubled = previous == character;
         match (quote, character) {
             (Some(open), _) if open == character && previous != '\\' => quote = None,
             (None, '"' | '\'') => quote = Some(character),
             (None, '(' | '[' | '{') => levels.push(1),
             (None, ')' | ']' | '}') if levels.len() > 1 => {
                 levels.pop();
-                bump(&mut levels);
+                deepen(&mut levels);
             }
             (None, ',') => reset(&mut levels),
-            (None, '&' | '|') if is_pair => reset(&mut levels),
+            (None, '&' | '|') if is_doubled => reset(&mut levels),
             (None, '.' | '+' | '-' | '*' | '/' | '%' | '?' | ':' | '<' | '>' | '=' | '!') => {
-                bump(&mut levels);
+                deepen(&mut levels);
             }
             _ => {}
         }
-        // An escaped backslash does not escape what follows.
+        // An escaped backslash does not escape the next character.
         previous = if previous == '\\' && character == '\\' {
             ' '
         } else {
@@ -145,13 +163,13 @@ fn check_size(text: &str) -> Result<(), String> {
         };
         deepest = deepest.max(levels.iter().sum::<usize>());
         if levels.len() > MAX_NESTING || deepest > MAX_DEPTH {
-            return Err("expression nests too deep".to_owned());
+            return Err(CompileError::TooDeep);
         }
     }
     Ok(())
 }
 
-fn bump(levels: &mut [usize]) {
+fn deepen(levels: &mut [usize]) {
     if let Some(level) = levels.last_mut() {
         *level += 1;
     }
@@ -163,7 +181,7 @@ fn reset(levels: &mut [usize]) {
     }
 }
 
-/// `.inner['key'].field` as the path of an error, or nothing if there is none.
+/// The path of an error for a `fieldPath` such as `.inner['key'].field`; `None` if it is empty or invalid.
 pub(super) fn field_path(path: &str, schema: SchemaRef<'_>) -> Option<String> {
     let mut out = String::new();
     let mut schema = Some(schema);
@@ -194,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_that_nest_too_deep_are_refused() {
+    fn rejects_rules_that_nest_too_deep() {
         let long = [
             format!("{}1{}", "(".repeat(50), ")".repeat(50)),
             vec!["1"; 200].join("+"),
@@ -203,16 +221,16 @@ mod tests {
             "x".repeat(10_000),
         ];
         for text in long {
-            assert!(program_of(&text).is_err(), "{}", &text[..20]);
+            assert!(compile_expression(&text).is_err(), "{}", &text[..20]);
         }
     }
 
     #[test]
-    fn long_but_flat_rules_are_fine() {
+    fn accepts_long_but_flat_rules() {
         let flat = vec!["self.a.b == oldSelf.a.b"; 100].join(" && ");
         assert!(check_size(&flat).is_ok());
         let text =
             "self.all(x, x.matches('^(a|b).+\\\\.?$') ? x.size() < 5 : self.exists(y, y == x))";
-        assert!(program_of(text).is_ok());
+        assert!(compile_expression(text).is_ok());
     }
 }

@@ -1,5 +1,5 @@
-//! The functions that rules can call: those of CEL and Kubernetes, and what the CEL library lacks or does in another
-//! way than a real server.
+//! The functions of rules: those of CEL and Kubernetes, and those that the CEL crate lacks or implements differently
+//! from kube-apiserver.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use kube_cel::cel::extractors::This;
 use kube_cel::cel::{Context, ExecutionError, FunctionContext, IdedExpr, Program, Value};
 
 thread_local! {
-    /// Registering all functions takes longer than most rules.
+    /// Cached, since registering all functions takes longer than most rules.
     static FUNCTIONS: RefCell<Context<'static>> = RefCell::new(all());
 }
 
-/// Runs something with all functions at hand.
-pub(super) fn with<T>(run: impl FnOnce(&Context<'static>) -> T) -> T {
-    FUNCTIONS.with_borrow(run)
+/// Calls a closure with a context that has all functions.
+pub(super) fn with<T>(call: impl FnOnce(&Context<'static>) -> T) -> T {
+    FUNCTIONS.with_borrow(call)
 }
 
-/// Names of types, as `type(x) == int` uses them.
+/// The type names in expressions such as `type(x) == int`.
 const TYPES: [&str; 9] = [
     "bool",
     "bytes",
@@ -36,12 +36,12 @@ fn all() -> Context<'static> {
     functions.add_function("size", size);
     functions.add_function("type", type_of);
     for name in TYPES {
-        functions.add_variable_from_value(name, Value::String(type_text(name)));
+        functions.add_variable_from_value(name, Value::String(type_value(name)));
     }
     functions
 }
 
-/// Strings have as many characters as one sees, not bytes.
+/// The size of a string is counted in code points.
 fn size(context: &FunctionContext<'_, '_>, This(this): This<Value>) -> Result<i64, ExecutionError> {
     let size = match this {
         Value::List(items) => items.len(),
@@ -54,7 +54,7 @@ fn size(context: &FunctionContext<'_, '_>, This(this): This<Value>) -> Result<i6
 }
 
 fn type_of(This(this): This<Value>) -> Arc<String> {
-    type_text(match this {
+    type_value(match this {
         Value::Bool(_) => "bool",
         Value::Bytes(_) => "bytes",
         Value::Float(_) => "double",
@@ -68,13 +68,13 @@ fn type_of(This(this): This<Value>) -> Arc<String> {
     })
 }
 
-/// A value that equals nothing but the same type.
-fn type_text(name: &str) -> Arc<String> {
+/// The value of a type, which equals only itself.
+fn type_value(name: &str) -> Arc<String> {
     Arc::new(format!("\u{0}type {name}"))
 }
 
-/// What stands before the names of functions.
-const LIBRARIES: [&str; 9] = [
+/// The prefixes of function names.
+const PREFIXES: [&str; 9] = [
     "",
     "base64.",
     "cidr.",
@@ -86,21 +86,21 @@ const LIBRARIES: [&str; 9] = [
     "sets.",
 ];
 
-/// A function that a rule calls and that does not exist. Which library it would be from, a rule does not tell.
-pub(super) fn missing(rule: &IdedExpr) -> Option<String> {
+/// The first undeclared function that a rule calls. The AST has function names without their prefixes.
+pub(super) fn undeclared(rule: &IdedExpr) -> Option<String> {
     let references = rule.references();
     let called = references.functions();
     let mut called = called
         .into_iter()
         .filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
-    let is_missing = |name: &&str| {
-        let mut names = LIBRARIES.iter().map(|library| format!("{library}{name}"));
+    let is_undeclared = |name: &&str| {
+        let mut names = PREFIXES.iter().map(|prefix| format!("{prefix}{name}"));
         !names.any(|name| exists(&name))
     };
-    called.find(is_missing).map(str::to_owned)
+    called.find(is_undeclared).map(str::to_owned)
 }
 
-/// A call without arguments tells whether there is a function at all.
+/// Whether a function exists, determined by calling it without arguments.
 fn exists(name: &str) -> bool {
     let call = Program::compile(&format!("{name}()"));
     call.is_ok_and(|call| {
@@ -114,17 +114,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_that_do_not_exist_are_found() {
-        let missing_in = |text: &str| {
+    fn finds_undeclared_functions() {
+        let undeclared_in = |text: &str| {
             let rule = kube_cel::cel::parser::Parser::default().parse(text);
-            missing(&rule.unwrap())
+            undeclared(&rule.unwrap())
         };
         assert_eq!(
-            missing_in("self.split(',').size() == 1 && quantity('1').isGreaterThan(quantity('2'))"),
+            undeclared_in(
+                "self.split(',').size() == 1 && quantity('1').isGreaterThan(quantity('2'))"
+            ),
             None
         );
-        assert_eq!(missing_in("self.all(x, x == 1) && type(self) == int"), None);
-        assert_eq!(missing_in("self.all(i, x, x == 1)"), Some("all".to_owned()));
-        assert_eq!(missing_in("frob(self)"), Some("frob".to_owned()));
+        assert_eq!(
+            undeclared_in("self.all(x, x == 1) && type(self) == int"),
+            None
+        );
+        assert_eq!(
+            undeclared_in("self.all(i, x, x == 1)"),
+            Some("all".to_owned())
+        );
+        assert_eq!(undeclared_in("frob(self)"), Some("frob".to_owned()));
     }
 }

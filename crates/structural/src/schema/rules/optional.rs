@@ -1,12 +1,12 @@
-//! Optional field access (`self.?field`), which the CEL library gets wrong for fields that are missing. It does get
-//! optional indices right, so one becomes the other.
+//! Optional field selection (`self.?field`). The CEL crate evaluates it incorrectly for missing fields, so it is rewritten
+//! to optional indexing, which works.
 
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, operators};
 use kube_cel::cel::parser::Parser;
 
-/// Turns optional field access into optional indices, also in what follows it: `self.?a.b` is optional as a whole.
-pub(super) fn index_optional_fields(expression: &mut IdedExpr) {
+/// Rewrites optional selection to optional indexing, also in what follows it: `self.?a.b` is optional as a whole.
+pub(super) fn rewrite_optional_selects(expression: &mut IdedExpr) {
     match &mut expression.expr {
         Expr::Call(call) => {
             if call.func_name == operators::OPT_SELECT {
@@ -14,8 +14,8 @@ pub(super) fn index_optional_fields(expression: &mut IdedExpr) {
             }
             call.target
                 .iter_mut()
-                .for_each(|target| index_optional_fields(target));
-            call.args.iter_mut().for_each(index_optional_fields);
+                .for_each(|target| rewrite_optional_selects(target));
+            call.args.iter_mut().for_each(rewrite_optional_selects);
         }
         Expr::Comprehension(comprehension) => {
             let parts = [
@@ -25,24 +25,24 @@ pub(super) fn index_optional_fields(expression: &mut IdedExpr) {
                 &mut comprehension.loop_step,
                 &mut comprehension.result,
             ];
-            parts.into_iter().for_each(index_optional_fields);
+            parts.into_iter().for_each(rewrite_optional_selects);
         }
-        Expr::List(list) => list.elements.iter_mut().for_each(index_optional_fields),
+        Expr::List(list) => list.elements.iter_mut().for_each(rewrite_optional_selects),
         Expr::Map(map) => {
             for entry in &mut map.entries {
                 if let EntryExpr::MapEntry(entry) = &mut entry.expr {
-                    index_optional_fields(&mut entry.key);
-                    index_optional_fields(&mut entry.value);
+                    rewrite_optional_selects(&mut entry.key);
+                    rewrite_optional_selects(&mut entry.value);
                 }
             }
         }
-        Expr::Select(select) => index_optional_fields(&mut select.operand),
+        Expr::Select(select) => rewrite_optional_selects(&mut select.operand),
         Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
     }
-    index_field_of_optional(expression);
+    rewrite_select_of_optional(expression);
 }
 
-fn index_field_of_optional(expression: &mut IdedExpr) {
+fn rewrite_select_of_optional(expression: &mut IdedExpr) {
     let Expr::Select(select) = &mut expression.expr else {
         return;
     };

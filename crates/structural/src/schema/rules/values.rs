@@ -1,4 +1,5 @@
-//! Objects as CEL sees them: fields under names that CEL can say, strings with a format as what they mean.
+//! Converts JSON values to CEL values: escapes field names, and converts strings with a format to timestamps, durations
+//! and bytes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -7,15 +8,15 @@ use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context, Program, Value as CelValue};
 use serde_json::{Number, Value};
 
-use crate::schema::{Additional, SchemaRef, Type};
+use crate::schema::{AdditionalProperties, SchemaRef, Type};
 
-/// The value as rules see it. `functions` has the conversions of CEL.
+/// Converts a value. `functions` provides CEL's conversions.
 pub(super) fn to_cel(value: &Value, schema: SchemaRef<'_>, functions: &Context<'_>) -> CelValue {
     match value {
         Value::Null => CelValue::Null,
         Value::Bool(flag) => CelValue::Bool(*flag),
         Value::Number(number) => number_to_cel(number, schema.type_),
-        Value::String(text) => text_to_cel(text, schema, functions),
+        Value::String(text) => string_to_cel(text, schema, functions),
         Value::Array(items) => {
             let items = items.iter().map(|item| match schema.items() {
                 Some(schema) => to_cel(item, schema, functions),
@@ -26,7 +27,7 @@ pub(super) fn to_cel(value: &Value, schema: SchemaRef<'_>, functions: &Context<'
         Value::Object(fields) => {
             let is_map = matches!(
                 schema.node().additional,
-                Additional::Schema(_) | Additional::Allowed
+                AdditionalProperties::Schema(_) | AdditionalProperties::Allowed
             );
             let fields = fields.iter().map(|(name, value)| {
                 let value = match schema.property(name).or_else(|| schema.additional()) {
@@ -59,7 +60,7 @@ fn untyped(value: &Value) -> CelValue {
     }
 }
 
-/// Fields of type number are always floats, also if they are written as integers.
+/// Fields of type number are doubles, even if they are written as integers.
 fn number_to_cel(number: &Number, type_: Type) -> CelValue {
     match number.as_i64() {
         Some(integer) if type_ != Type::Number => CelValue::Int(integer),
@@ -74,7 +75,7 @@ static DURATION: LazyLock<Option<Program>> =
 static BYTES: LazyLock<Option<Program>> =
     LazyLock::new(|| Program::compile("base64.decode(text)").ok());
 
-fn text_to_cel(text: &str, schema: SchemaRef<'_>, functions: &Context<'_>) -> CelValue {
+fn string_to_cel(text: &str, schema: SchemaRef<'_>, functions: &Context<'_>) -> CelValue {
     let plain = CelValue::String(Arc::new(text.to_owned()));
     let (conversion, argument) = match schema.format.as_str() {
         "date-time" => (&TIMESTAMP, text.to_owned()),
@@ -115,7 +116,7 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// A field name as a name in CEL.
+/// Escapes a field name to a CEL identifier.
 fn escape(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_escaped_as_the_documentation_says() {
+    fn escapes_names_as_documented() {
         let cases = [
             ("namespace", "__namespace__"),
             ("x-prop", "x__dash__prop"),

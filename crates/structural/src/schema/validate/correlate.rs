@@ -1,4 +1,4 @@
-//! Finds the old value of each part of a changed object, so that errors in what did not change can be passed over.
+//! Correlates each value of an updated object with its old value, so that errors in unchanged values can be ignored.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::schema::{ListKey, ListType, SchemaRef};
 
-/// A value with the one it replaces.
+/// `CorrelatedObject`: a value and the old value that it replaces.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::schema) struct Correlated<'v> {
     new: &'v Value,
@@ -34,12 +34,12 @@ impl<'v> Correlated<'v> {
         })
     }
 
-    /// The old items of a list, to find those of the new one.
+    /// The old items of a list, by key.
     pub(in crate::schema) fn items(&self) -> Option<OldItems<'v>> {
         OldItems::new(self.schema, self.old)
     }
 
-    /// A new item with its old one, if there is one.
+    /// A new item with its old item, if there is one.
     pub(in crate::schema) fn item(&self, old: Option<&OldItems<'v>>, index: usize) -> Option<Self> {
         let new = self.new.as_array()?.get(index)?;
         Some(Self {
@@ -50,7 +50,7 @@ impl<'v> Correlated<'v> {
     }
 }
 
-/// The items of a list by their keys. Only lists with keys have them.
+/// The items of a list by key. Only lists of type map can be correlated.
 #[derive(Debug)]
 pub(in crate::schema) struct OldItems<'v> {
     keys: &'v [ListKey],

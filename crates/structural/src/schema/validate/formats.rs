@@ -1,15 +1,15 @@
-//! Formats of strings. Formats that are not known are not checked.
+//! String formats, after go-openapi's strfmt. Unknown formats are ignored.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::LazyLock;
 
+use outrigger_apimachinery::status::field::ErrorType;
 use regex::Regex;
 
-use super::problem::{Outcome, Problem};
-use crate::schema::field_error::Reason;
+use super::result::{ValidationError, ValidationResult};
 use crate::schema::{SchemaRef, Type};
 
-const TEXT_FORMATS: [&str; 26] = [
+const STRING_FORMATS: [&str; 26] = [
     "bsonobjectid",
     "uri",
     "email",
@@ -38,11 +38,11 @@ const TEXT_FORMATS: [&str; 26] = [
     "k8slongname",
 ];
 
-/// The format of a schema if it means something for its type.
-pub(super) fn effective(schema: SchemaRef<'_>) -> &str {
+/// The format of a schema if it is supported for its type.
+pub(super) fn supported_format(schema: SchemaRef<'_>) -> &str {
     let format = schema.node().format.as_str();
     let is_known = match schema.type_ {
-        Type::Any | Type::String => is_checked(format),
+        Type::Any | Type::String => is_string_format(format),
         Type::Integer => matches!(format, "int32" | "int64"),
         Type::Number => matches!(format, "float" | "double"),
         Type::Object | Type::Array | Type::Boolean | Type::Scalar => false,
@@ -50,21 +50,26 @@ pub(super) fn effective(schema: SchemaRef<'_>) -> &str {
     if is_known { format } else { "" }
 }
 
-/// Whether strings are checked for a format.
-pub(super) fn is_checked(format: &str) -> bool {
-    TEXT_FORMATS.contains(&format.replace('-', "").as_str())
+/// Whether strings are validated against the format.
+pub(super) fn is_string_format(format: &str) -> bool {
+    STRING_FORMATS.contains(&format.replace('-', "").as_str())
 }
 
-pub(super) fn check(path: &str, format: &str, text: &str) -> Outcome {
-    let mut outcome = Outcome::default();
+pub(super) fn validate(path: &str, format: &str, text: &str) -> ValidationResult {
+    let mut result = ValidationResult::default();
     if !is_valid(&format.replace('-', ""), text) {
         let detail = format!(
             "must be of type {format}: {}",
-            crate::schema::go_quote(text)
+            outrigger_gostd::strconv::quote(text)
         );
-        outcome.add(Problem::at(path, Reason::TypeInvalid, text, detail));
+        result.add(ValidationError::at(
+            path,
+            ErrorType::TypeInvalid,
+            text,
+            detail,
+        ));
     }
-    outcome
+    result
 }
 
 macro_rules! pattern {
@@ -172,7 +177,7 @@ fn is_valid(format: &str, text: &str) -> bool {
     }
 }
 
-/// What the target of an HTTP request may be: an absolute URI or a path.
+/// `url.ParseRequestURI`: an absolute URI or an absolute path.
 fn is_request_uri(text: &str) -> bool {
     let is_clean = !text.is_empty() && text.bytes().all(|byte| byte > b' ' && byte != 0x7f);
     let scheme = text.split_once(':').map(|(scheme, _)| scheme);
@@ -185,7 +190,7 @@ fn is_request_uri(text: &str) -> bool {
     is_clean && (text.starts_with('/') || scheme.is_some_and(is_scheme))
 }
 
-/// Leading zeros in IPv4 addresses are ignored, as old versions of Go did.
+/// Ignores leading zeros in IPv4 addresses, as `netutils.ParseIPSloppy` does.
 fn parse_ip(text: &str) -> Option<IpAddr> {
     if text.contains(':') {
         let address = text.parse::<Ipv6Addr>().ok()?;
@@ -255,7 +260,7 @@ fn is_credit_card(text: &str) -> bool {
     if !matches(&CREDIT_CARD, &text) {
         return false;
     }
-    let doubled = |(place, digit): (usize, u32)| match (place % 2, digit * 2) {
+    let doubled = |(position, digit): (usize, u32)| match (position % 2, digit * 2) {
         (1, twice) if twice >= 10 => twice % 10 + 1,
         (1, twice) => twice,
         _ => digit,
@@ -306,18 +311,18 @@ pub(in crate::schema) fn is_date_time(text: &str) -> bool {
         && is_below(6..8, "59")
 }
 
-/// A duration of Go, or numbers with units such as `2 days`.
+/// A Go duration, or a number with a unit such as `2 days`.
 fn is_duration(text: &str) -> bool {
     if matches(&GO_DURATION, text) {
         return true;
     }
     let is_unit = |unit: &str| {
         let unit = unit.to_lowercase();
-        let whole = ["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"];
-        let begins = [
+        let exact = ["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"];
+        let prefixes = [
             "nano", "micro", "milli", "sec", "min", "hour", "day", "week",
         ];
-        whole.contains(&unit.as_str()) || begins.iter().any(|begin| unit.starts_with(begin))
+        exact.contains(&unit.as_str()) || prefixes.iter().any(|prefix| unit.starts_with(prefix))
     };
     DURATION_PART.as_ref().is_some_and(|pattern| {
         pattern

@@ -1,25 +1,26 @@
-//! Lists that are sets or maps must not have an item twice.
+//! Uniqueness of the items of lists of type set and map.
 
 use std::collections::HashMap;
 
+use outrigger_apimachinery::status::field;
 use serde_json::{Map, Value};
 
-use crate::schema::field_error::FieldError;
+use crate::schema::field_error;
 use crate::schema::{ListType, SchemaRef};
 
-/// Checks all lists of an object.
-pub fn check_list_uniqueness(value: &Value, schema: SchemaRef<'_>) -> Vec<FieldError> {
+/// Validates all lists of an object.
+pub fn validate_list_uniqueness(value: &Value, schema: SchemaRef<'_>) -> Vec<field::Error> {
     let mut errors = Vec::new();
-    check("", value, schema, &mut errors);
+    validate("", value, schema, &mut errors);
     errors
 }
 
-fn check(path: &str, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<FieldError>) {
+fn validate(path: &str, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<field::Error>) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
                 if let Some(schema) = schema.additional() {
-                    check(&format!("{path}[{name}]"), value, schema, errors);
+                    validate(&format!("{path}[{name}]"), value, schema, errors);
                 }
                 if let Some(schema) = schema.property(name) {
                     let path = if path.is_empty() {
@@ -27,7 +28,7 @@ fn check(path: &str, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<Fiel
                     } else {
                         format!("{path}.{name}")
                     };
-                    check(&path, value, schema, errors);
+                    validate(&path, value, schema, errors);
                 }
             }
         }
@@ -36,7 +37,7 @@ fn check(path: &str, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<Fiel
                 ListType::Atomic => {}
                 ListType::Set => {
                     for i in second_occurrences(items) {
-                        errors.push(FieldError::duplicate(
+                        errors.push(field_error::duplicate(
                             format!("{path}[{i}]"),
                             items[i].clone(),
                         ));
@@ -44,12 +45,12 @@ fn check(path: &str, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<Fiel
                 }
                 ListType::Map(keys) => {
                     let keys: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
-                    check_keys(path, items, &keys, errors);
+                    validate_keys(path, items, &keys, errors);
                 }
             }
             if let Some(schema) = schema.items() {
                 for (i, item) in items.iter().enumerate() {
-                    check(&format!("{path}[{i}]"), item, schema, errors);
+                    validate(&format!("{path}[{i}]"), item, schema, errors);
                 }
             }
         }
@@ -57,13 +58,13 @@ fn check(path: &str, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<Fiel
     }
 }
 
-fn check_keys(path: &str, items: &[Value], keys: &[&str], errors: &mut Vec<FieldError>) {
-    let stranger = items
+fn validate_keys(path: &str, items: &[Value], keys: &[&str], errors: &mut Vec<field::Error>) {
+    let non_object = items
         .iter()
         .position(|item| !item.is_object() && !item.is_null());
-    if let Some(i) = stranger {
+    if let Some(i) = non_object {
         let detail = "must be an object for an array of list-type map";
-        errors.push(FieldError::invalid(
+        errors.push(field_error::invalid(
             format!("{path}[{i}]"),
             items[i].clone(),
             detail,
@@ -78,14 +79,14 @@ fn check_keys(path: &str, items: &[Value], keys: &[&str], errors: &mut Vec<Field
     };
     let item_keys: Vec<Value> = items.iter().map(key_of).collect();
     for i in second_occurrences(&item_keys) {
-        errors.push(FieldError::duplicate(
+        errors.push(field_error::duplicate(
             format!("{path}[{i}]"),
             item_keys[i].clone(),
         ));
     }
 }
 
-/// Where values occur for the second time. Further occurrences are not told.
+/// The indices of second occurrences. Further occurrences are not reported.
 fn second_occurrences(values: &[Value]) -> Vec<usize> {
     let mut counts: HashMap<String, usize> = HashMap::with_capacity(values.len());
     let mut is_second = |value: &Value| {

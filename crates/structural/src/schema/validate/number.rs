@@ -1,13 +1,19 @@
-//! Limits of numbers.
+//! Ranges of numbers.
 
+use outrigger_apimachinery::status::field::ErrorType;
+use outrigger_gostd::fmt::sprint_json;
 use serde_json::{Number, Value};
 
-use super::problem::{Outcome, Problem};
-use crate::schema::field_error::Reason;
-use crate::schema::{SchemaRef, Type, go_value, value};
+use super::result::{ValidationError, ValidationResult};
+use crate::schema::{SchemaRef, Type, value};
 
-pub(super) fn check(path: &str, number: &Number, format: &str, schema: SchemaRef<'_>) -> Outcome {
-    let mut outcome = Outcome::default();
+pub(super) fn validate(
+    path: &str,
+    number: &Number,
+    format: &str,
+    schema: SchemaRef<'_>,
+) -> ValidationResult {
+    let mut result = ValidationResult::default();
     let type_ = match schema.type_ {
         Type::Integer => "integer",
         Type::Number => "number",
@@ -15,32 +21,32 @@ pub(super) fn check(path: &str, number: &Number, format: &str, schema: SchemaRef
     };
     let float = number.as_f64().unwrap_or_default();
     if !is_in_range(float, !number.is_i64(), type_, format) {
-        outcome.add(Problem::general(out_of_range(
+        result.add(ValidationError::general(out_of_range(
             "Checked", type_, format, path,
         )));
     }
-    if let Some(checks) = &schema.node().checks {
+    if let Some(validation) = &schema.node().value_validation {
         let limits = Limits {
             path,
             number,
             type_,
             format,
         };
-        if let Some(factor) = checks.multiple_of {
-            limits.multiple_of(&mut outcome, factor);
+        if let Some(factor) = validation.multiple_of {
+            limits.multiple_of(&mut result, factor);
         }
-        if let Some(min) = checks.minimum {
-            limits.minimum(&mut outcome, min, checks.exclusive_minimum);
+        if let Some(min) = validation.minimum {
+            limits.minimum(&mut result, min, validation.exclusive_minimum);
         }
-        if let Some(max) = checks.maximum {
-            limits.maximum(&mut outcome, max, checks.exclusive_maximum);
+        if let Some(max) = validation.maximum {
+            limits.maximum(&mut result, max, validation.exclusive_maximum);
         }
     }
-    outcome.matches += 1;
-    outcome
+    result.matches += 1;
+    result
 }
 
-/// Whether a number fits its format.
+/// Whether a number is in the range of its format.
 fn is_in_range(number: f64, is_float: bool, type_: &str, format: &str) -> bool {
     match (type_, format) {
         ("integer", "int32") => {
@@ -72,11 +78,11 @@ struct Limits<'a> {
 }
 
 impl Limits<'_> {
-    /// Integers are compared as integers: limits lose their fraction.
-    fn limit(&self, outcome: &mut Outcome, what: &str, limit: f64) -> (Value, bool) {
+    /// The limit for integers is truncated to an integer.
+    fn limit(&self, result: &mut ValidationResult, what: &str, limit: f64) -> (Value, bool) {
         let fits = is_in_range(limit, true, self.type_, self.format);
         if !fits {
-            outcome.add(Problem::general(out_of_range(
+            result.add(ValidationError::general(out_of_range(
                 what,
                 self.type_,
                 self.format,
@@ -85,7 +91,7 @@ impl Limits<'_> {
         }
         #[expect(
             clippy::cast_possible_truncation,
-            reason = "limits of integers lose their fraction"
+            reason = "limits of integers are truncated"
         )]
         match self.number.as_i64() {
             Some(_) if fits => ((limit as i64).into(), true),
@@ -97,38 +103,43 @@ impl Limits<'_> {
         value::compare(&Value::Number(self.number.clone()), limit)
     }
 
-    fn add(&self, outcome: &mut Outcome, text: &str, limit: &Value) {
+    fn add(&self, result: &mut ValidationResult, text: &str, limit: &Value) {
         let value = Value::Number(self.number.clone());
-        let text = format!("{text} {}", go_value(limit));
-        outcome.add(Problem::at(self.path, Reason::Invalid, value, text));
+        let text = format!("{text} {}", sprint_json(limit));
+        result.add(ValidationError::at(
+            self.path,
+            ErrorType::Invalid,
+            value,
+            text,
+        ));
     }
 
-    fn maximum(&self, outcome: &mut Outcome, max: f64, is_exclusive: bool) {
-        let (max, _) = self.limit(outcome, "Maximum boundary", max);
+    fn maximum(&self, result: &mut ValidationResult, max: f64, is_exclusive: bool) {
+        let (max, _) = self.limit(result, "Maximum boundary", max);
         let order = self.order(&max);
         if is_exclusive && order.is_ge() {
-            self.add(outcome, "should be less than", &max);
+            self.add(result, "should be less than", &max);
         } else if order.is_gt() {
-            self.add(outcome, "should be less than or equal to", &max);
+            self.add(result, "should be less than or equal to", &max);
         }
     }
 
-    fn minimum(&self, outcome: &mut Outcome, min: f64, is_exclusive: bool) {
-        let (min, _) = self.limit(outcome, "Minimum boundary", min);
+    fn minimum(&self, result: &mut ValidationResult, min: f64, is_exclusive: bool) {
+        let (min, _) = self.limit(result, "Minimum boundary", min);
         let order = self.order(&min);
         if is_exclusive && order.is_le() {
-            self.add(outcome, "should be greater than", &min);
+            self.add(result, "should be greater than", &min);
         } else if order.is_lt() {
-            self.add(outcome, "should be greater than or equal to", &min);
+            self.add(result, "should be greater than or equal to", &min);
         }
     }
 
-    fn multiple_of(&self, outcome: &mut Outcome, factor: f64) {
-        let (limit, is_integer) = self.limit(outcome, "MultipleOf", factor);
+    fn multiple_of(&self, result: &mut ValidationResult, factor: f64) {
+        let (limit, is_integer) = self.limit(result, "MultipleOf", factor);
         let is_multiple = match (limit.as_i64().filter(|_| is_integer), self.number.as_i64()) {
             (Some(factor), Some(number)) if factor > 0 => number % factor == 0,
-            (Some(_), Some(_)) => return self.not_positive(outcome, &limit),
-            _ if factor <= 0.0 => return self.not_positive(outcome, &limit),
+            (Some(_), Some(_)) => return self.not_positive(result, &limit),
+            _ if factor <= 0.0 => return self.not_positive(result, &limit),
             _ => {
                 let number = self.number.as_f64().unwrap_or_default();
                 let quotient = if factor < 1.0 {
@@ -140,31 +151,31 @@ impl Limits<'_> {
             }
         };
         if !is_multiple {
-            self.add(outcome, "should be a multiple of", &limit);
+            self.add(result, "should be a multiple of", &limit);
         }
     }
 
-    fn not_positive(&self, outcome: &mut Outcome, factor: &Value) {
+    fn not_positive(&self, result: &mut ValidationResult, factor: &Value) {
         let text = format!(
             "factor MultipleOf declared for {} must be positive: {}",
             self.path,
-            go_value(factor)
+            sprint_json(factor)
         );
-        outcome.add(Problem::exactly(
+        result.add(ValidationError::with_message(
             self.path,
-            Reason::Invalid,
+            ErrorType::Invalid,
             factor.clone(),
             text,
         ));
     }
 }
 
-/// Whether a number is an integer, also if it is written as a float.
+/// Whether a number has an integer value, possibly written as a float.
 pub(super) fn is_integer(number: &Number) -> bool {
     number.is_i64() || number.as_f64().is_some_and(is_whole)
 }
 
-/// Whether a float is an integer up to rounding, and small enough to tell.
+/// Whether a float is an integer up to rounding, and in the range of exact integers.
 fn is_whole(number: f64) -> bool {
     let error = (number - number.round()).abs();
     number.abs() <= 9_007_199_254_740_991.0 && error <= f64::EPSILON * number.abs().max(1.0)

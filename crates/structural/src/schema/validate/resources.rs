@@ -1,14 +1,15 @@
-//! Objects inside objects (`x-kubernetes-embedded-resource`) must say what they are.
+//! `apiVersion` and `kind` of embedded resources (`x-kubernetes-embedded-resource`).
 
+use outrigger_apimachinery::status::field;
 use serde_json::{Map, Value};
 
 use crate::schema::SchemaRef;
-use crate::schema::field_error::FieldError;
+use crate::schema::field_error;
 
-/// Checks `apiVersion` and `kind` of all embedded resources, but not of the object itself.
-pub fn check_embedded_resources(value: &Value, schema: SchemaRef<'_>) -> Vec<FieldError> {
+/// Validates all embedded resources, but not the object itself.
+pub fn validate_embedded_resources(value: &Value, schema: SchemaRef<'_>) -> Vec<field::Error> {
     let mut errors = Vec::new();
-    check("", value, schema, &mut errors);
+    validate("", value, schema, &mut errors);
     errors
 }
 
@@ -20,24 +21,24 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-fn check(path: &str, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<FieldError>) {
+fn validate(path: &str, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<field::Error>) {
     match value {
         Value::Object(fields) => {
             if schema.embedded_resource {
-                check_type(path, fields, errors);
+                validate_type_meta(path, fields, errors);
             }
             for (name, value) in fields {
                 if let Some(schema) = schema.property(name) {
-                    check(&join(path, name), value, schema, errors);
+                    validate(&join(path, name), value, schema, errors);
                 } else if let Some(schema) = schema.additional() {
-                    check(&format!("{path}[{name}]"), value, schema, errors);
+                    validate(&format!("{path}[{name}]"), value, schema, errors);
                 }
             }
         }
         Value::Array(items) => {
             if let Some(schema) = schema.items() {
                 for (i, item) in items.iter().enumerate() {
-                    check(&format!("{path}[{i}]"), item, schema, errors);
+                    validate(&format!("{path}[{i}]"), item, schema, errors);
                 }
             }
         }
@@ -45,24 +46,24 @@ fn check(path: &str, value: &Value, schema: SchemaRef<'_>, errors: &mut Vec<Fiel
     }
 }
 
-fn check_type(path: &str, fields: &Map<String, Value>, errors: &mut Vec<FieldError>) {
+fn validate_type_meta(path: &str, fields: &Map<String, Value>, errors: &mut Vec<field::Error>) {
     for name in ["apiVersion", "kind"] {
         let field = join(path, name);
         match fields.get(name) {
-            None => errors.push(FieldError::required(field, "")),
+            None => errors.push(field::Error::required(field, "")),
             Some(Value::String(text)) if text.is_empty() => {
-                errors.push(FieldError::invalid(
+                errors.push(field_error::invalid(
                     field,
                     text.as_str(),
                     "must not be empty",
                 ));
             }
             Some(Value::String(text)) => {
-                if let Some(detail) = problem_of_type(name, text) {
-                    errors.push(FieldError::invalid(field, text.as_str(), detail));
+                if let Some(detail) = type_meta_error(name, text) {
+                    errors.push(field_error::invalid(field, text.as_str(), detail));
                 }
             }
-            Some(other) => errors.push(FieldError::invalid(
+            Some(other) => errors.push(field_error::invalid(
                 field,
                 other.clone(),
                 "must be a string",
@@ -71,7 +72,7 @@ fn check_type(path: &str, fields: &Map<String, Value>, errors: &mut Vec<FieldErr
     }
 }
 
-fn problem_of_type(name: &str, text: &str) -> Option<String> {
+fn type_meta_error(name: &str, text: &str) -> Option<String> {
     if name == "apiVersion" {
         let is_version = text.matches('/').count() <= 1;
         return (!is_version).then(|| format!("unexpected GroupVersion string: {text}"));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use fs_err as fs;
-use outrigger_testing::peers;
+use outrigger_peers::KUBERNETES;
 
 use super::Args;
 use crate::process::{command, output};
@@ -72,7 +72,7 @@ pub(super) fn run(folder: &Path, args: &Args) -> anyhow::Result<()> {
 
 /// The version of the modules that are released with Kubernetes: `v0.` and its minor and patch version.
 fn module_version() -> anyhow::Result<String> {
-    let (_, minor_and_patch) = peers::KUBERNETES
+    let (_, minor_and_patch) = KUBERNETES
         .split_once('.')
         .context("a version has a minor number")?;
     Ok(format!("v0.{minor_and_patch}"))

@@ -1,0 +1,129 @@
+//! The cluster role aggregation controller: combines the rules of the cluster roles that an aggregation rule selects.
+
+use std::sync::Arc;
+
+use outrigger_builtin::selector::LabelSelector;
+use outrigger_store::watch::WatchEnd;
+use outrigger_store::{Object, Resource, Scope, Store};
+use serde_json::{Value, json};
+
+use super::service_account::text;
+use crate::loopback::{Client, Patch, ResourcePath};
+
+/// Runs until the store closes.
+pub async fn run(client: Client, store: Store) {
+    let Ok(resource) = Resource::new("rbac.authorization.k8s.io", "clusterroles") else {
+        return;
+    };
+    let scope = Scope::resource(&resource);
+    loop {
+        let revision = store.revision();
+        let Ok(mut watcher) = store.watch(scope.clone(), revision) else {
+            continue;
+        };
+        loop {
+            sync_all(&client, &store, &scope).await;
+            let end = watcher.next().await.err();
+            // One pass handles all pending events.
+            let end = end.or_else(|| {
+                loop {
+                    match watcher.ready() {
+                        Ok(Some(_)) => {}
+                        Ok(None) => return None,
+                        Err(end) => return Some(end),
+                    }
+                }
+            });
+            match end {
+                None => {}
+                Some(WatchEnd::Overflow) => break,
+                Some(WatchEnd::Closed) => return,
+            }
+        }
+    }
+}
+
+async fn sync_all(client: &Client, store: &Store, scope: &Scope) {
+    let roles = read(store.snapshot().list(scope));
+    for role in roles
+        .iter()
+        .filter(|role| !role["aggregationRule"].is_null())
+    {
+        let rules = aggregated_rules(role, &roles);
+        if role["rules"].as_array().map_or(&[][..], Vec::as_slice) == rules {
+            continue;
+        }
+        let name = text(&role["metadata"]["name"]);
+        let change = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name},
+            "rules": rules,
+        });
+        let path = ResourcePath::all("rbac.authorization.k8s.io/v1", "clusterroles").named(name);
+        if let Err(error) = client.patch(&path, Patch::Apply, &change).await
+            && !error.is_not_found()
+        {
+            tracing::warn!(name, %error, "failed to update aggregated rules");
+        }
+    }
+}
+
+fn read<'a>(objects: impl Iterator<Item = &'a Arc<Object>>) -> Vec<Value> {
+    let roles = objects.map(|object| serde_json::from_slice(object.bytes()));
+    roles.filter_map(Result::ok).collect()
+}
+
+/// The rules of the selected roles without duplicates, in order of selector and name.
+fn aggregated_rules(role: &Value, roles: &[Value]) -> Vec<Value> {
+    let own = &role["metadata"]["name"];
+    let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
+    let mut rules: Vec<Value> = Vec::new();
+    for selector in selectors.into_iter().flatten() {
+        let others = roles
+            .iter()
+            .filter(|other| other["metadata"]["name"] != *own);
+        let selector = LabelSelector::of_object(selector);
+        let selected = others.filter(|other| {
+            let labels = other["metadata"]["labels"].as_object();
+            selector
+                .as_ref()
+                .is_some_and(|selector| selector.matches(labels))
+        });
+        for rule in selected
+            .filter_map(|other| other["rules"].as_array())
+            .flatten()
+        {
+            if !rules.contains(rule) {
+                rules.push(rule.clone());
+            }
+        }
+    }
+    rules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bootstrap_objects;
+    use super::*;
+
+    #[test]
+    fn the_bootstrap_roles_have_their_aggregated_rules() {
+        let roles: Vec<Value> = bootstrap_objects()
+            .into_iter()
+            .filter(|object| object["kind"] == "ClusterRole")
+            .collect();
+        let mut count = 0;
+        for role in roles
+            .iter()
+            .filter(|role| !role["aggregationRule"].is_null())
+        {
+            assert_eq!(
+                role["rules"],
+                Value::from(aggregated_rules(role, &roles)),
+                "{}",
+                role["metadata"]["name"]
+            );
+            count += 1;
+        }
+        assert_eq!(count, 3);
+    }
+}

@@ -1,0 +1,85 @@
+//! Admission's view of the store.
+
+use outrigger_apimachinery::status::Status;
+use outrigger_builtin::prepare::admission::{ClusterState, Priority};
+use outrigger_store::{Resource, Scope, Store};
+use serde_json::Value;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lookup<'s>(pub(crate) &'s Store);
+
+impl Lookup<'_> {
+    pub(crate) fn object(
+        self,
+        group: &str,
+        plural: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Value> {
+        let key = Resource::new(group, plural)
+            .ok()?
+            .key(namespace, name)
+            .ok()?;
+        let object = self.0.get(&key)?;
+        serde_json::from_slice(object.bytes()).ok()
+    }
+
+    /// The first object of a resource that satisfies a predicate.
+    fn find(self, group: &str, plural: &str, predicate: impl Fn(&Value) -> bool) -> Option<Value> {
+        let scope = Scope::resource(&Resource::new(group, plural).ok()?);
+        let snapshot = self.0.snapshot();
+        let mut objects = snapshot.list(&scope);
+        objects.find_map(|object| {
+            let value = serde_json::from_slice(object.bytes()).ok()?;
+            predicate(&value).then_some(value)
+        })
+    }
+
+    fn default_class(self, group: &str, plural: &str, annotation: &str) -> Option<String> {
+        let is_default = |class: &Value| class["metadata"]["annotations"][annotation] == "true";
+        let class = self.find(group, plural, is_default)?;
+        class["metadata"]["name"].as_str().map(str::to_owned)
+    }
+}
+
+fn priority(class: &Value) -> Option<Priority> {
+    Some(Priority {
+        class: class["metadata"]["name"].as_str()?.to_owned(),
+        value: class["value"].as_i64().unwrap_or_default(),
+        preemption_policy: class["preemptionPolicy"]
+            .as_str()
+            .unwrap_or("PreemptLowerPriority")
+            .to_owned(),
+    })
+}
+
+impl ClusterState for Lookup<'_> {
+    fn priority_class(&self, name: &str) -> Option<Priority> {
+        let class = self.object("scheduling.k8s.io", "priorityclasses", "", name)?;
+        priority(&class)
+    }
+
+    fn default_priority_class(&self) -> Option<Priority> {
+        let is_default = |class: &Value| class["globalDefault"] == true;
+        let class = self.find("scheduling.k8s.io", "priorityclasses", is_default)?;
+        priority(&class)
+    }
+
+    fn service_account(&self, namespace: &str, name: &str) -> Option<Value> {
+        self.object("", "serviceaccounts", namespace, name)
+    }
+
+    fn default_storage_class(&self) -> Option<String> {
+        let annotation = "storageclass.kubernetes.io/is-default-class";
+        self.default_class("storage.k8s.io", "storageclasses", annotation)
+    }
+
+    fn default_ingress_class(&self) -> Option<String> {
+        let annotation = "ingressclass.kubernetes.io/is-default-class";
+        self.default_class("networking.k8s.io", "ingressclasses", annotation)
+    }
+
+    fn random_suffix(&self) -> Result<String, Status> {
+        Ok(crate::verbs::random_suffix()?)
+    }
+}

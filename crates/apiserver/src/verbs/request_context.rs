@@ -1,0 +1,131 @@
+//! The context of a request for a resource: user, kind, verb, parameters and body.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::USER_AGENT;
+use http::request::Parts;
+use outrigger_apimachinery::GroupResource;
+use outrigger_apimachinery::status::Status;
+use outrigger_builtin::kinds::{Kind, Kinds};
+use outrigger_store::{Key, Resource, Scope};
+
+use super::route::Route;
+use crate::auth::UserInfo;
+use crate::negotiation::Accept;
+use crate::request::{Query, RequestInfo};
+use crate::server::State;
+
+/// An authorized request with its kind and verb.
+#[derive(Debug)]
+pub(crate) struct RequestContext<'r> {
+    pub(crate) state: &'r Arc<State>,
+    pub(crate) user: &'r UserInfo,
+    pub(crate) kinds: Arc<Kinds>,
+    pub(crate) kind: Arc<Kind>,
+    pub(crate) verb: &'static str,
+    /// The resource under which the store keeps the kind.
+    pub(crate) resource: Resource,
+    pub(crate) info: RequestInfo<'r>,
+    pub(crate) query: Query<'r>,
+    pub(crate) headers: &'r HeaderMap,
+    pub(crate) accept: Accept,
+    pub(crate) body: Bytes,
+    warnings: Vec<String>,
+}
+
+impl<'r> RequestContext<'r> {
+    #[expect(clippy::too_many_arguments, reason = "the parts of a request are many")]
+    pub(crate) fn new(
+        state: &'r Arc<State>,
+        user: &'r UserInfo,
+        kinds: Arc<Kinds>,
+        route: Route,
+        info: RequestInfo<'r>,
+        query: Query<'r>,
+        parts: &'r Parts,
+        accept: Accept,
+    ) -> Result<Self, Status> {
+        Ok(Self {
+            state,
+            user,
+            kinds,
+            resource: resource_of(&route.kind)?,
+            kind: route.kind,
+            verb: route.verb,
+            info,
+            query,
+            headers: &parts.headers,
+            accept,
+            body: Bytes::new(),
+            warnings: Vec::new(),
+        })
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        self.info.object_namespace()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    pub(crate) fn group_resource(&self) -> GroupResource<'_> {
+        self.kind.group_resource()
+    }
+
+    /// The key of the object that the path names.
+    pub(crate) fn key(&self) -> Result<Key, Status> {
+        self.key_of(self.name())
+    }
+
+    /// A name that is not valid in a key does not exist.
+    pub(crate) fn key_of(&self, name: &str) -> Result<Key, Status> {
+        let key = self.resource.key(self.namespace(), name);
+        key.map_err(|_| self.not_found(name))
+    }
+
+    /// The collection that the path names.
+    pub(crate) fn scope(&self) -> Result<Scope, Status> {
+        match self.namespace() {
+            "" => Ok(Scope::resource(&self.resource)),
+            namespace => Scope::namespace(&self.resource, namespace)
+                .map_err(|_| Status::not_found(self.group_resource(), "")),
+        }
+    }
+
+    pub(crate) fn not_found(&self, name: &str) -> Status {
+        Status::not_found(self.group_resource(), name)
+    }
+
+    /// An update or apply that creates the object needs permission to create it.
+    pub(crate) fn authorize_create(&self) -> Result<(), Status> {
+        let attributes = self.info.attributes("create");
+        self.state.auth.authorize(self.user, &attributes)
+    }
+
+    pub(crate) fn user_agent(&self) -> &str {
+        let agent = self.headers.get(USER_AGENT);
+        agent
+            .and_then(|agent| agent.to_str().ok())
+            .unwrap_or_default()
+    }
+
+    /// Adds a warning header to the response.
+    pub(crate) fn warn(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.warnings.contains(&text) {
+            self.warnings.push(text);
+        }
+    }
+
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+}
+
+/// The resource under which the store keeps a kind.
+pub(crate) fn resource_of(kind: &Kind) -> Result<Resource, Status> {
+    Resource::new(&kind.storage.group, &kind.plural).map_err(Status::internal)
+}

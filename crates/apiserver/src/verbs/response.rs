@@ -1,0 +1,152 @@
+//! Responses with objects: converted to the requested version, whole, as a table or only their metadata.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use outrigger_apimachinery::status::{Reason, Status};
+use outrigger_builtin::kinds::{Kind, convert};
+use outrigger_builtin::table::{self, Include, Now};
+use outrigger_store::Object;
+use outrigger_structural::schema;
+use serde_json::{Map, Value, json};
+
+use super::request_context::RequestContext;
+use crate::controllers::custom_resource_definitions;
+use crate::negotiation::{ApiResponse, Content, View};
+use crate::server::State;
+
+pub(super) fn stored_value(object: &Object) -> Result<Value, Status> {
+    serde_json::from_slice(object.bytes()).map_err(Status::internal)
+}
+
+/// An object converted to the version of a kind.
+pub(super) fn served_value(state: &State, kind: &Kind, object: &Object) -> Result<Value, Status> {
+    let mut value = stored_value(object)?;
+    convert::from_storage(kind, &mut value);
+    if kind.custom.is_some() && !serves_as_stored(state, kind, object) {
+        // The current schema also applies to objects written before it.
+        let schema = state.schemas.get(&state.registry.snapshot(), kind, "");
+        schema::prune_unknown(&mut value, schema.schema.root());
+        schema::apply_defaults(&mut value, schema.schema.root());
+    }
+    Ok(value)
+}
+
+/// The JSON of an object in the version of a kind, without parsing if possible.
+pub(super) fn served_bytes(state: &State, kind: &Kind, object: &Object) -> Result<Bytes, Status> {
+    if serves_as_stored(state, kind, object) {
+        return Ok(object.bytes().clone());
+    }
+    let value = served_value(state, kind, object)?;
+    let bytes = serde_json::to_vec(&value).map_err(Status::internal)?;
+    Ok(bytes.into())
+}
+
+/// Whether an object can be served without changes: it is stored in the served version, and its definition has not
+/// changed since.
+pub(super) fn serves_as_stored(state: &State, kind: &Kind, object: &Object) -> bool {
+    if convert::needed(kind) {
+        return false;
+    }
+    let Some(custom) = &kind.custom else {
+        return true;
+    };
+    let definition = custom_resource_definitions::revision(state, &custom.definition);
+    definition.is_none_or(|revision| revision < object.revision())
+}
+
+/// A response with a stored object.
+pub(super) fn object(
+    ctx: &RequestContext<'_>,
+    code: StatusCode,
+    object: &Arc<Object>,
+) -> Result<ApiResponse, Status> {
+    let content = match ctx.accept.view {
+        View::Object => Content::Json(served_bytes(ctx.state, &ctx.kind, object)?),
+        View::Table | View::Metadata => {
+            let value = stored_value(object)?;
+            Content::Value(view(ctx, &value)?)
+        }
+    };
+    Ok(ApiResponse::new(code, content))
+}
+
+/// A response with an object that is not stored, in its served form.
+pub(super) fn value(
+    ctx: &RequestContext<'_>,
+    code: StatusCode,
+    value: Value,
+) -> Result<ApiResponse, Status> {
+    let content = match ctx.accept.view {
+        View::Object => Content::Value(value),
+        View::Table | View::Metadata => {
+            let mut stored = value;
+            convert::to_storage(&ctx.kind, &mut stored);
+            Content::Value(view(ctx, &stored)?)
+        }
+    };
+    Ok(ApiResponse::new(code, content))
+}
+
+/// The table or the metadata of one object in its stored form.
+fn view(ctx: &RequestContext<'_>, stored: &Value) -> Result<Value, Status> {
+    if ctx.accept.view == View::Metadata {
+        if ctx.accept.is_list_view {
+            return Err(wrong_view(ctx, false));
+        }
+        return Ok(table::partial_metadata(&ctx.kind, stored));
+    }
+    let mut metadata = Map::new();
+    if let Some(version) = stored["metadata"].get("resourceVersion") {
+        metadata.insert("resourceVersion".to_owned(), version.clone());
+    }
+    let now = Now(ctx.state.now());
+    let table = table::table(&ctx.kind, metadata, [stored], include(ctx)?, now);
+    serde_json::to_value(table).map_err(Status::internal)
+}
+
+/// The error for `PartialObjectMetadata` of a list, or `PartialObjectMetadataList` of an object.
+pub(super) fn wrong_view(ctx: &RequestContext<'_>, is_list: bool) -> Status {
+    let kind = &ctx.kind;
+    let group = match kind.group.as_str() {
+        _ if kind.custom.is_some() => "unstructured",
+        "" => "core",
+        group => group.split('.').next().unwrap_or_default(),
+    };
+    let name = match (kind.custom.is_some(), is_list) {
+        (true, true) => "UnstructuredList",
+        (true, false) => "Unstructured",
+        (false, true) => &kind.list_kind,
+        (false, false) => &kind.kind,
+    };
+    let message = if is_list {
+        format!(
+            "you requested PartialObjectMetadata, but the requested object is a list (*{group}.{name})"
+        )
+    } else {
+        format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*{group}.{name})"
+        )
+    };
+    Status::new(Reason::NotAcceptable, message)
+}
+
+/// `includeObject` of a table.
+pub(super) fn include(ctx: &RequestContext<'_>) -> Result<Include, Status> {
+    let text = ctx.query.text("includeObject");
+    Include::parse(text).ok_or_else(|| {
+        let quoted = outrigger_apimachinery::status::field::quote(text);
+        let detail = "must be 'Metadata', 'Object', 'None', or empty";
+        Status::bad_request(format!("Unable to convert to Table as requested: includeObject: Invalid value: {quoted}: {detail}"))
+    })
+}
+
+pub(super) fn list_value(kind: &Kind, metadata: &Map<String, Value>, items: &[Value]) -> Value {
+    json!({
+        "kind": kind.list_kind,
+        "apiVersion": kind.api_version(),
+        "metadata": metadata,
+        "items": items,
+    })
+}

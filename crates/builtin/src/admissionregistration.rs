@@ -1,0 +1,3 @@
+//! Kinds of the group `admissionregistration.k8s.io`.
+
+pub(crate) mod webhook_configuration;

@@ -1,0 +1,3 @@
+//! Kinds of the group `apiextensions.k8s.io`.
+
+pub(crate) mod custom_resource_definition;

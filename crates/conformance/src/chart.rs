@@ -1,0 +1,4 @@
+//! The chart engine next to both Helm majors.
+
+pub(crate) mod bench;
+pub(crate) mod differential;

@@ -1,0 +1,39 @@
+//! The plugin controller as a process: `outrigger serve`.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::Context as _;
+use tokio::process::Child;
+
+use super::{command, open_log};
+
+/// A running controller; dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct Controller {
+    child: Child,
+}
+
+impl Controller {
+    /// Starts the controller for the cluster of a kubeconfig. Its log is appended to `log`.
+    pub(crate) fn start(binary: &Path, kubeconfig: &Path, log: &Path) -> anyhow::Result<Self> {
+        let child = command(binary)
+            .args(["serve", "--install-crds", "--no-leader-election"])
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
+            .stdout(Stdio::null())
+            .stderr(open_log(log)?)
+            .spawn()
+            .context("failed to start the controller")?;
+        Ok(Self { child })
+    }
+
+    pub(crate) fn pid(&self) -> anyhow::Result<u32> {
+        self.child.id().context("the controller has exited")
+    }
+
+    /// Sends SIGKILL and waits for the process to exit.
+    pub(crate) async fn kill(mut self) -> anyhow::Result<()> {
+        Ok(self.child.kill().await?)
+    }
+}

@@ -1,0 +1,244 @@
+//! `regexp`: expressions in RE2 syntax with Go's error messages, on top of the `regex` crate.
+
+mod class;
+mod translate;
+
+use std::ops::Range;
+
+use regex::bytes::{Captures, Regex, RegexBuilder};
+
+use crate::unicode;
+use translate::{Translation, translate};
+
+/// Expressions whose compiled program exceeds this many bytes are rejected.
+const MAX_PROGRAM: usize = 64 << 20;
+
+/// `syntax.Error`
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("error parsing regexp: {code}: `{expression}`")]
+pub struct Error {
+    code: &'static str,
+    expression: String,
+}
+
+impl Error {
+    fn new(code: &'static str, expression: impl Into<String>) -> Self {
+        Self {
+            code,
+            expression: expression.into(),
+        }
+    }
+}
+
+/// `regexp.Regexp`
+#[derive(Debug)]
+pub struct Regexp {
+    regex: Regex,
+    is_empty: bool,
+    /// The names of the capture groups; empty for unnamed groups.
+    names: Vec<String>,
+}
+
+impl Regexp {
+    /// `regexp.Compile`
+    pub fn compile(expression: &[u8]) -> Result<Self, Error> {
+        let text = std::str::from_utf8(expression).map_err(|error| {
+            let invalid = String::from_utf8_lossy(&expression[error.valid_up_to()..]);
+            Error::new("invalid UTF-8", invalid)
+        })?;
+        let Translation { regex, names } = translate(text)?;
+        let regex = RegexBuilder::new(&regex)
+            .size_limit(MAX_PROGRAM)
+            .nest_limit(500)
+            .build()
+            .map_err(|error| match error {
+                regex::Error::CompiledTooBig(_) => Error::new("expression too large", text),
+                _ => Error::new("invalid or unsupported Perl syntax", text),
+            })?;
+        Ok(Self {
+            regex,
+            is_empty: text.is_empty(),
+            names,
+        })
+    }
+
+    /// `Regexp.Match`
+    pub fn is_match(&self, text: &[u8]) -> bool {
+        self.regex.is_match(text)
+    }
+
+    /// `Regexp.FindIndex`
+    pub fn find(&self, text: &[u8]) -> Option<Range<usize>> {
+        self.find_at(text, 0)
+    }
+
+    fn find_at(&self, text: &[u8], from: usize) -> Option<Range<usize>> {
+        self.regex.find_at(text, from).map(|found| found.range())
+    }
+
+    /// `Regexp.FindAllIndex`: at most `limit` matches. An empty match next to the preceding match is ignored.
+    pub fn find_all(&self, text: &[u8], limit: usize) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        let mut previous_end = None;
+        while found.len() < limit && at <= text.len() {
+            let Some(range) = self.find_at(text, at) else {
+                break;
+            };
+            let is_empty_here = range.end == at;
+            let accepted = !(is_empty_here && Some(range.start) == previous_end);
+            at = if is_empty_here {
+                at + unicode::decode_rune(&text[at..]).map_or(1, |(_, width)| width)
+            } else {
+                range.end
+            };
+            previous_end = Some(range.end);
+            if accepted {
+                found.push(range);
+            }
+        }
+        found
+    }
+
+    /// `Regexp.Split`: at most `limit` substrings.
+    pub fn split<'t>(&self, text: &'t [u8], limit: usize) -> Vec<&'t [u8]> {
+        if !self.is_empty && text.is_empty() {
+            return vec![b""];
+        }
+        let mut pieces: Vec<&[u8]> = Vec::new();
+        let (mut from, mut last) = (0, 0);
+        for found in self.find_all(text, limit) {
+            if pieces.len() + 1 == limit {
+                break;
+            }
+            last = found.start;
+            if found.end != 0 {
+                pieces.push(&text[from..last]);
+            }
+            from = found.end;
+        }
+        if last != text.len() {
+            pieces.push(&text[from..]);
+        }
+        pieces
+    }
+
+    /// `Regexp.ReplaceAll`; `None` if the result exceeds `max_len` bytes.
+    pub fn replace_all(&self, text: &[u8], template: &[u8], max_len: usize) -> Option<Vec<u8>> {
+        if !template.contains(&b'$') {
+            return self.replace_all_literal(text, template, max_len);
+        }
+        self.replace(text, max_len, |out, captures| {
+            self.expand(out, template, captures);
+        })
+    }
+
+    /// `Regexp.ReplaceAllLiteral`; `None` if the result exceeds `max_len` bytes.
+    pub fn replace_all_literal(&self, text: &[u8], with: &[u8], max_len: usize) -> Option<Vec<u8>> {
+        self.replace(text, max_len, |out, _| out.extend_from_slice(with))
+    }
+
+    fn replace(
+        &self,
+        text: &[u8],
+        max_len: usize,
+        append: impl Fn(&mut Vec<u8>, &Captures<'_>),
+    ) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(text.len());
+        let (mut at, mut last_end) = (0, 0);
+        while at <= text.len() {
+            let Some(captures) = self.regex.captures_at(text, at) else {
+                break;
+            };
+            let Some(whole) = captures.get(0).map(|found| found.range()) else {
+                break;
+            };
+            out.extend_from_slice(&text[last_end..whole.start]);
+            if whole.end > last_end || whole.start == 0 {
+                append(&mut out, &captures);
+                if out.len() > max_len {
+                    return None;
+                }
+            }
+            last_end = whole.end;
+            let width = unicode::decode_rune(&text[at..]).map_or(1, |(_, width)| width);
+            at = (at + width).max(whole.end);
+        }
+        out.extend_from_slice(&text[last_end..]);
+        Some(out)
+    }
+
+    /// `Regexp.Expand`: replaces `$1`, `$name` and `${name}` in `template`. `$1x` refers to the group named `1x`.
+    fn expand(&self, out: &mut Vec<u8>, template: &[u8], captures: &Captures<'_>) {
+        let mut rest = template;
+        while let Some(dollar) = memchr::memchr(b'$', rest) {
+            out.extend_from_slice(&rest[..dollar]);
+            rest = &rest[dollar + 1..];
+            if let Some(after) = rest.strip_prefix(b"$") {
+                out.push(b'$');
+                rest = after;
+                continue;
+            }
+            let Some((name, length)) = extract(rest) else {
+                out.push(b'$');
+                continue;
+            };
+            rest = &rest[length..];
+            if let Some(group) = self.group(name, captures) {
+                out.extend_from_slice(group);
+            }
+        }
+        out.extend_from_slice(rest);
+    }
+
+    fn group<'t>(&self, name: &[u8], captures: &Captures<'t>) -> Option<&'t [u8]> {
+        if let Some(number) = group_number(name) {
+            return captures.get(number).map(|group| group.as_bytes());
+        }
+        let named = self
+            .names
+            .iter()
+            .enumerate()
+            .filter(|(_, known)| known.as_bytes() == name);
+        named
+            .filter_map(|(at, _)| captures.get(at + 1))
+            .map(|group| group.as_bytes())
+            .next()
+    }
+}
+
+/// The group name after a `$`, and the length of the reference.
+fn extract(text: &[u8]) -> Option<(&[u8], usize)> {
+    let braced = text.starts_with(b"{");
+    let body = &text[usize::from(braced)..];
+    let is_name = |c: char| c == '_' || unicode::is_letter(c) || unicode::is_digit(c);
+    let end = unicode::runes(body)
+        .find(|(_, c)| !is_name(*c))
+        .map_or(body.len(), |(at, _)| at);
+    if end == 0 || (braced && body.get(end) != Some(&b'}')) {
+        return None;
+    }
+    Some((&body[..end], end + if braced { 2 } else { 0 }))
+}
+
+/// A group name of digits without a leading zero is the number of the group.
+fn group_number(name: &[u8]) -> Option<usize> {
+    let is_number = name.iter().all(u8::is_ascii_digit) && (name.len() == 1 || name[0] != b'0');
+    std::str::from_utf8(name)
+        .ok()
+        .filter(|_| is_number)?
+        .parse()
+        .ok()
+}
+
+/// `regexp.QuoteMeta`
+pub fn quote_meta(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 8);
+    for byte in text {
+        if br"\.+*?()|[]{}^$".contains(byte) {
+            out.push(b'\\');
+        }
+        out.push(*byte);
+    }
+    out
+}

@@ -1,0 +1,56 @@
+//! Templates with values that are small but take forever to traverse.
+
+use crate::function::Dialect;
+use crate::functions::tests::host::FixedHost;
+use crate::value::Value;
+use crate::{Engine, Limits, parse};
+
+/// Forty levels of two references each: a small value with 2^40 paths.
+const SHARED: &str =
+    "{{ $x := dict \"k\" 1 }}{{ range until 40 }}{{ $x = dict \"a\" $x \"b\" $x }}{{ end }}";
+/// An equal value that shares nothing with it.
+const OTHER: &str =
+    "{{ $y := dict \"k\" 1 }}{{ range until 40 }}{{ $y = dict \"a\" $y \"b\" $y }}{{ end }}";
+/// A map that contains itself twice.
+const KNOT: &str = "{{ $x := dict }}{{ $_ := set $x \"a\" $x }}{{ $_ := set $x \"b\" $x }}";
+
+/// Terminates, with or without an error.
+fn run(template: &str) {
+    let dialect = Dialect::HELM_4;
+    let mut engine = Engine::new(dialect.clone(), Limits::default());
+    engine.add(parse("t", template, &dialect).expect("it parses"));
+    let mut out = Vec::new();
+    let _ = engine.execute(
+        "t",
+        &Value::map(Vec::new()),
+        &FixedHost::default(),
+        &mut out,
+    );
+}
+
+#[test]
+fn traversals_of_shared_and_cyclic_values_terminate() {
+    let uses = [
+        "{{ $x }}",
+        "{{ print $x | len }}",
+        "{{ toYaml $x | nindent 2 }}",
+        "{{ toYaml $x | len }}",
+        "{{ toYamlPretty $x | len }}",
+        "{{ toJson $x | len }}",
+        "{{ toRawJson $x | len }}",
+        "{{ toToml $x | len }}",
+        "{{ deepCopy $x | len }}",
+        "{{ deepEqual $x $y }}",
+        "{{ merge $x $y | len }}",
+        "{{ mergeOverwrite $x $y | len }}",
+        "{{ list $x | uniq | len }}",
+        "{{ list $x | has $y }}",
+    ];
+    for (start, usage) in [SHARED, KNOT]
+        .iter()
+        .flat_map(|start| uses.map(|u| (start, u)))
+    {
+        let template = format!("{start}{OTHER}{usage}");
+        run(&template);
+    }
+}

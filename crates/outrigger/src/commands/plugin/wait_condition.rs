@@ -1,0 +1,137 @@
+//! The conditions that can be waited for. Pure.
+
+use outrigger_api::plugin::{Phase, Plugin};
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum WaitCondition {
+    /// Installed and healthy; disabled plugins: removed
+    #[default]
+    Ready,
+    /// Disabled, and its release removed
+    Disabled,
+    /// The Plugin object is deleted
+    #[value(alias = "gone")]
+    Deleted,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum WaitStatus {
+    Met,
+    /// The state of the plugin.
+    Pending(String),
+    /// Why the condition will not be met without a change.
+    Failed(String),
+}
+
+pub(super) fn evaluate(plugin: Option<&Plugin>, condition: WaitCondition) -> WaitStatus {
+    let Some(plugin) = plugin else {
+        return match condition {
+            WaitCondition::Deleted => WaitStatus::Met,
+            WaitCondition::Ready | WaitCondition::Disabled => {
+                WaitStatus::Failed("deleted".to_owned())
+            }
+        };
+    };
+    if condition == WaitCondition::Deleted {
+        return WaitStatus::Pending(describe(plugin));
+    }
+    if !plugin.is_observed() {
+        // The controller updates the Ready condition before it has completed the reconcile.
+        let ready = plugin.condition("Ready");
+        let is_current =
+            ready.is_some_and(|ready| ready.observed_generation == plugin.metadata.generation);
+        return WaitStatus::Pending(if is_current {
+            describe(plugin)
+        } else {
+            "not observed by the controller yet".to_owned()
+        });
+    }
+    match plugin.phase() {
+        Phase::Disabled if condition == WaitCondition::Disabled || !plugin.spec.enabled => {
+            WaitStatus::Met
+        }
+        Phase::Ready if condition == WaitCondition::Ready && plugin.spec.enabled => WaitStatus::Met,
+        Phase::Failed => WaitStatus::Failed(describe(plugin)),
+        _ => WaitStatus::Pending(describe(plugin)),
+    }
+}
+
+/// The phase, and the message of the Ready condition.
+pub(super) fn describe(plugin: &Plugin) -> String {
+    let phase = format!("{:?}", plugin.phase());
+    match plugin
+        .condition("Ready")
+        .map(|ready| ready.message.as_str())
+    {
+        None | Some("") => phase,
+        Some(message) => format!("{phase}: {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn plugin(phase: &str, enabled: bool, observed: i64) -> Plugin {
+        serde_json::from_value(json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin",
+            "metadata": {"name": "web", "generation": 2},
+            "spec": {"enabled": enabled},
+            "status": {"phase": phase, "observedGeneration": observed, "conditions": [{
+                "type": "Ready", "status": "False", "reason": "X", "message": "no chart",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }]},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn only_the_observed_generation_counts() {
+        let evaluate = |phase, enabled, observed, condition| {
+            evaluate(Some(&plugin(phase, enabled, observed)), condition)
+        };
+        assert_eq!(
+            evaluate("Ready", true, 2, WaitCondition::Ready),
+            WaitStatus::Met
+        );
+        assert!(matches!(
+            evaluate("Ready", true, 1, WaitCondition::Ready),
+            WaitStatus::Pending(_)
+        ));
+        assert_eq!(
+            evaluate("Disabled", false, 2, WaitCondition::Ready),
+            WaitStatus::Met
+        );
+        assert_eq!(
+            evaluate("Disabled", false, 2, WaitCondition::Disabled),
+            WaitStatus::Met
+        );
+        assert!(matches!(
+            evaluate("Ready", true, 2, WaitCondition::Disabled),
+            WaitStatus::Pending(_)
+        ));
+        assert_eq!(
+            evaluate("Failed", true, 2, WaitCondition::Ready),
+            WaitStatus::Failed("Failed: no chart".to_owned())
+        );
+        assert!(matches!(
+            evaluate("Failed", true, 1, WaitCondition::Ready),
+            WaitStatus::Pending(_)
+        ));
+    }
+
+    #[test]
+    fn a_deleted_plugin_meets_only_deleted() {
+        assert_eq!(evaluate(None, WaitCondition::Deleted), WaitStatus::Met);
+        assert!(matches!(
+            evaluate(None, WaitCondition::Ready),
+            WaitStatus::Failed(_)
+        ));
+        assert!(matches!(
+            evaluate(Some(&plugin("Removing", true, 2)), WaitCondition::Deleted),
+            WaitStatus::Pending(_)
+        ));
+    }
+}

@@ -1,0 +1,266 @@
+//! Watches all plugins and prints their progress.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use futures::StreamExt as _;
+use kube::runtime::watcher::{Config, Event, watcher};
+use kube::{Api, Client};
+use outrigger_api::plugin::{Phase, Plugin};
+use serde::Serialize;
+
+use super::status_lines::StatusLines;
+use crate::printer::Row;
+
+/// How long all plugins must be idle before the watch stops.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// When the watch stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StopWhen {
+    Never,
+    /// All plugins are Ready or disabled, or idle for a while.
+    Idle,
+}
+
+/// The result of one plugin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PluginRow {
+    namespace: String,
+    name: String,
+    phase: String,
+    version: String,
+    /// Time until Ready.
+    seconds: Option<String>,
+    message: String,
+}
+
+impl Row for PluginRow {
+    const HEADERS: &'static [&'static str] = &[
+        "NAMESPACE",
+        "NAME",
+        "PHASE",
+        "VERSION",
+        "SECONDS",
+        "MESSAGE",
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.namespace.clone(),
+            self.name.clone(),
+            self.phase.clone(),
+            self.version.clone(),
+            self.seconds.clone().unwrap_or_default(),
+            self.message.clone(),
+        ]
+    }
+}
+
+/// The results of all plugins.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub(super) rows: Vec<PluginRow>,
+    has_failures: bool,
+}
+
+impl Report {
+    pub(super) fn exit_code(&self) -> ExitCode {
+        if self.has_failures {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+/// The observed plugins, by namespace and name, and the time until each was Ready.
+#[derive(Debug, Default)]
+struct PluginStates {
+    plugins: BTreeMap<(String, String), (Plugin, Option<Duration>)>,
+}
+pub(super) async fn plugins(
+    client: Client,
+    started: Instant,
+    stop_when: StopWhen,
+) -> anyhow::Result<Report> {
+    let api: Api<Plugin> = Api::all(client);
+    let mut events = std::pin::pin!(watcher(api, Config::default()));
+    let mut states = PluginStates::default();
+    let mut lines = StatusLines::new();
+    let mut is_listed = false;
+    loop {
+        let event = tokio::select! {
+            event = events.next() => event.context("the watch ended")?,
+            () = tokio::time::sleep(IDLE_TIMEOUT), if stop_when == StopWhen::Idle && is_listed && states.is_idle() => {
+                return Ok(states.report());
+            }
+        };
+        // The watcher retries. The server runs in this process, so that errors are transient.
+        let Ok(event) = event else { continue };
+        match event {
+            Event::Init => {}
+            Event::InitDone => is_listed = true,
+            Event::Apply(plugin) | Event::InitApply(plugin) => {
+                states.apply(plugin, started.elapsed(), &mut lines);
+            }
+            Event::Delete(plugin) => {
+                let key = key(&plugin);
+                lines.remove(&name(&key));
+                states.plugins.remove(&key);
+            }
+        }
+        if stop_when == StopWhen::Idle && is_listed && states.are_all_ready() {
+            return Ok(states.report());
+        }
+    }
+}
+
+fn key(plugin: &Plugin) -> (String, String) {
+    (plugin.namespace().to_owned(), plugin.name().to_owned())
+}
+
+fn name((namespace, name): &(String, String)) -> String {
+    match namespace.as_str() {
+        "default" => name.clone(),
+        _ => format!("{namespace}/{name}"),
+    }
+}
+
+impl PluginStates {
+    fn apply(&mut self, plugin: Plugin, elapsed: Duration, lines: &mut StatusLines) {
+        let key = key(&plugin);
+        let previous = self.plugins.get(&key).and_then(|(_, ready)| *ready);
+        let ready = previous.or_else(|| is_done(&plugin).then_some(elapsed));
+        let is_transient = !plugin.is_observed()
+            || !is_idle_phase(plugin.phase())
+            || plugin.phase() == Phase::Waiting;
+        lines.set(&name(&key), line(&name(&key), &plugin, ready), is_transient);
+        self.plugins.insert(key, (plugin, ready));
+    }
+
+    fn are_all_ready(&self) -> bool {
+        !self.plugins.is_empty() && self.plugins.values().all(|(plugin, _)| is_done(plugin))
+    }
+
+    /// Whether the controller has nothing to do for any plugin.
+    fn is_idle(&self) -> bool {
+        let mut plugins = self.plugins.values();
+        plugins.all(|(plugin, _)| plugin.is_observed() && is_idle_phase(plugin.phase()))
+    }
+
+    fn report(&self) -> Report {
+        let rows = self
+            .plugins
+            .iter()
+            .map(|((namespace, name), (plugin, ready))| PluginRow {
+                namespace: namespace.clone(),
+                name: name.clone(),
+                phase: format!("{:?}", plugin.phase()),
+                version: version(plugin).to_owned(),
+                seconds: ready.map(|ready| format!("{:.2}", ready.as_secs_f64())),
+                message: message(plugin).to_owned(),
+            });
+        Report {
+            rows: rows.collect(),
+            has_failures: !self.plugins.is_empty() && !self.are_all_ready(),
+        }
+    }
+}
+
+fn is_done(plugin: &Plugin) -> bool {
+    plugin.is_observed() && matches!(plugin.phase(), Phase::Ready | Phase::Disabled)
+}
+
+/// Whether a plugin stays in the phase until something changes.
+fn is_idle_phase(phase: Phase) -> bool {
+    matches!(
+        phase,
+        Phase::Waiting | Phase::Ready | Phase::Degraded | Phase::Failed | Phase::Disabled
+    )
+}
+
+fn version(plugin: &Plugin) -> &str {
+    let status = plugin.status.as_ref();
+    status
+        .and_then(|status| status.version.as_deref())
+        .unwrap_or_default()
+}
+
+fn message(plugin: &Plugin) -> &str {
+    plugin
+        .condition("Ready")
+        .map_or("", |ready| ready.message.as_str())
+}
+
+fn line(name: &str, plugin: &Plugin, ready: Option<Duration>) -> String {
+    let phase = format!("{:?}", plugin.phase());
+    let time = match ready {
+        Some(ready) => format!("{:>6.2} s", ready.as_secs_f64()),
+        None => " ".repeat(8),
+    };
+    let detail = match plugin.phase() {
+        Phase::Ready => version(plugin),
+        _ => message(plugin),
+    };
+    format!("{name:<24} {phase:<10} {time}  {detail}")
+        .trim_end()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn plugin(name: &str, phase: &str, message: &str) -> Plugin {
+        serde_json::from_value(json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin",
+            "metadata": {"name": name, "namespace": "default", "generation": 1},
+            "spec": {},
+            "status": {"phase": phase, "observedGeneration": 1, "version": "1.0.0", "conditions": [{
+                "type": "Ready", "status": "False", "reason": "X", "message": message,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }]},
+        }))
+        .unwrap()
+    }
+
+    fn states(plugins: &[Plugin]) -> PluginStates {
+        let plugins = plugins
+            .iter()
+            .map(|plugin| (key(plugin), (plugin.clone(), None)));
+        PluginStates {
+            plugins: plugins.collect(),
+        }
+    }
+
+    #[test]
+    fn idle_plugins_that_are_not_ready_are_failures() {
+        let ready = states(&[plugin("a", "Ready", ""), plugin("b", "Disabled", "")]);
+        assert!(ready.are_all_ready() && !ready.report().has_failures);
+        let waiting = states(&[
+            plugin("a", "Ready", ""),
+            plugin("b", "Waiting", "plugin c does not exist"),
+        ]);
+        assert!(!waiting.are_all_ready() && waiting.is_idle() && waiting.report().has_failures);
+        assert!(!states(&[plugin("a", "Installing", "")]).is_idle());
+    }
+
+    #[test]
+    fn a_line_has_name_phase_time_and_version_or_message() {
+        let ready = Some(Duration::from_millis(1250));
+        assert_eq!(
+            line("a", &plugin("a", "Ready", ""), ready),
+            "a                        Ready        1.25 s  1.0.0"
+        );
+        assert_eq!(
+            line("b", &plugin("b", "Failed", "no chart"), None),
+            "b                        Failed               no chart"
+        );
+    }
+}

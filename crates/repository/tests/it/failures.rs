@@ -1,0 +1,211 @@
+//! Servers that fail, close connections, redirect, or send invalid files.
+
+use outrigger_repository::{
+    Access, Credentials, Error, Fetcher, Options, Request, Secret, TransportError,
+};
+
+use crate::charts::{IndexEntry, archive, fetcher, index, options, request, sha256};
+use crate::server::{Reply, Server};
+
+fn authorized(url: &str) -> Request {
+    Request {
+        access: Access {
+            credentials: Some(Credentials::Bearer(Secret::new("hunter2"))),
+            ..Access::default()
+        },
+        ..request(url, "web", "")
+    }
+}
+
+async fn fetch_error(url: &str) -> Error {
+    let fetched = fetcher(None).fetch(&request(url, "web", "")).await;
+    fetched.unwrap_err()
+}
+
+#[tokio::test]
+async fn rejects_an_archive_whose_digest_is_not_that_of_the_index() {
+    let server = Server::start(|request, _| match request.path.as_str() {
+        "/index.yaml" => Reply::ok(index(&[IndexEntry::of("web", "1.2.0")])),
+        _ => Reply::ok(archive("web", "6.6.6")),
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let fetcher = fetcher(Some(folder.path()));
+    for _ in 0..2 {
+        let error = fetcher
+            .fetch(&request(&server.url, "web", ""))
+            .await
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::DigestMismatch { .. }), "{error:?}");
+        assert!(text.contains(&sha256(&archive("web", "1.2.0"))), "{text}");
+        assert!(text.contains(&sha256(&archive("web", "6.6.6"))), "{text}");
+    }
+    // The archive is not cached.
+    let cached = folder
+        .path()
+        .join("sha256")
+        .join(sha256(&archive("web", "6.6.6")));
+    assert!(!cached.exists());
+}
+
+#[tokio::test]
+async fn retries_transient_failures() {
+    let server = Server::start(|request, earlier| match (request.path.as_str(), earlier) {
+        ("/index.yaml", 0) => Reply::status(500),
+        ("/index.yaml", 1) => Reply::status(503).with("retry-after", "0"),
+        ("/index.yaml", _) => Reply::ok(index(&[IndexEntry::of("web", "1.2.0")])),
+        _ => Reply::ok(archive("web", "1.2.0")),
+    })
+    .await;
+    fetcher(None)
+        .fetch(&request(&server.url, "web", ""))
+        .await
+        .unwrap();
+    assert_eq!(server.paths().len(), 4);
+}
+
+#[tokio::test]
+async fn gives_up_after_the_last_attempt_and_does_not_retry_not_found() {
+    let server = Server::start(|_, _| Reply::status(502)).await;
+    let error = fetch_error(&server.url).await;
+    assert!(
+        matches!(
+            error,
+            Error::Unreachable {
+                source: TransportError::Server { status: 502 },
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    assert_eq!(server.paths().len(), 3);
+    let server = Server::start(|_, _| Reply::status(404)).await;
+    let error = fetch_error(&server.url).await;
+    assert!(
+        matches!(error, Error::UnexpectedStatus { status: 404, .. }),
+        "{error:?}"
+    );
+    assert_eq!(server.paths().len(), 1);
+}
+
+#[tokio::test]
+async fn retries_a_closed_connection_and_never_uses_a_partial_archive() {
+    let server = Server::start(|request, earlier| match request.path.as_str() {
+        "/index.yaml" => Reply::ok(index(&[IndexEntry::of("web", "1.2.0")])),
+        _ => Reply {
+            close_after: (earlier == 0).then_some(20),
+            ..Reply::ok(archive("web", "1.2.0"))
+        },
+    })
+    .await;
+    fetcher(None)
+        .fetch(&request(&server.url, "web", ""))
+        .await
+        .unwrap();
+    let unreliable = Server::start(|_, _| Reply {
+        close_after: Some(10),
+        ..Reply::ok(index(&[IndexEntry::of("web", "1.2.0")]))
+    })
+    .await;
+    let error = fetch_error(&unreliable.url).await;
+    assert!(
+        matches!(
+            error,
+            Error::Unreachable {
+                source: TransportError::ConnectionClosed { .. },
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn sends_credentials_only_to_the_origin_of_the_repository() {
+    let other = Server::start(|_, _| Reply::ok(archive("web", "1.2.0"))).await;
+    let (redirected, absolute) = (other.url.clone(), other.url.clone());
+    let by_redirect = Server::start(move |request, _| match request.path.as_str() {
+        "/index.yaml" => Reply::redirect("/moved/index.yaml"),
+        "/moved/index.yaml" => Reply::ok(index(&[IndexEntry::of("web", "1.2.0")])),
+        _ => Reply::redirect(format!("{redirected}/web.tgz?signature=abc")),
+    })
+    .await;
+    fetcher(None)
+        .fetch(&authorized(&by_redirect.url))
+        .await
+        .unwrap();
+    let by_url = Server::start(move |_, _| {
+        let entry = IndexEntry {
+            url: format!("{absolute}/web-1.2.0.tgz"),
+            ..IndexEntry::of("web", "1.2.0")
+        };
+        Reply::ok(index(&[entry]))
+    })
+    .await;
+    fetcher(None).fetch(&authorized(&by_url.url)).await.unwrap();
+    let authorized = |server: &Server| {
+        server
+            .requests()
+            .iter()
+            .filter(|request| request.authorization.is_some())
+            .count()
+    };
+    assert_eq!(authorized(&by_redirect), 3, "{:?}", by_redirect.requests());
+    assert_eq!(authorized(&by_url), 1);
+    assert_eq!((other.requests().len(), authorized(&other)), (2, 0));
+}
+
+#[tokio::test]
+async fn rejects_endless_redirects_and_other_schemes() {
+    let endless = Server::start(|_, _| Reply::redirect("/index.yaml")).await;
+    let error = fetch_error(&endless.url).await;
+    assert!(
+        error.to_string().ends_with("redirects more than 10 times"),
+        "{error}"
+    );
+    let local = Server::start(|_, _| Reply::redirect("file:///etc/passwd")).await;
+    let error = fetch_error(&local.url).await;
+    assert!(matches!(error, Error::Redirect { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn rejects_a_response_over_the_size_limit() {
+    let server = Server::start(|_, _| Reply::ok(vec![b' '; 4096])).await;
+    let small = Fetcher::new(Options {
+        max_index_bytes: 1024,
+        ..options(None)
+    });
+    let error = small
+        .fetch(&request(&server.url, "web", ""))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, Error::TooLarge { limit: 1024, .. }),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn rejects_an_invalid_index_and_an_invalid_archive() {
+    let server = Server::start(|_, _| Reply::ok("<html>\n<body class=\"x\">\n: : :\n")).await;
+    let error = fetch_error(&server.url).await;
+    assert!(matches!(error, Error::InvalidIndex { .. }), "{error:?}");
+    let server = Server::start(|_, _| Reply::ok("no archive")).await;
+    let error = fetch_error(&format!("{}/a.tgz", server.url)).await;
+    assert!(matches!(error, Error::InvalidChart { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_transient_and_errors_omit_queries() {
+    let url = {
+        let server = Server::start(|_, _| Reply::status(404)).await;
+        server.url.clone()
+    };
+    let error = fetch_error(&format!("{url}/x?token=hunter2")).await;
+    assert!(error.is_transient(), "{error:?}");
+    assert!(
+        !format!("{error} {error:?}").contains("hunter2"),
+        "{error:?}"
+    );
+}

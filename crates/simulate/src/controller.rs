@@ -1,0 +1,245 @@
+//! The controller: handles watch events, reconciles the objects that they affect, and executes the resulting plans.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use outrigger_apiserver::loopback::Client;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::cache::{Cache, ObjectRef, WATCHED};
+use super::enqueue::objects_to_reconcile;
+use super::execute::{CacheUpdate, Execution, execute};
+use super::plan::{Action, Context};
+use super::reconcile::reconcile;
+use super::watch::{CacheEvent, list_and_watch};
+use super::{Options, node};
+
+/// How many plans are executed concurrently.
+const MAX_CONCURRENT: usize = 32;
+const MIN_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
+
+pub(super) async fn run(client: Client, options: Options) {
+    let (sender, mut events) = mpsc::channel(1024);
+    let mut watches = JoinSet::new();
+    for (plural, _) in WATCHED {
+        watches.spawn(list_and_watch(client.clone(), plural, sender.clone()));
+    }
+    drop(sender);
+    let mut controller = Controller::new(client, options);
+    controller.spawn(
+        ObjectRef::new("nodes", "", node::NAME),
+        vec![Action::Create("nodes", node::new())],
+    );
+    let mut synced = BTreeSet::new();
+    loop {
+        // Reconciles start when the cache has all kinds.
+        if synced.len() == WATCHED.len() {
+            controller.reconcile_queued();
+        }
+        let due = controller.timers.first().map(|(time, _)| *time);
+        tokio::select! {
+            event = events.recv() => match event {
+                Some(CacheEvent::Listed(plural, objects)) => {
+                    synced.insert(plural);
+                    controller.replace(plural, objects);
+                }
+                Some(CacheEvent::Applied(plural, object)) => controller.apply(plural, object),
+                Some(CacheEvent::Deleted(plural, object)) => controller.delete(plural, &object),
+                None => return,
+            },
+            Some(result) = controller.tasks.join_next() => controller.finish(result),
+            () = sleep_until(due) => {}
+        }
+    }
+}
+
+/// The cache and the work queue.
+struct Controller {
+    client: Client,
+    options: Options,
+    cache: Cache,
+    queue: BTreeSet<ObjectRef>,
+    /// Objects whose plans are being executed; true if the object changed meanwhile and must be reconciled again.
+    in_progress: HashMap<ObjectRef, bool>,
+    /// The stage of the delayed actions of each object, and when they are due.
+    delayed: HashMap<ObjectRef, (String, Instant)>,
+    timers: BTreeSet<(Instant, ObjectRef)>,
+    failures: HashMap<ObjectRef, u32>,
+    tasks: JoinSet<(ObjectRef, Execution)>,
+}
+
+impl Controller {
+    fn new(client: Client, options: Options) -> Self {
+        Self {
+            client,
+            options,
+            cache: Cache::default(),
+            queue: BTreeSet::new(),
+            in_progress: HashMap::new(),
+            delayed: HashMap::new(),
+            timers: BTreeSet::new(),
+            failures: HashMap::new(),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    fn replace(&mut self, plural: &'static str, objects: Vec<Value>) {
+        for stale in self.cache.retain(plural, &objects) {
+            self.enqueue(objects_to_reconcile(
+                &self.cache,
+                plural,
+                Some(&stale),
+                None,
+            ));
+        }
+        for object in objects {
+            self.apply(plural, object);
+        }
+    }
+
+    fn apply(&mut self, plural: &'static str, object: Value) {
+        let id = ObjectRef::of(plural, &object);
+        let old = self.cache.get(&id).cloned();
+        if !self.cache.apply(plural, object) {
+            return;
+        }
+        let new = self.cache.get(&id).map(|new| &**new);
+        let objects = objects_to_reconcile(&self.cache, plural, old.as_deref(), new);
+        self.enqueue(objects);
+    }
+
+    fn delete(&mut self, plural: &'static str, object: &Value) {
+        self.cache.delete(plural, object);
+        let id = ObjectRef::of(plural, object);
+        if self.cache.get(&id).is_none() {
+            self.delayed.remove(&id);
+            self.failures.remove(&id);
+        }
+        self.enqueue(objects_to_reconcile(
+            &self.cache,
+            plural,
+            Some(object),
+            None,
+        ));
+    }
+
+    fn enqueue(&mut self, objects: Vec<ObjectRef>) {
+        for object in objects {
+            match self.in_progress.get_mut(&object) {
+                Some(again) => *again = true,
+                None => {
+                    self.queue.insert(object);
+                }
+            }
+        }
+    }
+
+    /// Reconciles the objects in the queue as long as plans may be executed.
+    fn reconcile_queued(&mut self) {
+        let now = Instant::now();
+        while let Some((time, _)) = self.timers.first() {
+            if *time > now {
+                break;
+            }
+            if let Some((_, id)) = self.timers.pop_first() {
+                self.enqueue(vec![id]);
+            }
+        }
+        while self.tasks.len() < MAX_CONCURRENT {
+            let Some(id) = self.queue.pop_first() else {
+                return;
+            };
+            let actions = self.reconcile(&id, now);
+            if !actions.is_empty() {
+                self.spawn(id, actions);
+            }
+        }
+    }
+
+    /// The actions to execute now.
+    fn reconcile(&mut self, id: &ObjectRef, now: Instant) -> Vec<Action> {
+        let Some(object) = self.cache.get(id) else {
+            self.delayed.remove(id);
+            return Vec::new();
+        };
+        let ctx = Context {
+            cache: &self.cache,
+            options: &self.options,
+            now: (self.options.now)(),
+        };
+        let plan = reconcile(id.plural, object, &ctx);
+        let mut actions = plan.actions;
+        let Some(delayed) = plan.delayed else {
+            self.delayed.remove(id);
+            return actions;
+        };
+        let due = match self.delayed.get(id) {
+            Some((stage, due)) if *stage == delayed.stage => *due,
+            _ => now + delayed.delay,
+        };
+        if due <= now {
+            self.delayed.remove(id);
+            actions.extend(delayed.actions);
+        } else {
+            self.delayed.insert(id.clone(), (delayed.stage, due));
+            self.timers.insert((due, id.clone()));
+        }
+        actions
+    }
+
+    fn spawn(&mut self, id: ObjectRef, actions: Vec<Action>) {
+        self.in_progress.insert(id.clone(), false);
+        let client = self.client.clone();
+        self.tasks
+            .spawn(async move { (id, execute(&client, actions).await) });
+    }
+
+    fn finish(&mut self, result: Result<(ObjectRef, Execution), tokio::task::JoinError>) {
+        let Ok((id, execution)) = result else {
+            return;
+        };
+        for update in execution.updates {
+            match update {
+                CacheUpdate::Applied(plural, object) => self.apply(plural, object),
+                CacheUpdate::Deleted(id) => self.delete_ahead(&id),
+            }
+        }
+        let again = self.in_progress.remove(&id).unwrap_or(false);
+        if execution.is_complete {
+            self.failures.remove(&id);
+            if again {
+                self.queue.insert(id);
+            }
+            return;
+        }
+        let failures = self.failures.entry(id.clone()).or_default();
+        let backoff = MIN_BACKOFF
+            .saturating_mul(1 << (*failures).min(12))
+            .min(MAX_BACKOFF);
+        *failures += 1;
+        self.timers.insert((Instant::now() + backoff, id));
+    }
+
+    fn delete_ahead(&mut self, id: &ObjectRef) {
+        let old = self.cache.get(id).cloned();
+        self.cache.delete_ahead(id);
+        self.enqueue(objects_to_reconcile(
+            &self.cache,
+            id.plural,
+            old.as_deref(),
+            None,
+        ));
+    }
+}
+
+/// Forever if nothing is due.
+async fn sleep_until(due: Option<Instant>) {
+    match due {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,119 @@
+//! Maps a changed object to the objects to reconcile.
+
+use serde_json::Value;
+
+use super::behavior::SIMULATE;
+use super::cache::{Cache, ObjectRef};
+use super::object::{
+    annotation, controller, items, matches_labels, namespace, plural_of_controller, selects, text,
+    uid,
+};
+
+/// The object itself and all objects whose state depends on it.
+pub(super) fn objects_to_reconcile(
+    cache: &Cache,
+    plural: &'static str,
+    old: Option<&Value>,
+    new: Option<&Value>,
+) -> Vec<ObjectRef> {
+    let Some(object) = new.or(old) else {
+        return Vec::new();
+    };
+    let mut ids = vec![ObjectRef::of(plural, object)];
+    for version in [old, new].into_iter().flatten() {
+        ids.extend(controller_ref(version));
+    }
+    match plural {
+        "pods" => ids.extend(
+            [old, new]
+                .into_iter()
+                .flatten()
+                .flat_map(|pod| selecting(cache, pod)),
+        ),
+        "persistentvolumeclaims" => ids.extend(users_of_claim(cache, object)),
+        "endpoints" => ids.push(ObjectRef::new(
+            "services",
+            namespace(object),
+            &ObjectRef::of(plural, object).name,
+        )),
+        "services" => ids.push(ObjectRef::new(
+            "endpoints",
+            namespace(object),
+            &ObjectRef::of(plural, object).name,
+        )),
+        "nodes" => ids.extend(all(cache, "daemonsets", "")),
+        "persistentvolumes" => ids.extend(all(cache, "persistentvolumeclaims", "")),
+        "deployments" | "replicasets" | "statefulsets" => {
+            ids.extend(all(cache, "horizontalpodautoscalers", namespace(object)));
+        }
+        _ => {}
+    }
+    let behavior_changed =
+        old.map(|old| annotation(old, SIMULATE)) != new.map(|new| annotation(new, SIMULATE));
+    if behavior_changed {
+        add_controlled(cache, object, &mut ids, 0);
+    }
+    ids
+}
+
+fn controller_ref(object: &Value) -> Option<ObjectRef> {
+    let reference = controller(object)?;
+    let plural = plural_of_controller(text(&reference["kind"]))?;
+    Some(ObjectRef::new(
+        plural,
+        namespace(object),
+        text(&reference["name"]),
+    ))
+}
+
+/// Pods inherit the behavior of their workload.
+fn add_controlled(cache: &Cache, object: &Value, ids: &mut Vec<ObjectRef>, depth: usize) {
+    for plural in ["replicasets", "pods"] {
+        for object in cache.controlled(plural, uid(object)) {
+            ids.push(ObjectRef::of(plural, object));
+            if depth < 2 {
+                add_controlled(cache, object, ids, depth + 1);
+            }
+        }
+    }
+}
+
+fn all<'a>(
+    cache: &'a Cache,
+    plural: &'static str,
+    namespace: &'a str,
+) -> impl Iterator<Item = ObjectRef> {
+    cache
+        .list(plural, namespace)
+        .map(move |object| ObjectRef::of(plural, object))
+}
+
+/// Services and disruption budgets that select a pod.
+fn selecting(cache: &Cache, pod: &Value) -> Vec<ObjectRef> {
+    let labels = &pod["metadata"]["labels"];
+    let services = cache.list("services", namespace(pod));
+    let services = services.filter(|service| matches_labels(&service["spec"]["selector"], labels));
+    let services = services.map(|service| ObjectRef::of("services", service));
+    let budgets = cache.list("poddisruptionbudgets", namespace(pod));
+    let budgets = budgets.filter(|budget| selects(&budget["spec"]["selector"], labels));
+    services
+        .chain(budgets.map(|budget| ObjectRef::of("poddisruptionbudgets", budget)))
+        .collect()
+}
+
+/// Pods that mount a claim, and the volume that it is bound to.
+fn users_of_claim(cache: &Cache, claim: &Value) -> Vec<ObjectRef> {
+    let name = &claim["metadata"]["name"];
+    let pods = cache.list("pods", namespace(claim)).filter(|pod| {
+        let volumes = items(&pod["spec"]["volumes"]);
+        volumes
+            .iter()
+            .any(|volume| volume["persistentVolumeClaim"]["claimName"] == *name)
+    });
+    let mut ids: Vec<ObjectRef> = pods.map(|pod| ObjectRef::of("pods", pod)).collect();
+    let volume = text(&claim["spec"]["volumeName"]);
+    if !volume.is_empty() {
+        ids.push(ObjectRef::new("persistentvolumes", "", volume));
+    }
+    ids
+}

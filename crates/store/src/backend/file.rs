@@ -1,0 +1,230 @@
+//! The redb file: opens, verifies and loads it, commits to it, and reopens it after a disk failure.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use redb::{Builder, Database, DatabaseError};
+
+use super::FIRST_REVISION;
+use super::error::{OpenError, StorageError, open_error};
+use super::folder::{Folder, write_whole};
+use super::format::{self, Changes};
+use crate::batch::Writes;
+use crate::key::Key;
+use crate::object::Object;
+use crate::snapshot::State;
+
+/// redb's page cache. Small, because objects are read from memory and never from the file.
+const CACHE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Files below this size are not worth compacting.
+const COMPACT_FROM_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Opens the database of an existing file.
+pub(crate) type Opener = Box<dyn Fn(&Builder) -> Result<Database, DatabaseError> + Send>;
+
+/// A file that is open, or that the next commit reopens because the disk failed.
+pub(crate) struct File {
+    path: PathBuf,
+    open: Opener,
+    database: Option<Database>,
+    /// The last acknowledged revision.
+    revision: u64,
+    /// Keys of failed commits that may be in the file nevertheless. The next commit overwrites them.
+    uncertain: BTreeSet<Key>,
+    /// Locked until the file is closed.
+    _folder: Option<Folder>,
+}
+
+impl File {
+    /// Locks the folder, creates the file if needed, and loads it.
+    pub(crate) fn open(folder: &Path) -> Result<(Self, State), OpenError> {
+        let folder = Folder::lock(folder)?;
+        let path = folder.store();
+        let exists = path.try_exists().map_err(|source| OpenError::Folder {
+            folder: folder.path().to_owned(),
+            source,
+        })?;
+        if !exists {
+            write_copy(&path, FIRST_REVISION, std::iter::empty())?;
+        }
+        let file = path.clone();
+        let open: Opener = Box::new(move |builder| builder.open(&file));
+        let length = || fs_err::metadata(&path).map_or(0, |metadata| metadata.len());
+        Self::with(path.clone(), open, length, Some(folder))
+    }
+
+    /// Loads the database that `open` opens.
+    pub(crate) fn with(
+        path: PathBuf,
+        open: Opener,
+        length: impl Fn() -> u64,
+        folder: Option<Folder>,
+    ) -> Result<(Self, State), OpenError> {
+        let mut database = open_checked(&path, &open)?;
+        if let Err(error) = compact_if_sparse(&mut database, length()) {
+            tracing::warn!(path = %path.display(), %error, "failed to compact the store file");
+            drop(database);
+            database = open_checked(&path, &open)?;
+        }
+        let state = format::load(&database, &path)?;
+        let file = Self {
+            path,
+            open,
+            database: Some(database),
+            revision: state.revision(),
+            uncertain: BTreeSet::new(),
+            _folder: folder,
+        };
+        Ok((file, state))
+    }
+
+    /// Makes a batch durable. After a failure the next commit reopens the file and overwrites with `state` what the
+    /// failed one may have written, so that it never becomes visible.
+    pub(crate) fn commit(
+        &mut self,
+        revision: u64,
+        writes: &Writes,
+        state: &State,
+    ) -> Result<(), StorageError> {
+        let result = self.try_commit(revision, writes, state);
+        match &result {
+            Ok(()) => {
+                self.revision = revision;
+                self.uncertain.clear();
+            }
+            Err(error) => {
+                let cause = std::error::Error::source(error).map(ToString::to_string);
+                tracing::warn!(%error, cause, "failed to commit to the store file");
+                self.database = None;
+                self.uncertain.extend(writes.keys().cloned());
+            }
+        }
+        result
+    }
+
+    fn try_commit(
+        &mut self,
+        revision: u64,
+        writes: &Writes,
+        state: &State,
+    ) -> Result<(), StorageError> {
+        if self.database.is_none() {
+            self.database = Some(self.reopen()?);
+        }
+        let database = self
+            .database
+            .as_ref()
+            .expect("the database was opened above");
+        format::commit(database, revision, self.changes(writes, state))
+            .map_err(|error| StorageError::new(&self.path, error))
+    }
+
+    /// The changes of `writes`, and those that overwrite what failed commits may have written.
+    fn changes<'a>(&self, writes: &'a Writes, state: &'a State) -> Changes<'a> {
+        let uncertain = self
+            .uncertain
+            .iter()
+            .filter(|key| !writes.contains_key(key));
+        Changes {
+            remove_after: (!self.uncertain.is_empty()).then_some(self.revision),
+            removed: writes
+                .keys()
+                .filter_map(|key| state.get(key).map(|object| object.revision()))
+                .collect(),
+            stored: uncertain
+                .filter_map(|key| state.get(key))
+                .chain(writes.values().flatten())
+                .collect(),
+        }
+    }
+
+    fn reopen(&mut self) -> Result<Database, StorageError> {
+        let database =
+            (self.open)(&builder()).map_err(|error| StorageError::new(&self.path, error))?;
+        let found =
+            format::revision(&database).map_err(|error| StorageError::new(&self.path, error))?;
+        if found < self.revision {
+            return Err(StorageError::RevisionRegressed {
+                path: self.path.clone(),
+                expected: self.revision,
+                found,
+            });
+        }
+        if found == self.revision {
+            self.uncertain.clear();
+        }
+        tracing::info!(path = %self.path.display(), revision = found, "reopened the store file");
+        Ok(database)
+    }
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("File")
+            .field("path", &self.path)
+            .field("open", &self.database.is_some())
+            .field("revision", &self.revision)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Writes a new store file and renames it to `path`.
+pub(crate) fn write_copy<'a>(
+    path: &Path,
+    revision: u64,
+    objects: impl Iterator<Item = &'a Arc<Object>>,
+) -> Result<(), StorageError> {
+    let write = |file: fs_err::File| {
+        let database = builder().create_file(file.into_file())?;
+        format::create(&database, revision, objects)
+    };
+    write_whole(path, write)
+        .map_err(|error| StorageError::new(path, error))?
+        .map_err(|error: redb::Error| StorageError::new(path, error))
+}
+
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    builder.set_cache_size(CACHE_BYTES);
+    builder
+}
+
+/// Opens the file and verifies all checksums, so that corruption is found now and not when a page is read.
+fn open_checked(path: &Path, open: &Opener) -> Result<Database, OpenError> {
+    let repaired = Rc::new(Cell::new(false));
+    let mut builder = builder();
+    builder.set_repair_callback({
+        let repaired = Rc::clone(&repaired);
+        move |_| repaired.set(true)
+    });
+    let mut database = open(&builder).map_err(|error| open_error(path, error))?;
+    // Repair after an unclean shutdown verifies the checksums too.
+    if !repaired.get() {
+        database
+            .check_integrity()
+            .map_err(|error| open_error(path, error))?;
+    }
+    Ok(database)
+}
+
+/// Compacts the file if more than half of it is free.
+fn compact_if_sparse(database: &mut Database, length: u64) -> Result<(), redb::Error> {
+    if length < COMPACT_FROM_BYTES {
+        return Ok(());
+    }
+    let transaction = database.begin_write()?;
+    let stats = transaction.stats()?;
+    let used = stats.allocated_pages() * u64::try_from(stats.page_size()).unwrap_or(u64::MAX);
+    transaction.abort()?;
+    if used < length / 2 {
+        database.compact()?;
+        tracing::info!(length, used, "compacted the store file");
+    }
+    Ok(())
+}
