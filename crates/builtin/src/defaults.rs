@@ -3,19 +3,17 @@
 //! [`complete`] normalizes an object as the typed decoder does, and sets the defaults. It is idempotent, and does not apply
 //! to custom resources, whose schemas define both.
 
+use outrigger_apimachinery::GroupVersion;
 use outrigger_apimachinery::status::Status;
+use outrigger_structural::go_types::{self, StructId};
 use serde_json::Value;
 
 use crate::kinds::Kind;
 
-mod fill;
 mod forget;
-mod read;
 mod rules;
-mod shapes;
-mod time;
 
-pub use read::Error;
+pub use go_types::DecodeError;
 pub(crate) use rules::Rule;
 
 /// Normalizes and defaults an object of a built-in kind: drops unknown and empty fields, canonicalizes quantities and
@@ -25,39 +23,45 @@ pub(crate) use rules::Rule;
 ///
 /// # Errors
 /// A value has the wrong type.
-pub fn complete(kind: &Kind, object: &mut Value) -> Result<Vec<String>, Error> {
-    let Some(id) = shapes::shapes().of_kind(kind) else {
+pub fn complete(kind: &Kind, object: &mut Value) -> Result<Vec<String>, DecodeError> {
+    let Some(id) = go_struct(kind) else {
         return Ok(Vec::new());
     };
-    let unknown = read::read(id, object)?;
+    let unknown = go_types::decode(id, object)?;
     if let Some(object) = object.as_object_mut() {
-        fill::fill(id, object);
+        go_types::add_zero_values(id, object, &rules::Rules);
     }
     Ok(unknown)
 }
 
 /// Sets the defaults and the fields without `omitempty` again, after the server has changed an object.
 pub fn fill_again(kind: &Kind, object: &mut serde_json::Map<String, Value>) {
-    if let Some(id) = shapes::shapes().of_kind(kind) {
-        fill::fill(id, object);
+    if let Some(id) = go_struct(kind) {
+        go_types::add_zero_values(id, object, &rules::Rules);
     }
 }
 
 /// Turns empty lists into null, as a round trip through the protobuf of the store does. Lists that are not empty in `old`
 /// are kept, so that both can be compared.
 pub fn forget_empty_lists(kind: &Kind, object: &mut Value, old: &Value) {
-    if let Some(id) = shapes::shapes().of_kind(kind)
+    if let Some(id) = go_struct(kind)
         && let Some(object) = object.as_object_mut()
     {
         forget::forget(id, object, old);
     }
 }
 
-impl Error {
-    /// The response to a request body with a value of the wrong type.
-    pub fn into_status(self, kind: &Kind) -> Status {
-        cannot_be_handled(kind, &self.to_string())
+/// The Go type of a built-in kind.
+fn go_struct(kind: &Kind) -> Option<StructId> {
+    if kind.custom.is_some() {
+        return None;
     }
+    go_types::of_kind(GroupVersion::new(&kind.group, &kind.version), &kind.kind)
+}
+
+/// The response to a request body with a value of the wrong type.
+pub fn wrong_type(kind: &Kind, error: &DecodeError) -> Status {
+    cannot_be_handled(kind, &error.to_string())
 }
 
 /// The response to a request with `fieldValidation=Strict` and unknown fields.

@@ -12,7 +12,8 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
-use crate::schema::{self, Schema, builtin};
+use crate::go_types::{self, StructId, zero_value};
+use crate::schema::{self, Schema, SchemaRef};
 
 mod atom;
 mod compare;
@@ -141,8 +142,8 @@ impl FieldManager {
     /// The empty object that a create is compared with.
     fn empty_object(&self) -> Value {
         let mut object = match self.schema().map(Schema::root) {
-            Some(root) if root.name.is_some() => builtin::empty(root),
-            _ => Value::Object(Map::new()),
+            Some(root) => go_struct(root).map_or_else(|| Value::Object(Map::new()), zero_value),
+            None => Value::Object(Map::new()),
         };
         if let Some(object) = object.as_object_mut() {
             object.insert(
@@ -370,12 +371,17 @@ impl FieldManager {
 
 /// Normalizes a merged object as decoding it would.
 fn normalize(object: &mut Value, schema: &Schema) {
-    if schema.root().name.is_some() {
-        builtin::normalize(object, schema.root());
+    if let Some(id) = go_struct(schema.root()) {
+        go_types::normalize(id, object);
     } else {
-        schema::normalize(object, schema.root());
+        schema::normalize(object);
         schema::apply_defaults(object, schema.root());
     }
+}
+
+/// The Go type of an object of a built-in kind.
+fn go_struct(root: SchemaRef<'_>) -> Option<StructId> {
+    root.name.as_deref().and_then(go_types::of_definition)
 }
 
 /// `stripFields`: fields that no manager owns.

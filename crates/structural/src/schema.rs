@@ -13,7 +13,6 @@ use serde_json::Value;
 
 pub mod builtin;
 mod custom_resource;
-mod decode;
 mod default;
 mod definition;
 mod object_meta;
@@ -24,9 +23,9 @@ pub mod strict;
 mod validate;
 pub mod value;
 
+pub use crate::go_types::DecodeError;
 pub use custom_resource::coerce;
 pub use custom_resource::normalize;
-pub use decode::{DecodeError, check_types};
 pub use default::apply_defaults;
 pub use definition::validate_definition;
 pub use parse::{Error, MAX_DEPTH};

@@ -32,17 +32,28 @@ pub(crate) fn cargo_args(profile: Profile) -> Vec<&'static str> {
 }
 
 pub(crate) fn programs(profile: Profile) -> anyhow::Result<Programs> {
-    let root = tidy::root();
-    let mut cargo = command(env!("CARGO"), &root);
-    run(cargo.args(cargo_args(profile)).arg("--quiet"))?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let directory = target.join(match profile {
-        Profile::Dev => "debug",
-        Profile::Release => "release",
-    });
+    let directory = build(&cargo_args(profile), profile)?;
     Ok(Programs {
         outrigger: directory.join("outrigger"),
         conformance: directory.join("outrigger-conformance"),
     })
+}
+
+/// Builds the program that records answers of a real API server.
+pub(crate) fn recorder() -> anyhow::Result<PathBuf> {
+    let args = ["build", "--workspace", "--bin", "outrigger-recorder"];
+    Ok(build(&args, Profile::Dev)?.join("outrigger-recorder"))
+}
+
+/// Returns the directory of the built programs.
+fn build(args: &[&str], profile: Profile) -> anyhow::Result<PathBuf> {
+    let root = tidy::root();
+    let mut cargo = command(env!("CARGO"), &root);
+    run(cargo.args(args).arg("--quiet"))?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    Ok(target.join(match profile {
+        Profile::Dev => "debug",
+        Profile::Release => "release",
+    }))
 }

@@ -1,20 +1,20 @@
-//! `cargo xtask gen`: committed files that are made by a program.
+//! `cargo xtask gen`: committed files that a program writes.
 
 mod crds;
-mod protobuf;
+mod kubernetes;
 
-/// Make committed files anew
+/// Generate committed files
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Generate {
-    /// The definitions of our kinds, from their Rust types
+    /// The custom resource definitions of our kinds, from their Rust types
     Crds(crds::Args),
-    /// The table of Kubernetes' protobuf messages and its test data, from Kubernetes' Go types (needs Go)
-    Protobuf(protobuf::Args),
+    /// Facts about the pinned Kubernetes: Go types, protobuf messages, recorded answers (needs Go and real peers)
+    Kubernetes(kubernetes::Args),
 }
 
 pub(crate) fn run(generate: &Generate) -> anyhow::Result<()> {
     match generate {
         Generate::Crds(args) => crds::run(args),
-        Generate::Protobuf(args) => protobuf::run(args),
+        Generate::Kubernetes(args) => kubernetes::run(args),
     }
 }

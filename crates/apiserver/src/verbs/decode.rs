@@ -323,21 +323,12 @@ pub(super) fn complete(
     })
 }
 
-/// Why an object cannot be decoded as its kind, in the words of the real server.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ConvertError {
-    #[error(transparent)]
-    BuiltIn(#[from] defaults::Error),
-    #[error(transparent)]
-    Custom(#[from] DecodeError),
-}
-
 /// Like [`complete`], but leaves it to the caller to make a response of the error.
 pub(super) fn convert(
     ctx: &RequestContext<'_>,
     object: &mut Value,
     schema: &Schema,
-) -> Result<Vec<String>, ConvertError> {
+) -> Result<Vec<String>, DecodeError> {
     let is_reset = |entries: &&Vec<Value>| {
         entries
             .iter()

@@ -6,9 +6,9 @@ use outrigger_apimachinery::status::{Cause, Status, field};
 use outrigger_builtin::defaults;
 use outrigger_structural::merge::ApplyError;
 use outrigger_structural::patch::{self, Decoding, Patched};
+use outrigger_structural::schema::DecodeError;
 use serde_json::Value;
 
-use super::decode::ConvertError;
 use super::request_context::RequestContext;
 use super::write::{WriteFailure, WriteRequest, respond};
 use super::{decode, go_format, response};
@@ -112,7 +112,7 @@ fn applied(request: &mut WriteRequest<'_, '_>, live: Option<&Value>) -> Result<V
     let mut object = merged.map_err(apply_failure)?;
     if request.ctx.kind.custom.is_none() {
         defaults::complete(&request.ctx.kind, &mut object)
-            .map_err(|error| error.into_status(&request.ctx.kind))?;
+            .map_err(|error| defaults::wrong_type(&request.ctx.kind, &error))?;
     }
     check_duplicate_keys(request)?;
     Ok(object)
@@ -235,8 +235,8 @@ fn complete(
 
 /// A strategic merge patch is decoded by `FromUnstructured`, which reports a type mismatch in other words than the
 /// JSON decoder.
-fn from_unstructured_error(error: &ConvertError) -> String {
-    let ConvertError::BuiltIn(defaults::Error::Mismatch { value, go_type, .. }) = error else {
+fn from_unstructured_error(error: &DecodeError) -> String {
+    let DecodeError::Mismatch { value, go_type, .. } = error else {
         return error.to_string();
     };
     let found = match value.split(' ').next().unwrap_or_default() {
@@ -276,11 +276,11 @@ mod tests {
 
     #[track_caller]
     fn check(value: &str, go_type: &str, expected: &str) {
-        let error = ConvertError::BuiltIn(defaults::Error::Mismatch {
+        let error = DecodeError::Mismatch {
             value: value.to_owned(),
             field: "DeploymentSpec.spec.replicas of type string".to_owned(),
             go_type: go_type.to_owned(),
-        });
+        };
         assert_eq!(from_unstructured_error(&error), expected);
     }
 
@@ -294,7 +294,7 @@ mod tests {
             "cannot restore map from int64",
         );
         check("array", "v1.PodSpec", "cannot restore struct from: slice");
-        let other = ConvertError::BuiltIn(defaults::Error::Invalid("unexpected EOF".to_owned()));
+        let other = DecodeError::Invalid("unexpected EOF".to_owned());
         assert_eq!(from_unstructured_error(&other), "unexpected EOF");
     }
 }

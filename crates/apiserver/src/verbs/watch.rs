@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use outrigger_apimachinery::GroupVersion;
 use outrigger_apimachinery::status::Status;
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::table::{self, Include, Now};
 use outrigger_store::Object;
 use outrigger_store::watch::{Event, Expired, WatchEnd, Watcher};
-use outrigger_structural::schema::builtin;
+use outrigger_structural::go_types;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -320,9 +321,10 @@ impl Stream {
     /// The object of a bookmark: only metadata, and the empty fields of its Go type.
     fn empty_object(&self, metadata: Map<String, Value>) -> Value {
         let api_version = self.kind.api_version();
-        let schema = builtin::schema(&api_version, &self.kind.kind);
-        let schema = schema.filter(|_| self.kind.custom.is_none());
-        let mut object = schema.map_or_else(|| json!({}), |schema| builtin::empty(schema.root()));
+        let version = GroupVersion::new(&self.kind.group, &self.kind.version);
+        let id = go_types::of_kind(version, &self.kind.kind);
+        let id = id.filter(|_| self.kind.custom.is_none());
+        let mut object = id.map_or_else(|| json!({}), go_types::zero_value);
         object["kind"] = self.kind.kind.clone().into();
         object["apiVersion"] = api_version.into();
         object["metadata"] = metadata.into();

@@ -1,12 +1,11 @@
 //! The effect of a round trip through the store, whose protobuf does not distinguish empty lists from absent ones.
 
+use outrigger_structural::go_types::{Form, StructId, Type};
 use serde_json::{Map, Value};
 
-use super::shapes::{Form, Type, shapes};
-
 /// Turns empty lists of a struct into null, unless they are not empty in `old`.
-pub(super) fn forget(id: usize, object: &mut Map<String, Value>, old: &Value) {
-    for field in &shapes().get(id).fields {
+pub(super) fn forget(id: StructId, object: &mut Map<String, Value>, old: &Value) {
+    for field in &id.get().fields {
         if let Some(value) = object.get_mut(field.name) {
             forget_value(&field.type_, value, &old[field.name]);
         }

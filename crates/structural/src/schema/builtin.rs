@@ -13,12 +13,9 @@ use serde_json::{Map, Value, json};
 
 use super::Schema;
 
-mod go_form;
 mod kinds;
 mod list_types;
 mod patch_strategies;
-
-pub use go_form::{empty, normalize};
 
 /// The prefix of all definition names, which the tables omit.
 const PREFIX: &str = "io.k8s.";

@@ -3,14 +3,13 @@
 use outrigger_apimachinery::status::field;
 use serde_json::{Map, Value};
 
-use super::decode::{DecodeError, check_types};
-use super::{OBJECT_META, SchemaRef, builtin, prune_nulls, prune_unknown};
+use super::{SchemaRef, prune_nulls, prune_unknown};
+use crate::go_types::{self, DecodeError};
 
 /// Prunes and normalizes a custom resource, without defaulting. Returns the paths of the unknown fields.
 pub fn coerce(object: &mut Value, schema: SchemaRef<'_>) -> Result<Vec<String>, DecodeError> {
-    let meta = schema.at(OBJECT_META);
     let mut unknown = match object.get_mut("metadata") {
-        Some(metadata) => coerce_metadata(metadata, meta, "metadata")?,
+        Some(metadata) => coerce_metadata(metadata, "metadata")?,
         None => Vec::new(),
     };
     unknown.extend(prune_unknown(object, schema));
@@ -24,9 +23,9 @@ pub fn coerce(object: &mut Value, schema: SchemaRef<'_>) -> Result<Vec<String>, 
 }
 
 /// Normalizes a merged custom resource as encoding does: drops empty labels, writes `1.0` as `1`.
-pub fn normalize(object: &mut Value, schema: SchemaRef<'_>) {
-    if let Some(metadata) = object.get_mut("metadata") {
-        builtin::normalize(metadata, schema.at(OBJECT_META));
+pub fn normalize(object: &mut Value) {
+    if let (Some(metadata), Some(id)) = (object.get_mut("metadata"), go_types::object_meta()) {
+        go_types::normalize(id, metadata);
     }
     normalize_numbers(object);
 }
@@ -52,17 +51,14 @@ fn normalize_numbers(value: &mut Value) {
     }
 }
 
-fn coerce_metadata(
-    metadata: &mut Value,
-    schema: SchemaRef<'_>,
-    path: &str,
-) -> Result<Vec<String>, DecodeError> {
-    check_types(metadata, schema)?;
-    let fields = metadata.as_object().into_iter().flat_map(Map::keys);
-    let unknown = fields.filter(|name| schema.property(name).is_none());
-    let unknown: Vec<String> = unknown.map(|name| format!("{path}.{name}")).collect();
-    builtin::normalize(metadata, schema);
-    Ok(unknown)
+fn coerce_metadata(metadata: &mut Value, path: &str) -> Result<Vec<String>, DecodeError> {
+    let Some(id) = go_types::object_meta() else {
+        return Ok(Vec::new());
+    };
+    let unknown = go_types::decode(id, metadata)?;
+    go_types::normalize(id, metadata);
+    let unknown = unknown.iter().map(|name| format!("{path}.{name}"));
+    Ok(unknown.collect())
 }
 
 fn join(path: &str, name: &str) -> String {
@@ -82,7 +78,7 @@ fn coerce_embedded(
     match value {
         Value::Object(fields) => {
             if schema.embedded_resource {
-                coerce_embedded_resource(path, fields, schema, unknown)?;
+                coerce_embedded_resource(path, fields, unknown)?;
             }
             for (name, value) in fields {
                 if let Some(property) = schema.property(name) {
@@ -109,7 +105,6 @@ fn coerce_embedded(
 fn coerce_embedded_resource(
     path: &str,
     fields: &mut Map<String, Value>,
-    schema: SchemaRef<'_>,
     unknown: &mut Vec<String>,
 ) -> Result<(), DecodeError> {
     for name in ["apiVersion", "kind"] {
@@ -123,7 +118,7 @@ fn coerce_embedded_resource(
     };
     let field = join(path, "metadata");
     let original = metadata.clone();
-    let result = coerce_metadata(metadata, schema.at(OBJECT_META), &field);
+    let result = coerce_metadata(metadata, &field);
     let invalid = |error: DecodeError| field::Error::invalid(field, original, error.to_string());
     unknown.extend(result.map_err(|error| DecodeError::from(invalid(error)))?);
     Ok(())

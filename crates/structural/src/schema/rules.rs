@@ -20,6 +20,9 @@ mod values;
 
 const MAX_MESSAGE_LENGTH: usize = 5120;
 
+const NOT_A_QUANTITY: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
 /// Evaluates all rules of a schema. With an old object, failures for unchanged values are ignored, except those of
 /// transition rules.
 pub fn validate_rules(
@@ -293,7 +296,7 @@ fn evaluation_message(error: &ExecutionError, rule: &CompiledRule) -> String {
     let message = match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
         ExecutionError::FunctionError { function, .. } if function == "quantity" => {
-            super::decode::NOT_A_QUANTITY.to_owned()
+            NOT_A_QUANTITY.to_owned()
         }
         ExecutionError::FunctionError { function, message } => {
             conversion_message(function).unwrap_or_else(|| message.clone())

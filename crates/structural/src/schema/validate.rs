@@ -15,7 +15,6 @@ mod number;
 mod resources;
 mod result;
 
-pub(super) use formats::is_date_time;
 pub use lists::validate_list_uniqueness;
 pub use resources::validate_embedded_resources;
 

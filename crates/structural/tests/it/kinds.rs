@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use outrigger_apimachinery::GroupVersion;
+use outrigger_structural::go_types;
 use outrigger_structural::merge::{FieldManager, Kind, Writer, reset_fields};
-use outrigger_structural::schema::{builtin, check_types};
+use outrigger_structural::schema::builtin;
 use serde_json::Value;
 
 fn cases() -> Vec<Value> {
@@ -41,12 +43,16 @@ fn writer(object: &Value) -> Writer<'_> {
 fn recorded_objects_are_normalized() {
     for case in cases() {
         let (api_version, kind) = names(&case);
-        let schema = builtin::schema(api_version, kind).unwrap().root();
+        let id = go_types::of_kind(GroupVersion::parse(api_version), kind).unwrap();
         for real in [&case["created"], &case["applied"]] {
             let mut ours = real.clone();
-            builtin::normalize(&mut ours, schema);
+            assert_eq!(
+                go_types::decode(id, &mut ours.clone()),
+                Ok(vec![]),
+                "{kind}"
+            );
+            go_types::normalize(id, &mut ours);
             assert_eq!(ours, *real, "{kind}");
-            assert_eq!(check_types(real, schema), Ok(()), "{kind}");
         }
     }
 }

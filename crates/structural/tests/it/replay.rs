@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use outrigger_apimachinery::GroupVersion;
+use outrigger_structural::go_types::{self, StructId};
 use outrigger_structural::merge::{
     ApplyError, FieldManager, Kind, Writer, ignore_managed_fields_timestamps, reset_fields,
 };
@@ -278,6 +280,11 @@ impl Step<'_> {
         &self.kind.schemas[&self.kind.api_version]
     }
 
+    fn go_struct(&self) -> StructId {
+        let version = GroupVersion::parse(&self.kind.api_version);
+        go_types::of_kind(version, &self.kind.name).unwrap()
+    }
+
     fn is_custom(&self) -> bool {
         self.schema().root().name.is_none()
     }
@@ -326,7 +333,7 @@ impl Step<'_> {
             schema::apply_defaults(&mut body, root);
         } else {
             let managed = body["metadata"]["managedFields"].take();
-            builtin::normalize(&mut body, root);
+            go_types::normalize(self.go_struct(), &mut body);
             if !managed.is_null() {
                 body["metadata"]["managedFields"] = managed;
             }
@@ -402,7 +409,7 @@ impl Step<'_> {
             fields.remove("status");
             fields.extend(old_status.map(|status| ("status".to_owned(), status)));
             if self.live.is_none() && !self.is_custom() {
-                let empty = builtin::empty(self.schema().root());
+                let empty = go_types::zero_value(self.go_struct());
                 fields.insert("status".to_owned(), empty["status"].clone());
             }
         }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use outrigger_apimachinery::GroupVersion;
+use outrigger_structural::go_types;
 use outrigger_structural::merge::{FieldManager, Kind, Writer, reset_fields};
 use outrigger_structural::patch::{self, Decoding};
 use outrigger_structural::schema::{self, Schema, builtin, strict};
@@ -106,8 +108,9 @@ proptest! {
         let _ = manager.apply(Some(&live), &new, writer, true);
         let _ = manager.apply(None, &new, writer, false);
         let _ = manager.update(Some(&live), new.clone(), writer);
-        let _ = schema::check_types(&new, schema.root());
-        builtin::normalize(&mut new, schema.root());
+        let id = go_types::of_kind(GroupVersion::parse("apps/v1"), "Deployment").unwrap();
+        let _ = go_types::decode(id, &mut new.clone());
+        go_types::normalize(id, &mut new);
     }
 
     #[test]

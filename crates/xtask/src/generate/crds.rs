@@ -1,4 +1,4 @@
-//! Writes the definitions of our kinds to `crates/api/crds`, where people and other tools find them.
+//! Writes the custom resource definitions of our kinds to `crates/api/crds`, for users and other tools.
 
 use anyhow::bail;
 use fs_err as fs;
@@ -9,7 +9,7 @@ const FOLDER: &str = "crates/api/crds";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only say whether the committed files are up to date
+    /// Only report whether the committed files are up to date
     #[arg(long)]
     check: bool,
 }

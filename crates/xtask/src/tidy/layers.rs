@@ -38,6 +38,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("outrigger-testing", 6),
     ("outrigger-conformance", 7),
     ("outrigger-e2e", 7),
+    ("outrigger-recorder", 7),
     ("outrigger-xtask", 7),
 ];
 

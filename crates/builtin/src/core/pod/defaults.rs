@@ -7,7 +7,7 @@ use crate::defaults::Rule;
 use crate::fields::{items_mut, object_mut, set_missing, str_field};
 
 pub(crate) fn of_type(name: &str) -> Option<Rule> {
-    let rule: Rule = match name.strip_prefix("core.")? {
+    let rule: Rule = match name.strip_prefix("core/v1.")? {
         "Pod" => pod,
         "PodSpec" => pod_spec,
         "Container" | "EphemeralContainer" => container,

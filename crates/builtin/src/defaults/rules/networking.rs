@@ -11,26 +11,26 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 pub(super) fn of_type(name: &str) -> Option<Rule> {
     let rule: Rule = match name {
-        "core.Service" => service::defaults::set_defaults,
-        "core.EndpointPort" => |port| set_missing(port, [("protocol", json!("TCP"))]),
-        "discovery.EndpointPort" => |port| {
+        "core/v1.Service" => service::defaults::set_defaults,
+        "core/v1.EndpointPort" => |port| set_missing(port, [("protocol", json!("TCP"))]),
+        "discovery/v1.EndpointPort" => |port| {
             set_missing(port, [("name", json!("")), ("protocol", json!("TCP"))]);
         },
-        "networking.NetworkPolicyPort" => |port| set_missing(port, [("protocol", json!("TCP"))]),
-        "networking.NetworkPolicy" => network_policy::set_defaults,
-        "networking.IngressClassParametersReference" => |reference| {
+        "networking/v1.NetworkPolicyPort" => |port| set_missing(port, [("protocol", json!("TCP"))]),
+        "networking/v1.NetworkPolicy" => network_policy::set_defaults,
+        "networking/v1.IngressClassParametersReference" => |reference| {
             set_missing(reference, [("scope", json!("Cluster"))]);
         },
-        "rbac.RoleRef" => |reference| set_missing(reference, [("apiGroup", json!(RBAC))]),
-        "rbac.Subject" => |subject| {
+        "rbac/v1.RoleRef" => |reference| set_missing(reference, [("apiGroup", json!(RBAC))]),
+        "rbac/v1.Subject" => |subject| {
             if matches!(str_field(subject, "kind"), "User" | "Group") {
                 set_missing(subject, [("apiGroup", json!(RBAC))]);
             }
         },
-        "flowcontrol.FlowSchemaSpec" => |spec| {
+        "flowcontrol/v1.FlowSchemaSpec" => |spec| {
             set_missing(spec, [("matchingPrecedence", json!(1000))]);
         },
-        "flowcontrol.ExemptPriorityLevelConfiguration" => |level| {
+        "flowcontrol/v1.ExemptPriorityLevelConfiguration" => |level| {
             set_missing(
                 level,
                 [
@@ -39,7 +39,7 @@ pub(super) fn of_type(name: &str) -> Option<Rule> {
                 ],
             );
         },
-        "flowcontrol.LimitedPriorityLevelConfiguration" => |level| {
+        "flowcontrol/v1.LimitedPriorityLevelConfiguration" => |level| {
             set_missing(
                 level,
                 [
@@ -48,7 +48,7 @@ pub(super) fn of_type(name: &str) -> Option<Rule> {
                 ],
             );
         },
-        "flowcontrol.QueuingConfiguration" => |queuing| {
+        "flowcontrol/v1.QueuingConfiguration" => |queuing| {
             set_missing(
                 queuing,
                 [

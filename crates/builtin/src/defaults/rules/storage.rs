@@ -13,7 +13,7 @@ pub(super) fn of_type(name: &str) -> Option<Rule> {
 /// Rules of deprecated volume sources.
 fn of_source(name: &str) -> Option<Rule> {
     let rule: Rule = match name {
-        "core.AzureDiskVolumeSource" => |source| {
+        "core/v1.AzureDiskVolumeSource" => |source| {
             set_missing(
                 source,
                 [
@@ -24,10 +24,10 @@ fn of_source(name: &str) -> Option<Rule> {
                 ],
             );
         },
-        "core.ISCSIVolumeSource" | "core.ISCSIPersistentVolumeSource" => |source| {
+        "core/v1.ISCSIVolumeSource" | "core/v1.ISCSIPersistentVolumeSource" => |source| {
             set_missing(source, [("iscsiInterface", json!("default"))]);
         },
-        "core.RBDVolumeSource" | "core.RBDPersistentVolumeSource" => |source| {
+        "core/v1.RBDVolumeSource" | "core/v1.RBDPersistentVolumeSource" => |source| {
             set_missing(
                 source,
                 [
@@ -37,7 +37,7 @@ fn of_source(name: &str) -> Option<Rule> {
                 ],
             );
         },
-        "core.ScaleIOVolumeSource" | "core.ScaleIOPersistentVolumeSource" => |source| {
+        "core/v1.ScaleIOVolumeSource" | "core/v1.ScaleIOPersistentVolumeSource" => |source| {
             set_missing(
                 source,
                 [
@@ -53,7 +53,7 @@ fn of_source(name: &str) -> Option<Rule> {
 
 fn of_kind(name: &str) -> Option<Rule> {
     let rule: Rule = match name {
-        "core.PersistentVolume" => |volume| {
+        "core/v1.PersistentVolume" => |volume| {
             if let Some(spec) = object_mut(volume, "spec") {
                 set_missing(
                     spec,
@@ -65,19 +65,19 @@ fn of_kind(name: &str) -> Option<Rule> {
             }
             persistent_volume_claim::set_pending(volume);
         },
-        "core.PersistentVolumeClaim" => persistent_volume_claim::set_pending,
-        "core.PersistentVolumeClaimSpec" => |spec| {
+        "core/v1.PersistentVolumeClaim" => persistent_volume_claim::set_pending,
+        "core/v1.PersistentVolumeClaimSpec" => |spec| {
             set_missing(spec, [("volumeMode", json!("Filesystem"))]);
         },
-        "core.Secret" => secret::set_defaults,
-        "core.NodeStatus" => |status| {
+        "core/v1.Secret" => secret::set_defaults,
+        "core/v1.NodeStatus" => |status| {
             if let Some(capacity) = status.get("capacity").cloned() {
                 status.entry("allocatable").or_insert(capacity);
             }
         },
-        "core.NodeSpec" => node::set_spec_defaults,
-        "core.LimitRangeItem" => limit_range::set_item_defaults,
-        "storage.StorageClass" => |class| {
+        "core/v1.NodeSpec" => node::set_spec_defaults,
+        "core/v1.LimitRangeItem" => limit_range::set_item_defaults,
+        "storage/v1.StorageClass" => |class| {
             set_missing(
                 class,
                 [
@@ -86,7 +86,7 @@ fn of_kind(name: &str) -> Option<Rule> {
                 ],
             );
         },
-        "storage.CSIDriverSpec" => |spec| {
+        "storage/v1.CSIDriverSpec" => |spec| {
             set_missing(
                 spec,
                 [

@@ -11,22 +11,22 @@ use crate::fields::{object_mut, set_missing};
 
 pub(super) fn of_type(name: &str) -> Option<Rule> {
     let rule: Rule = match name {
-        "apps.Deployment" => deployment::set_defaults,
-        "apps.StatefulSet" => stateful_set::set_defaults,
-        "apps.DaemonSet" => daemon_set::set_defaults,
-        "apps.ReplicaSet" => replica_set::set_defaults,
-        "core.ReplicationController" => replication_controller::set_defaults,
-        "batch.Job" => job::set_defaults,
-        "batch.CronJob" => cron_job::set_defaults,
-        "batch.PodFailurePolicyOnPodConditionsPattern" => |pattern| {
+        "apps/v1.Deployment" => deployment::set_defaults,
+        "apps/v1.StatefulSet" => stateful_set::set_defaults,
+        "apps/v1.DaemonSet" => daemon_set::set_defaults,
+        "apps/v1.ReplicaSet" => replica_set::set_defaults,
+        "core/v1.ReplicationController" => replication_controller::set_defaults,
+        "batch/v1.Job" => job::set_defaults,
+        "batch/v1.CronJob" => cron_job::set_defaults,
+        "batch/v1.PodFailurePolicyOnPodConditionsPattern" => |pattern| {
             set_missing(pattern, [("status", json!("True"))]);
         },
-        "autoscaling1.HorizontalPodAutoscaler" => |autoscaler| {
+        "autoscaling/v1.HorizontalPodAutoscaler" => |autoscaler| {
             if let Some(spec) = object_mut(autoscaler, "spec") {
                 set_missing(spec, [("minReplicas", json!(1))]);
             }
         },
-        "autoscaling2.HorizontalPodAutoscaler" => horizontal_pod_autoscaler::set_defaults,
+        "autoscaling/v2.HorizontalPodAutoscaler" => horizontal_pod_autoscaler::set_defaults,
         _ => return None,
     };
     Some(rule)

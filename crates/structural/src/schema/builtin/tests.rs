@@ -13,21 +13,6 @@ fn every_kind_has_a_schema() {
 }
 
 #[test]
-fn an_empty_deployment_has_the_fields_without_omitempty() {
-    let schema = schema("apps/v1", "Deployment").unwrap();
-    let expected = json!({
-        "metadata": {},
-        "spec": {
-            "selector": null,
-            "strategy": {},
-            "template": {"metadata": {}, "spec": {"containers": null}},
-        },
-        "status": {},
-    });
-    assert_eq!(empty(schema.root()), expected);
-}
-
-#[test]
 fn container_ports_have_the_keys_port_and_protocol() {
     let schema = schema("v1", "Pod").unwrap();
     let containers = schema
@@ -52,28 +37,4 @@ fn container_ports_have_the_keys_port_and_protocol() {
         ]
     );
     assert_eq!(ports.patch.merge_key.as_deref(), Some("containerPort"));
-}
-
-#[test]
-fn normalizing_drops_omitted_fields_and_adds_required_ones() {
-    let schema = schema("v1", "Pod").unwrap();
-    let mut pod = json!({
-        "metadata": {"name": "p", "labels": {}, "foo": 1},
-        "spec": {
-            "hostNetwork": false,
-            "automountServiceAccountToken": false,
-            "nodeName": "",
-            "containers": [{"name": "c", "image": "i", "command": []}],
-        },
-    });
-    normalize(&mut pod, schema.root());
-    let expected = json!({
-        "metadata": {"name": "p"},
-        "spec": {
-            "automountServiceAccountToken": false,
-            "containers": [{"name": "c", "image": "i", "resources": {}}],
-        },
-        "status": {},
-    });
-    assert_eq!(pod, expected);
 }

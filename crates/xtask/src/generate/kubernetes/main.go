@@ -1,4 +1,4 @@
-// Prints facts about the protobuf form of Kubernetes' kinds (`table`) and what tests compare with (`pairs`, `quantities`).
+// Prints the Go types of the API (`types`), the table of protobuf messages (`table`) and test data (`pairs`, `quantities`).
 package main
 
 import (
@@ -9,12 +9,14 @@ import (
 )
 
 func main() {
-	seed := flag.Int64("seed", 1, "of the random objects")
-	rounds := flag.Int("rounds", 0, "random objects of each kind, instead of few that set every field")
+	seed := flag.Int64("seed", 1, "seed of the random objects")
+	rounds := flag.Int("rounds", 0, "random objects of each kind, instead of a few that set every field")
 	flag.Parse()
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
 	switch flag.Arg(0) {
+	case "types":
+		writeTypes(out)
 	case "table":
 		writeTable(out)
 	case "pairs":
@@ -22,7 +24,7 @@ func main() {
 	case "quantities":
 		writeQuantities(out, *seed, 1500*(1+*rounds))
 	default:
-		fail("say table, pairs or quantities")
+		fail("usage: facts [-rounds N] [-seed N] types|table|pairs|quantities")
 	}
 }
 

@@ -1,4 +1,4 @@
-// Random objects, with values that are telling: zero ones, empty ones, texts that need care.
+// Fills objects with random values, among them zero values, empty values and strings that need escaping.
 package main
 
 import (
@@ -75,7 +75,7 @@ func integer(c randfill.Continue) int64 {
 	return []int64{0, 0, 1, 8080, -1, math.MaxInt32, math.MinInt32, math.MaxInt64, math.MinInt64, c.Int63()}[c.Intn(10)]
 }
 
-// Texts that look like quantities, and what the API shows for them, or `!` for those that are none.
+// Writes random quantities and their canonical form, or `!` if they do not parse.
 func writeQuantities(out *bufio.Writer, seed int64, count int) {
 	filler := randfill.NewWithSeed(seed).Funcs(func(value *string, c randfill.Continue) { *value = quantityText(c) })
 	for range count {

@@ -1,4 +1,4 @@
-// The table of messages: for each field its number, its name in JSON, its type and when JSON leaves it out.
+// The table of protobuf messages: the number, JSON name and type of each field, and when JSON omits it.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Types whose JSON is not that of a plain struct.
+// Types that implement json.Marshaler.
 var forms = map[string]string{
 	"k8s.io/apimachinery/pkg/apis/meta/v1.Time":                                             "time",
 	"k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime":                                        "microtime",
@@ -25,7 +25,7 @@ var forms = map[string]string{
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSONSchemaPropsOrStringArray": "orlist",
 }
 
-// Messages that Go does not tell by struct tags.
+// Messages whose fields have no struct tags.
 var hidden = map[string][]string{
 	"time":      {"1 seconds int64", "2 nanos int32"},
 	"microtime": {"1 seconds int64", "2 nanos int32"},
@@ -72,7 +72,7 @@ func writeTable(out *bufio.Writer) {
 	}
 }
 
-// The message of a Go type; its name is fixed before its fields are looked at, since types refer to themselves.
+// Returns the message of a Go type. The name is chosen before the fields are visited, since types refer to themselves.
 func (facts *table) message(goType reflect.Type) *message {
 	if found, seen := facts.byType[goType]; seen {
 		return found
@@ -89,10 +89,10 @@ func (facts *table) message(goType reflect.Type) *message {
 		return found
 	}
 	if found.form == "" && reflect.PointerTo(goType).Implements(reflect.TypeFor[json.Marshaler]()) {
-		fail("%s writes its own JSON", goType)
+		fail("%s implements json.Marshaler", goType)
 	}
 	if goType.Kind() != reflect.Struct || !hasProtobuf(goType) {
-		fail("%s is no message", goType)
+		fail("%s is not a message", goType)
 	}
 	for index := range goType.NumField() {
 		if line := facts.field(goType, goType.Field(index), found.form); line != "" {
@@ -121,7 +121,7 @@ func (facts *table) field(owner reflect.Type, field reflect.StructField, form st
 	name, flags, _ := strings.Cut(field.Tag.Get("json"), ",")
 	omitEmpty, omitZero := hasFlag(flags, "omitempty"), hasFlag(flags, "omitzero")
 	if hasFlag(flags, "string") {
-		fail("%s.%s is a number in a string", owner, field.Name)
+		fail("%s.%s has the JSON option string", owner, field.Name)
 	}
 	if tag == "" || tag == "-" {
 		if name == "-" || field.Name == "TypeMeta" && field.Anonymous || field.Name == "Object" && form == "raw" {
@@ -138,7 +138,7 @@ func (facts *table) field(owner reflect.Type, field reflect.StructField, form st
 		return fmt.Sprintf("%d %s %s%s", number, strings.ToLower(field.Name), shape, base)
 	case field.Anonymous && name == "":
 		if !isStruct {
-			fail("%s.%s is inlined but no struct", owner, field.Name)
+			fail("%s.%s is embedded but not a struct", owner, field.Name)
 		}
 		return fmt.Sprintf("%d + %s", number, base)
 	case name == "-":
@@ -147,7 +147,7 @@ func (facts *table) field(owner reflect.Type, field reflect.StructField, form st
 		name = field.Name
 	}
 	if omitZero && base != "Time" {
-		fail("%s.%s is left out if zero, which only times can be", owner, field.Name)
+		fail("%s.%s has the JSON option omitzero, which is supported for times only", owner, field.Name)
 	}
 	omit := ""
 	if omitZero || omitEmpty && !isStruct {
@@ -165,14 +165,14 @@ func hasFlag(flags, flag string) bool {
 	return false
 }
 
-// How a field holds values, and the type of one value.
+// Returns how a field holds values (pointer, list or map) and the type of one value.
 func (facts *table) typeOf(goType reflect.Type) (shape, base string) {
 	switch {
 	case goType.Kind() == reflect.Pointer:
 		_, base := facts.typeOf(goType.Elem())
 		return "*", base
 	case goType.Kind() == reflect.Slice && hasProtobuf(goType):
-		// A message that Go shows as a list; unset it is null, as a pointer is.
+		// A message that is a slice in Go; it encodes as null if it is nil, like a pointer.
 		return "*", facts.message(goType).name
 	case goType.Kind() == reflect.Slice && goType.Elem().Kind() == reflect.Uint8:
 		return "", "bytes"
@@ -180,7 +180,7 @@ func (facts *table) typeOf(goType reflect.Type) (shape, base string) {
 		return "[]", facts.element(goType.Elem())
 	case goType.Kind() == reflect.Map:
 		if goType.Key().Kind() != reflect.String {
-			fail("%s is keyed by other than strings", goType)
+			fail("the keys of %s are not strings", goType)
 		}
 		return "{}", facts.element(goType.Elem())
 	}
@@ -201,11 +201,11 @@ func (facts *table) element(goType reflect.Type) string {
 			return facts.message(goType).name
 		}
 	}
-	fail("%s has no place in the table", goType)
+	fail("%s is not supported", goType)
 	return ""
 }
 
-// Versions of a group share most messages: keeps one of each, and says which name stands for which.
+// Merges equal messages, which versions of a group share. Returns the name of the kept message for each name.
 func (facts *table) fold() map[string]string {
 	same := map[string]string{}
 	for _, message := range facts.messages {

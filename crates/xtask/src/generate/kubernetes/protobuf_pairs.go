@@ -1,4 +1,4 @@
-// Pairs of a protobuf body and what the API server takes it for: the JSON of the decoded object.
+// Pairs of a protobuf body and the JSON of the object that the API server decodes from it.
 package main
 
 import (
@@ -24,7 +24,7 @@ type pairWriter struct {
 	random     *rand.Rand
 }
 
-// Each line is a body in base64, a tab, then JSON.
+// Writes one pair per line: the body in base64, a tab, the JSON.
 func writePairs(out *bufio.Writer, seed int64, rounds int) {
 	known := knownScheme()
 	writer := pairWriter{out, known, protobuf.NewSerializer(known, known), rand.New(rand.NewSource(seed))}
@@ -39,7 +39,7 @@ func writePairs(out *bufio.Writer, seed int64, rounds int) {
 	}
 }
 
-// One small object of each kind, then more where they pay for their size, until every field was set.
+// Writes one small object of each kind, then those that set many new fields for their size, until every field is set.
 func (writer *pairWriter) writeCover(seed int64) {
 	seen := map[string]bool{}
 	sparse, dense := newFiller(seed, 0.9), newFiller(seed, 0.6)
@@ -71,7 +71,7 @@ func (writer *pairWriter) writeIfFresh(object runtime.Object, seen map[string]bo
 	}
 }
 
-// Marks each field of a message that has another value than zero.
+// Marks the fields of a message that are not zero.
 func markSet(value reflect.Value, seen map[string]bool) {
 	switch value.Kind() {
 	case reflect.Pointer:
@@ -90,7 +90,7 @@ func markSet(value reflect.Value, seen map[string]bool) {
 		goType := value.Type()
 		for index := range goType.NumField() {
 			if goType.Field(index).Tag.Get("protobuf") != "" && !value.Field(index).IsZero() {
-				// Versions of a type mostly share one message of the table.
+				// Most versions of a type share one message of the table.
 				seen[goType.Name()+"."+goType.Field(index).Name] = true
 				markSet(value.Field(index), seen)
 			}

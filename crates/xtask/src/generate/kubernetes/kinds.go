@@ -1,4 +1,4 @@
-// Which kinds the table covers: those of the groups and versions that kube-apiserver knows, on by default or not.
+// Lists the kinds of all API versions that kube-apiserver knows, enabled by default or not.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// Stable versions come first, so that they give shared messages their names.
+// Stable versions come first, so that shared messages are named after them.
 var groupVersions = []string{
 	"v1", "meta.k8s.io/v1", "apps/v1", "autoscaling/v1", "autoscaling/v2", "batch/v1", "policy/v1",
 	"admissionregistration.k8s.io/v1", "apiextensions.k8s.io/v1", "apiregistration.k8s.io/v1",
@@ -30,7 +30,7 @@ var groupVersions = []string{
 	"scheduling.k8s.io/v1alpha2", "storage.k8s.io/v1alpha1",
 }
 
-// Options and what discovery answers are known in every group and version.
+// Options and discovery documents are registered in every API version.
 const anyVersion = "*"
 
 var unversioned = map[string]bool{
@@ -54,7 +54,7 @@ func knownScheme() *runtime.Scheme {
 	return known
 }
 
-// Every kind that has a protobuf form, in the order of groupVersions, then by name.
+// Returns every kind that has a protobuf encoding, in the order of groupVersions, then by name.
 func kinds(known *runtime.Scheme) []kind {
 	var found []kind
 	for _, apiVersion := range groupVersions {
