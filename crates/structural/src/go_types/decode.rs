@@ -209,7 +209,6 @@ impl Decoder {
             return self.reject(DecodeError::Invalid("json: exceeded max depth".to_owned()));
         }
         match (&type_.form, value) {
-            (Form::Raw, _) => Ok(()),
             (Form::List(item), Value::Array(items)) => self.list(item, items, path),
             (Form::Map(item), Value::Object(map)) => self.map(item, map, path),
             (Form::Struct(id) | Form::StructOr(id), Value::Object(object)) => {
@@ -220,7 +219,7 @@ impl Decoder {
                 let mut objects = objects.map(|object| self.object(*id, object, path));
                 objects.try_for_each(|result| result)
             }
-            (Form::StructOr(_), _) => Ok(()),
+            (Form::Raw | Form::StructOr(_), _) => Ok(()),
             (_, value) => match scalar(type_, value, path) {
                 Ok(canonical) => {
                     if let Some(canonical) = canonical {
