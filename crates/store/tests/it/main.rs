@@ -3,7 +3,6 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
-    clippy::unwrap_in_result,
     reason = "a test ends where something is missing"
 )]
 
