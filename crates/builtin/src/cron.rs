@@ -1,9 +1,9 @@
 //! Cron schedules, with the grammar and the messages of `robfig/cron`, which Kubernetes uses.
 
-use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, ToSpan as _};
+use jiff::{Timestamp, ToSpan as _};
+use outrigger_gostd::time::Duration;
 
 mod field;
 #[cfg(test)]
@@ -142,59 +142,7 @@ impl Spec {
 
 /// An interval: whole seconds, and at least one.
 fn every(text: &str, duration: &str) -> Result<Schedule, Error> {
-    let Some(interval) = parse_duration(duration) else {
-        return Err(Error(format!(
-            "failed to parse duration {text}: time: invalid duration \"{duration}\""
-        )));
-    };
-    Ok(Schedule::Every(interval.as_secs().max(1)))
+    let interval = Duration::parse(duration.as_bytes())
+        .map_err(|error| Error(format!("failed to parse duration {text}: {error}")))?;
+    Ok(Schedule::Every((interval.0 / Duration::SECOND.0).max(1)))
 }
-
-/// A duration in Go's notation, such as `1h30m`.
-fn parse_duration(text: &str) -> Option<SignedDuration> {
-    let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if rest.is_empty() {
-        return None;
-    }
-    let mut nanoseconds: i128 = 0;
-    while !rest.is_empty() {
-        let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit() && c != '.')?);
-        let (unit, scale) = UNITS
-            .into_iter()
-            .find(|(unit, _)| after.starts_with(unit))?;
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.is_empty() && fraction.is_empty() {
-            return None;
-        }
-        let mut digit_scale = scale;
-        if !whole.is_empty() {
-            nanoseconds =
-                nanoseconds.checked_add(whole.parse::<i128>().ok()?.checked_mul(scale)?)?;
-        }
-        for digit in fraction.chars() {
-            digit_scale /= 10;
-            nanoseconds += i128::from(digit.to_digit(10)?) * digit_scale;
-        }
-        rest = &after[unit.len()..];
-    }
-    let nanoseconds = if text.starts_with('-') {
-        -nanoseconds
-    } else {
-        nanoseconds
-    };
-    i64::try_from(nanoseconds)
-        .ok()
-        .map(SignedDuration::from_nanos)
-}
-
-/// Longer names first, so that `ms` is not read as `m`.
-const UNITS: [(&str, i128); 8] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("μs", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];

@@ -31,6 +31,10 @@ fn rejects_a_schedule_in_the_words_of_the_cron_library() {
             "failed to parse duration @every soon: time: invalid duration \"soon\"",
         ),
         (
+            "@every 5",
+            "failed to parse duration @every 5: time: missing unit in duration \"5\"",
+        ),
+        (
             "*/0 * * * *",
             "step of range should be a positive number: */0",
         ),
