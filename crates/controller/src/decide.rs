@@ -118,7 +118,7 @@ fn blocked_by_dependents(observed: &Observed) -> Option<Decision> {
             let message = format!(
                 "other plugins depend on it: {names}; disable them first, or annotate it with {CASCADE}=true or {FORCE}=true"
             );
-            block("DependantsRemain", message, Vec::new())
+            block("DependentsRemain", message, Vec::new())
         };
     }
     let cycle = observed.cycle.as_deref().unwrap_or_default();
@@ -129,7 +129,7 @@ fn blocked_by_dependents(observed: &Observed) -> Option<Decision> {
     }
     let names = names(&removing, observed);
     let message = format!("waiting for dependents to be removed: {names}");
-    block("DependantsGoing", message, Vec::new())
+    block("RemovingDependents", message, Vec::new())
 }
 
 fn names(keys: &[Key], observed: &Observed) -> String {
@@ -241,7 +241,7 @@ fn unmet_dependency(
         return Ok(None);
     }
     let message = format!("plugin {name} has version {version}, but {range} is required");
-    Ok(Some(Cause::new("DependencyVersion", message)))
+    Ok(Some(Cause::new("DependencyVersionMismatch", message)))
 }
 
 /// The state of a dependency that is not ready. Phases in progress are not distinguished: each would cost a write.

@@ -33,7 +33,9 @@ pub enum ListenError {
         #[source]
         source: std::io::Error,
     },
-    #[error("{address} is reachable from other machines, which must be allowed explicitly")]
+    #[error(
+        "refusing to listen on {address}, which other machines can reach; pass --allow-remote to allow it"
+    )]
     NotLoopback { address: SocketAddr },
     #[error("failed to set up TLS")]
     Tls(#[source] rustls::Error),

@@ -116,7 +116,7 @@ fn a_plugin_waits_for_missing_unready_and_outdated_dependencies() {
     );
     check_waits(
         dependency("db", Some(">=2"), Some(ready("db", "1.9.0"))),
-        "DependencyVersion",
+        "DependencyVersionMismatch",
         "plugin db has version 1.9.0, but >=2 is required",
     );
     let mut disabled = ready("db", "1.0.0");
@@ -311,14 +311,14 @@ fn dependents_block_removal_until_they_are_removed_or_it_is_forced() {
     observed.dependents = vec![dependent("shop", false), dependent("blog", true)];
     check_removal_blocked(
         &observed,
-        "DependantsRemain",
+        "DependentsRemain",
         "other plugins depend on it: shop;",
         &[],
     );
     observed.dependents = vec![dependent("blog", true)];
     check_removal_blocked(
         &observed,
-        "DependantsGoing",
+        "RemovingDependents",
         "waiting for dependents to be removed: blog",
         &[],
     );

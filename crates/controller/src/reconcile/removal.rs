@@ -90,7 +90,10 @@ impl Reconcile {
     /// Reports why the removal is blocked, and requests the removal of the `cascade` plugins.
     pub(super) async fn block_removal(&mut self, cause: &Cause, cascade: &[Key]) {
         if !self.is_reported(cause.reason) {
-            self.emit(PluginEvent::warning("RemovalWaits", cause.message.clone()));
+            self.emit(PluginEvent::warning(
+                "WaitingForDependents",
+                cause.message.clone(),
+            ));
         }
         self.pending.mark_removal_blocked(cause);
         let is_deleted = is_deleted(&self.observed.plugin);

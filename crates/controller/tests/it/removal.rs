@@ -28,7 +28,7 @@ async fn removing_a_dependency_is_blocked_while_dependents_exist() {
     harness
         .patch("base", json!({"spec": {"enabled": false}}))
         .await;
-    let message = harness.until_reason("base", "DependantsRemain").await;
+    let message = harness.until_reason("base", "DependentsRemain").await;
     assert!(
         message.contains("other plugins depend on it: mid;"),
         "{message}"
@@ -54,7 +54,7 @@ async fn enabling_again_cancels_a_blocked_removal() {
     harness
         .patch("base", json!({"spec": {"enabled": false}}))
         .await;
-    harness.until_reason("base", "DependantsRemain").await;
+    harness.until_reason("base", "DependentsRemain").await;
     harness
         .patch("base", json!({"spec": {"enabled": true}}))
         .await;
