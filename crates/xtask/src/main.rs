@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+mod advisories;
 mod build;
 mod checks;
 mod conformance;
