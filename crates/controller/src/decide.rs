@@ -25,6 +25,8 @@ pub(crate) enum Decision {
     Disabled,
     /// Uninstall the release. With `force`, the plugin is released even if objects cannot be deleted.
     Uninstall { force: bool },
+    /// Removal was requested, but the release belongs to the plugin `owner` and stays installed.
+    Disown { owner: Key },
     /// Removal was requested but is blocked. The `cascade` plugins are to be removed first.
     BlockRemoval { cause: Cause, cascade: Vec<Key> },
     /// The spec cannot be satisfied as written.
@@ -77,7 +79,7 @@ fn removal(observed: &Observed) -> Decision {
             Decision::Disabled
         };
     }
-    if plugin.is_annotated(FORCE) {
+    if plugin.is_annotated(FORCE) && foreign_owner(observed).is_none() {
         return Decision::Uninstall { force: true };
     }
     if plugin.spec.required {
@@ -89,7 +91,21 @@ fn removal(observed: &Observed) -> Decision {
             cascade: Vec::new(),
         };
     }
-    blocked_by_dependents(observed).unwrap_or(Decision::Uninstall { force: false })
+    if let Some(blocked) = blocked_by_dependents(observed) {
+        return blocked;
+    }
+    match foreign_owner(observed) {
+        Some(owner) => Decision::Disown {
+            owner: owner.clone(),
+        },
+        None => Decision::Uninstall { force: false },
+    }
+}
+
+/// The plugin that owns the release, if it is another one.
+fn foreign_owner(observed: &Observed) -> Option<&Key> {
+    let owner = observed.release_owner.as_ref();
+    owner.filter(|owner| **owner != observed.key)
 }
 
 /// Dependents must be removed first. Members of the same dependency cycle do not wait for each other.
@@ -156,6 +172,15 @@ fn rejection(observed: &Observed) -> Option<Cause> {
     }
     if let Some(cause) = immutable_change(observed) {
         return Some(cause);
+    }
+    if let Some(owner) = foreign_owner(observed) {
+        let message = format!(
+            "release {}/{} belongs to plugin {}; set another releaseName or installNamespace",
+            plugin.release_namespace(),
+            plugin.release_name(),
+            owner.relative_to(&observed.key.namespace)
+        );
+        return Some(Cause::new("ReleaseConflict", message));
     }
     observed.cycle.as_ref().map(|cycle| {
         let cycle = graph::cycle_text(cycle);

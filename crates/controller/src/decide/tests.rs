@@ -50,6 +50,7 @@ fn observed(plugin: Plugin) -> Observed {
         dependencies: Vec::new(),
         cycle: None,
         dependents: Vec::new(),
+        release_owner: None,
         objects: ObservedObjects::default(),
         retry: RetryState::default(),
         are_references_current: true,
@@ -518,4 +519,26 @@ fn a_ready_plugin_stays_ready_until_its_objects_are_observed() {
         assess_health(Phase::Pending, &objects, false).0,
         Phase::Installing
     );
+}
+
+#[test]
+fn a_release_of_another_plugin_is_neither_changed_nor_uninstalled() {
+    let owner = Key::new("team", "web");
+    let mut observed = observed(plugin("web", |_| {}));
+    observed.release_owner = Some(owner.clone());
+    let Decision::Reject(cause) = decision(&observed) else {
+        panic!("{:?}", decision(&observed));
+    };
+    assert_eq!(cause.reason, "ReleaseConflict");
+    assert!(
+        cause.message.contains("belongs to plugin team/web"),
+        "{}",
+        cause.message
+    );
+    for annotation in [CASCADE, FORCE] {
+        let mut observed = disabled(|plugin| annotate(plugin, annotation));
+        observed.release_owner = Some(owner.clone());
+        let owner = owner.clone();
+        assert_eq!(decision(&observed), Decision::Disown { owner });
+    }
 }

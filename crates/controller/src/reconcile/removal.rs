@@ -52,6 +52,13 @@ impl Reconcile {
         self.release_plugin(event).await
     }
 
+    /// Releases the plugin without uninstalling the release. Returns whether the plugin was deleted.
+    pub(super) async fn disown(&mut self, owner: &Key) -> bool {
+        let message = format!("the release belongs to plugin {owner} and stays installed");
+        self.release_plugin(PluginEvent::normal("Removed", message))
+            .await
+    }
+
     async fn uninstall(&mut self, force: bool) -> Result<(), ReconcileError> {
         let (ctx, plugin) = (Arc::clone(&self.ctx), Arc::clone(&self.observed.plugin));
         let status = self.observed.status.clone();

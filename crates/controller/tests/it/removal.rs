@@ -195,3 +195,29 @@ async fn a_plugin_that_was_never_installed_is_deleted_at_once() {
     harness.until_deleted("lost").await;
     harness.close().await;
 }
+
+#[tokio::test]
+async fn a_release_belongs_to_one_plugin_and_passes_on_when_that_is_gone() {
+    let harness = Harness::new().await;
+    harness.create("first", "config", json!({})).await;
+    harness.until_ready("first").await;
+    let release = json!({"releaseName": "first", "values": {"text": "second"}});
+    harness.create("a-second", "config", release).await;
+    let message = harness.until_reason("a-second", "ReleaseConflict").await;
+    assert!(message.contains("belongs to plugin first"), "{message}");
+    assert_eq!(harness.text("first").await.as_deref(), Some("hello"));
+
+    let disabled = json!({"spec": {"enabled": false}});
+    harness.patch("a-second", disabled).await;
+    harness.until_phase("a-second", Phase::Disabled).await;
+    assert_eq!(harness.text("first").await.as_deref(), Some("hello"));
+    assert!(harness.get("first").await.is_ready());
+
+    let enabled = json!({"spec": {"enabled": true}});
+    harness.patch("a-second", enabled).await;
+    harness.until_reason("a-second", "ReleaseConflict").await;
+    harness.delete("first").await;
+    harness.until_ready("a-second").await;
+    assert_eq!(harness.text("first").await.as_deref(), Some("second"));
+    harness.close().await;
+}
