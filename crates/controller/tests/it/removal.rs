@@ -221,3 +221,23 @@ async fn a_release_belongs_to_one_plugin_and_passes_on_when_that_is_gone() {
     assert_eq!(harness.text("first").await.as_deref(), Some("second"));
     harness.close().await;
 }
+
+#[tokio::test]
+async fn the_annotations_of_a_removal_do_not_apply_to_the_next_one() {
+    let harness = chain().await;
+    let forced = json!({
+        "metadata": {"annotations": {FORCE: "true", CASCADE: "true", "example.com/other": "kept"}},
+        "spec": {"enabled": false},
+    });
+    harness.patch("base", forced).await;
+    let plugin = harness.until_phase("base", Phase::Disabled).await;
+    let annotations: Vec<&String> = plugin.annotations().keys().collect();
+    assert_eq!(annotations, ["example.com/other"]);
+    let enabled = json!({"spec": {"enabled": true}});
+    harness.patch("base", enabled).await;
+    harness.until_ready("base").await;
+    let disabled = json!({"spec": {"enabled": false}});
+    harness.patch("base", disabled).await;
+    harness.until_reason("base", "DependentsRemain").await;
+    harness.close().await;
+}
