@@ -21,6 +21,8 @@ use super::{Options, node};
 const MAX_CONCURRENT: usize = 32;
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// The delay of what is due after the end of the clock.
+const MAX_DELAY: Duration = Duration::from_hours(24 * 365);
 
 pub(super) async fn run(client: Client, options: Options) {
     let (sender, mut events) = mpsc::channel(1024);
@@ -179,7 +181,7 @@ impl Controller {
         };
         let due = match self.delayed.get(id) {
             Some((stage, due)) if *stage == delayed.stage => *due,
-            _ => now + delayed.delay,
+            _ => later(now, delayed.delay),
         };
         if due <= now {
             self.delayed.remove(id);
@@ -220,8 +222,8 @@ impl Controller {
         let backoff = MIN_BACKOFF
             .saturating_mul(1 << (*failures).min(12))
             .min(MAX_BACKOFF);
-        *failures += 1;
-        self.timers.insert((Instant::now() + backoff, id));
+        *failures = failures.saturating_add(1);
+        self.timers.insert((later(Instant::now(), backoff), id));
     }
 
     fn delete_ahead(&mut self, id: &ObjectRef) {
@@ -234,6 +236,11 @@ impl Controller {
             None,
         ));
     }
+}
+
+fn later(now: Instant, delay: Duration) -> Instant {
+    let time = now.checked_add(delay);
+    time.or_else(|| now.checked_add(MAX_DELAY)).unwrap_or(now)
 }
 
 /// Forever if nothing is due.

@@ -5,6 +5,9 @@
 //! One [`controller`] watches all kinds, keeps their objects in a [`cache`], calls `reconcile` and executes the actions
 //! through the API.
 
+// Clients choose the operands: overflow must be handled, not panic.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod autoscaler;
 mod behavior;
 mod cache;

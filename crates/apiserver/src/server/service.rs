@@ -193,7 +193,8 @@ where
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        if all.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > MAX_BODY {
+        let read = first.as_ref().map_or(all.len(), Bytes::len);
+        if read.saturating_add(data.len()) > MAX_BODY {
             return Err(too_large());
         }
         // Most bodies come in one piece, which is not copied.
