@@ -2,5 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod controllers;
+mod numeric_limits;
+mod requests;
 mod server;
 mod transport;
