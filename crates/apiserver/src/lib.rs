@@ -14,6 +14,7 @@ pub mod gc;
 pub mod loopback;
 mod negotiation;
 pub mod openapi;
+pub mod panics;
 mod request;
 pub mod server;
 pub mod transport;

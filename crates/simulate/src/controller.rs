@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use outrigger_apiserver::loopback::Client;
+use outrigger_apiserver::panics;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -155,9 +156,10 @@ impl Controller {
             let Some(id) = self.queue.pop_first() else {
                 return;
             };
-            let actions = self.reconcile(&id, now);
-            if !actions.is_empty() {
-                self.spawn(id, actions);
+            match panics::catch(|| self.reconcile(&id, now)) {
+                Ok(actions) if actions.is_empty() => {}
+                Ok(actions) => self.spawn(id, actions),
+                Err(panic) => self.retry(report(id, &panic)),
             }
         }
     }
@@ -196,8 +198,12 @@ impl Controller {
     fn spawn(&mut self, id: ObjectRef, actions: Vec<Action>) {
         self.in_progress.insert(id.clone(), false);
         let client = self.client.clone();
-        self.tasks
-            .spawn(async move { (id, execute(&client, actions).await) });
+        self.tasks.spawn(async move {
+            match panics::catch_async(execute(&client, actions)).await {
+                Ok(execution) => (id, execution),
+                Err(panic) => (report(id, &panic), Execution::default()),
+            }
+        });
     }
 
     fn finish(&mut self, result: Result<(ObjectRef, Execution), tokio::task::JoinError>) {
@@ -218,6 +224,10 @@ impl Controller {
             }
             return;
         }
+        self.retry(id);
+    }
+
+    fn retry(&mut self, id: ObjectRef) {
         let failures = self.failures.entry(id.clone()).or_default();
         let backoff = MIN_BACKOFF
             .saturating_mul(1 << (*failures).min(12))
@@ -236,6 +246,16 @@ impl Controller {
             None,
         ));
     }
+}
+
+fn report(id: ObjectRef, panic: &panics::Panic) -> ObjectRef {
+    let ObjectRef {
+        plural,
+        namespace,
+        name,
+    } = &id;
+    tracing::error!(plural, namespace, name, %panic, "the simulation of an object panicked");
+    id
 }
 
 fn later(now: Instant, delay: Duration) -> Instant {

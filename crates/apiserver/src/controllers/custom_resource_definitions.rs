@@ -108,13 +108,13 @@ fn load(state: &State, name: &str) -> Option<(Arc<Object>, Value)> {
 }
 
 /// Finalizes definitions that are being deleted, and accepts those whose writer was canceled, while the server runs.
-pub(super) async fn run(state: &Arc<State>) {
+pub(super) async fn run(state: Arc<State>) {
     let Some(resource) = resource() else {
         return;
     };
     let mut definitions = Reflector::new(&state.store, &resource);
     loop {
-        sync(state, &*definitions.next().await);
+        sync(&state, &*definitions.next().await);
     }
 }
 
@@ -124,19 +124,11 @@ fn sync(state: &Arc<State>, object: &Object) {
     if !is_deleted && is_accepted(object) {
         return;
     }
-    let (state, key) = (Arc::clone(state), object.key().clone());
-    tokio::spawn(async move {
-        let mut closed = state.closed.clone();
-        let work = async {
-            if is_deleted {
-                finalize(&state, &key).await;
-            } else {
-                accept_if_pending(&state, &key).await;
-            }
-        };
-        tokio::select! {
-            () = work => {}
-            _ = closed.wait_for(|closed| *closed) => {}
+    super::spawn(state, object.key(), move |state, key| async move {
+        if is_deleted {
+            finalize(&state, &key).await;
+        } else {
+            accept_if_pending(&state, &key).await;
         }
     });
 }

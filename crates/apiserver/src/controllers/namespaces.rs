@@ -97,13 +97,13 @@ async fn create_if_missing(
 }
 
 /// Finalizes namespaces that are being deleted, while the server runs.
-pub(super) async fn run(state: &Arc<State>) {
+pub(super) async fn run(state: Arc<State>) {
     let Ok(resource) = Resource::new("", "namespaces") else {
         return;
     };
     let mut namespaces = Reflector::new(&state.store, &resource);
     loop {
-        sync(state, namespaces.next().await.key());
+        sync(&state, namespaces.next().await.key());
     }
 }
 
@@ -114,13 +114,8 @@ fn sync(state: &Arc<State>, key: &Key) {
         .get(key)
         .is_some_and(|object| object.metadata().deletion_timestamp().is_some());
     if is_terminating {
-        let (state, key) = (Arc::clone(state), key.clone());
-        tokio::spawn(async move {
-            let mut closed = state.closed.clone();
-            tokio::select! {
-                () = finalize(&state, &key) => {}
-                _ = closed.wait_for(|closed| *closed) => {}
-            }
+        super::spawn(state, key, |state, key| async move {
+            finalize(&state, &key).await;
         });
     }
 }

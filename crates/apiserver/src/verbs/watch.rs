@@ -23,6 +23,7 @@ use super::page;
 use super::request_context::RequestContext;
 use super::response;
 use crate::negotiation::{ApiResponse, Content, View};
+use crate::panics;
 use crate::request::{ListOptions, go_seconds};
 use crate::server::{Body, State};
 
@@ -51,7 +52,13 @@ pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
     };
     let stream = Stream::new(ctx, options, view, timeout)?;
     let lines = futures::stream::unfold(stream, |mut stream| async move {
-        let bytes = stream.next().await?;
+        let next = panics::catch_async(stream.next()).await;
+        let bytes = next.unwrap_or_else(|panic| {
+            let resource = stream.kind.group_resource().to_string();
+            tracing::error!(resource, %panic, "a watch panicked");
+            stream.state.metrics.request_aborted();
+            None
+        })?;
         Some((bytes, stream))
     });
     Ok(ApiResponse::ok(Content::Stream(Body::stream(lines))))

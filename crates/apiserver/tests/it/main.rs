@@ -3,6 +3,7 @@
 
 mod controllers;
 mod numeric_limits;
+mod panics;
 mod requests;
 mod server;
 mod transport;
