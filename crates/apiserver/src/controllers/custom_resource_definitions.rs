@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use outrigger_apimachinery::status::Reason;
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::strategy::{CLEANUP_FINALIZER, remove_cleanup_finalizer};
 use outrigger_store::{Key, Object, Resource, Scope};
@@ -214,8 +215,11 @@ async fn delete_custom_resources(state: &Arc<State>, definition: &Value) -> bool
     let mut all_removed = true;
     for object in state.store.snapshot().list(&scope) {
         let is_removed = if let Some(kind) = &kind {
-            let deleted = delete_object(state, kind, object.key(), &DeleteOptions::default()).await;
-            !matches!(deleted, Ok(DeleteOutcome::Pending(_)))
+            match delete_object(state, kind, object.key(), &DeleteOptions::default()).await {
+                Ok(DeleteOutcome::Removed(_)) => true,
+                Ok(DeleteOutcome::Pending(_)) => false,
+                Err(status) => status.reason == Some(Reason::NotFound),
+            }
         } else {
             let precondition = outrigger_store::Precondition::exists();
             let transaction =

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use outrigger_apimachinery::status::Reason;
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::strategy;
 use outrigger_store::{Key, Object, Precondition, Resource, Scope, Transaction, WriteError};
@@ -190,7 +191,11 @@ async fn delete_contents(state: &Arc<State>, namespace: &str) -> bool {
                 ..DeleteOptions::default()
             };
             let deleted = delete_object(state, kind, object.key(), &options).await;
-            is_empty &= !matches!(deleted, Ok(DeleteOutcome::Pending(_)));
+            is_empty &= match deleted {
+                Ok(DeleteOutcome::Removed(_)) => true,
+                Ok(DeleteOutcome::Pending(_)) => false,
+                Err(status) => status.reason == Some(Reason::NotFound),
+            };
         }
     }
     is_empty

@@ -5,8 +5,8 @@ use outrigger_apimachinery::{GroupKind, GroupVersion};
 use outrigger_builtin::defaults;
 use outrigger_builtin::protobuf;
 use outrigger_goyaml::Step;
-use outrigger_structural::go_types;
 use outrigger_structural::schema::{self, DecodeError, Schema, builtin, strict};
+use outrigger_structural::{depth, go_types};
 use serde_json::{Map, Value, json};
 
 use super::request_context::RequestContext;
@@ -49,6 +49,9 @@ pub(super) fn object_as(
         BodyFormat::Protobuf => protobuf::decode_as(&ctx.body, api_version, kind)
             .map_err(|error| unrecognized(&protobuf_error(&error)))?,
     };
+    if depth::exceeds_limit(&value) {
+        return Err(unrecognized(depth::EXCEEDED));
+    }
     let Value::Object(fields) = &mut value else {
         return Err(unrecognized(&no_type_meta(&value)));
     };
@@ -257,6 +260,9 @@ fn parse(
             (value, Vec::new())
         }
     };
+    if depth::exceeds_limit(&value) {
+        return Err(unrecognized(depth::EXCEEDED));
+    }
     check_type(ctx, &mut value)?;
     Ok((value, strict_errors))
 }

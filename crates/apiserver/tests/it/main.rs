@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod controllers;
+mod depth;
 mod numeric_limits;
 mod panics;
 mod requests;
