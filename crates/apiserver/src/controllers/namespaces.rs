@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use outrigger_apimachinery::status::Reason;
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::strategy;
 use outrigger_store::{Key, Object, Precondition, Resource, Scope, Transaction, WriteError};
@@ -97,13 +98,13 @@ async fn create_if_missing(
 }
 
 /// Finalizes namespaces that are being deleted, while the server runs.
-pub(super) async fn run(state: &Arc<State>) {
+pub(super) async fn run(state: Arc<State>) {
     let Ok(resource) = Resource::new("", "namespaces") else {
         return;
     };
     let mut namespaces = Reflector::new(&state.store, &resource);
     loop {
-        sync(state, namespaces.next().await.key());
+        sync(&state, namespaces.next().await.key());
     }
 }
 
@@ -114,13 +115,8 @@ fn sync(state: &Arc<State>, key: &Key) {
         .get(key)
         .is_some_and(|object| object.metadata().deletion_timestamp().is_some());
     if is_terminating {
-        let (state, key) = (Arc::clone(state), key.clone());
-        tokio::spawn(async move {
-            let mut closed = state.closed.clone();
-            tokio::select! {
-                () = finalize(&state, &key) => {}
-                _ = closed.wait_for(|closed| *closed) => {}
-            }
+        super::spawn(state, key, |state, key| async move {
+            finalize(&state, &key).await;
         });
     }
 }
@@ -195,7 +191,11 @@ async fn delete_contents(state: &Arc<State>, namespace: &str) -> bool {
                 ..DeleteOptions::default()
             };
             let deleted = delete_object(state, kind, object.key(), &options).await;
-            is_empty &= !matches!(deleted, Ok(DeleteOutcome::Pending(_)));
+            is_empty &= match deleted {
+                Ok(DeleteOutcome::Removed(_)) => true,
+                Ok(DeleteOutcome::Pending(_)) => false,
+                Err(status) => status.reason == Some(Reason::NotFound),
+            };
         }
     }
     is_empty

@@ -21,6 +21,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long open requests may take during shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_HEADERS: u32 = 64 * 1024;
+const MAX_BUFFER: usize = 4 * MAX_HEADERS as usize;
 const MAX_STREAMS: u32 = 250;
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
@@ -168,7 +169,7 @@ fn builder() -> auto::Builder<TokioExecutor> {
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(READ_TIMEOUT)
-        .max_buf_size(MAX_HEADERS as usize * 4);
+        .max_buf_size(MAX_BUFFER);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -2,5 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod controllers;
+mod depth;
+mod numeric_limits;
+mod panics;
+mod requests;
 mod server;
 mod transport;
