@@ -4,6 +4,7 @@
 pub(crate) mod custom_resource_definitions;
 pub(crate) mod namespaces;
 mod reflector;
+mod resource_quotas;
 mod volume_protection;
 
 use std::sync::Arc;
@@ -45,6 +46,7 @@ pub(crate) async fn run(state: Arc<State>) {
     tokio::select! {
         () = custom_resource_definitions::run(&state) => {}
         () = namespaces::run(&state) => {}
+        () = resource_quotas::run(&state) => {}
         () = volume_protection::run(&state) => {}
         _ = closed.wait_for(|closed| *closed) => {}
     }

@@ -5,6 +5,7 @@
 //! write, [`strategy`] its other hooks, [`kinds`] is the registry of built-in kinds and custom resources, [`selector`] has label and field selectors,
 //! and [`protobuf`] decodes request bodies.
 
+pub mod admission;
 mod admissionregistration;
 mod apiextensions;
 mod apiregistration;
@@ -23,6 +24,7 @@ mod networking;
 mod policy;
 pub mod prepare;
 pub mod protobuf;
+pub mod quota;
 mod rbac;
 #[cfg(test)]
 mod recorded;

@@ -31,7 +31,7 @@ pub(crate) fn keep_qos_class(pod: &mut Map<String, Value>, old: &Value) {
 }
 
 /// The `QoS` class, by requests and limits.
-fn qos_class(spec: &Value) -> &'static str {
+pub(crate) fn qos_class(spec: &Value) -> &'static str {
     let pod_level = &spec["resources"];
     if pod_level.is_object() {
         return qos_class_of(&[pod_level]);
