@@ -34,3 +34,4 @@ mod storage;
 pub mod strategy;
 pub mod table;
 pub mod validation;
+pub mod warnings;

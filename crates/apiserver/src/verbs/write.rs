@@ -13,7 +13,7 @@ use outrigger_builtin::defaults;
 use outrigger_builtin::kinds::{Kind, convert};
 use outrigger_builtin::prepare::service::Allocator as _;
 use outrigger_builtin::prepare::{self, Creation, User};
-use outrigger_builtin::validation;
+use outrigger_builtin::{validation, warnings};
 use outrigger_store::{
     EncodedObject, Key, Object, Operation, Precondition, Resource, Transaction, WriteError,
 };
@@ -191,11 +191,12 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         Ok(())
     }
 
-    async fn try_create(&self, mut object: Value) -> Result<Outcome, WriteFailure> {
+    async fn try_create(&mut self, mut object: Value) -> Result<Outcome, WriteFailure> {
         let state = self.ctx.state;
         let kind = Arc::clone(&self.ctx.kind);
         let _guard = controllers::lock(state, &kind).await;
-        let attributes = self.attributes(&kind, admission::Operation::Create);
+        let operation = admission::Operation::Create;
+        let attributes = self.attributes(&kind, operation);
         admission::mutate(&attributes, &mut object, &Lookup(&state.store))?;
         let user = self.ctx.user;
         let creation = Creation {
@@ -210,6 +211,8 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         kind.strategy.prepare_for_create(&mut object);
         prepare::create(&kind, &mut object, &creation);
         self.validate(&object, None)?;
+        self.warn(&object, None);
+        let attributes = self.attributes(&kind, operation);
         defaults::forget_empty_lists(&kind, &mut object, &Value::Null);
         state.auth.check_escalation(user, &kind, &object, None)?;
         if self.has_resource_version {
@@ -263,6 +266,7 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
             kind.strategy.prepare_for_update(&mut new);
         }
         self.validate(&new, Some(old_value))?;
+        self.warn(&new, Some(old_value));
         defaults::forget_empty_lists(&kind, &mut new, &Value::Null);
         if self.subresource.is_empty() {
             extensions::check(self.ctx, &new)?;
@@ -312,6 +316,14 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
             Err(failure) => {
                 self.release(&new, Some(old_value));
                 Err(failure)
+            }
+        }
+    }
+
+    fn warn(&mut self, new: &Value, old: Option<&Value>) {
+        if self.subresource.is_empty() {
+            for warning in warnings::of_write(&self.ctx.kind, new, old) {
+                self.ctx.warn(warning);
             }
         }
     }
