@@ -4,6 +4,7 @@
 //! chain: authentication, authorization, routing, then the verb.
 
 mod body;
+mod health;
 mod lookup;
 mod metrics;
 mod non_resource;

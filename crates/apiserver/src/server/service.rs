@@ -112,6 +112,9 @@ impl Service {
             Some(_) => NotAcceptable::custom(),
             None => error.built_in(matches!(route.verb, "list" | "watch")),
         })?;
+        if !matches!(route.verb, "watch" | "connect") {
+            query.check_timeout()?;
+        }
         let body = read(&parts.method, &parts.headers, body).await?;
         let mut ctx =
             RequestContext::new(&self.state, &user, kinds, route, info, query, parts, accept)?;

@@ -14,6 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::ServerCredentials;
+use crate::bootstrap;
 use crate::server::{Server, Service};
 
 /// The timeout for the TLS handshake and for request headers.
@@ -74,6 +75,8 @@ impl Server {
         let acceptor = acceptor(&self.state.credentials)?;
         // Discovery publishes the first address.
         let _ = self.state.address.set(listener.address.to_string());
+        let state = Arc::clone(&self.state);
+        self.spawn(bootstrap::publish_endpoints(state, listener.address));
         let service = Service::authenticating(Arc::clone(&self.state));
         let closed = self.state.closed.clone();
         self.spawn(accept(listener.listener, acceptor, service, closed));
