@@ -109,7 +109,11 @@ impl File {
             Err(error) => {
                 let cause = std::error::Error::source(error).map(ToString::to_string);
                 tracing::warn!(%error, cause, "failed to commit to the store file");
-                let _ = catch(|| Ok(self.database = None), |error| error);
+                let drop_database = || {
+                    self.database = None;
+                    Ok(())
+                };
+                let _ = catch(drop_database, |error| error);
                 self.uncertain.extend(writes.keys().cloned());
             }
         }
