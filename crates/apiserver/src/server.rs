@@ -4,9 +4,11 @@
 //! chain: authentication, authorization, routing, then the verb.
 
 mod body;
+mod in_flight;
 mod lookup;
 mod metrics;
 mod non_resource;
+mod request_body;
 mod schemas;
 mod service;
 mod state;
