@@ -1,10 +1,12 @@
 //! The tokio runtime of the commands that serve, and the signals that stop them.
 
 use anyhow::Context as _;
+use outrigger_apiserver::transport::raise_open_files_limit;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(super) fn build() -> anyhow::Result<Runtime> {
+    raise_open_files_limit();
     Builder::new_multi_thread()
         .enable_all()
         .build()
