@@ -60,6 +60,9 @@ pub enum Error {
     /// The nesting limit of encoding/json.
     #[error("exceeded max depth")]
     Depth,
+    /// The nesting limit of the caller.
+    #[error("yaml: exceeded max depth of {0}")]
+    MaxDepth(usize),
 }
 
 /// The Go target of a value.

@@ -72,7 +72,7 @@ fn add_controlled(cache: &Cache, object: &Value, ids: &mut Vec<ObjectRef>, depth
         for object in cache.controlled(plural, uid(object)) {
             ids.push(ObjectRef::of(plural, object));
             if depth < 2 {
-                add_controlled(cache, object, ids, depth + 1);
+                add_controlled(cache, object, ids, depth.saturating_add(1));
             }
         }
     }

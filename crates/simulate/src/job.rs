@@ -54,10 +54,12 @@ pub(super) fn reconcile(job: &Value, ctx: &Context<'_>) -> Plan {
     }
     let mut actions = Vec::new();
     let parallel = integer(&job["spec"]["parallelism"]).unwrap_or(1);
-    let room = parallel.min(wanted - counts.succeeded) - counts.active;
+    let left = wanted.saturating_sub(counts.succeeded);
+    let room = parallel.min(left).saturating_sub(counts.active);
     actions.extend(
-        (0..room.clamp(0, BURST))
-            .map(|index| Action::Create("pods", new_pod(job, counts.succeeded + index))),
+        (0..room.clamp(0, BURST)).map(|index| {
+            Action::Create("pods", new_pod(job, counts.succeeded.saturating_add(index)))
+        }),
     );
     status.insert("terminating".to_owned(), 0.into());
     actions.extend(Action::update_status("jobs", job, &status));
@@ -70,13 +72,16 @@ fn is_true(job: &Value, kind: &str) -> bool {
 
 fn count(job: &Value, ctx: &Context<'_>) -> Counts {
     let mut counts = Counts::default();
+    let increment = |count: &mut i64| *count = count.saturating_add(1);
     for pod in ctx.cache.controlled("pods", uid(job)) {
         match text(&pod["status"]["phase"]) {
-            "Succeeded" => counts.succeeded += 1,
-            "Failed" => counts.failed += 1,
+            "Succeeded" => increment(&mut counts.succeeded),
+            "Failed" => increment(&mut counts.failed),
             _ if is_active(pod) => {
-                counts.active += 1;
-                counts.ready += i64::from(is_ready(pod));
+                increment(&mut counts.active);
+                if is_ready(pod) {
+                    increment(&mut counts.ready);
+                }
             }
             _ => {}
         }
@@ -182,7 +187,8 @@ fn finished(job: &Value, id: ObjectRef, ctx: &Context<'_>) -> Plan {
     let end = text(&job["status"]["completionTime"])
         .parse::<Timestamp>()
         .unwrap_or(ctx.now);
-    let left = end.as_second().saturating_add(seconds) - ctx.now.as_second();
+    let left = end.as_second().saturating_add(seconds);
+    let left = left.saturating_sub(ctx.now.as_second());
     let left = Duration::from_secs(u64::try_from(left).unwrap_or(0));
     Plan::after("ttl", left, [Action::Delete(id)])
 }

@@ -50,7 +50,7 @@ fn scale(set: &Value, active: &[&Value], wanted: usize) -> Vec<Action> {
         kind: "ReplicaSet",
     };
     if active.len() < wanted {
-        let missing = (wanted - active.len()).min(BURST);
+        let missing = wanted.saturating_sub(active.len()).min(BURST);
         let template = &set["spec"]["template"];
         return (0..missing)
             .map(|_| Action::Create("pods", owner.pod_with_generated_name(template, &[])))
@@ -64,7 +64,7 @@ fn scale(set: &Value, active: &[&Value], wanted: usize) -> Vec<Action> {
             std::cmp::Reverse(text(&pod["metadata"]["creationTimestamp"]).to_owned()),
         )
     });
-    let surplus = (active.len() - wanted).min(BURST);
+    let surplus = active.len().saturating_sub(wanted).min(BURST);
     pods.iter()
         .take(surplus)
         .map(|pod| Action::Delete(ObjectRef::of("pods", pod)))

@@ -30,6 +30,8 @@ pub(crate) struct State {
     pub(crate) metrics: Metrics,
     /// Held while a definition is written, accepted and served.
     pub(crate) definitions: tokio::sync::Mutex<()>,
+    /// Held while an object is charged to a quota.
+    pub(crate) quotas: tokio::sync::Mutex<()>,
     pub(crate) closed: watch::Receiver<bool>,
     pub(crate) address: Address,
     started: OnceLock<u64>,
@@ -55,6 +57,7 @@ impl State {
             documents: Documents::default(),
             metrics: Metrics::default(),
             definitions: tokio::sync::Mutex::new(()),
+            quotas: tokio::sync::Mutex::new(()),
             closed,
             address: Address::new(),
             started: OnceLock::new(),
