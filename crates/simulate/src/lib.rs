@@ -5,6 +5,7 @@
 //! One [`controller`] watches all kinds, keeps their objects in a [`cache`], calls `reconcile` and executes the actions
 //! through the API.
 
+mod adoption;
 mod autoscaler;
 mod behavior;
 mod cache;
@@ -18,6 +19,7 @@ mod disruption_budget;
 mod enqueue;
 mod execute;
 mod job;
+mod job_indexes;
 mod node;
 mod object;
 mod persistent_volume_claim;
