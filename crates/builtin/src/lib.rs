@@ -5,6 +5,9 @@
 //! write, [`strategy`] its other hooks, [`kinds`] is the registry of built-in kinds and custom resources, [`selector`] has label and field selectors,
 //! and [`protobuf`] decodes request bodies.
 
+// Clients choose the operands: overflow must be handled, not panic.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 pub mod admission;
 mod admissionregistration;
 mod apiextensions;

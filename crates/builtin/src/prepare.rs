@@ -210,7 +210,7 @@ fn set_generation(kind: &Kind, object: &mut Map<String, Value>, old: &Value) {
     if is_daemon_set {
         let changed = object["spec"]["template"] != old["spec"]["template"];
         let before = daemon_set::template_generation(old);
-        daemon_set::set_template_generation(object, if changed { before + 1 } else { before });
+        daemon_set::set_template_generation(object, before.wrapping_add(i64::from(changed)));
     }
     let is_unchanged = |key: &str| {
         let new = object.get("metadata").and_then(|all| all.get(key));
@@ -231,7 +231,7 @@ fn set_generation(kind: &Kind, object: &mut Map<String, Value>, old: &Value) {
     };
     let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
     if let Some(metadata) = object_mut(object, "metadata") {
-        let generation = if changed { generation + 1 } else { generation };
+        let generation = generation.wrapping_add(i64::from(changed));
         metadata.insert("generation".to_owned(), generation.into());
     }
 }

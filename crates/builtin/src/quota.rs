@@ -211,8 +211,9 @@ fn total_usage(evaluator: Evaluator<'_>, quota: &Value, objects: &dyn Objects) -
         // Quotas with scopes count nothing else than Pods and claims.
         if scopes(&quota["spec"]).next().is_none() {
             let count = objects.count(group, plural);
-            used.values_mut()
-                .for_each(|amount| *amount = Quantity::from_count(count));
+            for amount in used.values_mut() {
+                *amount = Quantity::from_count(count);
+            }
         }
         return used;
     }

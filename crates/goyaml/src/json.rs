@@ -11,6 +11,19 @@ pub fn parse_json(bytes: &[u8]) -> Result<Value, Error> {
     parse(bytes, &mut Json)
 }
 
+/// [`parse_json`] with a nesting limit for the value, also after aliases are expanded.
+pub fn parse_json_to_depth(bytes: &[u8], limit: usize) -> Result<Value, Error> {
+    let mut builder = Limited {
+        limit,
+        is_exceeded: false,
+    };
+    let (value, _) = parse(bytes, &mut builder)?;
+    if builder.is_exceeded {
+        return Err(Error::MaxDepth(limit));
+    }
+    Ok(value)
+}
+
 /// `yaml.Marshal`: the form that Kubernetes tools print, with a trailing newline.
 pub fn write_json(value: &Value) -> Vec<u8> {
     let mut text = Vec::new();
@@ -62,6 +75,64 @@ impl Builder for Json {
     }
 }
 
+/// Builds values with their depth, and drops those that are too deep.
+struct Limited {
+    limit: usize,
+    is_exceeded: bool,
+}
+
+impl Limited {
+    fn collection(&mut self, value: Value, items_depth: Option<usize>) -> (Value, usize) {
+        let depth = items_depth.unwrap_or(0).saturating_add(1);
+        if depth > self.limit {
+            self.is_exceeded = true;
+            return (Value::Null, 0);
+        }
+        (value, depth)
+    }
+}
+
+impl Builder for Limited {
+    type Value = (Value, usize);
+
+    fn null(&mut self) -> Self::Value {
+        (Json.null(), 0)
+    }
+
+    fn bool(&mut self, value: bool) -> Self::Value {
+        (Json.bool(value), 0)
+    }
+
+    fn int(&mut self, value: i64) -> Self::Value {
+        (Json.int(value), 0)
+    }
+
+    fn uint(&mut self, value: u64) -> Self::Value {
+        (Json.uint(value), 0)
+    }
+
+    fn float(&mut self, value: f64) -> Self::Value {
+        (Json.float(value), 0)
+    }
+
+    fn string(&mut self, value: Cow<'_, str>) -> Self::Value {
+        (Json.string(value), 0)
+    }
+
+    fn list(&mut self, items: Vec<Self::Value>) -> Self::Value {
+        let depth = items.iter().map(|(_, depth)| *depth).max();
+        let items = items.into_iter().map(|(value, _)| value).collect();
+        self.collection(Json.list(items), depth)
+    }
+
+    fn map(&mut self, entries: Vec<(Cow<'_, str>, Self::Value)>) -> Self::Value {
+        let depth = entries.iter().map(|(_, (_, depth))| *depth).max();
+        let entries = entries.into_iter().map(|(key, (value, _))| (key, value));
+        let map = Json.map(entries.collect());
+        self.collection(map, depth)
+    }
+}
+
 fn emit(emitter: &mut Emitter<'_>, value: &Value) {
     match value {
         Value::Null => emitter.null(),
@@ -89,5 +160,22 @@ fn emit(emitter: &mut Emitter<'_>, value: &Value) {
             }
             emitter.end_map();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_the_depth_of_a_value_also_by_aliases() {
+        let parse = |text: &str| parse_json_to_depth(text.as_bytes(), 3);
+        assert_eq!(parse("[[[1]]]"), parse_json(b"[[[1]]]"));
+        assert_eq!(parse("[[[[]]]]"), Err(Error::MaxDepth(3)));
+        assert_eq!(parse("a: {b: {c: {d: 1}}}"), Err(Error::MaxDepth(3)));
+        assert!(parse("a: &a [[1]]\nb: [1]\n").is_ok());
+        assert_eq!(parse("a: &a [[1]]\nb: [*a]\n"), Err(Error::MaxDepth(3)));
+        let deep = "[".repeat(9_000) + &"]".repeat(9_000);
+        assert_eq!(parse(&deep), Err(Error::MaxDepth(3)));
     }
 }

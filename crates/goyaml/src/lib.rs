@@ -1,7 +1,7 @@
 //! sigs.k8s.io/yaml: go-yaml v2 with the conversion to JSON, as Helm and Kubernetes use it.
 //!
 //! Pure: bytes in, values or text out. The crate has no value type: to decode, callers implement [`Builder`]; to encode,
-//! they drive an [`Emitter`]. [`parse_json`] and [`write_json`] are for JSON values.
+//! they drive an [`Emitter`]. [`parse_json`], [`parse_json_to_depth`] and [`write_json`] are for JSON values.
 
 mod build;
 mod convert;
@@ -34,7 +34,7 @@ use source::Source;
 pub use emitter::{Emitter, Style};
 pub use error::{Error, Step, Target};
 pub use head::Head;
-pub use json::{parse_json, write_json};
+pub use json::{parse_json, parse_json_to_depth, write_json};
 pub use order::{natural_order, pretty_order, sort_natural};
 pub use split::{Documents, SeparatorError, documents};
 pub use text::from_go_bytes;

@@ -16,6 +16,9 @@ pub(super) fn claim(
     selector: &Value,
     ctx: &Context<'_>,
 ) -> Vec<Action> {
+    if !selector.is_object() {
+        return Vec::new();
+    }
     let is_selected = |object: &Value| selects(selector, &object["metadata"]["labels"]);
     let all = ctx.cache.list(plural, namespace(owner.owner));
     let orphans = all.filter(|object| {

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use outrigger_apiserver::loopback::Client;
+use outrigger_apiserver::panics;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -21,6 +22,8 @@ use super::{Options, node};
 const MAX_CONCURRENT: usize = 32;
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// The delay of what is due after the end of the clock.
+const MAX_DELAY: Duration = Duration::from_hours(24 * 365);
 
 pub(super) async fn run(client: Client, options: Options) {
     let (sender, mut events) = mpsc::channel(1024);
@@ -163,9 +166,10 @@ impl Controller {
             let Some(id) = self.queue.pop_first() else {
                 return;
             };
-            let actions = self.reconcile(&id, now);
-            if !actions.is_empty() {
-                self.spawn(id, actions);
+            match panics::catch(|| self.reconcile(&id, now)) {
+                Ok(actions) if actions.is_empty() => {}
+                Ok(actions) => self.spawn(id, actions),
+                Err(panic) => self.retry(report(id, &panic), panic.to_string()),
             }
         }
     }
@@ -190,7 +194,7 @@ impl Controller {
         };
         let due = match self.delayed.get(id) {
             Some((stage, due)) if *stage == delayed.stage => *due,
-            _ => now + delayed.delay,
+            _ => later(now, delayed.delay),
         };
         if due <= now {
             self.delayed.remove(id);
@@ -205,8 +209,12 @@ impl Controller {
     fn spawn(&mut self, id: ObjectRef, actions: Vec<Action>) {
         self.in_progress.insert(id.clone(), false);
         let client = self.client.clone();
-        self.tasks
-            .spawn(async move { (id, execute(&client, actions).await) });
+        self.tasks.spawn(async move {
+            match panics::catch_async(execute(&client, actions)).await {
+                Ok(execution) => (id, execution),
+                Err(panic) => (report(id, &panic), Execution::default()),
+            }
+        });
     }
 
     fn finish(&mut self, result: Result<(ObjectRef, Execution), tokio::task::JoinError>) {
@@ -229,13 +237,17 @@ impl Controller {
             }
             return;
         };
+        self.retry(id, why);
+    }
+
+    fn retry(&mut self, id: ObjectRef, why: String) {
         let (count, last) = self.failures.entry(id.clone()).or_default();
         let backoff = MIN_BACKOFF
             .saturating_mul(1 << (*count).min(12))
             .min(MAX_BACKOFF);
         *count = count.saturating_add(1);
         *last = why;
-        self.timers.insert((Instant::now() + backoff, id));
+        self.timers.insert((later(Instant::now(), backoff), id));
     }
 
     fn delete_ahead(&mut self, id: &ObjectRef) {
@@ -248,6 +260,21 @@ impl Controller {
             None,
         ));
     }
+}
+
+fn report(id: ObjectRef, panic: &panics::Panic) -> ObjectRef {
+    let ObjectRef {
+        plural,
+        namespace,
+        name,
+    } = &id;
+    tracing::error!(plural, namespace, name, %panic, "the simulation of an object panicked");
+    id
+}
+
+fn later(now: Instant, delay: Duration) -> Instant {
+    let time = now.checked_add(delay);
+    time.or_else(|| now.checked_add(MAX_DELAY)).unwrap_or(now)
 }
 
 /// Forever if nothing is due.

@@ -24,7 +24,7 @@ pub(super) fn objects_to_reconcile(
         ids.extend(controller_ref(version));
     }
     if plural == "pods" && controller(object).is_none() {
-        let plurals = ["replicasets", "replicationcontrollers"];
+        let plurals = ["replicasets", "replicationcontrollers", "jobs"];
         ids.extend(adopters(cache, object, &plurals));
     }
     match plural {
@@ -79,7 +79,7 @@ fn add_controlled(cache: &Cache, object: &Value, ids: &mut Vec<ObjectRef>, depth
         for object in cache.controlled(plural, uid(object)) {
             ids.push(ObjectRef::of(plural, object));
             if depth < 2 {
-                add_controlled(cache, object, ids, depth + 1);
+                add_controlled(cache, object, ids, depth.saturating_add(1));
             }
         }
     }

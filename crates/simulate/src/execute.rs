@@ -16,7 +16,7 @@ pub(super) enum CacheUpdate {
 }
 
 /// The result of executing the actions of a plan.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Execution {
     pub(super) updates: Vec<CacheUpdate>,
     /// Why an action failed; the ones after it were not executed.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::adoption;
 use super::cache::ObjectRef;
 use super::condition::Condition;
 use super::job_indexes::{COMPLETION_INDEX, Indexes};
@@ -35,6 +36,10 @@ pub(super) fn reconcile(job: &Value, ctx: &Context<'_>) -> Plan {
     let id = ObjectRef::of("jobs", job);
     if is_true(job, "Complete") || is_true(job, "Failed") {
         return finished(job, id, ctx);
+    }
+    let claims = adoption::claim(owner(job), "pods", &job["spec"]["selector"], ctx);
+    if !claims.is_empty() {
+        return Plan::now(claims);
     }
     if job["spec"]["suspend"] == true {
         return suspended(job, ctx);
@@ -74,7 +79,8 @@ pub(super) fn reconcile(job: &Value, ctx: &Context<'_>) -> Plan {
     }
     let mut actions = Vec::new();
     let parallel = integer(&job["spec"]["parallelism"]).unwrap_or(1);
-    let room = parallel.min(wanted - counts.succeeded) - counts.active;
+    let left = wanted.saturating_sub(counts.succeeded);
+    let room = parallel.min(left).saturating_sub(counts.active);
     let room = usize::try_from(room.clamp(0, BURST)).unwrap_or(0);
     match indexes {
         Some(indexes) => actions.extend(
@@ -96,13 +102,16 @@ fn is_true(job: &Value, kind: &str) -> bool {
 
 fn count(job: &Value, ctx: &Context<'_>) -> Counts {
     let mut counts = Counts::default();
+    let increment = |count: &mut i64| *count = count.saturating_add(1);
     for pod in ctx.cache.controlled("pods", uid(job)) {
         match text(&pod["status"]["phase"]) {
-            "Succeeded" => counts.succeeded += 1,
-            "Failed" => counts.failed += 1,
+            "Succeeded" => increment(&mut counts.succeeded),
+            "Failed" => increment(&mut counts.failed),
             _ if is_active(pod) => {
-                counts.active += 1;
-                counts.ready += i64::from(is_ready(pod));
+                increment(&mut counts.active);
+                if is_ready(pod) {
+                    increment(&mut counts.ready);
+                }
             }
             _ => {}
         }
@@ -230,18 +239,22 @@ fn finished(job: &Value, id: ObjectRef, ctx: &Context<'_>) -> Plan {
     let end = text(&job["status"]["completionTime"])
         .parse::<Timestamp>()
         .unwrap_or(ctx.now);
-    let left = end.as_second().saturating_add(seconds) - ctx.now.as_second();
+    let left = end.as_second().saturating_add(seconds);
+    let left = left.saturating_sub(ctx.now.as_second());
     let left = Duration::from_secs(u64::try_from(left).unwrap_or(0));
     Plan::after("ttl", left, [Action::Delete(id)])
 }
 
-fn new_pod(job: &Value, index: Option<i64>) -> Value {
-    let owner = PodOwner {
+fn owner(job: &Value) -> PodOwner<'_> {
+    PodOwner {
         owner: job,
         api_version: "batch/v1",
         kind: "Job",
-    };
-    let mut pod = owner.pod_with_generated_name(&job["spec"]["template"], &[]);
+    }
+}
+
+fn new_pod(job: &Value, index: Option<i64>) -> Value {
+    let mut pod = owner(job).pod_with_generated_name(&job["spec"]["template"], &[]);
     if let Some(index) = index.map(|index| index.to_string()) {
         pod["metadata"]["annotations"][COMPLETION_INDEX] = index.clone().into();
         pod["metadata"]["labels"][COMPLETION_INDEX] = index.into();

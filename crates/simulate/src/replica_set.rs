@@ -88,7 +88,7 @@ fn reconcile_pods(
 fn scale(owner: PodOwner<'_>, active: &[&Value], wanted: usize) -> Vec<Action> {
     let set = owner.owner;
     if active.len() < wanted {
-        let missing = (wanted - active.len()).min(BURST);
+        let missing = wanted.saturating_sub(active.len()).min(BURST);
         let template = &set["spec"]["template"];
         return (0..missing)
             .map(|_| Action::Create("pods", owner.pod_with_generated_name(template, &[])))
@@ -102,7 +102,7 @@ fn scale(owner: PodOwner<'_>, active: &[&Value], wanted: usize) -> Vec<Action> {
             std::cmp::Reverse(text(&pod["metadata"]["creationTimestamp"]).to_owned()),
         )
     });
-    let surplus = (active.len() - wanted).min(BURST);
+    let surplus = active.len().saturating_sub(wanted).min(BURST);
     pods.iter()
         .take(surplus)
         .map(|pod| Action::Delete(ObjectRef::of("pods", pod)))

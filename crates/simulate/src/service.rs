@@ -197,7 +197,7 @@ fn slices(service: &Value, pods: &[&Arc<Value>], ctx: &Context<'_>) -> Vec<Actio
         let same = known
             .iter()
             .position(|slice| same_ports(&slice["ports"], &ports));
-        let position = same.or((known.len() == 1).then_some(0));
+        let position = same.or_else(|| (known.len() == 1).then_some(0));
         let Some(position) = position else {
             actions.push(new_slice(service, &endpoints, &ports));
             continue;

@@ -21,6 +21,7 @@ mod transaction;
 pub mod watch;
 mod writer;
 
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -125,7 +126,11 @@ impl Store {
             .name("store-writer".to_owned())
             .spawn(move || {
                 let _guard = guard;
-                writer.run();
+                let end = std::panic::catch_unwind(AssertUnwindSafe(|| writer.run()));
+                if end.is_err() {
+                    // The file may have a batch that memory does not. Only a restart makes them equal.
+                    std::process::abort();
+                }
             })
             .map_err(OpenError::Thread)?;
         Ok(Self {
@@ -219,7 +224,7 @@ impl Store {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(thread) = thread {
-            // A panic was reported by the thread itself.
+            // A panic of the thread ends the process.
             let _ = thread.join();
         }
     }
@@ -238,7 +243,7 @@ pub enum BackupError {
     Storage(#[from] StorageError),
 }
 
-/// Closes the watch cache when the writer ends, even by a panic.
+/// Closes the watch cache when the writer ends.
 #[derive(Debug)]
 struct CloseOnDrop {
     shared: Arc<Shared>,

@@ -1,10 +1,11 @@
 //! YAML request bodies.
 
+use outrigger_structural::depth::MAX_BODY_DEPTH;
 use serde_json::Value;
 
 /// Parses the first document.
 pub(crate) fn from_yaml(bytes: &[u8]) -> Result<Value, outrigger_goyaml::Error> {
-    outrigger_goyaml::parse_json(bytes)
+    outrigger_goyaml::parse_json_to_depth(bytes, MAX_BODY_DEPTH)
 }
 
 /// The strict decoding error of a document that parses: duplicate keys.

@@ -105,24 +105,27 @@ pub(super) fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let escape = bytes.get(at + 1..at + 3);
-        let value = escape
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match value {
-            Some(value) if bytes[at] == b'%' => {
-                decoded.push(value);
-                at += 3;
+    let mut rest = text.as_bytes();
+    let mut decoded = Vec::with_capacity(rest.len());
+    while let [first, after @ ..] = rest {
+        match after.split_first_chunk() {
+            Some((digits, after))
+                if *first == b'%'
+                    && let Some(byte) = hex_byte(*digits) =>
+            {
+                decoded.push(byte);
+                rest = after;
             }
             _ => {
-                decoded.push(bytes[at]);
-                at += 1;
+                decoded.push(*first);
+                rest = after;
             }
         }
     }
     Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())
+}
+
+fn hex_byte(digits: [u8; 2]) -> Option<u8> {
+    let digits = std::str::from_utf8(&digits).ok()?;
+    u8::from_str_radix(digits, 16).ok()
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Metrics {
     requests: [AtomicU64; 6],
     watches: AtomicU64,
+    aborted: AtomicU64,
 }
 
 impl Metrics {
@@ -15,6 +16,11 @@ impl Metrics {
         if let Some(counter) = self.requests.get(usize::from(code / 100)) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Counts a request that panicked.
+    pub(crate) fn request_aborted(&self) {
+        self.aborted.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn watch_began(&self) {
@@ -36,6 +42,10 @@ impl Metrics {
                 "apiserver_request_total{{code=\"{class}xx\"}} {count}\n"
             ));
         }
+        let aborted = self.aborted.load(Ordering::Relaxed);
+        text.push_str(&format!(
+            "# HELP apiserver_request_aborts_total Requests that panicked.\n# TYPE apiserver_request_aborts_total counter\napiserver_request_aborts_total {aborted}\n"
+        ));
         let watches = self.watches.load(Ordering::Relaxed);
         for (name, help, value) in [
             ("apiserver_longrunning_requests", "Open watches.", watches),

@@ -8,18 +8,22 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 use http::header::{AUTHORIZATION, CONTENT_LENGTH};
 use http::request::Parts;
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use outrigger_apimachinery::status::Status;
 
 use super::{Body, State, non_resource};
 use crate::auth::{Attributes, Auth, Target, UserInfo};
-use crate::negotiation::{Accept, ApiResponse, NotAcceptable, failure};
+use crate::negotiation::{Accept, ApiResponse, NotAcceptable, failure, text};
+use crate::panics;
 use crate::request::{Endpoint, Query};
 use crate::verbs::{self, RequestContext};
 
 /// The largest request body in bytes.
 const MAX_BODY: usize = 3 * 1024 * 1024;
+
+/// The body of the response to a request that panicked.
+const PANICKED: &str = "This request caused apiserver to panic. Look in the logs for details.\n";
 
 /// The API as a tower service. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -64,10 +68,16 @@ impl Service {
             .as_ref()
             .map_or_else(|_| Accept::any(), |accept| *accept);
         let mut warnings = Vec::new();
-        let response = self
-            .respond(&parts, query, accept, body, &mut warnings)
-            .await;
-        let response = response.unwrap_or_else(|status| failure(&status));
+        let response = self.respond(&parts, query, accept, body, &mut warnings);
+        let response = match panics::catch_async(response).await {
+            Ok(response) => response.unwrap_or_else(|status| failure(&status)),
+            Err(panic) => {
+                let (method, path) = (&parts.method, parts.uri.path());
+                tracing::error!(%method, path, %panic, "a request panicked");
+                self.state.metrics.request_aborted();
+                text(StatusCode::INTERNAL_SERVER_ERROR, PANICKED)
+            }
+        };
         self.state.metrics.count(response.code.as_u16());
         response.render(form, &warnings)
     }
@@ -196,7 +206,8 @@ where
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        if all.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > MAX_BODY {
+        let read = first.as_ref().map_or(all.len(), Bytes::len);
+        if read.saturating_add(data.len()) > MAX_BODY {
             return Err(too_large());
         }
         // Most bodies come in one piece, which is not copied.

@@ -17,7 +17,7 @@ use super::response;
 use super::write::store_failure;
 use crate::controllers;
 use crate::negotiation::{ApiResponse, Content};
-use crate::request::{DeleteOptions, Propagation};
+use crate::request::{DeleteOptions, Propagation, go_seconds};
 use crate::server::State;
 
 const ORPHAN: &str = "orphan";
@@ -163,15 +163,15 @@ fn next_step(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOpti
             .as_i64()
             .unwrap_or(0);
         if pending > 0 && grace < pending {
-            set_deletion(value, shortened(value, pending, grace, now), grace);
+            let (time, grace) = shortened(value, pending, grace, now);
+            set_deletion(value, time, grace);
         } else if has_contents && strategy.is_finalized(value) {
             return Step::Remove;
         } else if !finalizers_changed {
             return Step::Wait;
         }
     } else {
-        let time = now + SignedDuration::from_secs(grace);
-        set_deletion(value, time, grace);
+        set_deletion(value, after(now, go_seconds(grace)), grace);
         strategy.begin_deletion(value, &crate::server::time_text(now));
     }
     if *value == before {
@@ -181,12 +181,27 @@ fn next_step(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOpti
     }
 }
 
-/// A grace period can only be shortened.
-fn shortened(value: &Value, pending: i64, grace: i64, now: Timestamp) -> Timestamp {
+/// The time and the grace period of a pending deletion with a shorter grace period. If that has expired, the deletion
+/// stays graceful for the shortest time.
+fn shortened(value: &Value, pending: i64, grace: i64, now: Timestamp) -> (Timestamp, i64) {
     let until = value["metadata"]["deletionTimestamp"].as_str();
     let until: Timestamp = until.and_then(|text| text.parse().ok()).unwrap_or(now);
-    let until = until - SignedDuration::from_secs(pending) + SignedDuration::from_secs(grace);
-    until.max(now)
+    let began = after(until, go_seconds(pending.wrapping_neg()));
+    let until = after(began, go_seconds(grace));
+    if until < now {
+        return (now, grace.min(1));
+    }
+    (until, grace)
+}
+
+/// The first or the last time that exists, if the sum does not.
+fn after(time: Timestamp, duration: SignedDuration) -> Timestamp {
+    let limit = if duration.is_negative() {
+        Timestamp::MIN
+    } else {
+        Timestamp::MAX
+    };
+    time.checked_add(duration).unwrap_or(limit)
 }
 
 fn set_deletion(value: &mut Value, time: Timestamp, grace: i64) {

@@ -4,6 +4,7 @@ use http::StatusCode;
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::{Cause, Status, field};
 use outrigger_builtin::defaults;
+use outrigger_structural::depth;
 use outrigger_structural::merge::ApplyError;
 use outrigger_structural::patch::{self, Decoding, Patched};
 use outrigger_structural::schema::DecodeError;
@@ -32,6 +33,9 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
             return create(request, patch_type).await;
         };
         let old_value = response::served_value(request.ctx.state, &request.ctx.kind, &old)?;
+        if depth::exceeds_limit(&old_value) {
+            response::check_patchable(&request.ctx.kind, &old)?;
+        }
         let mut new = if is_apply {
             applied(&mut request, Some(&old_value))?
         } else {

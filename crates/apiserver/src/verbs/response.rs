@@ -8,7 +8,7 @@ use outrigger_apimachinery::status::{Reason, Status};
 use outrigger_builtin::kinds::{Kind, convert};
 use outrigger_builtin::table::{self, Include, Now};
 use outrigger_store::Object;
-use outrigger_structural::schema;
+use outrigger_structural::{depth, schema};
 use serde_json::{Map, Value, json};
 
 use super::request_context::RequestContext;
@@ -16,8 +16,23 @@ use crate::controllers::custom_resource_definitions;
 use crate::negotiation::{ApiResponse, Content, View};
 use crate::server::State;
 
+/// An object as it is stored. Of an object that an older version stored, what is nested too deep is null.
 pub(super) fn stored_value(object: &Object) -> Result<Value, Status> {
-    serde_json::from_slice(object.bytes()).map_err(Status::internal)
+    let stored = depth::parse_stored(object.bytes()).map_err(Status::internal)?;
+    Ok(stored.value)
+}
+
+/// Rejects a patch of an object that is nested too deep, of which a part would be lost.
+pub(super) fn check_patchable(kind: &Kind, object: &Object) -> Result<(), Status> {
+    let stored = depth::parse_stored(object.bytes()).map_err(Status::internal)?;
+    if !stored.is_truncated {
+        return Ok(());
+    }
+    let (kind, name) = (&kind.kind, object.key().name());
+    Err(Status::unprocessable(format!(
+        "{kind} \"{name}\" {}; it can only be replaced or deleted",
+        depth::EXCEEDED
+    )))
 }
 
 /// An object converted to the version of a kind.

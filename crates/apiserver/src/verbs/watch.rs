@@ -23,7 +23,8 @@ use super::page;
 use super::request_context::RequestContext;
 use super::response;
 use crate::negotiation::{ApiResponse, Content, View};
-use crate::request::ListOptions;
+use crate::panics;
+use crate::request::{ListOptions, go_seconds};
 use crate::server::{Body, State};
 
 /// Watches without a timeout end after this many seconds up to twice as many.
@@ -44,19 +45,29 @@ pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
         View::Metadata => EventView::Metadata,
         View::Table => EventView::Table(response::include(ctx)?),
     };
-    let seconds = match options.timeout {
-        Some(seconds) if seconds > 0 => seconds,
-        _ => {
-            MIN_TIMEOUT
-                + u64::from(ctx.state.now().subsec_nanosecond().unsigned_abs()) % MIN_TIMEOUT
-        }
+    let timeout = match options.timeout {
+        None | Some(0) => random_timeout(ctx.state),
+        // A timeout that wraps around to a negative one ends the watch at once.
+        Some(seconds) => Duration::try_from(go_seconds(seconds)).unwrap_or(Duration::ZERO),
     };
-    let stream = Stream::new(ctx, options, view, Duration::from_secs(seconds))?;
+    let stream = Stream::new(ctx, options, view, timeout)?;
     let lines = futures::stream::unfold(stream, |mut stream| async move {
-        let bytes = stream.next().await?;
+        let next = panics::catch_async(stream.next()).await;
+        let bytes = next.unwrap_or_else(|panic| {
+            let resource = stream.kind.group_resource().to_string();
+            tracing::error!(resource, %panic, "a watch panicked");
+            stream.state.metrics.request_aborted();
+            None
+        })?;
         Some((bytes, stream))
     });
     Ok(ApiResponse::ok(Content::Stream(Body::stream(lines))))
+}
+
+fn random_timeout(state: &State) -> Duration {
+    let random = u64::from(state.now().subsec_nanosecond().unsigned_abs());
+    let seconds = MIN_TIMEOUT.saturating_add(random % MIN_TIMEOUT);
+    Duration::from_secs(seconds)
 }
 
 /// The representation of objects in events.
@@ -99,7 +110,7 @@ impl Stream {
         ctx: &RequestContext<'_>,
         options: ListOptions,
         view: EventView,
-        time: Duration,
+        timeout: Duration,
     ) -> Result<Self, Status> {
         let state = Arc::clone(ctx.state);
         let scope = page::scope(ctx, &options)?;
@@ -152,8 +163,11 @@ impl Stream {
             revision,
             is_first_table: true,
             is_done: false,
-            bookmark_at: now + BOOKMARK_EVERY.min(time.saturating_sub(LAST_BOOKMARK)),
-            ends_at: now + time,
+            bookmark_at: later(
+                now,
+                BOOKMARK_EVERY.min(timeout.saturating_sub(LAST_BOOKMARK)),
+            ),
+            ends_at: later(now, timeout),
         })
     }
 
@@ -222,8 +236,8 @@ impl Stream {
         {
             self.bookmark(out, revision.max(self.revision), false);
         }
-        let last = self.ends_at - LAST_BOOKMARK;
-        self.bookmark_at = match now + BOOKMARK_EVERY {
+        let last = self.ends_at.checked_sub(LAST_BOOKMARK).unwrap_or(now);
+        self.bookmark_at = match later(now, BOOKMARK_EVERY) {
             next if next < last || now >= last => next,
             _ => last,
         };
@@ -378,6 +392,11 @@ impl Stream {
         out.extend_from_slice(line.to_string().as_bytes());
         out.extend_from_slice(b"\n");
     }
+}
+
+/// Go's durations are shorter than 300 years, which the clock can represent.
+fn later(now: Instant, duration: Duration) -> Instant {
+    now.checked_add(duration).unwrap_or(now)
 }
 
 impl Drop for Stream {

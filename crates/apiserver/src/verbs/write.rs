@@ -17,6 +17,7 @@ use outrigger_builtin::{validation, warnings};
 use outrigger_store::{
     EncodedObject, Key, Object, Operation, Precondition, Resource, Transaction, WriteError,
 };
+use outrigger_structural::depth;
 use outrigger_structural::merge::{self, ignore_managed_fields_timestamps};
 use outrigger_structural::schema;
 use serde_json::Value;
@@ -343,6 +344,10 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
 
     fn validate(&self, new: &Value, old: Option<&Value>) -> Result<(), Status> {
         let kind = &self.ctx.kind;
+        // Patches and defaults may nest deeper than the request.
+        if depth::exceeds_limit(new) {
+            return Err(Status::bad_request(depth::EXCEEDED));
+        }
         let is_status = self.subresource == "status";
         let mut errors = match old {
             None => validation::create(kind, new),

@@ -3,5 +3,9 @@
 
 mod admission;
 mod controllers;
+mod depth;
+mod numeric_limits;
+mod panics;
+mod requests;
 mod server;
 mod transport;

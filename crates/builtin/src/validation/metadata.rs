@@ -83,7 +83,8 @@ pub(crate) fn annotations(errors: &mut Vec<Error>, path: &Path<'_>, metadata: &V
     let mut size = 0;
     for (key, value) in map(metadata, "annotations") {
         push_invalid(errors, path, key, syntax::label_key(&key.to_lowercase()));
-        size += key.len() + value.as_str().unwrap_or_default().len();
+        let length = value.as_str().unwrap_or_default().len();
+        size = key.len().saturating_add(length).saturating_add(size);
     }
     if size > MAX_ANNOTATIONS {
         errors.push(Error::too_long(path, MAX_ANNOTATIONS));

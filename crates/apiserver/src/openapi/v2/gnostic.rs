@@ -182,16 +182,16 @@ fn parameter(message: &mut Message, parameter: &Value) {
         return;
     }
     let is_path = parameter["in"] == "path";
-    // The sub-schemas differ in one field, so that later fields are shifted.
-    let (sub_schema, shift) = if is_path { (4, 0) } else { (3, 1) };
+    // The sub-schema of queries has one field more, so that later ones have other numbers.
+    let (sub_schema, type_, unique_items) = if is_path { (4, 5, 19) } else { (3, 6, 20) };
     message.message(2, |message| {
         message.message(sub_schema, |message| {
             message.flag(1, &parameter["required"]);
             message.text(2, &parameter["in"]);
             message.text(3, &parameter["description"]);
             message.text(4, &parameter["name"]);
-            message.text(5 + shift, &parameter["type"]);
-            message.flag(19 + shift, &parameter["uniqueItems"]);
+            message.text(type_, &parameter["type"]);
+            message.flag(unique_items, &parameter["uniqueItems"]);
         });
     });
 }

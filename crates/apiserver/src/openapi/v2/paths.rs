@@ -15,7 +15,7 @@ pub(super) fn convert(item: &Value) -> Value {
         converted.insert(key.clone(), value);
     }
     let mut converted = Value::Object(converted);
-    rename_references(&mut converted, 0);
+    rename_references(&mut converted);
     converted
 }
 

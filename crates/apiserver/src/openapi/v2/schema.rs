@@ -19,21 +19,21 @@ pub(super) fn convert(mut definition: Value, is_custom: bool) -> Value {
         if let Some(properties) = properties.and_then(Value::as_object_mut) {
             for (name, property) in properties {
                 if name != "metadata" {
-                    simplify(property, 0);
+                    simplify(property, MAX_DEPTH);
                 }
             }
         }
         drop_junctors(&mut definition);
     }
-    rename_references(&mut definition, 0);
+    rename_references(&mut definition);
     definition
 }
 
 /// `ToStructuralOpenAPIV2`.
 fn simplify(schema: &mut Value, depth: usize) {
-    if depth > MAX_DEPTH {
+    let Some(depth) = depth.checked_sub(1) else {
         return;
-    }
+    };
     drop_junctors(schema);
     let Some(fields) = schema.as_object_mut() else {
         return;
@@ -57,12 +57,12 @@ fn simplify(schema: &mut Value, depth: usize) {
     }
     for key in ["items", "additionalProperties"] {
         if let Some(inner) = fields.get_mut(key) {
-            simplify(inner, depth + 1);
+            simplify(inner, depth);
         }
     }
     if let Some(Value::Object(properties)) = fields.get_mut("properties") {
         for property in properties.values_mut() {
-            simplify(property, depth + 1);
+            simplify(property, depth);
         }
     }
 }
@@ -95,10 +95,14 @@ fn drop_nullable_requirements(fields: &mut Map<String, Value>) {
 }
 
 /// Renames references, and replaces what only v3 has: references in `allOf`, and alternatives of types.
-pub(super) fn rename_references(value: &mut Value, depth: usize) {
-    if depth > MAX_DEPTH {
+pub(super) fn rename_references(value: &mut Value) {
+    rename(value, MAX_DEPTH);
+}
+
+fn rename(value: &mut Value, depth: usize) {
+    let Some(depth) = depth.checked_sub(1) else {
         return;
-    }
+    };
     match value {
         Value::Object(fields) => {
             if let Some(Value::Array(all)) = fields.get("allOf")
@@ -118,12 +122,12 @@ pub(super) fn rename_references(value: &mut Value, depth: usize) {
                 *reference = format!("#/definitions/{name}");
             }
             for value in fields.values_mut() {
-                rename_references(value, depth + 1);
+                rename(value, depth);
             }
         }
         Value::Array(items) => {
             for item in items {
-                rename_references(item, depth + 1);
+                rename(item, depth);
             }
         }
         _ => {}

@@ -26,7 +26,8 @@ pub(super) fn prepare_for_update(
             keep_all_but(new, old, "spec", "ephemeralContainers");
             if new["spec"] != old["spec"] {
                 let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
-                metadata_of(new).insert("generation".to_owned(), (generation + 1).into());
+                let next = generation.wrapping_add(1);
+                metadata_of(new).insert("generation".to_owned(), next.into());
             }
         }
         _ => prepare::update(kind, new, old),

@@ -4,8 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use outrigger_store::Scope;
+use outrigger_store::{Object, Scope};
+use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::DataFlag;
 use crate::arguments::Output;
@@ -33,22 +35,54 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let store = args.data.open()?;
     let snapshot = store.snapshot();
     let scope = Scope::everything();
-    let objects: Result<Vec<Value>, _> = snapshot
-        .list(&scope)
-        .map(|object| serde_json::from_slice(object.bytes()))
-        .collect();
-    let objects = objects.context("failed to parse a stored object")?;
+    let objects = snapshot.list(&scope);
     match args.output {
         Format::Yaml => {
-            for object in &objects {
+            for object in objects {
                 printer.line("---")?;
-                printer.value(Output::Yaml, object)?;
+                match Item::parse(object)? {
+                    Item::Value(value) => printer.value(Output::Yaml, &value)?,
+                    // JSON is YAML too.
+                    Item::Deep(json) => printer.line(json.get())?,
+                }
             }
         }
         Format::Json => {
-            let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": objects});
+            let items: anyhow::Result<Vec<Item<'_>>> =
+                objects.map(|object| Item::parse(object)).collect();
+            let list = List {
+                api_version: "v1",
+                items: items?,
+                kind: "List",
+            };
             printer.value(Output::Json, &list)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct List<'o> {
+    api_version: &'static str,
+    items: Vec<Item<'o>>,
+    kind: &'static str,
+}
+
+/// A stored object.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Item<'o> {
+    Value(Value),
+    /// Nested too deep to be parsed: an older version stored it.
+    Deep(&'o RawValue),
+}
+
+impl<'o> Item<'o> {
+    fn parse(object: &'o Object) -> anyhow::Result<Self> {
+        let bytes = object.bytes();
+        let item = serde_json::from_slice(bytes).map(Self::Value);
+        item.or_else(|_| serde_json::from_slice(bytes).map(Self::Deep))
+            .with_context(|| format!("failed to parse {}", object.key()))
+    }
 }
