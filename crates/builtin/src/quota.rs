@@ -188,9 +188,7 @@ pub fn status(quota: &Value, objects: &dyn Objects) -> Option<Value> {
     used.extend(last);
     used.retain(|name, _| hard.contains_key(name));
     let status = &quota["status"];
-    let is_current = status["hard"].is_object()
-        && status["used"].is_object()
-        && resource_list::parse(&status["hard"]) == hard
+    let is_current = resource_list::parse(&status["hard"]) == hard
         && resource_list::parse(&status["used"]) == used;
     (!is_current).then(|| {
         serde_json::json!({
