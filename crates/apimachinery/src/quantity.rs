@@ -118,7 +118,7 @@ impl Quantity {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "ratios are approximate")]
-    pub fn to_f64(&self) -> f64 {
+    pub fn to_f64(self) -> f64 {
         self.nanos as f64 / NANO as f64
     }
 
