@@ -110,6 +110,20 @@ impl Quantity {
         }
     }
 
+    #[must_use]
+    pub fn negated(self) -> Self {
+        Self {
+            nanos: self.nanos.saturating_neg(),
+            ..self
+        }
+    }
+
+    /// The nearest float.
+    #[expect(clippy::cast_precision_loss, reason = "the result is approximate")]
+    pub fn approximate(&self) -> f64 {
+        self.nanos as f64 / 1e9
+    }
+
     /// The canonical text: no fractional digits, and the largest possible suffix.
     pub fn canonical(&self) -> String {
         let whole = self.nanos / NANO;
@@ -124,6 +138,15 @@ impl Quantity {
             Format::BinarySi | Format::DecimalSi => format!("{}n", self.nanos),
         };
         canonicalize(&text).unwrap_or(text)
+    }
+}
+
+impl From<i64> for Quantity {
+    fn from(number: i64) -> Self {
+        Self {
+            nanos: i128::from(number).saturating_mul(NANO),
+            format: Format::DecimalSi,
+        }
     }
 }
 

@@ -42,13 +42,18 @@ pub struct Regexp {
 impl Regexp {
     /// `regexp.Compile`
     pub fn compile(expression: &[u8]) -> Result<Self, Error> {
+        Self::compile_within(expression, MAX_PROGRAM)
+    }
+
+    /// `regexp.Compile`; rejects expressions whose compiled program exceeds `max_program` bytes.
+    pub fn compile_within(expression: &[u8], max_program: usize) -> Result<Self, Error> {
         let text = std::str::from_utf8(expression).map_err(|error| {
             let invalid = String::from_utf8_lossy(&expression[error.valid_up_to()..]);
             Error::new("invalid UTF-8", invalid)
         })?;
         let Translation { regex, names } = translate(text)?;
         let regex = RegexBuilder::new(&regex)
-            .size_limit(MAX_PROGRAM)
+            .size_limit(max_program)
             .nest_limit(500)
             .build()
             .map_err(|error| match error {
