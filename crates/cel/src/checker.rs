@@ -79,7 +79,9 @@ pub(crate) fn check(parsed: Parsed, env: &Env) -> Result<Checked, Issues> {
     if !issues.is_empty() {
         return Err(issues);
     }
-    let types = types.iter().map(|type_| substitution.substitute(type_, true));
+    let types = types
+        .iter()
+        .map(|type_| substitution.substitute(type_, true));
     let checked = Checked {
         types: types.collect(),
         root,
@@ -122,7 +124,10 @@ impl Checker<'_> {
     }
 
     fn undeclared(&mut self, expr: &Expr, name: &str) {
-        self.report(expr, format!("undeclared reference to '{name}' (in container '')"));
+        self.report(
+            expr,
+            format!("undeclared reference to '{name}' (in container '')"),
+        );
     }
 
     fn set(&mut self, id: Id, type_: Type) {
@@ -418,16 +423,15 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of both the previous elements and the next one.
-    fn join(&mut self, expr: &Expr, previous: Option<Type>, next: Type) -> Type {
+    /// The type of both the previous elements and the next one. Whether they are the same is checked later.
+    fn join(&mut self, previous: Option<Type>, next: Type) -> Type {
         let Some(previous) = previous else {
             return next;
         };
         if self.is_assignable(&previous, &next) {
             return most_general(&previous, &next);
         }
-        self.report(expr, format!("expected type '{previous}' but found '{next}'"));
-        Type::Error
+        Type::Dyn
     }
 
     /// The type inside of an element with a question mark.
@@ -437,7 +441,10 @@ impl Checker<'_> {
             None => {
                 if !matches!(type_, Type::Dyn) {
                     let expected = Type::optional(type_.clone());
-                    self.report(expr, format!("expected type '{expected}' but found '{type_}'"));
+                    self.report(
+                        expr,
+                        format!("expected type '{expected}' but found '{type_}'"),
+                    );
                 }
                 type_
             }
@@ -452,7 +459,7 @@ impl Checker<'_> {
             if list.optionals.contains(&i) {
                 next = self.unwrap_optional(element, next);
             }
-            type_ = Some(self.join(element, type_, next));
+            type_ = Some(self.join(type_, next));
         }
         Type::list(type_.unwrap_or_else(|| self.substitution.new_variable()))
     }
@@ -462,13 +469,13 @@ impl Checker<'_> {
         for entry in entries {
             self.check(&mut entry.key);
             let next = self.type_of(&entry.key);
-            key_type = Some(self.join(&entry.key, key_type, next));
+            key_type = Some(self.join(key_type, next));
             self.check(&mut entry.value);
             let mut next = self.type_of(&entry.value);
             if entry.optional {
                 next = self.unwrap_optional(&entry.value, next);
             }
-            value_type = Some(self.join(&entry.value, value_type, next));
+            value_type = Some(self.join(value_type, next));
         }
         let key = key_type.unwrap_or_else(|| self.substitution.new_variable());
         let value = value_type.unwrap_or_else(|| self.substitution.new_variable());
@@ -481,7 +488,8 @@ impl Checker<'_> {
         let range = self.resolved(&fold.range);
         let accumulator = self.type_of(&fold.init);
         let outer = self.locals.len();
-        self.locals.push((fold.accumulator.clone(), accumulator.clone()));
+        self.locals
+            .push((fold.accumulator.clone(), accumulator.clone()));
         let (first, second) = self.variable_types(fold, &range);
         let inner = self.locals.len();
         self.locals.push((fold.variable.clone(), first));

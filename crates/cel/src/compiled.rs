@@ -28,7 +28,10 @@ impl Compiled {
 
     /// Whether the expression refers to a variable of the environment.
     pub fn uses(&self, variable: &str) -> bool {
-        self.checked.variables.iter().any(|name| &**name == variable)
+        self.checked
+            .variables
+            .iter()
+            .any(|name| &**name == variable)
     }
 
     /// The cost in the best and in the worst case.

@@ -43,7 +43,9 @@ impl DeclType {
             Kind::String(format) => match format {
                 Format::Plain => simple(Type::String, max_length(schema), 2),
                 Format::Byte => {
-                    let max = schema.max.map_or(MAX_REQUEST.saturating_sub(2), |max| max.max(0));
+                    let max = schema
+                        .max
+                        .map_or(MAX_REQUEST.saturating_sub(2), |max| max.max(0));
                     simple(Type::Bytes, max, 2)
                 }
                 Format::Duration => simple(Type::Duration, 32, 3),

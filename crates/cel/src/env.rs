@@ -20,7 +20,7 @@ const RED_ZONE: usize = 16 << 20;
 #[derive(Debug, Clone, Default)]
 pub struct Env {
     variables: Vec<(Arc<str>, Type)>,
-    objects: HashMap<Arc<str>, Fields>,
+    objects: Arc<HashMap<Arc<str>, Fields>>,
     /// The declaration that the sizes of variables are estimated with.
     sizes: Option<Arc<DeclType>>,
 }
@@ -41,34 +41,34 @@ impl Env {
 
     /// Declares the fields of an object type.
     #[must_use]
-    pub fn object(
-        mut self,
-        name: &str,
-        fields: impl IntoIterator<Item = (String, Type)>,
-    ) -> Self {
+    pub fn object(mut self, name: &str, fields: impl IntoIterator<Item = (String, Type)>) -> Self {
         let fields = fields.into_iter().collect();
-        self.objects.insert(name.into(), Arc::new(fields));
+        Arc::make_mut(&mut self.objects).insert(name.into(), Arc::new(fields));
         self
     }
 
     /// Declares all object types of a declaration, with whose bounds the costs of expressions are estimated.
     #[must_use]
     pub fn declaration(mut self, declaration: &Arc<DeclType>) -> Self {
-        declaration.collect_objects(&mut self.objects);
+        declaration.collect_objects(Arc::make_mut(&mut self.objects));
+        self.sizes(declaration)
+    }
+
+    /// Estimates costs with the bounds of a declaration, whose types are declared already.
+    #[must_use]
+    pub fn sizes(mut self, declaration: &Arc<DeclType>) -> Self {
         self.sizes = Some(declaration.clone());
         self
     }
 
     pub(crate) fn lookup(&self, name: &str) -> Option<&(Arc<str>, Type)> {
-        self.variables.iter().find(|(variable, _)| &**variable == name)
+        self.variables
+            .iter()
+            .find(|(variable, _)| &**variable == name)
     }
 
     pub(crate) fn field(&self, object: &str, field: &str) -> Option<Type> {
         self.objects.get(object)?.get(field).cloned()
-    }
-
-    pub(crate) fn sizes(&self) -> Option<&DeclType> {
-        self.sizes.as_deref()
     }
 
     /// Parses and type-checks an expression.

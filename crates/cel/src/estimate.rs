@@ -139,7 +139,9 @@ impl Coster<'_> {
             _ => return CostEstimate::fixed(0),
         };
         let target = call.target.as_ref().map(|target| self.argument(target));
-        let target_cost = target.as_ref().map_or(CostEstimate::fixed(0), |target| target.cost);
+        let target_cost = target
+            .as_ref()
+            .map_or(CostEstimate::fixed(0), |target| target.cost);
         let mut cost: Option<CostEstimate> = None;
         let mut size: Option<SizeEstimate> = None;
         for overload in overloads {
@@ -217,7 +219,13 @@ impl Coster<'_> {
         cost.add(MAP)
     }
 
-    fn push_local(&mut self, name: &Arc<str>, path: Path, size: Option<SizeEstimate>, entry: Option<EntrySize>) {
+    fn push_local(
+        &mut self,
+        name: &Arc<str>,
+        path: Path,
+        size: Option<SizeEstimate>,
+        entry: Option<EntrySize>,
+    ) {
         self.locals.push(Local {
             name: name.clone(),
             path,

@@ -124,7 +124,10 @@ fn equality<'f, 'v>(
     Ok(Value::Bool(is_equal == expected))
 }
 
-fn not_strictly_false<'f, 'v>(operand: &'f Node, frame: &mut Frame<'f, 'v, '_>) -> Result<Value<'v>> {
+fn not_strictly_false<'f, 'v>(
+    operand: &'f Node,
+    frame: &mut Frame<'f, 'v, '_>,
+) -> Result<Value<'v>> {
     let result = evaluate(operand, frame);
     frame.meter.charge(1)?;
     match result {
@@ -167,7 +170,10 @@ fn list<'f, 'v>(items: &'f [(Node, bool)], frame: &mut Frame<'f, 'v, '_>) -> Res
     Ok(Value::list(values))
 }
 
-fn map<'f, 'v>(entries: &'f [(Node, Node, bool)], frame: &mut Frame<'f, 'v, '_>) -> Result<Value<'v>> {
+fn map<'f, 'v>(
+    entries: &'f [(Node, Node, bool)],
+    frame: &mut Frame<'f, 'v, '_>,
+) -> Result<Value<'v>> {
     let mut map = BTreeMap::new();
     for (key, value, optional) in entries {
         let key_value = evaluate(key, frame)?;

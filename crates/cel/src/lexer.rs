@@ -52,7 +52,12 @@ pub(crate) fn tokens(source: &Source, issues: &mut Issues) -> Vec<Token> {
             }
             Err(end) => {
                 let end = end.min(source.text.len());
-                let text: String = source.text.get(start..end).unwrap_or_default().iter().collect();
+                let text: String = source
+                    .text
+                    .get(start..end)
+                    .unwrap_or_default()
+                    .iter()
+                    .collect();
                 let text = text
                     .replace('\t', "\\t")
                     .replace('\n', "\\n")
@@ -86,7 +91,10 @@ impl Lexer<'_> {
     }
 
     fn starts_with(&self, symbol: &str) -> bool {
-        symbol.chars().enumerate().all(|(i, c)| self.peek(i) == Some(c))
+        symbol
+            .chars()
+            .enumerate()
+            .all(|(i, c)| self.peek(i) == Some(c))
     }
 
     fn skip_hidden(&mut self) {
@@ -126,7 +134,12 @@ impl Lexer<'_> {
     fn ident(&mut self) -> TokenKind {
         let start = self.at;
         self.skip_while(|c| c.is_ascii_alphanumeric() || c == '_');
-        let text: String = self.text.get(start..self.at).unwrap_or_default().iter().collect();
+        let text: String = self
+            .text
+            .get(start..self.at)
+            .unwrap_or_default()
+            .iter()
+            .collect();
         let keyword = KEYWORDS.iter().find(|keyword| **keyword == text);
         keyword.map_or(TokenKind::Ident, |keyword| TokenKind::Symbol(keyword))
     }
@@ -150,14 +163,17 @@ impl Lexer<'_> {
             return self.integer();
         }
         self.skip_while(|c| c.is_ascii_digit());
-        let has_fraction = self.peek(0) == Some('.') && self.peek(1).is_some_and(|c| c.is_ascii_digit());
+        let has_fraction =
+            self.peek(0) == Some('.') && self.peek(1).is_some_and(|c| c.is_ascii_digit());
         if has_fraction {
             self.skip(1);
             self.skip_while(|c| c.is_ascii_digit());
         }
         let sign = usize::from(matches!(self.peek(1), Some('+' | '-')));
         let has_exponent = matches!(self.peek(0), Some('e' | 'E'))
-            && self.peek(sign.saturating_add(1)).is_some_and(|c| c.is_ascii_digit());
+            && self
+                .peek(sign.saturating_add(1))
+                .is_some_and(|c| c.is_ascii_digit());
         if has_exponent {
             self.skip(sign.saturating_add(1));
             self.skip_while(|c| c.is_ascii_digit());

@@ -54,11 +54,6 @@ impl<'i> Meter<'i> {
         Ok(())
     }
 
-    /// Takes back a cost that was charged too early.
-    pub(crate) fn refund(&mut self, cost: u64) {
-        self.cost = self.cost.saturating_sub(cost);
-    }
-
     /// The cost that may still be charged.
     pub(crate) fn remaining(&self) -> u64 {
         self.limit.saturating_sub(self.cost)

@@ -53,9 +53,8 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, Issues> {
     let mut issues = Issues::default();
     let length = source.text.len();
     if length > MAX_LENGTH {
-        let message = format!(
-            "expression code point size exceeds limit: size: {length}, limit {MAX_LENGTH}"
-        );
+        let message =
+            format!("expression code point size exceeds limit: size: {length}, limit {MAX_LENGTH}");
         issues.report(&source, Location::NONE, message);
         return Err(issues);
     }
@@ -390,7 +389,9 @@ impl Parser<'_> {
             field: name.into(),
             test_only: false,
         };
-        let expr = self.builder.expr_at(dot.start, Kind::Select(Box::new(select)));
+        let expr = self
+            .builder
+            .expr_at(dot.start, Kind::Select(Box::new(select)));
         self.nest(expr, depth)
     }
 

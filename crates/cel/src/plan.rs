@@ -147,7 +147,11 @@ impl Planner<'_> {
             Kind::Map(entries) => {
                 let mut nodes = Vec::with_capacity(entries.len());
                 for entry in entries {
-                    nodes.push((self.node(&entry.key)?, self.node(&entry.value)?, entry.optional));
+                    nodes.push((
+                        self.node(&entry.key)?,
+                        self.node(&entry.value)?,
+                        entry.optional,
+                    ));
                 }
                 Ok(fold_constants(Node::Map(nodes)))
             }
@@ -237,7 +241,9 @@ impl Planner<'_> {
             [only] => only,
             _ => "",
         };
-        if overload == "in_list" && let [_, Node::Constant(Value::List(list))] = args.as_slice() {
+        if overload == "in_list"
+            && let [_, Node::Constant(Value::List(list))] = args.as_slice()
+        {
             if list.is_empty() {
                 return Ok(Node::Constant(Value::Bool(false)));
             }
@@ -262,8 +268,11 @@ impl Planner<'_> {
             Some(Node::Attribute(Attribute {
                 base: Base::Slot(slot),
                 qualifiers,
-            })) if qualifiers.is_empty() => {
-                let is_accumulator = self.scope.get(*slot).is_some_and(|name| &**name == "@result");
+            })) if qualifiers.is_empty() && appends(function.name) => {
+                let is_accumulator = self
+                    .scope
+                    .get(*slot)
+                    .is_some_and(|name| &**name == "@result");
                 is_accumulator.then_some(*slot)
             }
             _ => None,
@@ -345,6 +354,11 @@ impl Planner<'_> {
             variable2,
         })))
     }
+}
+
+/// Whether a function adds to its first argument, and only the step of a comprehension calls it with the accumulator.
+fn appends(function: &str) -> bool {
+    matches!(function, "_+_" | "cel.@mapInsert")
 }
 
 /// The node as an attribute, which qualifiers can be added to.

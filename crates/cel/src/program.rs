@@ -38,7 +38,10 @@ impl<'v> Activation<'v> {
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&Value<'v>> {
-        let found = self.variables.iter().find(|(variable, _)| *variable == name);
+        let found = self
+            .variables
+            .iter()
+            .find(|(variable, _)| *variable == name);
         found.map(|(_, value)| value)
     }
 }
@@ -53,7 +56,9 @@ pub struct Limits<'i> {
 
 impl std::fmt::Debug for Limits<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Limits").field("cost", &self.cost).finish_non_exhaustive()
+        f.debug_struct("Limits")
+            .field("cost", &self.cost)
+            .finish_non_exhaustive()
     }
 }
 

@@ -123,8 +123,7 @@ const RESERVED: [&str; 21] = [
 /// The identifier of a field in expressions; `None` if the name cannot be written as one.
 pub fn escape(name: &str) -> Option<Cow<'_, str>> {
     let starts_right = name.starts_with(|c: char| !c.is_ascii_digit());
-    let is_escapable =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
+    let is_escapable = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
     if !starts_right || !name.chars().all(is_escapable) {
         return None;
     }

@@ -33,9 +33,12 @@ pub(super) fn validate(checked: &Checked, mut report: impl FnMut(&Expr, String))
                 let keys = entries
                     .iter()
                     .map(|entry| (&entry.key, member_type(checked, &entry.key, false)));
-                let values = entries
-                    .iter()
-                    .map(|entry| (&entry.value, member_type(checked, &entry.value, entry.optional)));
+                let values = entries.iter().map(|entry| {
+                    (
+                        &entry.value,
+                        member_type(checked, &entry.value, entry.optional),
+                    )
+                });
                 for (expr, message) in mismatches(keys).chain(mismatches(values)) {
                     report(expr, message);
                 }
@@ -61,8 +64,7 @@ fn mismatches<'e>(
     let first = types.next().map(|(_, type_)| type_);
     types.filter_map(move |(expr, type_)| {
         let first = first?;
-        (first != type_)
-            .then(|| (expr, format!("expected type '{first}' but found '{type_}'")))
+        (first != type_).then(|| (expr, format!("expected type '{first}' but found '{type_}'")))
     })
 }
 
@@ -72,7 +74,10 @@ fn validate_call(
     call: &Call,
     report: &mut impl FnMut(&Expr, String),
 ) {
-    let literal = call.args.first().and_then(|arg| Some((arg, arg.as_string()?)));
+    let literal = call
+        .args
+        .first()
+        .and_then(|arg| Some((arg, arg.as_string()?)));
     match (&*call.function, literal) {
         (name @ ("duration" | "timestamp"), Some((arg, text))) => {
             let convert = function(name);
@@ -109,7 +114,10 @@ fn validate_format(
         _ => return,
     };
     let Some(format) = format else { return };
-    let types: Vec<Type> = args.iter().map(|arg| checked.type_of(arg).clone()).collect();
+    let types: Vec<Type> = args
+        .iter()
+        .map(|arg| checked.type_of(arg).clone())
+        .collect();
     if let Some((index, message)) = check_format(format, &types) {
         let wrong = index.and_then(|index| args.get(index));
         report(wrong.unwrap_or(expr), message);

@@ -1,6 +1,6 @@
 //! The estimated cost of calls.
 
-use super::{Argument, CallEstimate, Coster, CostEstimate, EntrySize, ONE, SizeEstimate};
+use super::{Argument, CallEstimate, CostEstimate, Coster, EntrySize, ONE, SizeEstimate};
 use crate::ast::{Expr, Kind, Literal};
 use crate::types::Type;
 
@@ -210,11 +210,32 @@ impl Coster<'_> {
                 let text = self.size_of(first?).factor(TRAVERSAL);
                 cost(text.factor(128.0 * REGEX))
             }
-            "masked" | "prefixLength" | "family" | "isUnspecified" | "isLoopback"
-            | "isLinkLocalMulticast" | "isLinkLocalUnicast" | "isGlobalUnicast"
-            | "format.named" | "sign" | "asInteger" | "isInteger" | "asApproximateFloat"
-            | "isGreaterThan" | "isLessThan" | "compareTo" | "add" | "sub" | "major" | "minor"
-            | "patch" | "getScheme" | "getHostname" | "getHost" | "getPort" | "getEscapedPath"
+            "masked"
+            | "prefixLength"
+            | "family"
+            | "isUnspecified"
+            | "isLoopback"
+            | "isLinkLocalMulticast"
+            | "isLinkLocalUnicast"
+            | "isGlobalUnicast"
+            | "format.named"
+            | "sign"
+            | "asInteger"
+            | "isInteger"
+            | "asApproximateFloat"
+            | "isGreaterThan"
+            | "isLessThan"
+            | "compareTo"
+            | "add"
+            | "sub"
+            | "major"
+            | "minor"
+            | "patch"
+            | "getScheme"
+            | "getHostname"
+            | "getHost"
+            | "getPort"
+            | "getEscapedPath"
             | "getQuery" => cost(ONE),
             "_==_" => equality(args),
             _ => None,
@@ -323,9 +344,12 @@ impl Coster<'_> {
                 allocating(depth, self.size_of(list))
             }
             ("list_distinct", Some(list), []) => compare_all(list, 2.0),
-            ("list_sets_contains_list" | "list_sets_intersects_list", _, [one, other]) => {
-                cost(self.size_of(one).multiply(self.size_of(other)).as_cost().add(ONE))
-            }
+            ("list_sets_contains_list" | "list_sets_intersects_list", _, [one, other]) => cost(
+                self.size_of(one)
+                    .multiply(self.size_of(other))
+                    .as_cost()
+                    .add(ONE),
+            ),
             ("list_sets_equivalent_list", _, [one, other]) => {
                 let pairs = self.size_of(one).multiply(self.size_of(other));
                 cost(pairs.factor(2.0).add(ONE))

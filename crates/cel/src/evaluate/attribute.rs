@@ -21,7 +21,10 @@ pub(super) fn evaluate<'f, 'v>(
 }
 
 /// Evaluates `has()`, which costs as much as its qualifiers.
-pub(super) fn test<'f, 'v>(attribute: &'f Attribute, frame: &mut Frame<'f, 'v, '_>) -> Result<Value<'v>> {
+pub(super) fn test<'f, 'v>(
+    attribute: &'f Attribute,
+    frame: &mut Frame<'f, 'v, '_>,
+) -> Result<Value<'v>> {
     match resolve(attribute, &[], frame)? {
         Value::Optional(value) => Ok(Value::Bool(value.is_some())),
         value => Ok(value),
@@ -60,7 +63,10 @@ fn resolve<'f, 'v>(
     if attribute.qualifiers.is_empty() && qualifiers.is_empty() {
         return Ok(value);
     }
-    let qualifiers = attribute.qualifiers.iter().chain(qualifiers.iter().copied());
+    let qualifiers = attribute
+        .qualifiers
+        .iter()
+        .chain(qualifiers.iter().copied());
     apply(value, qualifiers, frame)
 }
 

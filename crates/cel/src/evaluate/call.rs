@@ -10,7 +10,10 @@ use crate::plan::{CallNode, Node};
 use crate::value::Value;
 
 /// Evaluates a call.
-pub(super) fn evaluate<'f, 'v>(call: &'f CallNode, frame: &mut Frame<'f, 'v, '_>) -> Result<Value<'v>> {
+pub(super) fn evaluate<'f, 'v>(
+    call: &'f CallNode,
+    frame: &mut Frame<'f, 'v, '_>,
+) -> Result<Value<'v>> {
     match call.args.as_slice() {
         [] => call_with(call, &mut [], frame),
         [_] => arguments::<1>(call, frame),

@@ -38,7 +38,9 @@ pub(super) fn of_call(call: &CallNode, args: &[Value<'_>], meter: &mut Meter<'_>
     }
     let cost = match call.function.name {
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => {
-            return args.first().map_or(Ok(0), |list| deep_traversal(list, meter));
+            return args
+                .first()
+                .map_or(Ok(0), |list| deep_traversal(list, meter));
         }
         "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP" | "isCIDR"
         | "quantity" | "isQuantity" | "semver" | "isSemver" => traversal(at(0)),

@@ -64,7 +64,8 @@ impl<'v> Frame<'_, 'v, '_> {
         // Comprehensions inside of the initial value use the slots of those that are evaluated now.
         let count = self.slots.len();
         let saved = self.slots.split_off(index);
-        self.slots.resize_with(count, || Slot::Ready(Ok(Value::Null)));
+        self.slots
+            .resize_with(count, || Slot::Ready(Ok(Value::Null)));
         let value = evaluate_node(init, self);
         self.slots.truncate(index);
         self.slots.extend(saved);

@@ -253,9 +253,7 @@ pub(super) fn string_of(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<Stri
         Value::Bytes(bytes) => {
             meter.work(bytes.len())?;
             let text = String::from_utf8(bytes.to_vec());
-            text.map_err(|_| {
-                Error::function("invalid UTF-8 in bytes, cannot convert to string")
-            })
+            text.map_err(|_| Error::function("invalid UTF-8 in bytes, cannot convert to string"))
         }
         Value::String(text) => {
             meter.work(text.as_str().len())?;

@@ -74,7 +74,11 @@ impl Clause {
 }
 
 /// The parts of a format: text and clauses, in order. The error is that of the first malformed clause.
-fn parts(format: &str, mut on_text: impl FnMut(&str) -> Result<()>, mut on_clause: impl FnMut(Result<Clause>) -> Result<()>) -> Result<()> {
+fn parts(
+    format: &str,
+    mut on_text: impl FnMut(&str) -> Result<()>,
+    mut on_clause: impl FnMut(Result<Clause>) -> Result<()>,
+) -> Result<()> {
     let mut rest = format;
     while let Some((before, after)) = rest.split_once('%') {
         on_text(before)?;
@@ -113,9 +117,7 @@ fn clause(text: &str) -> Result<(Clause, &str)> {
             let (digits, rest) = after.split_at(end);
             let shown = quote(digits);
             let reason = match digits.parse::<usize>() {
-                Ok(precision) if precision <= MAX_PRECISION => {
-                    Ok(precision)
-                }
+                Ok(precision) if precision <= MAX_PRECISION => Ok(precision),
                 Ok(_) => Err("value out of range"),
                 Err(_) if digits.is_empty() => Err("invalid syntax"),
                 Err(_) => Err("value out of range"),
@@ -141,7 +143,9 @@ fn clause(text: &str) -> Result<(Clause, &str)> {
         Some('o') => Clause::Octal,
         other => {
             let shown = other.unwrap_or('%');
-            return Err(parse_error(format!("unrecognized formatting clause \"{shown}\"")));
+            return Err(parse_error(format!(
+                "unrecognized formatting clause \"{shown}\""
+            )));
         }
     };
     Ok((clause, characters.as_str()))
@@ -169,7 +173,9 @@ pub(crate) fn check(format: &str, args: &[Type]) -> Option<(Option<usize>, Strin
                 Some(type_) => {
                     wrong = Some(current);
                     let message = clause.type_message(type_.runtime_name());
-                    Err(Error::function(format!("error during formatting: {message}")))
+                    Err(Error::function(format!(
+                        "error during formatting: {message}"
+                    )))
                 }
             }
         },
@@ -238,10 +244,14 @@ fn format_clause(clause: Clause, value: &Value<'_>, meter: &mut Meter<'_>) -> Re
         (Clause::Scientific(precision), value) => {
             scientific(double(value).ok_or_else(unsupported)?, precision)
         }
-        (Clause::Binary, Value::Int(number)) => signed(*number, format!("{:b}", number.unsigned_abs())),
+        (Clause::Binary, Value::Int(number)) => {
+            signed(*number, format!("{:b}", number.unsigned_abs()))
+        }
         (Clause::Binary, Value::Uint(number)) => format!("{number:b}"),
         (Clause::Binary, Value::Bool(flag)) => u8::from(*flag).to_string(),
-        (Clause::Octal, Value::Int(number)) => signed(*number, format!("{:o}", number.unsigned_abs())),
+        (Clause::Octal, Value::Int(number)) => {
+            signed(*number, format!("{:o}", number.unsigned_abs()))
+        }
         (Clause::Octal, Value::Uint(number)) => format!("{number:o}"),
         (Clause::Hex { upper }, value) => {
             let hex = match value {
@@ -347,7 +357,9 @@ fn string_clause(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String> {
         Value::List(_) | Value::Map(_) => member(value, meter),
         Value::Optional(_) | Value::Opaque(_) | Value::Preserved(_) => {
             let message = Clause::String.type_message(&value.type_name());
-            Err(Error::function(format!("error during formatting: {message}")))
+            Err(Error::function(format!(
+                "error during formatting: {message}"
+            )))
         }
         value => string_of(value, meter),
     }

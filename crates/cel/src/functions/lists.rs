@@ -31,8 +31,14 @@ macro_rules! ids {
             (Type::Uint, concat!($before, "uint", $middle, "uint")),
             (Type::Double, concat!($before, "double", $middle, "double")),
             (Type::Bool, concat!($before, "bool", $middle, "bool")),
-            (Type::Duration, concat!($before, "duration", $middle, "duration")),
-            (Type::Timestamp, concat!($before, "timestamp", $middle, "timestamp")),
+            (
+                Type::Duration,
+                concat!($before, "duration", $middle, "duration"),
+            ),
+            (
+                Type::Timestamp,
+                concat!($before, "timestamp", $middle, "timestamp"),
+            ),
             (Type::String, concat!($before, "string", $middle, "string")),
             (Type::Bytes, concat!($before, "bytes", $middle, "bytes")),
         ]
@@ -49,7 +55,12 @@ pub(super) fn functions() -> Vec<Function> {
             .member("list_flatten", [Type::list(of_t())], of_t(), flatten)
             .member("list_flatten_int", [of_dyn(), Type::Int], of_dyn(), flatten)
             .without_guards(),
-        Function::new("lists.range").global("lists_range", [Type::Int], Type::list(Type::Int), range),
+        Function::new("lists.range").global(
+            "lists_range",
+            [Type::Int],
+            Type::list(Type::Int),
+            range,
+        ),
         Function::new("reverse").member("list_reverse", [of_t()], of_t(), reverse),
         Function::new("distinct").member("list_distinct", [of_t()], of_t(), distinct),
         Function::new("indexOf").member(
@@ -70,7 +81,12 @@ pub(super) fn functions() -> Vec<Function> {
                 _ => Err(Error::NoSuchOverload),
             },
         ),
-        overloads("isSorted", ids!("list_", "_is_sorted_bool"), is_sorted, Some(Type::Bool)),
+        overloads(
+            "isSorted",
+            ids!("list_", "_is_sorted_bool"),
+            is_sorted,
+            Some(Type::Bool),
+        ),
         overloads("max", ids!("list_", "_max_", type), max, None),
         overloads("min", ids!("list_", "_min_", type), min, None),
     ];
@@ -112,7 +128,9 @@ fn sort_ids(ids: [(Type, &'static str); 8]) -> Vec<(Type, &'static str)> {
         }
         other => other,
     };
-    ids.into_iter().map(|(type_, id)| (type_, full(id))).collect()
+    ids.into_iter()
+        .map(|(type_, id)| (type_, full(id)))
+        .collect()
 }
 
 fn overloads(
@@ -121,10 +139,11 @@ fn overloads(
     implementation: Implementation,
     result: Option<Type>,
 ) -> Function {
-    ids.into_iter().fold(Function::new(name), |function, (type_, id)| {
-        let result = result.clone().unwrap_or_else(|| type_.clone());
-        function.member(id, [Type::list(type_)], result, implementation)
-    })
+    ids.into_iter()
+        .fold(Function::new(name), |function, (type_, id)| {
+            let result = result.clone().unwrap_or_else(|| type_.clone());
+            function.member(id, [Type::list(type_)], result, implementation)
+        })
 }
 
 fn first<'a, 'v>(args: &'a [Value<'v>]) -> Result<&'a List<'v>> {
@@ -137,7 +156,8 @@ fn slice<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>>
     };
     let (items, start, end) = (list(items)?, int(start)?, int(end)?);
     let length = items.len();
-    let problem = |reason: String| Error::function(format!("cannot slice({start}, {end}), {reason}"));
+    let problem =
+        |reason: String| Error::function(format!("cannot slice({start}, {end}), {reason}"));
     let (Ok(from), Ok(to)) = (usize::try_from(start), usize::try_from(end)) else {
         return Err(problem("negative indexes not supported".to_owned()));
     };
@@ -338,5 +358,7 @@ fn sorted<'v>(
     meter.work(keys.len().saturating_mul(16))?;
     let mut pairs: Vec<_> = keys.into_iter().zip(items).collect();
     pairs.sort_by(|(one, _), (other, _)| compare(one, other).unwrap_or(Ordering::Equal));
-    Ok(Value::list(pairs.into_iter().map(|(_, item)| item).collect()))
+    Ok(Value::list(
+        pairs.into_iter().map(|(_, item)| item).collect(),
+    ))
 }

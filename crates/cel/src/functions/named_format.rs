@@ -41,7 +41,12 @@ const fn format(
 
 static FORMATS: [NamedFormat; 13] = [
     format("dns1123Label", "DNS1123Label", syntax::dns1123_label, 30),
-    format("dns1123Subdomain", "DNS1123Subdomain", syntax::dns1123_subdomain, 60),
+    format(
+        "dns1123Subdomain",
+        "DNS1123Subdomain",
+        syntax::dns1123_subdomain,
+        60,
+    ),
     format("dns1035Label", "DNS1035Label", syntax::dns1035_label, 30),
     format("qualifiedName", "QualifiedName", syntax::label_key, 60),
     format(
@@ -155,20 +160,24 @@ fn mask_trailing_dash(text: &str) -> String {
 
 fn uuid(text: &str) -> Vec<String> {
     static UUID: LazyLock<Option<Regexp>> = LazyLock::new(|| {
-        let pattern =
-            b"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$";
+        let pattern = b"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$";
         Regexp::compile(pattern).ok()
     });
-    let is_uuid = UUID.as_ref().is_some_and(|regex| regex.is_match(text.as_bytes()));
+    let is_uuid = UUID
+        .as_ref()
+        .is_some_and(|regex| regex.is_match(text.as_bytes()));
     unless(is_uuid, "does not match the UUID format")
 }
 
 fn byte(text: &str) -> Vec<String> {
     static BASE64: LazyLock<Option<Regexp>> = LazyLock::new(|| {
-        let pattern = br"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$";
+        let pattern =
+            br"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$";
         Regexp::compile(pattern).ok()
     });
-    let is_base64 = BASE64.as_ref().is_some_and(|regex| regex.is_match(text.as_bytes()));
+    let is_base64 = BASE64
+        .as_ref()
+        .is_some_and(|regex| regex.is_match(text.as_bytes()));
     unless(is_base64, "invalid base64")
 }
 

@@ -39,15 +39,23 @@ pub(super) fn functions() -> Vec<Function> {
         predicate("isLoopback", "ip_is_loopback", |_, args| {
             Ok(Value::Bool(address(args)?.is_loopback()))
         }),
-        predicate("isLinkLocalMulticast", "ip_is_link_local_multicast", |_, args| {
-            Ok(Value::Bool(match address(args)? {
-                IpAddr::V4(ip) => matches!(ip.octets(), [224, 0, 0, _]),
-                IpAddr::V6(ip) => matches!(ip.octets(), [0xff, second, ..] if second & 0xf == 2),
-            }))
-        }),
-        predicate("isLinkLocalUnicast", "ip_is_link_local_unicast", |_, args| {
-            Ok(Value::Bool(is_link_local(address(args)?)))
-        }),
+        predicate(
+            "isLinkLocalMulticast",
+            "ip_is_link_local_multicast",
+            |_, args| {
+                Ok(Value::Bool(match address(args)? {
+                    IpAddr::V4(ip) => matches!(ip.octets(), [224, 0, 0, _]),
+                    IpAddr::V6(ip) => {
+                        matches!(ip.octets(), [0xff, second, ..] if second & 0xf == 2)
+                    }
+                }))
+            },
+        ),
+        predicate(
+            "isLinkLocalUnicast",
+            "ip_is_link_local_unicast",
+            |_, args| Ok(Value::Bool(is_link_local(address(args)?))),
+        ),
         predicate("isGlobalUnicast", "ip_is_global_unicast", |_, args| {
             let ip = address(args)?;
             let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
@@ -61,10 +69,20 @@ pub(super) fn functions() -> Vec<Function> {
         Function::new("cidr").global("string_to_cidr", [String], cidr(), to_cidr),
         Function::new("isCIDR").global("is_cidr", [String], Bool, is_cidr),
         Function::new("containsIP")
-            .member("cidr_contains_ip_string", [cidr(), String], Bool, contains_ip)
+            .member(
+                "cidr_contains_ip_string",
+                [cidr(), String],
+                Bool,
+                contains_ip,
+            )
             .member("cidr_contains_ip_ip", [cidr(), ip()], Bool, contains_ip),
         Function::new("containsCIDR")
-            .member("cidr_contains_cidr_string", [cidr(), String], Bool, contains_cidr)
+            .member(
+                "cidr_contains_cidr_string",
+                [cidr(), String],
+                Bool,
+                contains_cidr,
+            )
             .member("cidr_contains_cidr", [cidr(), cidr()], Bool, contains_cidr),
         Function::new("prefixLength").member("cidr_prefix_length", [cidr()], Int, |_, args| {
             Ok(Value::Int(i64::from(network(args)?.1)))
@@ -141,14 +159,16 @@ fn parse_cidr(text: &str) -> std::result::Result<(IpAddr, u8), String> {
         return Err(failed("no '/'".to_owned()));
     };
     if address.contains('%') {
-        return Err(failed("IPv6 zones cannot be present in a prefix".to_owned()));
+        return Err(failed(
+            "IPv6 zones cannot be present in a prefix".to_owned(),
+        ));
     }
     let Ok(ip) = address.parse::<IpAddr>() else {
         let address = quote(address);
         return Err(failed(format!("ParseAddr({address}): unable to parse IP")));
     };
-    let is_plain = bits.chars().all(|c| c.is_ascii_digit())
-        && (bits.len() == 1 || !bits.starts_with('0'));
+    let is_plain =
+        bits.chars().all(|c| c.is_ascii_digit()) && (bits.len() == 1 || !bits.starts_with('0'));
     let length = bits.parse::<u8>().ok().filter(|_| is_plain);
     let Some(length) = length.filter(|length| *length <= family_bits(ip)) else {
         let reason = if is_plain && !bits.is_empty() {
@@ -177,7 +197,9 @@ fn number(ip: IpAddr) -> u128 {
 }
 
 fn masked_number(ip: IpAddr, bits: u8) -> u128 {
-    let mask = u128::MAX.checked_shr(u32::from(bits)).map_or(u128::MAX, |rest| !rest);
+    let mask = u128::MAX
+        .checked_shr(u32::from(bits))
+        .map_or(u128::MAX, |rest| !rest);
     number(ip) & mask
 }
 
@@ -237,8 +259,8 @@ fn contains_ip<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v
         Some(Value::String(text)) => parse_ip(text.as_str()).map_err(Error::function)?,
         _ => return Err(Error::NoSuchOverload),
     };
-    let is_inside = base.is_ipv4() == ip.is_ipv4()
-        && masked_number(base, bits) == masked_number(ip, bits);
+    let is_inside =
+        base.is_ipv4() == ip.is_ipv4() && masked_number(base, bits) == masked_number(ip, bits);
     Ok(Value::Bool(is_inside))
 }
 

@@ -107,10 +107,17 @@ fn arithmetic() -> Vec<Function> {
             .declared("modulo_int64", [Type::Int, Type::Int], Type::Int)
             .declared("modulo_uint64", [Type::Uint, Type::Uint], Type::Uint)
             .singleton(modulo),
-        numbers("_*_", ["multiply_double", "multiply_int64", "multiply_uint64"])
-            .singleton(multiply),
+        numbers(
+            "_*_",
+            ["multiply_double", "multiply_int64", "multiply_uint64"],
+        )
+        .singleton(multiply),
         Function::new("_-_")
-            .declared("subtract_double", [Type::Double, Type::Double], Type::Double)
+            .declared(
+                "subtract_double",
+                [Type::Double, Type::Double],
+                Type::Double,
+            )
             .declared(
                 "subtract_duration_duration",
                 [duration.clone(), duration.clone()],
@@ -184,7 +191,10 @@ fn not<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
 
 fn negate<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match args {
-        [Value::Int(number)] => number.checked_neg().map(Value::Int).ok_or(Error::IntOverflow),
+        [Value::Int(number)] => number
+            .checked_neg()
+            .map(Value::Int)
+            .ok_or(Error::IntOverflow),
         [Value::Double(number)] => Ok(Value::Double(-*number)),
         [Value::Duration(nanos)] => nanos
             .checked_neg()
@@ -247,9 +257,10 @@ fn add<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
 
 fn subtract<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match operands(args)? {
-        (Value::Int(one), Value::Int(other)) => {
-            one.checked_sub(other).map(Value::Int).ok_or(Error::IntOverflow)
-        }
+        (Value::Int(one), Value::Int(other)) => one
+            .checked_sub(other)
+            .map(Value::Int)
+            .ok_or(Error::IntOverflow),
         (Value::Uint(one), Value::Uint(other)) => one
             .checked_sub(other)
             .map(Value::Uint)
@@ -282,9 +293,10 @@ fn subtract<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> 
 
 fn multiply<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match operands(args)? {
-        (Value::Int(one), Value::Int(other)) => {
-            one.checked_mul(other).map(Value::Int).ok_or(Error::IntOverflow)
-        }
+        (Value::Int(one), Value::Int(other)) => one
+            .checked_mul(other)
+            .map(Value::Int)
+            .ok_or(Error::IntOverflow),
         (Value::Uint(one), Value::Uint(other)) => one
             .checked_mul(other)
             .map(Value::Uint)
@@ -300,9 +312,10 @@ fn divide<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
         (Value::Int(_), Value::Int(0)) | (Value::Uint(_), Value::Uint(0)) => {
             Err(Error::DivisionByZero)
         }
-        (Value::Int(one), Value::Int(other)) => {
-            one.checked_div(other).map(Value::Int).ok_or(Error::IntOverflow)
-        }
+        (Value::Int(one), Value::Int(other)) => one
+            .checked_div(other)
+            .map(Value::Int)
+            .ok_or(Error::IntOverflow),
         (Value::Uint(one), Value::Uint(other)) => one
             .checked_div(other)
             .map(Value::Uint)
@@ -318,9 +331,10 @@ fn modulo<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
         (Value::Int(_), Value::Int(0)) | (Value::Uint(_), Value::Uint(0)) => {
             Err(Error::ModulusByZero)
         }
-        (Value::Int(one), Value::Int(other)) => {
-            one.checked_rem(other).map(Value::Int).ok_or(Error::IntOverflow)
-        }
+        (Value::Int(one), Value::Int(other)) => one
+            .checked_rem(other)
+            .map(Value::Int)
+            .ok_or(Error::IntOverflow),
         (Value::Uint(one), Value::Uint(other)) => one
             .checked_rem(other)
             .map(Value::Uint)

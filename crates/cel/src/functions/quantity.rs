@@ -25,9 +25,12 @@ pub(super) fn functions() -> Vec<Function> {
         Function::new("quantity").global("string_to_quantity", [String], quantity(), parse),
         Function::new("isQuantity").global("is_quantity_string", [String], Bool, is_quantity),
         Function::new("sign").global("quantity_sign", one(), Int, sign),
-        Function::new("isGreaterThan").member("quantity_is_greater_than", two(), Bool, |_, args| {
-            Ok(Value::Bool(compare(args)?.is_gt()))
-        }),
+        Function::new("isGreaterThan").member(
+            "quantity_is_greater_than",
+            two(),
+            Bool,
+            |_, args| Ok(Value::Bool(compare(args)?.is_gt())),
+        ),
         Function::new("isLessThan").member("quantity_is_less_than", two(), Bool, |_, args| {
             Ok(Value::Bool(compare(args)?.is_lt()))
         }),

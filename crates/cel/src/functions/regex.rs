@@ -20,8 +20,18 @@ pub(super) fn functions() -> Vec<Function> {
             .singleton(matches),
         Function::new("find").member("string_find_string", [String, String], String, find),
         Function::new("findAll")
-            .member("string_find_all_string", [String, String], strings(), find_all)
-            .member("string_find_all_string_int", [String, String, Int], strings(), find_all),
+            .member(
+                "string_find_all_string",
+                [String, String],
+                strings(),
+                find_all,
+            )
+            .member(
+                "string_find_all_string_int",
+                [String, String, Int],
+                strings(),
+                find_all,
+            ),
     ]
 }
 

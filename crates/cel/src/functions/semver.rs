@@ -53,7 +53,9 @@ impl Version {
             number("patch", "Patch", patch)?,
         ];
         let prerelease = prerelease.into_iter().flat_map(|text| text.split('.'));
-        let prerelease = prerelease.map(identifier).collect::<std::result::Result<_, _>>()?;
+        let prerelease = prerelease
+            .map(identifier)
+            .collect::<std::result::Result<_, _>>()?;
         let build = build.into_iter().flat_map(|text| text.split('.'));
         let build = build.map(metadata).collect::<std::result::Result<_, _>>()?;
         Ok(Self {
@@ -146,10 +148,14 @@ fn parse_number(text: &str) -> std::result::Result<u64, String> {
 fn number(name: &str, title: &str, text: &str) -> std::result::Result<u64, String> {
     let shown = quote(text);
     if !is_number(text) {
-        return Err(format!("Invalid character(s) found in {name} number {shown}"));
+        return Err(format!(
+            "Invalid character(s) found in {name} number {shown}"
+        ));
     }
     if has_leading_zeros(text) {
-        return Err(format!("{title} number must not contain leading zeroes {shown}"));
+        return Err(format!(
+            "{title} number must not contain leading zeroes {shown}"
+        ));
     }
     parse_number(text)
 }
@@ -178,7 +184,9 @@ fn metadata(text: &str) -> std::result::Result<String, String> {
     }
     if !is_identifier(text) {
         let shown = quote(text);
-        return Err(format!("Invalid character(s) found in build meta data {shown}"));
+        return Err(format!(
+            "Invalid character(s) found in build meta data {shown}"
+        ));
     }
     Ok(text.to_owned())
 }

@@ -24,9 +24,19 @@ pub(super) fn functions() -> Vec<Function> {
         Function::new("charAt").member("string_char_at_int", [String, Int], String, char_at),
         Function::new("indexOf")
             .member("string_index_of_string", [String, String], Int, index_of)
-            .member("string_index_of_string_int", [String, String, Int], Int, index_of),
+            .member(
+                "string_index_of_string_int",
+                [String, String, Int],
+                Int,
+                index_of,
+            ),
         Function::new("lastIndexOf")
-            .member("string_last_index_of_string", [String, String], Int, last_index_of)
+            .member(
+                "string_last_index_of_string",
+                [String, String],
+                Int,
+                last_index_of,
+            )
             .member(
                 "string_last_index_of_string_int",
                 [String, String, Int],
@@ -51,10 +61,20 @@ pub(super) fn functions() -> Vec<Function> {
             ),
         Function::new("split")
             .member("string_split_string", [String, String], strings(), split)
-            .member("string_split_string_int", [String, String, Int], strings(), split),
+            .member(
+                "string_split_string_int",
+                [String, String, Int],
+                strings(),
+                split,
+            ),
         Function::new("substring")
             .member("string_substring_int", [String, Int], String, substring)
-            .member("string_substring_int_int", [String, Int, Int], String, substring),
+            .member(
+                "string_substring_int_int",
+                [String, Int, Int],
+                String,
+                substring,
+            ),
         Function::new("join")
             .member("list_join", [strings()], String, join)
             .member("list_join_string", [strings(), String], String, join),
@@ -171,7 +191,10 @@ fn last_index_of<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Va
     let Ok(last) = usize::try_from(last) else {
         return Ok(Value::Int(-1));
     };
-    let end = text.char_indices().nth(last).map_or(text.len(), |(byte, _)| byte);
+    let end = text
+        .char_indices()
+        .nth(last)
+        .map_or(text.len(), |(byte, _)| byte);
     let end = end.saturating_add(part.len()).min(text.len());
     // The end of a match is the end of a character.
     let searched = (end..=text.len()).find_map(|end| text.get(..end));

@@ -29,8 +29,18 @@ pub(super) fn functions() -> Vec<Function> {
         function.member(id, [Type::Duration], Type::Int, implementation)
     };
     vec![
-        of_time("getFullYear", "timestamp_to_year", "timestamp_to_year_with_tz", year),
-        of_time("getMonth", "timestamp_to_month", "timestamp_to_month_with_tz", month),
+        of_time(
+            "getFullYear",
+            "timestamp_to_year",
+            "timestamp_to_year_with_tz",
+            year,
+        ),
+        of_time(
+            "getMonth",
+            "timestamp_to_month",
+            "timestamp_to_month_with_tz",
+            month,
+        ),
         of_time(
             "getDayOfYear",
             "timestamp_to_day_of_year",
@@ -56,7 +66,12 @@ pub(super) fn functions() -> Vec<Function> {
             day_of_week,
         ),
         of_both(
-            of_time("getHours", "timestamp_to_hours", "timestamp_to_hours_with_tz", hours),
+            of_time(
+                "getHours",
+                "timestamp_to_hours",
+                "timestamp_to_hours_with_tz",
+                hours,
+            ),
             "duration_to_hours",
             hours,
         ),
@@ -71,7 +86,12 @@ pub(super) fn functions() -> Vec<Function> {
             minutes,
         ),
         of_both(
-            of_time("getSeconds", "timestamp_to_seconds", "timestamp_to_seconds_tz", seconds),
+            of_time(
+                "getSeconds",
+                "timestamp_to_seconds",
+                "timestamp_to_seconds_tz",
+                seconds,
+            ),
             "duration_to_seconds",
             seconds,
         ),
@@ -127,7 +147,9 @@ fn location(zone: &str) -> Result<Location> {
     } else {
         hours.saturating_mul(60).saturating_add(minutes)
     };
-    let offset = minutes.saturating_mul(60).clamp(-1_000_000_000, 1_000_000_000);
+    let offset = minutes
+        .saturating_mul(60)
+        .clamp(-1_000_000_000, 1_000_000_000);
     let name = Arc::from("");
     Ok(Location::Fixed { name, offset })
 }

@@ -31,11 +31,15 @@ pub(super) fn functions() -> Vec<Function> {
         part("getScheme", "url_get_scheme", |_, args| {
             Ok(string(&only(args)?.scheme))
         }),
-        part("getHost", "url_get_host", |_, args| Ok(string(&only(args)?.host))),
+        part("getHost", "url_get_host", |_, args| {
+            Ok(string(&only(args)?.host))
+        }),
         part("getHostname", "url_get_hostname", |_, args| {
             Ok(string(only(args)?.hostname()))
         }),
-        part("getPort", "url_get_port", |_, args| Ok(string(only(args)?.port()))),
+        part("getPort", "url_get_port", |_, args| {
+            Ok(string(only(args)?.port()))
+        }),
         part("getEscapedPath", "url_get_escaped_path", |_, args| {
             Ok(string(&only(args)?.escaped_path()))
         }),
@@ -80,7 +84,9 @@ pub(super) fn parse_request_uri(text: &str) -> std::result::Result<(), String> {
 fn to_url<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let text = text(args.first().ok_or(Error::NoSuchOverload)?)?;
     let failed = |error: String| {
-        Error::function(format!("URL parse error during conversion from string: {error}"))
+        Error::function(format!(
+            "URL parse error during conversion from string: {error}"
+        ))
     };
     parse_request_uri(text).map_err(failed)?;
     let url = url::parse(text.as_bytes(), true).map_err(|error| failed(error.to_string()))?;

@@ -316,12 +316,7 @@ impl Expander<'_> {
         }
     }
 
-    fn optional_map(
-        &mut self,
-        function: &str,
-        target: Expr,
-        mut args: Vec<Expr>,
-    ) -> Result<Expr> {
+    fn optional_map(&mut self, function: &str, target: Expr, mut args: Vec<Expr>) -> Result<Expr> {
         let (Some(body), Some(variable)) = (args.pop(), args.pop()) else {
             return self.error(&target, "missing argument");
         };

@@ -20,7 +20,10 @@ pub(super) fn unescape(literal: &str, is_bytes: bool) -> Result<Vec<u8>, Error> 
         Some(inner.to_owned())
     };
     let quotes = ["'''", "\"\"\"", "'", "\""];
-    let text = quotes.into_iter().find_map(quoted).ok_or(Error::Malformed)?;
+    let text = quotes
+        .into_iter()
+        .find_map(quoted)
+        .ok_or(Error::Malformed)?;
     if is_raw || !text.contains('\\') {
         return Ok(text.into_bytes());
     }

@@ -20,7 +20,9 @@ impl fmt::Display for Value<'_> {
             Self::String(text) => f.write_str(text.as_str()),
             Self::Bytes(bytes) => write!(f, "{bytes:?}"),
             Self::Duration(nanos) => f.write_str(&duration(*nanos)),
-            Self::Timestamp(time) => f.write_str(&String::from_utf8_lossy(&time.format(RFC3339_NANO))),
+            Self::Timestamp(time) => {
+                f.write_str(&String::from_utf8_lossy(&time.format(RFC3339_NANO)))
+            }
             Self::Type(type_) => f.write_str(type_.runtime_name()),
             Self::Optional(None) => f.write_str("optional.none()"),
             Self::Optional(Some(value)) => write!(f, "optional({value})"),

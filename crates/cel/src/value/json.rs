@@ -36,7 +36,9 @@ pub(super) fn typed<'v>(json: &'v Json, schema: &'v Schema) -> Result<Value<'v>,
         return if schema.nullable {
             Ok(Value::Null)
         } else {
-            Err(invalid("invalid data, got null for schema with nullable=false"))
+            Err(invalid(
+                "invalid data, got null for schema with nullable=false",
+            ))
         };
     }
     match (&schema.kind, json) {
