@@ -4,6 +4,7 @@
 pub(crate) mod custom_resource_definitions;
 pub(crate) mod namespaces;
 mod reflector;
+mod resource_quotas;
 mod volume_protection;
 
 use std::sync::Arc;
@@ -44,12 +45,15 @@ pub(crate) async fn after_delete(state: &Arc<State>, kind: &Kind, name: &str) {
 type Run = fn(Arc<State>) -> BoxFuture<'static, ()>;
 
 /// The controllers with their names.
-pub(crate) const ALL: [(&str, Run); 3] = [
+pub(crate) const ALL: [(&str, Run); 4] = [
     ("customresourcedefinition-controller", |state| {
         Box::pin(custom_resource_definitions::run(state))
     }),
     ("namespace-controller", |state| {
         Box::pin(namespaces::run(state))
+    }),
+    ("resourcequota-controller", |state| {
+        Box::pin(resource_quotas::run(state))
     }),
     ("volume-protection-controller", |state| {
         Box::pin(volume_protection::run(state))

@@ -4,6 +4,7 @@
 //! chain: authentication, authorization, routing, then the verb.
 
 mod body;
+mod health;
 mod in_flight;
 mod lookup;
 mod metrics;

@@ -1,7 +1,7 @@
 //! `PrepareForCreate` and `PrepareForUpdate` of the strategies: system fields, generation, status, and fields that some
 //! kinds derive from others.
 //!
-//! A write calls [`defaults::complete`](crate::defaults::complete), [`admission`], then [`create`] or [`update`] here,
+//! A write calls [`defaults::complete`](crate::defaults::complete), [`admission::mutate`](crate::admission::mutate), then [`create`] or [`update`] here,
 //! then [`validation`](crate::validation), and for Services [`service::allocate`]. All functions take objects of the served
 //! version.
 
@@ -14,8 +14,6 @@ use crate::core::{namespace, persistent_volume, persistent_volume_claim, pod, se
 use crate::defaults;
 use crate::fields::{object_mut, set_or_remove};
 use crate::kinds::Kind;
-
-pub mod admission;
 
 pub use crate::core::service::allocation as service;
 

@@ -55,7 +55,7 @@ pub fn create(kind: &Kind, object: &Value) -> Vec<Error> {
 /// Validates an update through the main resource.
 pub fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
-    metadata::update(new, old, &mut errors);
+    metadata::update(kind, new, old, &mut errors);
     validate_spec(kind, new, &mut errors);
     validate_changes(kind, new, old, &mut errors);
     errors
@@ -64,7 +64,7 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
 /// Validates an update through the status subresource.
 pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
-    metadata::update(new, old, &mut errors);
+    metadata::update(kind, new, old, &mut errors);
     match group_and_kind(kind) {
         ("batch", "Job") => job::status::validate(new, old, &mut errors),
         _ => status::validate(kind, new, &mut errors),

@@ -63,6 +63,8 @@ pub enum TemplateError {
     /// A `--name-template` that does not parse, with Go's message.
     #[error("{0}")]
     Name(ParseError),
+    #[error("parsed templates need more than {0} bytes of memory")]
+    Memory(usize),
     /// The message of the Helm version that the profile selects.
     #[error("{0}")]
     Exec(String),

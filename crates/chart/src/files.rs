@@ -8,6 +8,7 @@ use outrigger_gostd::base64;
 use outrigger_gotmpl::Data;
 use outrigger_gotmpl::fmt::display_text;
 use outrigger_gotmpl::function::{CallError, Signature, Ty};
+use outrigger_gotmpl::value::memory::{self, Charge};
 use outrigger_gotmpl::value::{Contents, Element, Kind, List, Map, MapType, Object, Str, Value};
 
 use crate::chart::File;
@@ -19,15 +20,33 @@ use outrigger_gostd::path;
 #[derive(Debug)]
 pub(crate) struct FilesObject {
     files: BTreeMap<String, Data>,
+    /// The maximum memory of all values.
+    memory_bytes: usize,
+    _memory: Charge,
 }
 
 impl FilesObject {
-    pub(crate) fn new(files: &[File]) -> Self {
+    pub(crate) fn new(files: &[File], memory_bytes: usize) -> Self {
         let files = files
             .iter()
-            .map(|file| (file.name.clone(), file.data.clone()))
-            .collect();
-        Self { files }
+            .map(|file| (file.name.clone(), file.data.clone()));
+        Self::of(files.collect(), memory_bytes)
+    }
+
+    fn of(files: BTreeMap<String, Data>, memory_bytes: usize) -> Self {
+        let names: usize = files.keys().map(String::len).sum();
+        Self {
+            _memory: Charge::new(names + files.len() * 2 * size_of::<(String, Data)>()),
+            files,
+            memory_bytes,
+        }
+    }
+
+    /// Whether all files as lists of bytes would exceed the limit.
+    fn is_too_large(&self) -> bool {
+        let bytes: usize = self.files.values().map(|data| data.len()).sum();
+        let bytes = bytes.saturating_mul(size_of::<Value>());
+        memory::live().saturating_add(bytes) > self.memory_bytes
     }
 
     fn glob(&self, pattern: &str) -> Self {
@@ -38,9 +57,8 @@ impl FilesObject {
             .files
             .iter()
             .filter(|(name, _)| matches(name))
-            .map(|(name, data)| (name.clone(), data.clone()))
-            .collect();
-        Self { files }
+            .map(|(name, data)| (name.clone(), data.clone()));
+        Self::of(files.collect(), self.memory_bytes)
     }
 
     /// The YAML of a map from base names to encoded contents.
@@ -110,6 +128,9 @@ impl Object for FilesObject {
     }
 
     fn contents(&self) -> Contents {
+        if self.is_too_large() {
+            return Contents::None;
+        }
         let entries = self
             .files
             .iter()

@@ -173,19 +173,18 @@ pub(crate) fn render_files(
 ) -> Result<BTreeMap<String, Vec<u8>>, TemplateError> {
     let profile = options.profile;
     let dialect = profile.dialect();
-    let templates = context::templates(
-        tree,
-        values,
-        &options.release,
-        &options.capabilities,
-        profile,
-    );
+    let templates = context::templates(tree, values, options);
     let order = execution_order(&templates);
     let mut engine = Engine::new(dialect.clone(), options.limits.clone()).lint(options.lint);
+    let mut tree_bytes = 0;
     for &(name, template) in &order {
         let parsed = cache
             .parse(name, &template.source, &dialect)
             .map_err(TemplateError::Parse)?;
+        tree_bytes += parsed.memory_bytes();
+        if tree_bytes > options.limits.memory_bytes {
+            return Err(TemplateError::Memory(options.limits.memory_bytes));
+        }
         engine.add(parsed);
     }
     let mut rendered = BTreeMap::new();

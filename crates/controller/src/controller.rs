@@ -149,6 +149,7 @@ impl Controller {
         }
         let now = Instant::now();
         while let Some(key) = self.queue.get(now) {
+            self.index.elect_release_owner(&key);
             let Some(observed) = self.index.observe(&key, now) else {
                 self.queue.done(&key);
                 continue;

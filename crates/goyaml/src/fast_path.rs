@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use outrigger_gostd::strconv::format_float32;
 
-use crate::error::Error;
+use crate::error::{Error, MAX_NODES};
 use crate::parser::{Event, Parser, Scalar};
 use crate::resolve::{Resolved, resolve};
 
@@ -59,7 +59,12 @@ pub(crate) fn drive<'a, S: Sink<'a>, const EXACT: bool>(
         return Ok(Progress::Done);
     }
     let mut positions: Vec<Position> = Vec::with_capacity(32);
+    let mut nodes = 0;
     loop {
+        nodes += 1;
+        if nodes > MAX_NODES {
+            return Err(Error::TooManyNodes);
+        }
         events.scanner.discard = sink.skips_text();
         match (events.next()?, positions.last().copied()) {
             (Event::Scalar(scalar), Some(Position::Key)) => {

@@ -65,7 +65,7 @@ pub enum Error {
     NamespaceNotFound(String),
     #[error("release: not found")]
     ReleaseNotFound,
-    #[error("release has no {0} version")]
+    #[error("the release has no revision {0}")]
     RevisionNotFound(u32),
     #[error(
         "release record of revision {0} is truncated, and the Secrets with its parts are missing"

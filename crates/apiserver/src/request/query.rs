@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use outrigger_apimachinery::status::Status;
+use outrigger_gostd::time::Duration;
 
 /// How many pairs are parsed at most.
 const MAX_PAIRS: usize = 256;
@@ -52,6 +53,20 @@ impl<'q> Query<'q> {
             value.to_ascii_lowercase().as_str(),
             "false" | "0"
         ))
+    }
+
+    /// Rejects a `timeout` that is not a duration. Requests that take long have other limits.
+    pub(crate) fn check_timeout(&self) -> Result<(), Status> {
+        let timeout = self.text("timeout");
+        if timeout.is_empty() {
+            return Ok(());
+        }
+        match Duration::parse(timeout.as_bytes()) {
+            Ok(_) => Ok(()),
+            Err(why) => Err(Status::bad_request(format!(
+                "invalid timeout specified in the request URL - {why}"
+            ))),
+        }
     }
 
     /// An integer, or the real server's error.

@@ -1,7 +1,7 @@
 //! Admission's view of the store.
 
 use outrigger_apimachinery::status::Status;
-use outrigger_builtin::prepare::admission::{ClusterState, Priority};
+use outrigger_builtin::admission::{ClusterState, Priority};
 use outrigger_store::{Resource, Scope, Store};
 use serde_json::Value;
 
@@ -33,6 +33,20 @@ impl Lookup<'_> {
             let value = serde_json::from_slice(object.bytes()).ok()?;
             predicate(&value).then_some(value)
         })
+    }
+
+    /// The objects of a resource in a namespace.
+    fn list(self, plural: &str, namespace: &str) -> Vec<Value> {
+        let resource = Resource::new("", plural).ok();
+        let scope = resource.and_then(|resource| Scope::namespace(&resource, namespace).ok());
+        let Some(scope) = scope else {
+            return Vec::new();
+        };
+        let snapshot = self.0.snapshot();
+        let objects = snapshot.list(&scope);
+        objects
+            .filter_map(|object| serde_json::from_slice(object.bytes()).ok())
+            .collect()
     }
 
     fn default_class(self, group: &str, plural: &str, annotation: &str) -> Option<String> {
@@ -77,6 +91,18 @@ impl ClusterState for Lookup<'_> {
     fn default_ingress_class(&self) -> Option<String> {
         let annotation = "ingressclass.kubernetes.io/is-default-class";
         self.default_class("networking.k8s.io", "ingressclasses", annotation)
+    }
+
+    fn runtime_class(&self, name: &str) -> Option<Value> {
+        self.object("node.k8s.io", "runtimeclasses", "", name)
+    }
+
+    fn limit_ranges(&self, namespace: &str) -> Vec<Value> {
+        self.list("limitranges", namespace)
+    }
+
+    fn resource_quotas(&self, namespace: &str) -> Vec<Value> {
+        self.list("resourcequotas", namespace)
     }
 
     fn random_suffix(&self) -> Result<String, Status> {

@@ -14,7 +14,7 @@ use outrigger_store::Scope;
 use outrigger_structural::schema::builtin;
 use serde::Serialize;
 
-use super::State;
+use super::{State, health};
 use crate::discovery::{aggregated, legacy};
 use crate::negotiation::{Accept, ApiResponse, Content, failure, text};
 use crate::openapi;
@@ -71,9 +71,10 @@ pub(super) fn handle(
         return Err(Status::method_not_allowed());
     }
     Ok(match parts.as_slice() {
-        ["healthz" | "livez" | "readyz", rest @ ..] => health(state, trimmed, rest, query),
+        ["healthz" | "livez" | "readyz", rest @ ..] => health::check(state, trimmed, rest, query),
         ["version"] => version(),
         ["metrics"] => metrics(state),
+        ["metrics", "slis"] => health::metrics(state),
         ["openapi", "v3", rest @ ..] => openapi_document(state, &kinds, rest, headers),
         [""] => ApiResponse::value(StatusCode::OK, &serde_json::json!({"paths": paths(&kinds)})),
         ["api"] if accept.clone()?.aggregated => {
@@ -125,7 +126,7 @@ pub(super) fn no_such_resource(kinds: &Kinds, group: &str) -> ApiResponse {
     }
 }
 
-fn not_found() -> ApiResponse {
+pub(super) fn not_found() -> ApiResponse {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
@@ -161,6 +162,8 @@ fn paths(kinds: &Kinds) -> Vec<String> {
         "/healthz",
         "/livez",
         "/metrics",
+        "/metrics/slis",
+        "/openapi/v2",
         "/openapi/v3",
         "/readyz",
         "/version",
@@ -274,30 +277,6 @@ fn go_architecture() -> &'static str {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
-    }
-}
-
-/// `ok`, or all checks if `verbose` is set.
-fn health(state: &State, path: &str, rest: &[&str], query: &Query<'_>) -> ApiResponse {
-    let checks = ["ping", "log", "store"];
-    let is_closing = *state.closed.borrow() && path.starts_with("readyz");
-    if is_closing {
-        return text(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "[-]shutdown failed: closing\n",
-        );
-    }
-    match rest {
-        [] if query.has("verbose") => {
-            let lines: String = checks
-                .iter()
-                .map(|check| format!("[+]{check} ok\n"))
-                .collect();
-            text(StatusCode::OK, format!("{lines}{path} check passed\n"))
-        }
-        [] => text(StatusCode::OK, "ok"),
-        [check] if checks.contains(check) => text(StatusCode::OK, "ok"),
-        _ => not_found(),
     }
 }
 

@@ -112,6 +112,9 @@ impl Service {
             Some(_) => NotAcceptable::custom(),
             None => error.built_in(matches!(route.verb, "list" | "watch")),
         })?;
+        if !matches!(route.verb, "watch" | "connect") {
+            query.check_timeout()?;
+        }
         let memory = &self.state.body_memory;
         let body = request_body::read(memory, &parts.method, &parts.headers, body).await?;
         let slot = self.state.in_flight.begin(route.verb);

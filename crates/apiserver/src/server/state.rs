@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub(crate) in_flight: InFlight,
     /// Held while a definition is written, accepted and served.
     pub(crate) definitions: tokio::sync::Mutex<()>,
+    /// Held while an object is charged to a quota.
+    pub(crate) quotas: tokio::sync::Mutex<()>,
     pub(crate) closed: watch::Receiver<bool>,
     pub(crate) address: Address,
     started: OnceLock<u64>,
@@ -61,6 +63,7 @@ impl State {
             body_memory: BodyMemory::default(),
             in_flight: InFlight::default(),
             definitions: tokio::sync::Mutex::new(()),
+            quotas: tokio::sync::Mutex::new(()),
             closed,
             address: Address::new(),
             started: OnceLock::new(),

@@ -22,6 +22,7 @@ use super::ServerCredentials;
 use super::connections::{CloseReason, Connection, Connections, Limits};
 use super::open_files;
 use super::tracked_body::TrackedBody;
+use crate::bootstrap;
 use crate::server::{Server, Service};
 
 /// How long to wait after an accept failed.
@@ -42,7 +43,9 @@ pub enum ListenError {
         #[source]
         source: std::io::Error,
     },
-    #[error("{address} is reachable from other machines, which must be allowed explicitly")]
+    #[error(
+        "refusing to listen on {address}, which other machines can reach; pass --allow-remote to allow it"
+    )]
     NotLoopback { address: SocketAddr },
     #[error("failed to set up TLS")]
     Tls(#[source] rustls::Error),
@@ -86,6 +89,8 @@ impl Server {
         };
         // Discovery publishes the first address.
         let _ = self.state.address.set(listener.address.to_string());
+        let state = Arc::clone(&self.state);
+        self.spawn(bootstrap::publish_endpoints(state, listener.address));
         self.spawn(acceptor.run(listener.listener));
         Ok(())
     }

@@ -110,7 +110,10 @@ fn view(ctx: &RequestContext<'_>, stored: &Value) -> Result<Value, Status> {
         if ctx.accept.is_list_view {
             return Err(wrong_view(ctx, false));
         }
-        return Ok(table::partial_metadata(&ctx.kind, stored));
+        return Ok(with_view_version(
+            ctx,
+            table::partial_metadata(&ctx.kind, stored),
+        ));
     }
     let mut metadata = Map::new();
     if let Some(version) = stored["metadata"].get("resourceVersion") {
@@ -118,7 +121,14 @@ fn view(ctx: &RequestContext<'_>, stored: &Value) -> Result<Value, Status> {
     }
     let now = Now(ctx.state.now());
     let table = table::table(&ctx.kind, metadata, [stored], include(ctx)?, now);
-    serde_json::to_value(table).map_err(Status::internal)
+    let table = serde_json::to_value(table).map_err(Status::internal)?;
+    Ok(with_view_version(ctx, table))
+}
+
+/// A table or metadata in the version that the client requested.
+pub(super) fn with_view_version(ctx: &RequestContext<'_>, mut view: Value) -> Value {
+    view["apiVersion"] = ctx.accept.view_version().into();
+    view
 }
 
 /// The error for `PartialObjectMetadata` of a list, or `PartialObjectMetadataList` of an object.

@@ -89,6 +89,8 @@ struct Stream {
     kind: Arc<Kind>,
     options: ListOptions,
     view: EventView,
+    /// The `apiVersion` of tables and metadata.
+    view_version: &'static str,
     /// Existing objects that are still to be sent.
     initial: VecDeque<Arc<Object>>,
     /// The revision of the bookmark that ends the initial events.
@@ -155,6 +157,7 @@ impl Stream {
             state,
             options,
             view,
+            view_version: ctx.accept.view_version(),
             initial,
             watcher,
             revision,
@@ -299,9 +302,9 @@ impl Stream {
         let shown = match self.view {
             EventView::Object => response::served_bytes(&self.state, &self.kind, object),
             EventView::Metadata => response::stored_value(object).map(|value| {
-                table::partial_metadata(&self.kind, &value)
-                    .to_string()
-                    .into()
+                let mut view = table::partial_metadata(&self.kind, &value);
+                view["apiVersion"] = self.view_version.into();
+                view.to_string().into()
             }),
             EventView::Table(include) => self.table(object, include),
         };
@@ -328,8 +331,30 @@ impl Stream {
         if !std::mem::replace(&mut self.is_first_table, false) {
             table.columns = None;
         }
-        let bytes = serde_json::to_vec(&table).map_err(Status::internal)?;
-        Ok(bytes.into())
+        let mut table = serde_json::to_value(&table).map_err(Status::internal)?;
+        table["apiVersion"] = self.view_version.into();
+        Ok(table.to_string().into())
+    }
+
+    /// The table of a bookmark, with a row for the object that has only metadata.
+    fn bookmark_table(&mut self, metadata: Map<String, Value>, include: Include) -> Value {
+        let revision = metadata.get("resourceVersion").cloned();
+        let object = self.empty_object(metadata);
+        let list = revision.map(|revision| ("resourceVersion".to_owned(), revision));
+        let now = Now(self.state.now());
+        let mut table = table::table(
+            &self.kind,
+            list.into_iter().collect(),
+            [&object],
+            include,
+            now,
+        );
+        if !std::mem::replace(&mut self.is_first_table, false) {
+            table.columns = None;
+        }
+        let mut table = serde_json::to_value(&table).unwrap_or_default();
+        table["apiVersion"] = self.view_version.into();
+        table
     }
 
     /// The object of a bookmark: only metadata, and the empty fields of its Go type.
@@ -345,7 +370,7 @@ impl Stream {
         object
     }
 
-    fn bookmark(&self, out: &mut BytesMut, revision: u64, ends_initial: bool) {
+    fn bookmark(&mut self, out: &mut BytesMut, revision: u64, ends_initial: bool) {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
         if ends_initial {
@@ -358,16 +383,10 @@ impl Stream {
             EventView::Object => self.empty_object(metadata),
             EventView::Metadata => json!({
                 "kind": "PartialObjectMetadata",
-                "apiVersion": "meta.k8s.io/v1",
+                "apiVersion": self.view_version,
                 "metadata": metadata,
             }),
-            EventView::Table(_) => json!({
-                "kind": "Table",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": metadata,
-                "columnDefinitions": null,
-                "rows": [],
-            }),
+            EventView::Table(include) => self.bookmark_table(metadata, include),
         };
         let line = json!({"type": "BOOKMARK", "object": object});
         out.extend_from_slice(line.to_string().as_bytes());

@@ -285,15 +285,18 @@ async fn rejects_objects_that_require_extensions_unless_workloads_are_simulated(
     assert_eq!(code, StatusCode::FORBIDDEN);
     assert_eq!(
         refused["message"],
-        "validatingwebhookconfigurations.admissionregistration.k8s.io \"w\" is forbidden: this server calls no \
-         admission webhooks, so it does not keep what asks for them"
+        "validatingwebhookconfigurations.admissionregistration.k8s.io \"w\" is forbidden: admission webhooks \
+         are not supported by this server, so the object would have no effect"
     );
     server.attach_simulation(Arc::new(NoNodes));
     let kind = "application/json";
     let kept = send(&service, Method::POST, path, kind, &configuration).await;
     assert_eq!(kept.status(), StatusCode::CREATED);
     let warning = kept.headers()["warning"].to_str().unwrap();
-    assert!(warning.contains("calls no admission webhooks"), "{warning}");
+    assert!(
+        warning.contains("admission webhooks are not called"),
+        "{warning}"
+    );
     server.close().await;
 }
 

@@ -32,8 +32,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     fixed("fromJson", &[STR], Ty::Map, from_json),
     fixed("fromJsonArray", &[STR], Ty::List, from_json_array),
-    fixed("mustFromJson", &[STR], ANY, |_, args| {
-        json::decode(bytes(args, 0)).map_err(returned)
+    fixed("mustFromJson", &[STR], ANY, |call, args| {
+        json::decode_within(bytes(args, 0), call.memory_bytes).map_err(returned)
     }),
     fixed("toToml", &[ANY], STR, to_toml),
     fixed("mustToToml", &[ANY], STR, |call, args| {
@@ -61,15 +61,15 @@ fn with_error(map: Map, error: &dyn Error) -> Value {
     Value::Map(map)
 }
 
-fn from_json(_: &mut Call<'_>, args: &[Value]) -> CallResult {
-    Ok(match json::decode_map(bytes(args, 0)) {
+fn from_json(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    Ok(match json::decode_map(bytes(args, 0), call.memory_bytes) {
         (map, Some(error)) => with_error(map, &error),
         (map, None) => Value::Map(map),
     })
 }
 
-fn from_json_array(_: &mut Call<'_>, args: &[Value]) -> CallResult {
-    Ok(match json::decode_list(bytes(args, 0)) {
+fn from_json_array(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    Ok(match json::decode_list(bytes(args, 0), call.memory_bytes) {
         Ok(list) => Value::List(list),
         Err(error) => Value::list(vec![Value::str(error.to_string())]),
     })

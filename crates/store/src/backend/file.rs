@@ -109,12 +109,11 @@ impl File {
             Err(error) => {
                 let cause = std::error::Error::source(error).map(ToString::to_string);
                 tracing::warn!(%error, cause, "failed to commit to the store file");
-                let failed = self.database.take();
-                let close = || {
-                    drop(failed);
+                let drop_database = || {
+                    self.database = None;
                     Ok(())
                 };
-                let _ = catch(close, |error| error);
+                let _ = catch(drop_database, |error| error);
                 self.uncertain.extend(writes.keys().cloned());
             }
         }

@@ -56,6 +56,7 @@ fn call(host: &dyn Host, helm: u8, name: &str, args: &[Value]) -> Value {
     let mut call = Call {
         host,
         dialect: &dialect,
+        memory_bytes: usize::MAX,
     };
     body(&mut call, args).expect("the call succeeds")
 }

@@ -116,7 +116,7 @@ pub(crate) fn explain(error: kube::Error, plugin: Option<&str>) -> anyhow::Error
             "outrigger plugin list -A lists all plugins",
         ),
         (404, _) => hinted(
-            anyhow!("the custom resource definition of plugins is not installed"),
+            anyhow!("the Plugin CRD (plugins.outrigger.dev) is not installed"),
             "outrigger serve --install-crds installs it",
         ),
         (403, _) => anyhow!("access denied: {}", status.message),

@@ -8,13 +8,18 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::config_map;
+use super::target::Target;
 use crate::apiserver::CONFIG_MAPS;
 use crate::client::Client;
 use crate::process::{ANY_PORT, EmbeddedServer, Options};
 
 /// Limits the store to a few megabytes: a write that does not fit fails, and reads succeed.
-pub(super) async fn fill(options: &Options) -> anyhow::Result<String> {
-    let mut server = EmbeddedServer::start_with_file_size_limit(options, 24 << 20).await?;
+pub(super) async fn fill(target: &Target) -> anyhow::Result<String> {
+    let options = Options {
+        data: target.options.data.with_extension("full"),
+        ..target.options.clone()
+    };
+    let mut server = EmbeddedServer::start_with_limit(&options, "f", (24 << 20) / 512).await?;
     let client = Client::connect(&server.endpoint).await?;
     let text = "x".repeat(500_000);
     let mut written = 0;
@@ -38,7 +43,7 @@ pub(super) async fn fill(options: &Options) -> anyhow::Result<String> {
     ensure!(read == 200, "a read with a full disk returned {read}");
     server.kill().await?;
     // Without the limit, all acknowledged objects exist and writes succeed.
-    let mut server = EmbeddedServer::start(options).await?;
+    let mut server = EmbeddedServer::start(&options).await?;
     let client = Client::connect(&server.endpoint).await?;
     for number in 0..written {
         let path = format!("{CONFIG_MAPS}/fill-{number}");
@@ -52,7 +57,8 @@ pub(super) async fn fill(options: &Options) -> anyhow::Result<String> {
 }
 
 /// Starts a second server on the data directory of a running one; it must exit with an error.
-pub(super) async fn share(options: &Options) -> anyhow::Result<String> {
+pub(super) async fn share(target: &Target) -> anyhow::Result<String> {
+    let options = &target.options;
     let kubeconfig = options.data.with_extension("second");
     let mut second = options.command(ANY_PORT, &kubeconfig);
     let output = second.stdout(Stdio::null()).stderr(Stdio::piped()).output();

@@ -6,9 +6,9 @@ use anyhow::{Context as _, ensure};
 use tokio::time::timeout;
 
 use super::config_map;
+use super::target::Target;
 use crate::apiserver::CONFIG_MAPS;
 use crate::client::Client;
-use crate::process::EmbeddedServer;
 use crate::procfs;
 
 const WRITES: usize = 1_500;
@@ -17,13 +17,13 @@ const SIZE: usize = 50_000;
 /// The limit for the growth of the server's memory, in bytes.
 const MAX_GROWTH: u64 = 150_000_000;
 
-pub(super) async fn run(server: &EmbeddedServer) -> anyhow::Result<String> {
-    let pid = server.pid()?;
-    let writer = Client::connect(&server.endpoint).await?;
+pub(super) async fn run(target: &Target) -> anyhow::Result<String> {
+    let pid = target.server.pid()?;
+    let writer = Client::connect(&target.server.endpoint).await?;
     let object = config_map("watched", "");
     let status = writer.post(CONFIG_MAPS, object).await?.status();
     ensure!(status == 201, "create returned {status}");
-    let watcher = Client::connect(&server.endpoint).await?;
+    let watcher = Client::connect(&target.server.endpoint).await?;
     let path = format!("{CONFIG_MAPS}?watch=1&fieldSelector=metadata.name=watched");
     let stream = watcher.watch(&path).await?;
     let before = procfs::resident_memory(&[pid])?;

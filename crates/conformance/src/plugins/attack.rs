@@ -1,4 +1,4 @@
-//! `faults plugins`: the API server is down, or hangs, during installations.
+//! `attack plugins`: the API server is down, or hangs, during installations.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::cluster::Cluster;
 use super::desired::{DesiredPlugin, DesiredPlugins, check};
 use super::plugin_client::PluginClient;
-use crate::faults;
+use crate::attack::{self, Named, Outcome};
 use crate::process::{Controller, signal};
 use crate::procfs;
 
@@ -23,7 +23,7 @@ const RECONCILE_TIMEOUT: Duration = Duration::from_mins(2);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    faults: faults::Args,
+    attack: attack::Args,
     /// Duration of the fault in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u64,
@@ -37,18 +37,27 @@ enum Fault {
     Hang,
 }
 
-const FAULTS: &[(&str, Fault)] = &[
-    ("API server is down", Fault::Down),
-    ("API server hangs", Fault::Hang),
-];
+impl Named for Fault {
+    fn name(&self) -> &str {
+        match self {
+            Self::Down => "API server is down",
+            Self::Hang => "API server hangs",
+        }
+    }
+
+    fn is_short(&self) -> bool {
+        false
+    }
+}
 
 pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
-    let inject = async |fault: Fault, directory: &Path| {
+    let run = async |fault: &Fault, directory: &Path| {
         let (mut cluster, controller) = Cluster::start(binary, directory).await?;
-        let outcome = Box::pin(inject(fault, args.seconds, &mut cluster, &controller)).await;
-        outcome.with_context(|| cluster.controller_log_tail())
+        let answer = Box::pin(inject(*fault, args.seconds, &mut cluster, &controller)).await;
+        let answer = answer.with_context(|| cluster.controller_log_tail())?;
+        Ok(Outcome::answered(answer))
     };
-    faults::run(&args.faults, FAULTS, inject).await
+    attack::run(&args.attack, &[Fault::Down, Fault::Hang], run).await
 }
 
 async fn inject(

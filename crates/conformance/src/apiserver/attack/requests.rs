@@ -12,19 +12,19 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::config_map;
+use super::target::Target;
 use crate::apiserver::CONFIG_MAPS;
 use crate::client::Client;
-use crate::process::EmbeddedServer;
 
-pub(super) async fn large_body(server: &EmbeddedServer) -> anyhow::Result<String> {
-    let client = Client::connect(&server.endpoint).await?;
+pub(super) async fn large_body(target: &Target) -> anyhow::Result<String> {
+    let client = Client::connect(&target.server.endpoint).await?;
     let body = config_map("large", &"x".repeat(100_000_000));
     let response = client.post(CONFIG_MAPS, body).await?;
     expect_status(&response, 413, "RequestEntityTooLarge")
 }
 
-pub(super) async fn invalid_protobuf(server: &EmbeddedServer) -> anyhow::Result<String> {
-    let client = Client::connect(&server.endpoint).await?;
+pub(super) async fn invalid_protobuf(target: &Target) -> anyhow::Result<String> {
+    let client = Client::connect(&target.server.endpoint).await?;
     let mut outcome = String::new();
     for length in 0..200_usize {
         let mut bytes = b"k8s\0".to_vec();
@@ -41,7 +41,7 @@ pub(super) async fn invalid_protobuf(server: &EmbeddedServer) -> anyhow::Result<
     Ok(outcome)
 }
 
-pub(super) async fn invalid_token(server: &EmbeddedServer) -> anyhow::Result<String> {
+pub(super) async fn invalid_token(target: &Target) -> anyhow::Result<String> {
     let mut outcome = String::new();
     for token in [
         "wrong",
@@ -49,7 +49,7 @@ pub(super) async fn invalid_token(server: &EmbeddedServer) -> anyhow::Result<Str
         "eyJhbGciOiJSUzI1NiJ9.e30.AAAA",
         &"x".repeat(5000),
     ] {
-        let client = Client::connect(&server.endpoint).await?;
+        let client = Client::connect(&target.server.endpoint).await?;
         let request = client
             .anonymous("GET", CONFIG_MAPS)
             .header("authorization", format!("Bearer {token}"))
@@ -61,9 +61,9 @@ pub(super) async fn invalid_token(server: &EmbeddedServer) -> anyhow::Result<Str
 }
 
 /// Sends plain HTTP and random bytes; the server must close the connection.
-pub(super) async fn not_tls(server: &EmbeddedServer) -> anyhow::Result<String> {
+pub(super) async fn not_tls(target: &Target) -> anyhow::Result<String> {
     for bytes in [&b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"[..], &[0xff; 4096]] {
-        let mut stream = TcpStream::connect(&server.endpoint.authority).await?;
+        let mut stream = TcpStream::connect(&target.server.endpoint.authority).await?;
         stream.write_all(bytes).await?;
         let mut response = Vec::new();
         // A reset closes the connection, too.
