@@ -3,6 +3,7 @@
 //! [`Server::service`] serves callers in the same process, [`Server::serve`] serves HTTPS. Both use the same handler
 //! chain: authentication, authorization, routing, then the verb.
 
+pub mod backup;
 mod body;
 mod health;
 mod in_flight;

@@ -86,6 +86,11 @@ impl Cache {
         objects.get(&(id.namespace.clone(), id.name.clone()))
     }
 
+    /// How many objects of a kind there are.
+    pub(super) fn count(&self, plural: &str) -> usize {
+        self.objects.get(plural).map_or(0, BTreeMap::len)
+    }
+
     /// The objects of a kind in a namespace, sorted by name; those of all namespaces if `namespace` is empty.
     pub(super) fn list<'a>(
         &'a self,

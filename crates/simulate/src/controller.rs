@@ -20,6 +20,8 @@ use super::{Options, node};
 
 /// How many plans are executed concurrently.
 const MAX_CONCURRENT: usize = 32;
+/// How many pods the simulated cluster has room for.
+const MAX_PODS: usize = 5_000;
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// The delay of what is due after the end of the clock.
@@ -56,6 +58,7 @@ pub(super) async fn run(client: Client, options: Options) {
             },
             Some(result) = controller.tasks.join_next() => controller.finish(result),
             () = sleep_until(due) => {}
+            () = tokio::task::yield_now(), if controller.has_work() => {}
         }
     }
 }
@@ -162,15 +165,37 @@ impl Controller {
                 self.enqueue(vec![id]);
             }
         }
-        while self.tasks.len() < MAX_CONCURRENT {
+        for _ in 0..MAX_CONCURRENT {
+            if !self.has_work() {
+                return;
+            }
             let Some(id) = self.queue.pop_first() else {
                 return;
             };
             match panics::catch(|| self.reconcile(&id, now)) {
-                Ok(actions) if actions.is_empty() => {}
-                Ok(actions) => self.spawn(id, actions),
+                Ok(actions) => self.start(id, actions),
                 Err(panic) => self.retry(report(id, &panic), panic.to_string()),
             }
+        }
+    }
+
+    /// Whether objects can be reconciled now.
+    fn has_work(&self) -> bool {
+        !self.queue.is_empty() && self.tasks.len() < MAX_CONCURRENT
+    }
+
+    /// Executes actions. A full cluster gets no more pods: those are tried again later.
+    fn start(&mut self, id: ObjectRef, mut actions: Vec<Action>) {
+        let all = actions.len();
+        keep_pods_within(
+            &mut actions,
+            MAX_PODS.saturating_sub(self.cache.count("pods")),
+        );
+        if actions.len() < all {
+            self.retry(id.clone());
+        }
+        if !actions.is_empty() {
+            self.spawn(id, actions);
         }
     }
 
@@ -262,6 +287,18 @@ impl Controller {
     }
 }
 
+/// Drops the actions that create pods for which there is no room.
+fn keep_pods_within(actions: &mut Vec<Action>, mut room: usize) {
+    actions.retain(|action| {
+        if !matches!(action, Action::Create("pods", _)) {
+            return true;
+        }
+        let has_room = room > 0;
+        room = room.saturating_sub(1);
+        has_room
+    });
+}
+
 fn report(id: ObjectRef, panic: &panics::Panic) -> ObjectRef {
     let ObjectRef {
         plural,
@@ -282,5 +319,28 @@ async fn sleep_until(due: Option<Instant>) {
     match due {
         Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_full_cluster_gets_no_more_pods() {
+        let create = |plural| Action::Create(plural, json!({}));
+        let mut actions = vec![
+            create("pods"),
+            create("jobs"),
+            create("pods"),
+            create("pods"),
+        ];
+        keep_pods_within(&mut actions, 2);
+        let pods = |action: &&Action| matches!(action, Action::Create("pods", _));
+        assert_eq!((actions.len(), actions.iter().filter(pods).count()), (3, 2));
+        keep_pods_within(&mut actions, 0);
+        assert_eq!(actions.len(), 1);
     }
 }

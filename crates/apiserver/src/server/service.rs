@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use outrigger_apimachinery::status::Status;
 
-use super::{Body, State, non_resource, request_body};
+use super::{Body, State, backup, non_resource, request_body};
 use crate::auth::{Attributes, Auth, Target, UserInfo};
 use crate::negotiation::{Accept, ApiResponse, NotAcceptable, failure, text};
 use crate::panics;
@@ -97,6 +97,9 @@ impl Service {
         let endpoint = Endpoint::parse(parts.uri.path());
         let user = self.authorize(&endpoint, parts, &query)?;
         let info = match endpoint {
+            Endpoint::NonResource(backup::PATH) if parts.method == Method::GET => {
+                return backup::respond(&self.state).await;
+            }
             Endpoint::NonResource(path) => {
                 let (method, headers) = (&parts.method, &parts.headers);
                 let accept = accept.map_err(|error| error.built_in(false));

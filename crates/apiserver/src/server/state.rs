@@ -32,6 +32,8 @@ pub(crate) struct State {
     pub(crate) metrics: Metrics,
     pub(crate) body_memory: BodyMemory,
     pub(crate) in_flight: InFlight,
+    /// Held while a backup is written.
+    pub(crate) backups: tokio::sync::Mutex<()>,
     /// Held while a definition is written, accepted and served.
     pub(crate) definitions: tokio::sync::Mutex<()>,
     /// Held while an object is charged to a quota.
@@ -62,6 +64,7 @@ impl State {
             metrics: Metrics::default(),
             body_memory: BodyMemory::default(),
             in_flight: InFlight::default(),
+            backups: tokio::sync::Mutex::new(()),
             definitions: tokio::sync::Mutex::new(()),
             quotas: tokio::sync::Mutex::new(()),
             closed,

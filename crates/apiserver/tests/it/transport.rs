@@ -1,11 +1,17 @@
 //! The server over HTTPS, and its folder.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use outrigger_apiserver::server::{Options, Server};
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use outrigger_apiserver::auth::UserInfo;
+use outrigger_apiserver::server::{Options, Server, backup};
 use outrigger_apiserver::transport::{ListenError, Listener, write_kubeconfig};
+use outrigger_store::Scope;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -139,5 +145,56 @@ async fn closes_silent_connections_and_serves_others_meanwhile() {
         },
     );
     assert_eq!(closed, (true, true, true, true));
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_backup_of_a_running_server_can_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Server::open(Options::in_folder(&data)).await.unwrap();
+    let request = Request::get(backup::PATH)
+        .body(Full::<Bytes>::default())
+        .unwrap();
+    let response = server.service().handle(request).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let revision = response.headers()[backup::REVISION].clone();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    let files = fs_err::read_dir(&data).unwrap();
+    let names: BTreeSet<_> = files.map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(
+        names,
+        ["credentials.json", "lock", "store.redb"]
+            .map(Into::into)
+            .into()
+    );
+    let restored = folder.path().join("restored");
+    fs_err::create_dir(&restored).unwrap();
+    fs_err::write(restored.join("store.redb"), bytes).unwrap();
+    let copy = Server::open(Options::in_folder(&restored)).await.unwrap();
+    assert_eq!(
+        copy.store().revision().to_string(),
+        revision.to_str().unwrap()
+    );
+    let count = |server: &Server| server.store().snapshot().list(&Scope::everything()).count();
+    assert_eq!(count(&copy), count(&server));
+    copy.close().await;
+    server.close().await;
+}
+
+#[tokio::test]
+async fn only_administrators_get_a_backup() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(Options::in_folder(folder.path().join("data")))
+        .await
+        .unwrap();
+    let service = server.service().as_user(UserInfo::anonymous());
+    let request = Request::get(backup::PATH)
+        .body(Full::<Bytes>::default())
+        .unwrap();
+    assert_eq!(
+        service.handle(request).await.status(),
+        StatusCode::FORBIDDEN
+    );
     server.close().await;
 }

@@ -1,22 +1,24 @@
 //! Prints all objects as YAML or JSON.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use outrigger_store::{Object, Scope};
+use outrigger_store::{Object, Options, Scope, Store};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::DataFlag;
+use super::check_exists;
 use crate::arguments::Output;
 use crate::printer::Printer;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    data: DataFlag,
+    /// Data folder of the server, which must be stopped
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
@@ -32,7 +34,9 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let store = args.data.open()?;
+    check_exists(&args.data)?;
+    let store = Store::open(Options::in_folder(&args.data));
+    let store = store.context("failed to open the data folder")?;
     let snapshot = store.snapshot();
     let scope = Scope::everything();
     let objects = snapshot.list(&scope);
