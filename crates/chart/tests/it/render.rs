@@ -120,3 +120,24 @@ fn deeply_nested_files_do_not_overflow_the_stack() {
         }
     }
 }
+
+#[test]
+fn globals_that_many_subcharts_copy_exceed_the_memory_limit() {
+    let chart_yaml = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
+    let keys: String = (0..40_000).map(|n| format!("    k{n}: 1\n")).collect();
+    let mut files = vec![
+        File::new("Chart.yaml", chart_yaml("c")),
+        File::new("values.yaml", format!("global:\n  table:\n{keys}")),
+    ];
+    for number in 0..400 {
+        let name = format!("s{number}");
+        files.push(File::new(
+            format!("charts/{name}/Chart.yaml"),
+            chart_yaml(&name),
+        ));
+    }
+    assert_eq!(
+        render_files(files).unwrap_err(),
+        "the values of all subcharts exceed the maximum memory of 536870912 bytes"
+    );
+}
