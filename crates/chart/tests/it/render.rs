@@ -30,7 +30,7 @@ impl Host for PanickingHost {
 
 fn error(template: &str) -> String {
     let mut chart = Chart::default();
-    chart.metadata.name = "c".to_owned();
+    "c".clone_into(&mut chart.metadata.name);
     chart
         .templates
         .push(File::new("templates/a.yaml", template));
@@ -62,7 +62,7 @@ fn parsed_templates_are_part_of_the_memory_limit() {
 
 /// Renders a chart on a thread with the stack of a server's.
 fn render_files(files: Vec<File>) -> Result<String, String> {
-    let work = move || {
+    let work = move || -> Result<String, String> {
         let chart = from_files(files, Profile::Helm4, &mut |_| {}).map_err(|e| e.to_string())?;
         let options = RenderOptions::new(Profile::Helm4, "r", "ns");
         let values = Map::default();
@@ -75,7 +75,11 @@ fn render_files(files: Vec<File>) -> Result<String, String> {
             .collect())
     };
     let thread = std::thread::Builder::new().stack_size(2 << 20);
-    thread.spawn(work).unwrap().join().unwrap()
+    let joined = thread
+        .spawn(work)
+        .map_err(|error| error.to_string())?
+        .join();
+    joined.unwrap_or_else(|_| Err("panic".to_owned()))
 }
 
 #[test]

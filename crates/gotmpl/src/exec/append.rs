@@ -33,9 +33,10 @@ impl State<'_> {
             end: last_id,
             ..pipe.commands
         };
-        let piped = match before.is_empty() {
-            true => None,
-            false => Some(self.commands(frame, dot, before)?),
+        let piped = if before.is_empty() {
+            None
+        } else {
+            Some(self.commands(frame, dot, before)?)
         };
         let Some(command) = frame.tree().commands.get(last_id as usize) else {
             return Ok(Value::Nil);
