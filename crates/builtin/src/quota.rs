@@ -188,9 +188,7 @@ pub fn status(quota: &Value, objects: &dyn Objects) -> Option<Value> {
     used.extend(last);
     used.retain(|name, _| hard.contains_key(name));
     let status = &quota["status"];
-    let is_current = status["hard"].is_object()
-        && status["used"].is_object()
-        && resource_list::parse(&status["hard"]) == hard
+    let is_current = resource_list::parse(&status["hard"]) == hard
         && resource_list::parse(&status["used"]) == used;
     (!is_current).then(|| {
         serde_json::json!({
@@ -211,8 +209,9 @@ fn total_usage(evaluator: Evaluator<'_>, quota: &Value, objects: &dyn Objects) -
         // Quotas with scopes count nothing else than Pods and claims.
         if scopes(&quota["spec"]).next().is_none() {
             let count = objects.count(group, plural);
-            used.values_mut()
-                .for_each(|amount| *amount = Quantity::from_count(count));
+            for amount in used.values_mut() {
+                *amount = Quantity::from_count(count);
+            }
         }
         return used;
     }

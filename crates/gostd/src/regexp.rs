@@ -67,12 +67,17 @@ pub struct Regexp {
 impl Regexp {
     /// `regexp.Compile`
     pub fn compile(expression: &[u8]) -> Result<Self, Error> {
+        Self::compile_within(expression, usize::MAX)
+    }
+
+    /// `regexp.Compile`; rejects expressions whose compiled program exceeds `max_program` bytes.
+    pub fn compile_within(expression: &[u8], max_program: usize) -> Result<Self, Error> {
         let text = std::str::from_utf8(expression).map_err(|error| {
             let invalid = String::from_utf8_lossy(&expression[error.valid_up_to()..]);
             Error::new("invalid UTF-8", invalid)
         })?;
         let Translation { regex, names } = translate(text)?;
-        let (regex, program_size) = build(&regex).map_err(|error| match error {
+        let (regex, program_size) = build(&regex, max_program).map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => Error::new("expression too large", text),
             _ => Error::new("invalid or unsupported Perl syntax", text),
         })?;
@@ -262,15 +267,16 @@ impl Regexp {
 }
 
 /// Compiles an expression, and returns the smallest limit that its program does not exceed.
-fn build(expression: &str) -> Result<(Regex, usize), regex::Error> {
+fn build(expression: &str, max_size: usize) -> Result<(Regex, usize), regex::Error> {
     let mut result = Err(regex::Error::CompiledTooBig(0));
     for size in PROGRAM_SIZES {
+        let size = size.min(max_size);
         result = RegexBuilder::new(expression)
             .size_limit(size)
             .nest_limit(500)
             .build()
             .map(|regex| (regex, size));
-        if !matches!(result, Err(regex::Error::CompiledTooBig(_))) {
+        if size == max_size || !matches!(result, Err(regex::Error::CompiledTooBig(_))) {
             break;
         }
     }

@@ -149,9 +149,16 @@ fn update_status(pod: &Value, phase: Phase, ctx: &Context<'_>) -> Option<Action>
         ready("ContainersReady"),
         Condition::new("PodScheduled", true),
     ];
+    let is_foreign = |condition: &&Value| {
+        let type_ = text(&condition["type"]);
+        conditions.iter().all(|own| own.type_ != type_)
+    };
+    let foreign = items(&pod["status"]["conditions"]).iter();
+    let foreign = foreign.filter(is_foreign).cloned();
     let conditions: Vec<Value> = conditions
         .iter()
         .map(|wanted| wanted.for_object(pod, ctx, &[]))
+        .chain(foreign)
         .collect();
     let mut status = Map::new();
     status.insert("phase".to_owned(), name.into());

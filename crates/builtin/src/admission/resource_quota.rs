@@ -11,7 +11,7 @@ use crate::fields::text;
 use crate::quota::{Evaluator, is_terminating};
 
 /// A quota with its new usage.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Charge {
     /// The stored quota.
     pub old: Value,

@@ -1,4 +1,5 @@
 //! Decisions of the admission plugins.
+#![expect(clippy::needless_pass_by_value, reason = "arguments are literals")]
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
 //! Usage of quotas.
+#![expect(clippy::needless_pass_by_value, reason = "arguments are literals")]
 
 use std::collections::BTreeMap;
 

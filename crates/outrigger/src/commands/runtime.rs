@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use outrigger_apiserver::transport::raise_open_files_limit;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -11,6 +12,7 @@ const BLOCKING_GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a command that serves.
 pub(super) fn run<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    raise_open_files_limit();
     let runtime = Builder::new_multi_thread()
         .enable_all()
         .build()
