@@ -341,18 +341,19 @@ mod tests {
     #[test]
     fn each_limit_is_an_error_that_names_it() {
         let bytes = small_files(100);
-        let budget = |change: fn(&mut Budget)| {
-            let mut budget = Budget::default();
-            change(&mut budget);
-            budget
-        };
-        let cases: [(fn(&mut Budget), Limit); 3] = [
-            (|budget| budget.entries = 99, Limit::Entries),
-            (|budget| budget.names = 799, Limit::Names),
-            (|budget| budget.stream = 100 * 1024 - 1, Limit::Stream),
+        let cases = [
+            (Limit::Entries, 99, u64::MAX, u64::MAX),
+            (Limit::Names, u64::MAX, 799, u64::MAX),
+            (Limit::Stream, u64::MAX, u64::MAX, 100 * 1024 - 1),
         ];
-        for (change, expected) in cases {
-            assert_eq!(limit_of(&bytes, budget(change)), expected);
+        for (expected, entries, names, stream) in cases {
+            let budget = Budget {
+                files: MAX_TOTAL,
+                entries,
+                names,
+                stream,
+            };
+            assert_eq!(limit_of(&bytes, budget), expected);
         }
         let huge = [
             b"\x1f\x8b\x08".to_vec(),

@@ -30,7 +30,7 @@ impl Host for PanickingHost {
 
 fn error(template: &str) -> String {
     let mut chart = Chart::default();
-    chart.metadata.name = "c".to_owned();
+    "c".clone_into(&mut chart.metadata.name);
     chart
         .templates
         .push(File::new("templates/a.yaml", template));
@@ -62,7 +62,7 @@ fn parsed_templates_are_part_of_the_memory_limit() {
 
 /// Renders a chart on a thread with the stack of a server's.
 fn render_files(files: Vec<File>) -> Result<String, String> {
-    let work = move || {
+    let work = move || -> Result<String, String> {
         let chart = from_files(files, Profile::Helm4, &mut |_| {}).map_err(|e| e.to_string())?;
         let options = RenderOptions::new(Profile::Helm4, "r", "ns");
         let values = Map::default();
@@ -75,7 +75,11 @@ fn render_files(files: Vec<File>) -> Result<String, String> {
             .collect())
     };
     let thread = std::thread::Builder::new().stack_size(2 << 20);
-    thread.spawn(work).unwrap().join().unwrap()
+    let joined = thread
+        .spawn(work)
+        .map_err(|error| error.to_string())?
+        .join();
+    joined.unwrap_or_else(|_| Err("panic".to_owned()))
 }
 
 #[test]
@@ -119,4 +123,25 @@ fn deeply_nested_files_do_not_overflow_the_stack() {
             }
         }
     }
+}
+
+#[test]
+fn globals_that_many_subcharts_copy_exceed_the_memory_limit() {
+    let chart_yaml = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
+    let keys: String = (0..40_000).map(|n| format!("    k{n}: 1\n")).collect();
+    let mut files = vec![
+        File::new("Chart.yaml", chart_yaml("c")),
+        File::new("values.yaml", format!("global:\n  table:\n{keys}")),
+    ];
+    for number in 0..400 {
+        let name = format!("s{number}");
+        files.push(File::new(
+            format!("charts/{name}/Chart.yaml"),
+            chart_yaml(&name),
+        ));
+    }
+    assert_eq!(
+        render_files(files).unwrap_err(),
+        "the values of all subcharts exceed the maximum memory of 536870912 bytes"
+    );
 }

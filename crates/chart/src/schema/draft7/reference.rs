@@ -45,16 +45,16 @@ fn missing_key(root: &Json, pointer: &str) -> String {
                 Some(next) => next,
                 None => return format!("Object has no key '{part}'"),
             },
-            Json::Array(items) => match part.parse::<usize>() {
-                Err(_) => return format!("Invalid array index '{part}'"),
-                Ok(index) => match items.get(index) {
-                    Some(next) => next,
-                    None => {
-                        let last = items.len();
-                        return format!("Out of bound array[0,{last}] index '{index}'");
-                    }
-                },
-            },
+            Json::Array(items) => {
+                let Ok(index) = part.parse::<usize>() else {
+                    return format!("Invalid array index '{part}'");
+                };
+                let Some(next) = items.get(index) else {
+                    let last = items.len();
+                    return format!("Out of bound array[0,{last}] index '{index}'");
+                };
+                next
+            }
             _ => return format!("Invalid token reference '{part}'"),
         };
         value = next;
