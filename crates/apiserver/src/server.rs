@@ -5,9 +5,11 @@
 
 mod body;
 mod health;
+mod in_flight;
 mod lookup;
 mod metrics;
 mod non_resource;
+mod request_body;
 mod schemas;
 mod service;
 mod state;

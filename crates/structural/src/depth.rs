@@ -1,6 +1,6 @@
 //! The nesting limit of objects, which is the same for JSON, YAML, protobuf and the results of patches.
 //!
-//! What is within the limit can be stored, and what is stored can be processed by recursion: serde_json parses 127
+//! What is within the limit can be stored, and what is stored can be processed by recursion: `serde_json` parses 127
 //! levels, so that lists, watch events and tables of objects have room too.
 
 mod stored;

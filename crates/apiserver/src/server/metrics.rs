@@ -8,6 +8,7 @@ pub(crate) struct Metrics {
     requests: [AtomicU64; 6],
     watches: AtomicU64,
     aborted: AtomicU64,
+    terminated: AtomicU64,
 }
 
 impl Metrics {
@@ -21,6 +22,11 @@ impl Metrics {
     /// Counts a request that panicked.
     pub(crate) fn request_aborted(&self) {
         self.aborted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a request that was rejected because too many are in flight.
+    pub(crate) fn request_terminated(&self) {
+        self.terminated.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn watch_began(&self) {
@@ -42,10 +48,23 @@ impl Metrics {
                 "apiserver_request_total{{code=\"{class}xx\"}} {count}\n"
             ));
         }
-        let aborted = self.aborted.load(Ordering::Relaxed);
-        text.push_str(&format!(
-            "# HELP apiserver_request_aborts_total Requests that panicked.\n# TYPE apiserver_request_aborts_total counter\napiserver_request_aborts_total {aborted}\n"
-        ));
+        for (name, help, counter) in [
+            (
+                "apiserver_request_aborts_total",
+                "Requests that panicked.",
+                &self.aborted,
+            ),
+            (
+                "apiserver_request_terminations_total",
+                "Requests rejected because too many are in flight.",
+                &self.terminated,
+            ),
+        ] {
+            let count = counter.load(Ordering::Relaxed);
+            text.push_str(&format!(
+                "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}\n"
+            ));
+        }
         let watches = self.watches.load(Ordering::Relaxed);
         for (name, help, value) in [
             ("apiserver_longrunning_requests", "Open watches.", watches),

@@ -45,7 +45,8 @@ pub(super) async fn bind(ctx: &RequestContext<'_>, binding: &Value) -> Result<Ap
         }
         match write_value(ctx.state, key.clone(), &pod, Some(&old)).await {
             Ok(_) => return Ok(created()),
-            Err(WriteError::Conflict { .. }) => {}
+            // Changed or deleted meanwhile.
+            Err(WriteError::Conflict { .. } | WriteError::NotFound { .. }) => {}
             Err(error) => return Err(store_failure(&error)),
         }
     }

@@ -48,7 +48,7 @@ pub(super) enum Outcome {
 
 #[derive(Debug)]
 pub(super) enum WriteFailure {
-    /// Another write came first. The request is retried unless it names a resource version.
+    /// Another write or a deletion came first. The request is tried again, and compares resource versions again.
     Conflict,
     Rejected(Status),
 }

@@ -6,6 +6,7 @@ mod controllers;
 mod depth;
 mod numeric_limits;
 mod panics;
+mod races;
 mod requests;
 mod server;
 mod transport;

@@ -18,6 +18,7 @@ use crate::requests::{request, send, server};
 #[derive(Debug)]
 struct Broken;
 
+#[expect(clippy::panic, reason = "that is the point")]
 impl Simulation for Broken {
     fn pod_log(&self, _: &Value, _: &str) -> Option<String> {
         panic!("no log today");

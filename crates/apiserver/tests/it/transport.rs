@@ -2,19 +2,22 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use outrigger_apiserver::server::{Options, Server};
 use outrigger_apiserver::transport::{ListenError, Listener, write_kubeconfig};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
 
 fn loopback() -> SocketAddr {
     ([127, 0, 0, 1], 0).into()
 }
 
-/// What a client gets that trusts the server's authority and sends these headers.
-async fn get(server: &Server, address: SocketAddr, headers: &str) -> String {
+/// A connection of a client that trusts the server's authority.
+async fn connect(server: &Server, address: SocketAddr) -> TlsStream<TcpStream> {
     let mut roots = rustls::RootCertStore::empty();
     let authority = server.credentials().root_certificate();
     roots
@@ -26,10 +29,15 @@ async fn get(server: &Server, address: SocketAddr, headers: &str) -> String {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let stream = TcpStream::connect(address).await.unwrap();
     let name = ServerName::try_from("127.0.0.1").unwrap();
     let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-    let mut stream = connector.connect(name, stream).await.unwrap();
+    connector.connect(name, stream).await.unwrap()
+}
+
+/// What a client gets that sends these headers.
+async fn get(server: &Server, address: SocketAddr, headers: &str) -> String {
+    let mut stream = connect(server, address).await;
     let request =
         format!("GET /api/v1/namespaces HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -89,4 +97,47 @@ async fn keeps_credentials_and_objects_across_a_restart_and_locks_the_folder() {
     assert_eq!(again.credentials().admin_token().expose(), token);
     assert_eq!(again.store().revision(), revision);
     again.close().await;
+}
+
+async fn is_closed(stream: &mut TlsStream<TcpStream>) -> bool {
+    let mut rest = Vec::new();
+    let read = stream.read_to_end(&mut rest);
+    tokio::time::timeout(Duration::from_secs(20), read)
+        .await
+        .is_ok()
+}
+
+#[tokio::test]
+async fn closes_silent_connections_and_serves_others_meanwhile() {
+    let server = Server::open(Options::in_memory()).await.unwrap();
+    let listener = Listener::bind(loopback(), false).await.unwrap();
+    let address = listener.address();
+    server.serve(listener).unwrap();
+    let mut without_tls = TcpStream::connect(address).await.unwrap();
+    let mut silent = connect(&server, address).await;
+    let mut incomplete = connect(&server, address).await;
+    incomplete.write_all(b"PRI * HTTP/2.0\r\n").await.unwrap();
+    let mut slow = connect(&server, address).await;
+    slow.write_all(b"GET / HTTP/1.1\r\nhost: ").await.unwrap();
+    let token = server.credentials().admin_token().expose();
+    let header = format!("authorization: Bearer {token}\r\n");
+    assert!(
+        get(&server, address, &header)
+            .await
+            .starts_with("HTTP/1.1 200")
+    );
+    let mut rest = Vec::new();
+    let read = without_tls.read_to_end(&mut rest);
+    let closed = tokio::join!(
+        is_closed(&mut silent),
+        is_closed(&mut incomplete),
+        is_closed(&mut slow),
+        async {
+            tokio::time::timeout(Duration::from_secs(20), read)
+                .await
+                .is_ok()
+        },
+    );
+    assert_eq!(closed, (true, true, true, true));
+    server.close().await;
 }

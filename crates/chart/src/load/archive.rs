@@ -322,9 +322,20 @@ mod tests {
 
     #[test]
     fn the_last_of_210_000_files_is_read() {
-        let files = read(&small_files(210_000), Profile::Helm4).unwrap();
-        assert_eq!(files.len(), 210_000);
-        assert_eq!(files[209_999].name, "209999");
+        let file = |name: &[u8]| {
+            let header = entry(name, EntryType::Regular, 1);
+            [&header.as_bytes()[..], &[b'x'; 1], &[0; 511]].concat()
+        };
+        let many = file(b"c/a").repeat(1000);
+        let bytes = gzipped(|gzip| {
+            for _ in 0..210 {
+                gzip.write_all(&many).unwrap();
+            }
+            gzip.write_all(&file(b"c/last")).unwrap();
+        });
+        let files = read(&bytes, Profile::Helm4).unwrap();
+        assert_eq!(files.len(), 210_001);
+        assert_eq!(files[210_000].name, "last");
     }
 
     #[test]

@@ -109,7 +109,12 @@ impl File {
             Err(error) => {
                 let cause = std::error::Error::source(error).map(ToString::to_string);
                 tracing::warn!(%error, cause, "failed to commit to the store file");
-                let _ = catch(|| Ok(self.database = None), |error| error);
+                let failed = self.database.take();
+                let close = || {
+                    drop(failed);
+                    Ok(())
+                };
+                let _ = catch(close, |error| error);
                 self.uncertain.extend(writes.keys().cloned());
             }
         }

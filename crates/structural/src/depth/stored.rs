@@ -32,7 +32,7 @@ pub fn parse_stored(bytes: &[u8]) -> serde_json::Result<Stored> {
     })
 }
 
-/// Deserializes as many levels; serde_json skips the rest without recursion.
+/// Deserializes as many levels; `serde_json` skips the rest without recursion.
 struct Truncate(usize);
 
 impl<'de> DeserializeSeed<'de> for Truncate {
