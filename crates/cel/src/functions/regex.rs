@@ -48,13 +48,13 @@ pub(crate) fn call<'v>(
         "matches" => Ok(Value::Bool(regex.is_match(subject.as_bytes()))),
         "find" => {
             let found = regex.find(subject.as_bytes()).map_or("", slice);
-            meter.work(found.len())?;
+            meter.copy(found.len())?;
             Ok(Value::string(found))
         }
         _ => {
             let limit = args.get(2).map(int).transpose()?.unwrap_or(-1);
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            meter.work(subject.len())?;
+            meter.copy(subject.len())?;
             let found = regex.find_all(subject.as_bytes(), limit);
             Ok(Value::strings(found.into_iter().map(slice)))
         }
