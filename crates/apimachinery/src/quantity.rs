@@ -143,6 +143,20 @@ impl Quantity {
         })
     }
 
+    #[must_use]
+    pub fn negated(self) -> Self {
+        Self {
+            nanos: self.nanos.saturating_neg(),
+            ..self
+        }
+    }
+
+    /// The nearest float.
+    #[expect(clippy::cast_precision_loss, reason = "the result is approximate")]
+    pub fn approximate(&self) -> f64 {
+        self.nanos as f64 / 1e9
+    }
+
     /// The canonical text: no fractional digits, and the largest possible suffix.
     pub fn canonical(&self) -> String {
         let whole = self.nanos / NANO;
@@ -163,6 +177,15 @@ impl Quantity {
 impl Default for Quantity {
     fn default() -> Self {
         Self::ZERO
+    }
+}
+
+impl From<i64> for Quantity {
+    fn from(number: i64) -> Self {
+        Self {
+            nanos: i128::from(number).saturating_mul(NANO),
+            format: Format::DecimalSi,
+        }
     }
 }
 
