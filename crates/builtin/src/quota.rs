@@ -9,6 +9,7 @@ use crate::fields::{list, text, texts};
 
 mod claims;
 mod pods;
+mod resource_claims;
 mod services;
 
 pub(crate) use pods::is_terminating;
@@ -21,6 +22,7 @@ pub(crate) enum Evaluator<'a> {
     Pods,
     Services,
     Claims,
+    ResourceClaims,
     /// Objects that are only counted.
     Count {
         group: &'a str,
@@ -34,6 +36,7 @@ impl<'a> Evaluator<'a> {
             ("", "pods") => Self::Pods,
             ("", "services") => Self::Services,
             ("", "persistentvolumeclaims") => Self::Claims,
+            ("resource.k8s.io", "resourceclaims") => Self::ResourceClaims,
             _ => Self::Count { group, plural },
         }
     }
@@ -43,6 +46,7 @@ impl<'a> Evaluator<'a> {
             Self::Pods => ("", "pods"),
             Self::Services => ("", "services"),
             Self::Claims => ("", "persistentvolumeclaims"),
+            Self::ResourceClaims => ("resource.k8s.io", "resourceclaims"),
             Self::Count { group, plural } => (group, plural),
         }
     }
@@ -57,6 +61,7 @@ impl<'a> Evaluator<'a> {
             Self::Pods => pods::measures(name),
             Self::Services => services::measures(name),
             Self::Claims => claims::measures(name),
+            Self::ResourceClaims => resource_claims::measures(name),
             Self::Count { .. } => {
                 group.is_empty() && name == plural && LEGACY_COUNTS.contains(&plural)
             }
@@ -68,6 +73,7 @@ impl<'a> Evaluator<'a> {
             Self::Pods => pods::usage(object),
             Self::Services => services::usage(object),
             Self::Claims => claims::usage(object),
+            Self::ResourceClaims => resource_claims::usage(object),
             Self::Count { group: "", plural } if LEGACY_COUNTS.contains(&plural) => {
                 ResourceList::from([(plural.to_owned(), Quantity::ONE)])
             }
@@ -91,7 +97,7 @@ impl<'a> Evaluator<'a> {
         scopes(&quota["spec"]).all(|scope| match self {
             Self::Pods => pods::is_in_scope(&scope, object),
             Self::Claims => claims::is_in_scope(&scope, object),
-            Self::Services | Self::Count { .. } => false,
+            Self::Services | Self::ResourceClaims | Self::Count { .. } => false,
         })
     }
 }

@@ -212,8 +212,7 @@ impl Checker<'_> {
                 self.refer(expr.id, reference);
             }
             None => {
-                let name = full.trim_start_matches('.').to_owned();
-                self.undeclared(expr, &name);
+                self.undeclared(expr, &full);
                 self.set(expr.id, Type::Error);
             }
         }

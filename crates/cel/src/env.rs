@@ -7,6 +7,7 @@ use crate::checker;
 use crate::compiled::Compiled;
 use crate::decl::DeclType;
 use crate::parser;
+use crate::schema;
 use crate::source::Issues;
 use crate::types::Type;
 
@@ -68,7 +69,12 @@ impl Env {
     }
 
     pub(crate) fn field(&self, object: &str, field: &str) -> Option<Type> {
-        self.objects.get(object)?.get(field).cloned()
+        let fields = self.objects.get(object)?;
+        let field = fields.get(field).or_else(|| {
+            let is_keyword = schema::RESERVED.contains(&field);
+            is_keyword.then(|| fields.get(&format!("__{field}__")))?
+        });
+        field.cloned()
     }
 
     /// Parses and type-checks an expression.

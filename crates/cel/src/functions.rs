@@ -21,7 +21,7 @@ use std::sync::LazyLock;
 use crate::error::Error;
 use crate::meter::Meter;
 use crate::types::{GenericKind, Type};
-use crate::value::Value;
+use crate::value::{Opaque, Value};
 
 pub(crate) use format::check as check_format;
 
@@ -129,21 +129,23 @@ impl Function {
         self.overloads.iter().find(|overload| overload.id == id)
     }
 
+    /// Whether an overload accepts the values.
+    pub(crate) fn accepts(&self, overload: &str, args: &[Value<'_>]) -> bool {
+        !self.has_guards
+            || self
+                .overload(overload)
+                .is_some_and(|overload| overload.accepts(args))
+    }
+
     /// Calls the overload whose types match the values.
     pub(crate) fn dispatch<'v>(
         &self,
         meter: &mut Meter<'_>,
         args: &mut [Value<'v>],
     ) -> Result<Value<'v>, Error> {
-        let overload = self.overloads.iter().find(|overload| {
-            overload.args.len() == args.len()
-                && overload.implementation.is_some()
-                && overload
-                    .args
-                    .iter()
-                    .zip(args.iter())
-                    .all(|(type_, value)| is_assignable(type_, value))
-        });
+        let mut overloads = self.overloads.iter();
+        let overload =
+            overloads.find(|overload| overload.implementation.is_some() && overload.accepts(args));
         match overload.and_then(|overload| overload.implementation) {
             Some(implementation) => implementation(meter, args),
             None => Err(self.no_such_overload(args)),
@@ -161,18 +163,46 @@ impl Function {
     }
 }
 
-/// Whether a value may have a type. Only the first elements of lists and maps are looked at.
+impl Overload {
+    fn accepts(&self, args: &[Value<'_>]) -> bool {
+        self.args.len() == args.len()
+            && self
+                .args
+                .iter()
+                .zip(args)
+                .all(|(type_, value)| is_assignable(type_, value))
+    }
+}
+
+/// Whether a value may have a type. Only the first elements of lists are looked at.
 fn is_assignable(type_: &Type, value: &Value<'_>) -> bool {
     match (type_, value) {
-        (Type::Dyn | Type::Param(_) | Type::Variable(_), _) => true,
-        (Type::Generic(generic), Value::List(list)) if generic.kind == GenericKind::List => {
-            let element = type_.list_element();
-            match (element, list.get(0)) {
-                (Some(element), Some(Ok(first))) => is_assignable(element, &first),
-                _ => true,
+        (Type::Dyn | Type::Param(_) | Type::Variable(_), _)
+        | (Type::Null, Value::Null)
+        | (Type::Bool, Value::Bool(_))
+        | (Type::Int, Value::Int(_))
+        | (Type::Uint, Value::Uint(_))
+        | (Type::Double, Value::Double(_))
+        | (Type::String, Value::String(_))
+        | (Type::Bytes, Value::Bytes(_))
+        | (Type::Timestamp, Value::Timestamp(_))
+        | (Type::Duration, Value::Duration(_)) => true,
+        (Type::Generic(generic), value) => match (generic.kind, value) {
+            (GenericKind::List, Value::List(list)) => {
+                match (generic.parameters.first(), list.get(0)) {
+                    (Some(element), Some(Ok(first))) => is_assignable(element, &first),
+                    _ => true,
+                }
             }
-        }
-        (type_, value) => type_.runtime_name() == value.type_name(),
+            (GenericKind::Map, Value::Map(_))
+            | (GenericKind::Type, Value::Type(_))
+            | (GenericKind::Opaque("optional_type"), Value::Optional(_))
+            | (GenericKind::Opaque("net.IP"), Value::Opaque(Opaque::Ip(_)))
+            | (GenericKind::Opaque("net.CIDR"), Value::Opaque(Opaque::Cidr(..))) => true,
+            _ => false,
+        },
+        (Type::Struct(_), Value::Opaque(opaque)) => opaque.type_() == *type_,
+        _ => false,
     }
 }
 

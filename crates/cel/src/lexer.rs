@@ -126,7 +126,10 @@ impl Lexer<'_> {
             return self.escaped_ident();
         }
         let symbol = SYMBOLS.iter().find(|symbol| self.starts_with(symbol));
-        let symbol = symbol.ok_or(self.at.saturating_add(1))?;
+        // The message includes the character at which a longer symbol ends to match.
+        let is_prefix = matches!(first, '=' | '&' | '|');
+        let length = if is_prefix { 2 } else { 1 };
+        let symbol = symbol.ok_or(self.at.saturating_add(length))?;
         self.skip(symbol.len());
         Ok(TokenKind::Symbol(symbol))
     }
@@ -207,10 +210,23 @@ impl Lexer<'_> {
         } else {
             TokenKind::String
         };
-        let triple = self.peek(1) == Some(quote) && self.peek(2) == Some(quote);
-        let length = if triple { 3 } else { 1 };
-        self.skip(length);
-        Some(self.string_end(quote, triple, is_raw).map(|()| kind))
+        let start = self.at;
+        if self.peek(1) == Some(quote) && self.peek(2) == Some(quote) {
+            self.skip(3);
+            if self.string_end(quote, true, is_raw).is_ok() {
+                return Some(Ok(kind));
+            }
+            // Without an end, the first two quotes are an empty string.
+            self.at = start;
+        }
+        self.skip(1);
+        let end = self.string_end(quote, false, is_raw);
+        if end.is_err() && prefix > 0 {
+            // The prefix is an identifier.
+            self.at = start.saturating_sub(prefix);
+            return None;
+        }
+        Some(end.map(|()| kind))
     }
 
     fn string_end(&mut self, quote: char, triple: bool, is_raw: bool) -> Result<(), usize> {

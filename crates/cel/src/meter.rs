@@ -7,10 +7,12 @@ use outrigger_gostd::regexp::Regexp;
 
 use crate::error::Error;
 
-/// How many elements and bytes an evaluation may copy and compare. The cost of cel-go does not cover all of them.
-const MAX_WORK: u64 = 16 << 20;
+/// How many elements an evaluation may create and compare. The cost of cel-go does not cover all of them.
+const MAX_WORK: u64 = 4 << 20;
+/// How many bytes are copied as fast as one element is compared.
+const BYTES_PER_WORK: usize = 8;
 /// The work of compiling a regular expression.
-const REGEX_WORK: u64 = 1 << 16;
+const REGEX_WORK: usize = 1 << 14;
 /// The maximum size of a compiled regular expression that is not a literal.
 const MAX_REGEX: usize = 256 << 10;
 /// How many iterations are evaluated between two calls of the interrupt hook.
@@ -59,7 +61,12 @@ impl<'i> Meter<'i> {
         self.limit.saturating_sub(self.cost)
     }
 
-    /// Counts elements or bytes before they are copied or compared.
+    /// Counts bytes before they are copied.
+    pub(crate) fn copy(&mut self, bytes: usize) -> Result<(), Error> {
+        self.work(bytes.div_ceil(BYTES_PER_WORK))
+    }
+
+    /// Counts elements before they are created or compared.
     pub(crate) fn work(&mut self, amount: usize) -> Result<(), Error> {
         let amount = u64::try_from(amount).unwrap_or(u64::MAX);
         self.work = self.work.saturating_add(amount);
@@ -86,8 +93,7 @@ impl<'i> Meter<'i> {
         if let Some(regex) = self.regexes.get(pattern) {
             return Ok(regex.clone());
         }
-        let amount = usize::try_from(REGEX_WORK).unwrap_or(usize::MAX);
-        self.work(amount).map_err(|error| error.to_string())?;
+        self.work(REGEX_WORK).map_err(|error| error.to_string())?;
         let regex = Regexp::compile_within(pattern.as_bytes(), MAX_REGEX);
         let regex = Arc::new(regex.map_err(|error| error.to_string())?);
         self.regexes.insert(pattern.into(), regex.clone());

@@ -145,10 +145,31 @@ impl Parser<'_> {
     }
 
     fn expect(&mut self, symbol: &'static str, expected: &str) -> Result<Token> {
-        match self.accept(symbol) {
-            Some(token) => Ok(token),
-            None => Err(self.mismatch(expected)),
+        if let Some(token) = self.accept(symbol) {
+            return Ok(token);
         }
+        let (current, next) = (self.token().kind, self.peek());
+        if next == TokenKind::Symbol(symbol) {
+            return Err(self.extraneous(expected));
+        }
+        let can_follow = match symbol {
+            ":" => starts_expression(current),
+            _ => current == TokenKind::End,
+        };
+        Err(if can_follow {
+            let token = self.token();
+            let shown = self.shown(token);
+            let message = format!("Syntax error: missing '{symbol}' at '{shown}'");
+            self.report_at(token.start, message)
+        } else {
+            self.mismatch(expected)
+        })
+    }
+
+    /// The kind of the token after the next one.
+    fn peek(&self) -> TokenKind {
+        let token = self.tokens.get(self.at.saturating_add(1));
+        token.map_or(TokenKind::End, |token| token.kind)
     }
 
     fn report(&mut self, location: Location, message: String) -> Reported {
@@ -174,13 +195,19 @@ impl Parser<'_> {
         self.report_at(token.start, message)
     }
 
+    /// The issue of a token without which the expression could continue.
+    fn extraneous(&mut self, expected: &str) -> Reported {
+        let token = self.token();
+        let shown = self.shown(token);
+        let message = format!("Syntax error: extraneous input '{shown}' expecting {expected}");
+        self.report_at(token.start, message)
+    }
+
     fn start(&mut self) -> Result<Expr> {
         let root = self.expr()?;
         let token = self.token();
         if token.kind != TokenKind::End {
-            let shown = self.shown(token);
-            let message = format!("Syntax error: extraneous input '{shown}' expecting <EOF>");
-            return Err(self.report_at(token.start, message));
+            return Err(self.extraneous("<EOF>"));
         }
         if self.builder.is_too_large() {
             let message = "expression is too large".to_owned();
@@ -228,44 +255,37 @@ impl Parser<'_> {
 
     fn relation(&mut self) -> Result<Expr> {
         enter!(self, relation);
-        let mut entered = 1_u32;
         let mut left = self.sum()?;
         while let Some((operator, function)) = self.operator(&RELATIONS) {
-            enter!(self, relation);
-            entered = entered.saturating_add(1);
             enter!(self, relation);
             let right = self.sum()?;
             self.recursion.relation = self.recursion.relation.saturating_sub(1);
             left = self.nested_call(operator, function, vec![left, right])?;
         }
-        self.recursion.relation = self.recursion.relation.saturating_sub(entered);
+        self.recursion.relation = self.recursion.relation.saturating_sub(1);
         Ok(left)
     }
 
     fn sum(&mut self) -> Result<Expr> {
         enter!(self, calc);
-        let mut entered = 1_u32;
-        let mut left = self.product(&mut entered)?;
+        let mut left = self.product()?;
         while let Some((operator, function)) = self.operator(&[("+", "_+_"), ("-", "_-_")]) {
             enter!(self, calc);
-            entered = entered.saturating_add(1);
-            let mut nested = 1_u32;
-            enter!(self, calc);
-            let right = self.product(&mut nested)?;
-            self.recursion.calc = self.recursion.calc.saturating_sub(nested);
+            let right = self.product()?;
+            self.recursion.calc = self.recursion.calc.saturating_sub(1);
             left = self.nested_call(operator, function, vec![left, right])?;
         }
-        self.recursion.calc = self.recursion.calc.saturating_sub(entered);
+        self.recursion.calc = self.recursion.calc.saturating_sub(1);
         Ok(left)
     }
 
-    fn product(&mut self, entered: &mut u32) -> Result<Expr> {
+    fn product(&mut self) -> Result<Expr> {
         let mut left = self.unary()?;
         let operators = [("*", "_*_"), ("/", "_/_"), ("%", "_%_")];
         while let Some((operator, function)) = self.operator(&operators) {
             enter!(self, calc);
-            *entered = entered.saturating_add(1);
             let right = self.unary()?;
+            self.recursion.calc = self.recursion.calc.saturating_sub(1);
             left = self.nested_call(operator, function, vec![left, right])?;
         }
         Ok(left)
@@ -303,8 +323,8 @@ impl Parser<'_> {
     }
 
     fn unary(&mut self) -> Result<Expr> {
-        let next = self.tokens.get(self.at.saturating_add(1)).map(|t| t.kind);
-        let is_signed = matches!(next, Some(TokenKind::Int | TokenKind::Double));
+        let next = self.peek();
+        let is_signed = matches!(next, TokenKind::Int | TokenKind::Double);
         for (symbol, function) in [("!", "!_"), ("-", "-_")] {
             if symbol == "-" && is_signed && self.is("-") {
                 return self.member();
@@ -330,21 +350,14 @@ impl Parser<'_> {
 
     fn member(&mut self) -> Result<Expr> {
         enter!(self, member);
-        let mut entered = 1_u32;
         let mut operand = self.primary()?;
-        loop {
-            let is_member = self.is(".") || self.is("[");
-            if !is_member {
-                break;
-            }
-            enter!(self, member);
-            entered = entered.saturating_add(1);
+        while self.is(".") || self.is("[") {
             operand = match self.accept(".") {
                 Some(dot) => self.selection(dot, operand)?,
                 None => self.index(operand)?,
             };
         }
-        self.recursion.member = self.recursion.member.saturating_sub(entered);
+        self.recursion.member = self.recursion.member.saturating_sub(1);
         Ok(operand)
     }
 
@@ -357,7 +370,7 @@ impl Parser<'_> {
                 return Err(self.report_at(token.start, "unsupported syntax: '`'"));
             }
             TokenKind::Ident => self.advance(),
-            TokenKind::Symbol("true" | "false" | "null" | "in") => {
+            TokenKind::Symbol("true" | "false" | "null") => {
                 let message = format!(
                     "Syntax error: mismatched input '{}' expecting IDENTIFIER",
                     self.text(token)
@@ -365,7 +378,7 @@ impl Parser<'_> {
                 return Err(self.report_at(token.start, message));
             }
             _ => {
-                let shown = self.shown(token);
+                let shown = self.text(token);
                 let message = format!("Syntax error: no viable alternative at input '.{shown}'");
                 return Err(self.report_at(token.start, message));
             }
@@ -414,13 +427,18 @@ impl Parser<'_> {
         if self.accept(close).is_some() {
             return Ok(args);
         }
+        let next = self.peek();
+        if next == TokenKind::Symbol(close) && !starts_expression(self.token().kind) {
+            let expected = EXPRESSION_START.replace("'(', ", "'(', ')', ");
+            return Err(self.extraneous(&expected));
+        }
         loop {
             args.push(self.expr()?);
             if self.accept(",").is_none() {
                 break;
             }
         }
-        self.expect(close, "{')', ','}")?;
+        self.expect(close, "')'")?;
         Ok(args)
     }
 
@@ -468,7 +486,11 @@ impl Parser<'_> {
             | TokenKind::Double
             | TokenKind::String
             | TokenKind::Bytes => self.literal(),
-            _ => Err(self.mismatch(EXPRESSION_START)),
+            _ => Err(if starts_expression(self.peek()) {
+                self.extraneous(EXPRESSION_START)
+            } else {
+                self.mismatch(EXPRESSION_START)
+            }),
         }
     }
 
@@ -532,17 +554,26 @@ impl Parser<'_> {
         Ok(Some(self.builder.expr_at(open.start, message)))
     }
 
+    /// Lists and maps may consist of a comma alone.
+    fn accept_lone_comma(&mut self, close: &'static str) {
+        let next = self.peek();
+        if next == TokenKind::Symbol(close) {
+            self.accept(",");
+        }
+    }
+
     fn list(&mut self) -> Result<Expr> {
         let open = self.advance();
         let id = self.builder.id(open.start);
         let (mut elements, mut optionals) = (Vec::new(), Vec::new());
+        self.accept_lone_comma("]");
         while self.accept("]").is_none() {
             if self.accept("?").is_some() {
                 optionals.push(elements.len());
             }
             elements.push(self.expr()?);
             if self.accept(",").is_none() && !self.is("]") {
-                return Err(self.mismatch("{']', ','}"));
+                self.expect("]", "{']', ','}")?;
             }
         }
         let depth = self.builder.depth(&elements);
@@ -559,6 +590,7 @@ impl Parser<'_> {
         let id = self.builder.id(open.start);
         let mut entries = Vec::new();
         let mut depth = 0;
+        self.accept_lone_comma("}");
         while self.accept("}").is_none() {
             let optional = self.accept("?").is_some();
             let key = self.expr()?;
@@ -644,3 +676,15 @@ const RELATIONS: [(&str, &str); 7] = [
     ("!=", "_!=_"),
     ("in", "@in"),
 ];
+
+/// Whether a token can be the first one of an expression.
+fn starts_expression(kind: TokenKind) -> bool {
+    match kind {
+        TokenKind::Symbol(symbol) => matches!(
+            symbol,
+            "[" | "{" | "(" | "." | "-" | "!" | "true" | "false" | "null"
+        ),
+        TokenKind::End | TokenKind::EscapedIdent => false,
+        _ => true,
+    }
+}

@@ -372,7 +372,7 @@ fn attribute(node: Node) -> Attribute {
     }
 }
 
-fn literal_value(literal: &Literal) -> Value<'static> {
+pub(crate) fn literal_value(literal: &Literal) -> Value<'static> {
     match literal {
         Literal::Null => Value::Null,
         Literal::Bool(flag) => Value::Bool(*flag),

@@ -96,7 +96,7 @@ impl Schema {
     }
 }
 
-const RESERVED: [&str; 21] = [
+pub(crate) const RESERVED: [&str; 21] = [
     "true",
     "false",
     "null",

@@ -132,6 +132,26 @@ impl<'v> Value<'v> {
         self.type_().runtime_name().to_owned()
     }
 
+    /// The name of the type in Go, which some messages show.
+    pub(crate) fn go_type(&self) -> &'static str {
+        match self {
+            Self::Null => "types.Null",
+            Self::Bool(_) => "types.Bool",
+            Self::Int(_) => "types.Int",
+            Self::Uint(_) => "types.Uint",
+            Self::Double(_) => "types.Double",
+            Self::String(_) => "types.String",
+            Self::Bytes(_) => "types.Bytes",
+            Self::Duration(_) => "types.Duration",
+            Self::Timestamp(_) => "types.Timestamp",
+            Self::List(_) => "*types.baseList",
+            Self::Map(_) => "*types.baseMap",
+            Self::Type(_) => "*types.Type",
+            Self::Optional(_) => "*types.Optional",
+            Self::Opaque(_) | Self::Preserved(_) => "cel.Value",
+        }
+    }
+
     /// The number of code points, bytes or elements; 1 for what has no size.
     pub(crate) fn size(&self) -> u64 {
         let size = match self {

@@ -192,7 +192,8 @@ impl Controller {
             MAX_PODS.saturating_sub(self.cache.count("pods")),
         );
         if actions.len() < all {
-            self.retry(id.clone());
+            let reason = format!("the simulated cluster has {MAX_PODS} pods, and no room for more");
+            self.retry(id.clone(), reason);
         }
         if !actions.is_empty() {
             self.spawn(id, actions);

@@ -12,7 +12,7 @@ use super::condition::Condition;
 use super::job_indexes::{COMPLETION_INDEX, Indexes};
 use super::object::{
     condition, insert_counts, insert_nonzero_counts, integer, is_active, is_deleting, is_ready,
-    text, uid,
+    name, text, uid,
 };
 use super::plan::{Action, Context, Plan};
 use super::pod_template::PodOwner;
@@ -257,7 +257,10 @@ fn new_pod(job: &Value, index: Option<i64>) -> Value {
     let mut pod = owner(job).pod_with_generated_name(&job["spec"]["template"], &[]);
     if let Some(index) = index.map(|index| index.to_string()) {
         pod["metadata"]["annotations"][COMPLETION_INDEX] = index.clone().into();
-        pod["metadata"]["labels"][COMPLETION_INDEX] = index.into();
+        pod["metadata"]["labels"][COMPLETION_INDEX] = index.clone().into();
+        let hostname = format!("{}-{index}", name(job));
+        pod["metadata"]["generateName"] = format!("{hostname}-").into();
+        pod["spec"]["hostname"] = hostname.into();
     }
     pod
 }

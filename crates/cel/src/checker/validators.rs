@@ -3,11 +3,11 @@
 use outrigger_gostd::regexp::Regexp;
 
 use super::Checked;
-use crate::ast::{Call, Expr, Kind};
+use crate::ast::{Call, Expr, Kind, Literal};
 use crate::functions::{check_format, function};
 use crate::meter::Meter;
+use crate::plan::literal_value;
 use crate::types::Type;
-use crate::value::Value;
 
 /// Reports what is wrong with literals.
 pub(super) fn validate(checked: &Checked, mut report: impl FnMut(&Expr, String)) {
@@ -74,20 +74,20 @@ fn validate_call(
     call: &Call,
     report: &mut impl FnMut(&Expr, String),
 ) {
-    let literal = call
-        .args
-        .first()
-        .and_then(|arg| Some((arg, arg.as_string()?)));
+    let literal = call.args.first().and_then(|arg| match &arg.kind {
+        Kind::Literal(literal) => Some((arg, literal)),
+        _ => None,
+    });
     match (&*call.function, literal) {
-        (name @ ("duration" | "timestamp"), Some((arg, text))) => {
+        (name @ ("duration" | "timestamp"), Some((arg, literal))) => {
             let convert = function(name);
             let mut meter = Meter::new(u64::MAX, None);
-            let mut args = [Value::string(text.clone())];
+            let mut args = [literal_value(literal)];
             if convert.is_some_and(|convert| convert.dispatch(&mut meter, &mut args).is_err()) {
                 report(arg, format!("invalid {name} argument"));
             }
         }
-        ("matches", Some((arg, text))) => {
+        ("matches", Some((arg, Literal::String(text)))) => {
             if Regexp::compile_within(text.as_bytes(), crate::plan::MAX_REGEX).is_err() {
                 report(arg, "invalid matches argument".to_owned());
             }

@@ -67,10 +67,15 @@ fn call_with<'f, 'v>(
     let meter = &mut frame.meter;
     let cost = cost::of_call(call, args, meter)?;
     meter.charge(cost)?;
-    let result = call.call(args, meter)?;
-    let cost = cost::of_result(call, &result);
+    let result = call.call(args, meter);
+    if let Err(error) = &result
+        && error.is_cancellation()
+    {
+        return result;
+    }
+    let cost = cost::of_result(call, result.as_ref().unwrap_or(&Value::Null));
     meter.charge(cost)?;
-    Ok(result)
+    result
 }
 
 impl CallNode {
@@ -81,12 +86,13 @@ impl CallNode {
         let Some(implementation) = self.implementation else {
             return self.function.dispatch(meter, args);
         };
-        match implementation(meter, args) {
-            Err(Error::NoSuchOverload) if self.function.singleton.is_none() => {
-                Err(self.function.no_such_overload(args))
-            }
-            result => result,
+        if self.function.singleton.is_some() {
+            return implementation(meter, args);
         }
+        if !self.function.accepts(self.overload, args) {
+            return Err(self.function.no_such_overload(args));
+        }
+        implementation(meter, args)
     }
 
     /// Calls a function whose arguments are all constants.

@@ -112,10 +112,16 @@ fn of_list_extension(overload: &str, args: &[Value<'_>]) -> Option<u64> {
         "list_flatten" => at(0).saturating_add(ALLOCATION),
         "list_flatten_int" => {
             let depth = match args.get(1) {
-                Some(Value::Int(depth)) => u64::try_from(*depth).unwrap_or(0),
+                Some(Value::Int(depth)) => *depth,
                 _ => 1,
             };
-            at(0).saturating_mul(depth).saturating_add(ALLOCATION)
+            match u64::try_from(depth) {
+                Ok(depth) => at(0).saturating_mul(depth).saturating_add(ALLOCATION),
+                // The product is converted to an unsigned number in cel-go.
+                Err(_) => at(0)
+                    .wrapping_mul(depth.cast_unsigned())
+                    .wrapping_add(ALLOCATION),
+            }
         }
         "list_distinct" => self_compare(0),
         // The cost of these depends on the result.

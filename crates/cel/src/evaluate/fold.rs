@@ -36,7 +36,7 @@ pub(super) fn evaluate<'f, 'v>(fold: &'f Fold, frame: &mut Frame<'f, 'v, '_>) ->
             }
         }
         other => {
-            let type_ = other.type_name();
+            let type_ = other.go_type();
             return Err(Error::function(format!(
                 "got '{type_}', expected iterable type"
             )));

@@ -124,7 +124,7 @@ fn to_bool<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
 fn to_bytes<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match only(args)? {
         Value::String(text) => {
-            meter.work(text.as_str().len())?;
+            meter.copy(text.as_str().len())?;
             Ok(Value::Bytes(text.as_str().as_bytes().into()))
         }
         value => failed(value, "bytes"),
@@ -251,12 +251,12 @@ fn to_string<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<
 pub(super) fn string_of(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String> {
     match value {
         Value::Bytes(bytes) => {
-            meter.work(bytes.len())?;
+            meter.copy(bytes.len())?;
             let text = String::from_utf8(bytes.to_vec());
             text.map_err(|_| Error::function("invalid UTF-8 in bytes, cannot convert to string"))
         }
         Value::String(text) => {
-            meter.work(text.as_str().len())?;
+            meter.copy(text.as_str().len())?;
             Ok(text.as_str().to_owned())
         }
         Value::Double(number) => Ok(display::double(*number)),

@@ -203,7 +203,7 @@ fn format<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>
     parts(
         format,
         |text| {
-            meter.borrow_mut().work(text.len())?;
+            meter.borrow_mut().copy(text.len())?;
             out.borrow_mut().push_str(text);
             Ok(())
         },
@@ -265,7 +265,7 @@ fn format_clause(clause: Clause, value: &Value<'_>, meter: &mut Meter<'_>) -> Re
         }
         _ => return Err(unsupported()),
     };
-    meter.work(formatted.len())?;
+    meter.copy(formatted.len())?;
     Ok(formatted)
 }
 
@@ -278,7 +278,7 @@ fn signed(number: i64, magnitude: String) -> String {
 }
 
 fn hex_of(bytes: &[u8], meter: &mut Meter<'_>) -> Result<String> {
-    meter.work(bytes.len().saturating_mul(2))?;
+    meter.copy(bytes.len().saturating_mul(2))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -328,7 +328,7 @@ fn scientific(number: f64, width: usize) -> String {
                 None => ("", exponent.trim_start_matches('+')),
             };
             let digits: String = digits.chars().map(superscript).collect();
-            format!("{mantissa}\u{202f}×\u{202f}10{sign}{digits}")
+            format!("{mantissa}×10{sign}{digits}")
         }
     };
     let missing = width.saturating_sub(text.chars().count());
@@ -374,7 +374,7 @@ fn member(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String> {
             for (i, item) in list.iter().enumerate() {
                 out.push_str(if i == 0 { "" } else { ", " });
                 let item = member(&item?, meter)?;
-                meter.work(item.len())?;
+                meter.copy(item.len())?;
                 out.push_str(&item);
             }
             out.push(']');
@@ -395,11 +395,11 @@ fn member(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String> {
                 .map(|(key, value)| format!("{key}:{value}"))
                 .collect();
             let text = format!("{{{}}}", entries.join(", "));
-            meter.work(text.len())?;
+            meter.copy(text.len())?;
             text
         }
         Value::String(text) => {
-            meter.work(text.as_str().len())?;
+            meter.copy(text.as_str().len())?;
             quote(text.as_str())
         }
         Value::Bytes(bytes) => format!("b{}", quote_bytes(bytes)),

@@ -131,8 +131,9 @@ fn parse_ip(text: &str) -> std::result::Result<IpAddr, String> {
     let parsed = bare.parse::<IpAddr>().ok();
     let parsed = parsed.filter(|ip| zone.is_none_or(|zone| ip.is_ipv6() && !zone.is_empty()));
     let Some(ip) = parsed else {
+        let reason = parse_failure(text);
         return Err(format!(
-            "IP Address {shown} parse error during conversion from string: ParseAddr({shown}): unable to parse IP"
+            "IP Address {shown} parse error during conversion from string: ParseAddr({shown}): {reason}"
         ));
     };
     if zone.is_some() {
@@ -142,6 +143,31 @@ fn parse_ip(text: &str) -> std::result::Result<IpAddr, String> {
         return Err(format!("IPv4-mapped IPv6 address {shown} is not allowed"));
     }
     Ok(ip)
+}
+
+/// Why a text is no address, as `netip.ParseAddr` says.
+fn parse_failure(text: &str) -> &'static str {
+    let is_v4 = text.contains('.') && !text.contains(':');
+    if !is_v4 {
+        return "unable to parse IP";
+    }
+    let fields: Vec<_> = text.split('.').collect();
+    for field in &fields {
+        if field.is_empty() {
+            return "IPv4 field must have at least one digit";
+        }
+        if field.len() > 1 && field.starts_with('0') {
+            return "IPv4 field has octet with leading zero";
+        }
+        if field.chars().all(|c| c.is_ascii_digit()) && field.parse::<u8>().is_err() {
+            return "IPv4 field has value >255";
+        }
+    }
+    match fields.len() {
+        0..4 => "IPv4 address too short",
+        4 => "unexpected character",
+        _ => "IPv4 address too long",
+    }
 }
 
 fn is_mapped(ip: IpAddr) -> bool {

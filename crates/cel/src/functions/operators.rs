@@ -178,8 +178,11 @@ fn operands<'v>(args: &mut [Value<'v>]) -> Result<(Value<'v>, Value<'v>)> {
 }
 
 /// The error for an operand that has no such operation at all.
-fn unsupported<T>(function: &str) -> Result<T> {
-    Err(Error::function(format!("no such overload: {function}")))
+fn unsupported<T>(function: &str, operand: &Value<'_>) -> Result<T> {
+    match operand {
+        Value::String(_) | Value::Timestamp(_) | Value::Duration(_) => Err(Error::NoSuchOverload),
+        _ => Err(Error::function(format!("no such overload: {function}"))),
+    }
 }
 
 fn not<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
@@ -201,7 +204,8 @@ fn negate<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
             .map(Value::Duration)
             .ok_or(Error::IntOverflow),
         [Value::Bool(_)] => Err(Error::NoSuchOverload),
-        _ => unsupported("-_"),
+        [other] => unsupported("-_", other),
+        _ => Err(Error::NoSuchOverload),
     }
 }
 
@@ -226,11 +230,11 @@ fn add<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
         (Value::Double(one), Value::Double(other)) => Ok(Value::Double(one + other)),
         (Value::String(one), Value::String(other)) => {
             let (one, other) = (one.as_str(), other.as_str());
-            meter.work(one.len().saturating_add(other.len()))?;
+            meter.copy(one.len().saturating_add(other.len()))?;
             Ok(Value::String(Text::Shared([one, other].concat().into())))
         }
         (Value::Bytes(one), Value::Bytes(other)) => {
-            meter.work(one.len().saturating_add(other.len()))?;
+            meter.copy(one.len().saturating_add(other.len()))?;
             Ok(Value::Bytes([&*one, &*other].concat().into()))
         }
         (Value::List(one), Value::List(other)) => Ok(Value::List(one.add(other, meter)?)),
@@ -250,7 +254,7 @@ fn add<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
             | Value::Opaque(_)
             | Value::Preserved(_),
             _,
-        ) => unsupported("_+_"),
+        ) => unsupported("_+_", &Value::Null),
         _ => Err(Error::NoSuchOverload),
     }
 }
@@ -287,7 +291,7 @@ fn subtract<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> 
             | Value::Timestamp(_),
             _,
         ) => Err(Error::NoSuchOverload),
-        _ => unsupported("_-_"),
+        (other, _) => unsupported("_-_", &other),
     }
 }
 
@@ -303,7 +307,7 @@ fn multiply<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> 
             .ok_or(Error::UintOverflow),
         (Value::Double(one), Value::Double(other)) => Ok(Value::Double(one * other)),
         (Value::Int(_) | Value::Uint(_) | Value::Double(_), _) => Err(Error::NoSuchOverload),
-        _ => unsupported("_*_"),
+        (other, _) => unsupported("_*_", &other),
     }
 }
 
@@ -322,7 +326,7 @@ fn divide<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
             .ok_or(Error::DivisionByZero),
         (Value::Double(one), Value::Double(other)) => Ok(Value::Double(one / other)),
         (Value::Int(_) | Value::Uint(_) | Value::Double(_), _) => Err(Error::NoSuchOverload),
-        _ => unsupported("_/_"),
+        (other, _) => unsupported("_/_", &other),
     }
 }
 
@@ -340,7 +344,7 @@ fn modulo<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
             .map(Value::Uint)
             .ok_or(Error::ModulusByZero),
         (Value::Int(_) | Value::Uint(_), _) => Err(Error::NoSuchOverload),
-        _ => unsupported("_%_"),
+        (other, _) => unsupported("_%_", &other),
     }
 }
 
@@ -350,7 +354,7 @@ fn relation<'v>(
     is_true: impl Fn(Ordering) -> bool,
 ) -> Result<Value<'v>> {
     match args {
-        [one, _] if !is_comparable(one) => unsupported(function),
+        [one, _] if !is_comparable(one) => unsupported(function, one),
         [one, other] => Ok(Value::Bool(is_true(compare(one, other)?))),
         _ => Err(Error::NoSuchOverload),
     }
@@ -377,7 +381,8 @@ fn size<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
         [value @ (Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_))] => {
             Ok(Value::Int(i64::try_from(value.size()).unwrap_or(i64::MAX)))
         }
-        _ => unsupported("size"),
+        [other] => unsupported("size", other),
+        _ => Err(Error::NoSuchOverload),
     }
 }
 

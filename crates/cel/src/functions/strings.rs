@@ -99,7 +99,7 @@ fn number(args: &[Value<'_>], at: usize) -> Result<Option<i64>> {
 }
 
 fn owned<'v>(meter: &mut Meter<'_>, text: String) -> Result<Value<'v>> {
-    meter.work(text.len())?;
+    meter.copy(text.len())?;
     Ok(Value::string(text))
 }
 
@@ -234,7 +234,7 @@ fn replace<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v
         subject.matches(old).count()
     };
     let growth = new.len().saturating_mul(matches.min(limit));
-    meter.work(subject.len().saturating_add(growth))?;
+    meter.copy(subject.len().saturating_add(growth))?;
     Ok(Value::string(subject.replacen(old, new, limit)))
 }
 
@@ -242,7 +242,7 @@ fn split<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>>
     let (text, separator) = two(args)?;
     let limit = number(args, 2)?.unwrap_or(-1);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    meter.work(text.len())?;
+    meter.copy(text.len())?;
     if limit == 0 {
         return Ok(Value::list(Vec::new()));
     }
@@ -296,12 +296,12 @@ fn join<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> 
     let mut out = String::new();
     for (i, item) in items.iter().enumerate() {
         if i > 0 {
-            meter.work(separator.len())?;
+            meter.copy(separator.len())?;
             out.push_str(separator);
         }
         match item? {
             Value::String(item) => {
-                meter.work(item.as_str().len().saturating_add(1))?;
+                meter.copy(item.as_str().len().saturating_add(1))?;
                 out.push_str(item.as_str());
             }
             other => return Err(Error::function(format!("join: invalid input: {other}"))),
@@ -312,7 +312,7 @@ fn join<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> 
 
 fn quote<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let text = one(args)?;
-    meter.work(text.len().saturating_mul(2))?;
+    meter.copy(text.len().saturating_mul(2))?;
     let mut out = String::from("\"");
     for character in text.chars() {
         match character {

@@ -95,7 +95,7 @@ fn to_url<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
 
 fn get_query<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let url = only(args)?;
-    meter.work(url.query.len())?;
+    meter.copy(url.query.len())?;
     let mut values: BTreeMap<String, Vec<Value<'v>>> = BTreeMap::new();
     for pair in url.query.split(|b| *b == b'&') {
         if pair.is_empty() || pair.contains(&b';') {

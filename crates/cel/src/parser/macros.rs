@@ -35,9 +35,7 @@ pub(super) fn expand(
         };
     };
     match (function, args.len()) {
-        ("all" | "exists" | "exists_one" | "existsOne", 2) => {
-            expander.quantifier(function, target, args, None)
-        }
+        ("all" | "exists" | "exists_one", 2) => expander.quantifier(function, target, args, None),
         ("all" | "exists" | "exists_one" | "existsOne", 3) => {
             expander.two_variables(function, target, args)
         }

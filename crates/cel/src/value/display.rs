@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-use outrigger_gostd::strconv::format_float;
-use outrigger_gostd::time::RFC3339_NANO;
+use outrigger_gostd::strconv::{format_float, quote};
+use outrigger_gostd::time::{Location, RFC3339_NANO};
 
 use super::Value;
 
@@ -71,4 +71,66 @@ pub(crate) fn duration(nanos: i64) -> String {
     let (seconds, rest) = (nanos.wrapping_div(SECOND), nanos.wrapping_rem(SECOND));
     let seconds = seconds as f64 + rest as f64 / 1e9;
     format!("{}s", format_float(seconds, b'f', None))
+}
+
+impl Value<'_> {
+    /// The value as an expression, as far as it can be written as one.
+    pub fn to_expression(&self) -> String {
+        match self {
+            Self::Null => "null".to_owned(),
+            Self::Uint(number) => format!("{number}u"),
+            Self::Double(number) => double_literal(*number),
+            Self::String(text) => quote(text.as_str()),
+            Self::Bytes(bytes) => {
+                let octal = bytes.iter().map(|byte| format!("\\{byte:03o}"));
+                format!("b\"{}\"", octal.collect::<String>())
+            }
+            Self::Duration(_) => format!("duration(\"{self}\")"),
+            Self::Timestamp(time) => {
+                let utc = time.in_location(Location::Utc).format(RFC3339_NANO);
+                format!("timestamp(\"{}\")", String::from_utf8_lossy(&utc))
+            }
+            Self::Optional(Some(value)) => format!("optional.of({})", value.to_expression()),
+            Self::List(list) => {
+                let items = list.iter().map(|item| match item {
+                    Ok(item) => item.to_expression(),
+                    Err(error) => error.to_string(),
+                });
+                format!("[{}]", items.collect::<Vec<_>>().join(", "))
+            }
+            Self::Map(map) => {
+                let entry = |key: &Self| match map.find(key) {
+                    Some(Ok(value)) => {
+                        format!("{}: {}", key.to_expression(), value.to_expression())
+                    }
+                    _ => key.to_expression(),
+                };
+                let mut entries: Vec<_> = map.keys().iter().map(entry).collect();
+                entries.sort();
+                format!("{{{}}}", entries.join(", "))
+            }
+            Self::Bool(_)
+            | Self::Int(_)
+            | Self::Type(_)
+            | Self::Optional(None)
+            | Self::Opaque(_)
+            | Self::Preserved(_) => self.to_string(),
+        }
+    }
+}
+
+fn double_literal(number: f64) -> String {
+    if number.is_nan() {
+        return "double(\"NaN\")".to_owned();
+    }
+    if number.is_infinite() {
+        let sign = if number > 0.0 { "" } else { "-" };
+        return format!("double(\"{sign}Infinity\")");
+    }
+    let text = format_float(number, b'f', None);
+    if text.contains('.') {
+        text
+    } else {
+        format!("{text}.0")
+    }
 }
