@@ -206,15 +206,12 @@ impl Checker<'_> {
         };
         let full = name.clone();
         *name = name.trim_start_matches('.').into();
-        match self.lookup(&full) {
-            Some((type_, reference)) => {
-                self.set(expr.id, type_);
-                self.refer(expr.id, reference);
-            }
-            None => {
-                self.undeclared(expr, &full);
-                self.set(expr.id, Type::Error);
-            }
+        if let Some((type_, reference)) = self.lookup(&full) {
+            self.set(expr.id, type_);
+            self.refer(expr.id, reference);
+        } else {
+            self.undeclared(expr, &full);
+            self.set(expr.id, Type::Error);
         }
     }
 
@@ -251,27 +248,29 @@ impl Checker<'_> {
             None => (operand_type.clone(), false),
         };
         let type_ = match &target {
-            Type::Struct(name) => match self.env.field(name, field) {
-                Some(type_) => type_,
-                None => {
+            Type::Struct(name) => {
+                if let Some(type_) = self.env.field(name, field) {
+                    type_
+                } else {
                     self.report_at(id, format!("undefined field '{field}'"));
                     Type::Error
                 }
-            },
+            }
             Type::Variable(_) => {
                 self.is_assignable(&Type::Dyn, &target);
                 Type::Dyn
             }
-            target => match target.map_entry() {
-                Some((_, value)) => value.clone(),
-                None => {
+            target => {
+                if let Some((_, value)) = target.map_entry() {
+                    value.clone()
+                } else {
                     if !target.is_dyn_or_error() {
                         let message = format!("type '{target}' does not support field selection");
                         self.report_at(id, message);
                     }
                     Type::Dyn
                 }
-            },
+            }
         };
         if is_optional || optional {
             Type::optional(type_)
@@ -435,18 +434,17 @@ impl Checker<'_> {
 
     /// The type inside of an element with a question mark.
     fn unwrap_optional(&mut self, expr: &Expr, type_: Type) -> Type {
-        match type_.optional_value() {
-            Some(value) => value.clone(),
-            None => {
-                if !matches!(type_, Type::Dyn) {
-                    let expected = Type::optional(type_.clone());
-                    self.report(
-                        expr,
-                        format!("expected type '{expected}' but found '{type_}'"),
-                    );
-                }
-                type_
+        if let Some(value) = type_.optional_value() {
+            value.clone()
+        } else {
+            if !matches!(type_, Type::Dyn) {
+                let expected = Type::optional(type_.clone());
+                self.report(
+                    expr,
+                    format!("expected type '{expected}' but found '{type_}'"),
+                );
             }
+            type_
         }
     }
 

@@ -67,7 +67,7 @@ impl DeclType {
             type_: Type::list(element.type_.clone()),
             fields: None,
             key: None,
-            max_elements: schema.max.map_or(estimated.unwrap_or(0), |max| max.max(0)),
+            max_elements: schema.max.or(estimated).unwrap_or(0).max(0),
             element: Some(element),
             min_size: 2,
         }))
@@ -89,7 +89,7 @@ impl DeclType {
             type_: Type::map(Type::String, element.type_.clone()),
             fields: None,
             key: Some(Arc::new(key)),
-            max_elements: schema.max.map_or(estimated.unwrap_or(0), |max| max.max(0)),
+            max_elements: schema.max.or(estimated).unwrap_or(0).max(0),
             element: Some(element),
             min_size: 2,
         }))

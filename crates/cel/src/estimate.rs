@@ -266,19 +266,16 @@ impl Coster<'_> {
         let outer = self.locals.len();
         self.push_accumulator(fold);
         let inner = self.locals.len();
-        match &fold.variable2 {
-            Some(second) => {
-                self.push_variable(&fold.variable, &fold.range, true);
-                self.push_variable(second, &fold.range, false);
-            }
-            None => {
-                let entry = self.entry_size(&fold.range);
-                let is_list = entry.map_or_else(
-                    || self.checked.type_of(&fold.range).generic_kind() == Some(GenericKind::List),
-                    |entry| entry.is_list,
-                );
-                self.push_variable(&fold.variable, &fold.range, !is_list);
-            }
+        if let Some(second) = &fold.variable2 {
+            self.push_variable(&fold.variable, &fold.range, true);
+            self.push_variable(second, &fold.range, false);
+        } else {
+            let entry = self.entry_size(&fold.range);
+            let is_list = entry.map_or_else(
+                || self.checked.type_of(&fold.range).generic_kind() == Some(GenericKind::List),
+                |entry| entry.is_list,
+            );
+            self.push_variable(&fold.variable, &fold.range, !is_list);
         }
         let iteration = self.cost(&fold.condition).add(self.cost(&fold.step));
         self.locals.truncate(inner);

@@ -129,7 +129,7 @@ impl Lexer<'_> {
         // The message includes the character at which a longer symbol ends to match.
         let is_prefix = matches!(first, '=' | '&' | '|');
         let length = if is_prefix { 2 } else { 1 };
-        let symbol = symbol.ok_or(self.at.saturating_add(length))?;
+        let symbol = symbol.ok_or_else(|| self.at.saturating_add(length))?;
         self.skip(symbol.len());
         Ok(TokenKind::Symbol(symbol))
     }

@@ -80,7 +80,7 @@ impl<'i> Meter<'i> {
     pub(crate) fn iteration(&mut self) -> Result<(), Error> {
         self.work(1)?;
         self.iterations = self.iterations.wrapping_add(1);
-        let is_interrupted = self.iterations % CHECK_FREQUENCY == 0
+        let is_interrupted = self.iterations.is_multiple_of(CHECK_FREQUENCY)
             && self.interrupt.is_some_and(|interrupt| interrupt());
         if is_interrupted {
             return Err(Error::Interrupted);

@@ -337,7 +337,7 @@ impl Parser<'_> {
                 count = count.saturating_add(1);
             }
             let operand = self.member()?;
-            if count % 2 == 0 {
+            if count.is_multiple_of(2) {
                 return Ok(operand);
             }
             let depth = self.builder.depth(std::slice::from_ref(&operand));

@@ -138,7 +138,7 @@ impl Type {
     /// The name that `type()` and messages of the evaluator show, without parameters.
     pub(crate) fn runtime_name(&self) -> &str {
         match self {
-            Self::Dyn => "dyn",
+            Self::Dyn | Self::Variable(_) => "dyn",
             Self::Error => "error",
             Self::Null => "null_type",
             Self::Bool => "bool",
@@ -151,7 +151,6 @@ impl Type {
             Self::Duration => "google.protobuf.Duration",
             Self::Struct(name) => name,
             Self::Param(name) => name,
-            Self::Variable(_) => "dyn",
             Self::Generic(generic) => match generic.kind {
                 GenericKind::List => "list",
                 GenericKind::Map => "map",

@@ -177,8 +177,8 @@ impl<'v> Value<'v> {
             Self::Bytes(bytes) => bytes.is_empty(),
             Self::Duration(nanos) => *nanos == 0,
             Self::Timestamp(time) => time.is_zero(),
-            Self::List(list) => list.len() == 0 && !list.is_typed(),
-            Self::Map(map) => map.len() == 0 && !map.is_typed(),
+            Self::List(list) => list.is_empty() && !list.is_typed(),
+            Self::Map(map) => map.is_empty() && !map.is_typed(),
             Self::Type(_) | Self::Optional(_) | Self::Opaque(_) | Self::Preserved(_) => false,
         }
     }

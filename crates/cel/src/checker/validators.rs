@@ -87,10 +87,10 @@ fn validate_call(
                 report(arg, format!("invalid {name} argument"));
             }
         }
-        ("matches", Some((arg, Literal::String(text)))) => {
-            if Regexp::compile_within(text.as_bytes(), crate::plan::MAX_REGEX).is_err() {
-                report(arg, "invalid matches argument".to_owned());
-            }
+        ("matches", Some((arg, Literal::String(text))))
+            if Regexp::compile_within(text.as_bytes(), crate::plan::MAX_REGEX).is_err() =>
+        {
+            report(arg, "invalid matches argument".to_owned());
         }
         ("format", _) => validate_format(checked, expr, call, report),
         _ => {}

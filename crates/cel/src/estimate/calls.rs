@@ -10,10 +10,19 @@ const TRAVERSAL: f64 = 0.1;
 const REGEX: f64 = 0.25;
 
 /// The cost of a call without its arguments.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "calls without an estimate are none"
+)]
 fn cost(cost: CostEstimate) -> Option<CallEstimate> {
     Some(CallEstimate { cost, size: None })
 }
 
+/// The cost of a call, and the size of its result.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "calls without an estimate are none"
+)]
 fn sized(cost: CostEstimate, size: SizeEstimate) -> Option<CallEstimate> {
     let size = Some(size);
     Some(CallEstimate { cost, size })
@@ -336,8 +345,9 @@ impl Coster<'_> {
             ("lists_range", None, [end]) => {
                 allocating(1.0, SizeEstimate::fixed(literal_int(end, u64::MAX)))
             }
-            ("list_reverse", Some(list), []) => allocating(1.0, self.size_of(list)),
-            ("list_flatten", Some(list), []) => allocating(1.0, self.size_of(list)),
+            ("list_reverse" | "list_flatten", Some(list), []) => {
+                allocating(1.0, self.size_of(list))
+            }
             ("list_flatten_int", Some(list), [depth]) => {
                 #[expect(clippy::cast_precision_loss, reason = "as in cel-go")]
                 let depth = literal_int(depth, u64::MAX) as f64;

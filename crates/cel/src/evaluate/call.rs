@@ -51,7 +51,7 @@ fn arguments<'f, 'v, const N: usize>(
 }
 
 /// Takes the accumulator out of its slot, so that it can be changed in place. The comprehension sets it again.
-fn take<'f, 'v>(slot: usize, frame: &mut Frame<'f, 'v, '_>) -> Result<Value<'v>> {
+fn take<'v>(slot: usize, frame: &mut Frame<'_, 'v, '_>) -> Result<Value<'v>> {
     frame.meter.charge(1)?;
     match frame.slots.get_mut(slot) {
         Some(Slot::Ready(value)) => replace(value, Ok(Value::Null)),

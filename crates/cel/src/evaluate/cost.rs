@@ -42,10 +42,9 @@ pub(super) fn of_call(call: &CallNode, args: &[Value<'_>], meter: &mut Meter<'_>
                 .first()
                 .map_or(Ok(0), |list| deep_traversal(list, meter));
         }
-        "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP" | "isCIDR"
-        | "quantity" | "isQuantity" | "semver" | "isSemver" => traversal(at(0)),
         "ip" if call.overload == "cidr_ip" => 1,
-        "ip" => traversal(at(0)),
+        "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "ip" | "cidr" | "isIP"
+        | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver" => traversal(at(0)),
         "replace" | "split" | "ip.isCanonical" => factor(at(0), 0.2),
         "join" => 0,
         "find" | "findAll" => regex(at(0), at(1)),

@@ -180,14 +180,22 @@ fn double_to_uint(number: f64) -> Result<u64> {
 }
 
 /// The integer that equals a double.
-#[expect(clippy::cast_precision_loss, reason = "checks whether it loses any")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::float_cmp,
+    reason = "checks whether any precision is lost"
+)]
 pub(crate) fn lossless_int(number: f64) -> Option<i64> {
     let integer = double_to_int(number).ok()?;
     (integer as f64 == number).then_some(integer)
 }
 
 /// The unsigned integer that equals a double.
-#[expect(clippy::cast_precision_loss, reason = "checks whether it loses any")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::float_cmp,
+    reason = "checks whether any precision is lost"
+)]
 pub(crate) fn lossless_uint(number: f64) -> Option<u64> {
     let integer = double_to_uint(number).ok()?;
     (integer as f64 == number).then_some(integer)

@@ -58,13 +58,13 @@ impl Clause {
     fn accepts(self, type_: &Type) -> bool {
         let is_integer = matches!(type_, Type::Int | Type::Uint);
         match (self, type_) {
-            (_, Type::Dyn) => true,
             (Self::String, Type::Struct(_)) => false,
             (Self::String, Type::Generic(_)) => {
                 matches!(type_.runtime_name(), "list" | "map" | "type")
             }
-            (Self::String, _) => true,
-            (Self::Fixed(_) | Self::Scientific(_), Type::Double | Type::String)
+            (_, Type::Dyn)
+            | (Self::String, _)
+            | (Self::Fixed(_) | Self::Scientific(_), Type::Double | Type::String)
             | (Self::Binary, Type::Bool)
             | (Self::Hex { .. }, Type::String | Type::Bytes) => true,
             (Self::Decimal | Self::Binary | Self::Hex { .. } | Self::Octal, _) => is_integer,
@@ -118,9 +118,8 @@ fn clause(text: &str) -> Result<(Clause, &str)> {
             let shown = quote(digits);
             let reason = match digits.parse::<usize>() {
                 Ok(precision) if precision <= MAX_PRECISION => Ok(precision),
-                Ok(_) => Err("value out of range"),
                 Err(_) if digits.is_empty() => Err("invalid syntax"),
-                Err(_) => Err("value out of range"),
+                _ => Err("value out of range"),
             };
             let precision = reason.map_err(|reason| {
                 parse_error(format!(
@@ -318,18 +317,17 @@ fn fixed(number: f64, precision: usize) -> String {
 
 /// `%Ne` in the locale `en_US`. The precision is the width in cel-go, so there are always six decimals.
 fn scientific(number: f64, width: usize) -> String {
-    let text = match special(number) {
-        Some(text) => text,
-        None => {
-            let text = format_float(number, b'e', Some(DEFAULT_PRECISION));
-            let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-            let (sign, digits) = match exponent.strip_prefix('-') {
-                Some(digits) => ("\u{207b}", digits),
-                None => ("", exponent.trim_start_matches('+')),
-            };
-            let digits: String = digits.chars().map(superscript).collect();
-            format!("{mantissa}×10{sign}{digits}")
-        }
+    let text = if let Some(text) = special(number) {
+        text
+    } else {
+        let text = format_float(number, b'e', Some(DEFAULT_PRECISION));
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let (sign, digits) = match exponent.strip_prefix('-') {
+            Some(digits) => ("\u{207b}", digits),
+            None => ("", exponent.trim_start_matches('+')),
+        };
+        let digits: String = digits.chars().map(superscript).collect();
+        format!("{mantissa}×10{sign}{digits}")
     };
     let missing = width.saturating_sub(text.chars().count());
     format!("{}{text}", " ".repeat(missing))

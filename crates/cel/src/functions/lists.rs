@@ -85,7 +85,7 @@ pub(super) fn functions() -> Vec<Function> {
             "isSorted",
             ids!("list_", "_is_sorted_bool"),
             is_sorted,
-            Some(Type::Bool),
+            Some(&Type::Bool),
         ),
         overloads("max", ids!("list_", "_max_", type), max, None),
         overloads("min", ids!("list_", "_min_", type), min, None),
@@ -137,11 +137,11 @@ fn overloads(
     name: &'static str,
     ids: [(Type, &'static str); 8],
     implementation: Implementation,
-    result: Option<Type>,
+    result: Option<&Type>,
 ) -> Function {
     ids.into_iter()
         .fold(Function::new(name), |function, (type_, id)| {
-            let result = result.clone().unwrap_or_else(|| type_.clone());
+            let result = result.cloned().unwrap_or_else(|| type_.clone());
             function.member(id, [Type::list(type_)], result, implementation)
         })
 }
@@ -281,7 +281,7 @@ fn is_sorted<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<
     Ok(Value::Bool(is_sorted))
 }
 
-fn total<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>], zero: Value<'v>) -> Result<Value<'v>> {
+fn total<'v>(meter: &mut Meter<'_>, args: &[Value<'v>], zero: Value<'v>) -> Result<Value<'v>> {
     let add = super::function("_+_").and_then(|add| add.singleton);
     let add = add.ok_or(Error::NoSuchOverload)?;
     first(args)?

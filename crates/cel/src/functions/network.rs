@@ -259,14 +259,14 @@ fn family<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Int(if address(args)?.is_ipv4() { 4 } else { 6 }))
 }
 
-fn cidr_error(error: String) -> Error {
+fn cidr_error(error: &str) -> Error {
     Error::function(format!(
         "network address parse error during conversion from string: {error}"
     ))
 }
 
 fn to_cidr<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
-    let (ip, bits) = parse_cidr(only(args)?).map_err(cidr_error)?;
+    let (ip, bits) = parse_cidr(only(args)?).map_err(|error| cidr_error(&error))?;
     Ok(Value::Opaque(Opaque::Cidr(ip, bits)))
 }
 
@@ -294,7 +294,9 @@ fn contains_cidr<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<
     let (base, bits) = network(args)?;
     let (other, other_bits) = match args.get(1) {
         Some(Value::Opaque(Opaque::Cidr(address, bits))) => (*address, *bits),
-        Some(Value::String(text)) => parse_cidr(text.as_str()).map_err(cidr_error)?,
+        Some(Value::String(text)) => {
+            parse_cidr(text.as_str()).map_err(|error| cidr_error(&error))?
+        }
         _ => return Err(Error::NoSuchOverload),
     };
     let is_inside = base.is_ipv4() == other.is_ipv4()

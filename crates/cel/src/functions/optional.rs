@@ -57,15 +57,18 @@ pub(super) fn functions() -> Vec<Function> {
     ]
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the signature of implementations")]
 fn of<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::optional(args.first().cloned()))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the signature of implementations")]
 fn of_non_zero<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let value = args.first().filter(|value| !value.is_zero());
     Ok(Value::optional(value.cloned()))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the signature of implementations")]
 fn none<'v>(_: &mut Meter<'_>, _: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Optional(None))
 }

@@ -80,16 +80,20 @@ fn matches<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v
     call("matches", &regex, args, meter)
 }
 
-fn illegal(error: String) -> Error {
+fn illegal(error: &str) -> Error {
     Error::function(format!("Illegal regex: {error}"))
 }
 
 fn find<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
-    let regex = meter.regex(pattern(args)?).map_err(illegal)?;
+    let regex = meter
+        .regex(pattern(args)?)
+        .map_err(|error| illegal(&error))?;
     call("find", &regex, args, meter)
 }
 
 fn find_all<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
-    let regex = meter.regex(pattern(args)?).map_err(illegal)?;
+    let regex = meter
+        .regex(pattern(args)?)
+        .map_err(|error| illegal(&error))?;
     call("findAll", &regex, args, meter)
 }

@@ -19,93 +19,91 @@ const MINUTE: i64 = 60_000_000_000;
 const HOUR: i64 = 3_600_000_000_000;
 
 pub(super) fn functions() -> Vec<Function> {
-    let of_time = |name, id, id_with_zone, implementation: Implementation| {
-        let with_zone = [Type::Timestamp, Type::String];
-        Function::new(name)
-            .member(id, [Type::Timestamp], Type::Int, implementation)
-            .member(id_with_zone, with_zone, Type::Int, implementation)
-    };
-    let of_both = |function: Function, id, implementation: Implementation| {
-        function.member(id, [Type::Duration], Type::Int, implementation)
-    };
     vec![
         of_time(
             "getFullYear",
-            "timestamp_to_year",
-            "timestamp_to_year_with_tz",
+            ["timestamp_to_year", "timestamp_to_year_with_tz"],
             year,
         ),
         of_time(
             "getMonth",
-            "timestamp_to_month",
-            "timestamp_to_month_with_tz",
+            ["timestamp_to_month", "timestamp_to_month_with_tz"],
             month,
         ),
         of_time(
             "getDayOfYear",
-            "timestamp_to_day_of_year",
-            "timestamp_to_day_of_year_with_tz",
+            [
+                "timestamp_to_day_of_year",
+                "timestamp_to_day_of_year_with_tz",
+            ],
             day_of_year,
         ),
         of_time(
             "getDayOfMonth",
-            "timestamp_to_day_of_month",
-            "timestamp_to_day_of_month_with_tz",
+            [
+                "timestamp_to_day_of_month",
+                "timestamp_to_day_of_month_with_tz",
+            ],
             day_of_month,
         ),
         of_time(
             "getDate",
-            "timestamp_to_day_of_month_1_based",
-            "timestamp_to_day_of_month_1_based_with_tz",
+            [
+                "timestamp_to_day_of_month_1_based",
+                "timestamp_to_day_of_month_1_based_with_tz",
+            ],
             date,
         ),
         of_time(
             "getDayOfWeek",
-            "timestamp_to_day_of_week",
-            "timestamp_to_day_of_week_with_tz",
+            [
+                "timestamp_to_day_of_week",
+                "timestamp_to_day_of_week_with_tz",
+            ],
             day_of_week,
         ),
-        of_both(
-            of_time(
-                "getHours",
-                "timestamp_to_hours",
-                "timestamp_to_hours_with_tz",
-                hours,
-            ),
-            "duration_to_hours",
+        of_time(
+            "getHours",
+            ["timestamp_to_hours", "timestamp_to_hours_with_tz"],
             hours,
-        ),
-        of_both(
-            of_time(
-                "getMinutes",
-                "timestamp_to_minutes",
-                "timestamp_to_minutes_with_tz",
-                minutes,
-            ),
-            "duration_to_minutes",
+        )
+        .member("duration_to_hours", [Type::Duration], Type::Int, hours),
+        of_time(
+            "getMinutes",
+            ["timestamp_to_minutes", "timestamp_to_minutes_with_tz"],
             minutes,
-        ),
-        of_both(
-            of_time(
-                "getSeconds",
-                "timestamp_to_seconds",
-                "timestamp_to_seconds_tz",
-                seconds,
-            ),
-            "duration_to_seconds",
+        )
+        .member("duration_to_minutes", [Type::Duration], Type::Int, minutes),
+        of_time(
+            "getSeconds",
+            ["timestamp_to_seconds", "timestamp_to_seconds_tz"],
             seconds,
-        ),
-        of_both(
-            of_time(
-                "getMilliseconds",
+        )
+        .member("duration_to_seconds", [Type::Duration], Type::Int, seconds),
+        of_time(
+            "getMilliseconds",
+            [
                 "timestamp_to_milliseconds",
                 "timestamp_to_milliseconds_with_tz",
-                milliseconds,
-            ),
+            ],
+            milliseconds,
+        )
+        .member(
             "duration_to_milliseconds",
+            [Type::Duration],
+            Type::Int,
             milliseconds,
         ),
     ]
+}
+
+/// A function of timestamps, with and without a time zone.
+fn of_time(name: &'static str, ids: [&'static str; 2], implementation: Implementation) -> Function {
+    let [id, id_with_zone] = ids;
+    let with_zone = [Type::Timestamp, Type::String];
+    Function::new(name)
+        .member(id, [Type::Timestamp], Type::Int, implementation)
+        .member(id_with_zone, with_zone, Type::Int, implementation)
 }
 
 /// The part of a timestamp in a time zone, or of a duration.
@@ -115,7 +113,7 @@ fn part<'v>(
     unit: Option<i64>,
 ) -> Result<Value<'v>> {
     let number = match (args, unit) {
-        ([Value::Duration(nanos)], Some(unit)) => nanos.wrapping_div(unit),
+        ([Value::Duration(nanos)], Some(unit)) => nanos.checked_div(unit).unwrap_or(0),
         ([Value::Timestamp(time)], _) => {
             let time = time.in_location(Location::Utc);
             of_time(&time, time.civil())

@@ -36,11 +36,9 @@ pub(super) fn expand(
     };
     match (function, args.len()) {
         ("all" | "exists" | "exists_one", 2) => expander.quantifier(function, target, args, None),
-        ("all" | "exists" | "exists_one" | "existsOne", 3) => {
-            expander.two_variables(function, target, args)
-        }
         ("map", 2 | 3) | ("filter", 2) => expander.map(function, target, args),
-        ("transformList" | "transformMap" | "transformMapEntry", 3 | 4) => {
+        ("all" | "exists" | "exists_one" | "existsOne", 3)
+        | ("transformList" | "transformMap" | "transformMapEntry", 3 | 4) => {
             expander.two_variables(function, target, args)
         }
         ("optMap" | "optFlatMap", 2) => expander.optional_map(function, target, args),

@@ -43,7 +43,9 @@ pub(super) fn typed<'v>(json: &'v Json, schema: &'v Schema) -> Result<Value<'v>,
     }
     match (&schema.kind, json) {
         (Kind::IntOrString, Json::String(text)) => Ok(text.as_str().into()),
-        (Kind::IntOrString, Json::Number(number)) if number.is_i64() => Ok(number_value(number)),
+        (Kind::IntOrString | Kind::Integer, Json::Number(number)) if number.is_i64() => {
+            Ok(number_value(number))
+        }
         (Kind::IntOrString, _) => Err(invalid(
             "invalid data, expected XIntOrString value to be either a string or integer",
         )),
@@ -63,7 +65,6 @@ pub(super) fn typed<'v>(json: &'v Json, schema: &'v Schema) -> Result<Value<'v>,
             Ok(Value::Double(number.as_f64().unwrap_or_default()))
         }
         (Kind::Number, other) => Err(unexpected("float", other)),
-        (Kind::Integer, Json::Number(number)) if number.is_i64() => Ok(number_value(number)),
         (Kind::Integer, other) => Err(unexpected("int", other)),
         (Kind::Boolean, Json::Bool(flag)) => Ok(Value::Bool(*flag)),
         (Kind::Boolean, other) => Err(unexpected("bool", other)),

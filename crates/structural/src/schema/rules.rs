@@ -14,6 +14,8 @@ pub(super) use compile::{CompiledRule, NodeRules};
 
 mod compile;
 mod data_schema;
+#[cfg(test)]
+mod tests;
 
 const MAX_MESSAGE_LENGTH: usize = 5120;
 /// What all rules of an object may cost together.
