@@ -18,7 +18,11 @@ mod tests {
     fn accepts_durations_that_are_not_negative() {
         assert_eq!(parse("1m30s"), Some(Duration::from_secs(90)));
         assert_eq!(parse("0s"), Some(Duration::ZERO));
-        for text in ["", "5", "5 m", "-5m", "5x"] {
+        assert_eq!(
+            parse("9223372036s"),
+            Some(Duration::from_secs(9_223_372_036))
+        );
+        for text in ["", "5", "5 m", "-5m", "5x", "9223372036854775807s"] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

@@ -118,7 +118,7 @@ impl Quantity {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "ratios are approximate")]
-    pub fn to_f64(&self) -> f64 {
+    pub fn to_f64(self) -> f64 {
         self.nanos as f64 / NANO as f64
     }
 
@@ -137,10 +137,15 @@ impl Quantity {
 
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
-        self.plus(Self {
-            nanos: other.nanos.saturating_neg(),
-            format: other.format,
-        })
+        self.plus(other.negated())
+    }
+
+    #[must_use]
+    pub fn negated(self) -> Self {
+        Self {
+            nanos: self.nanos.saturating_neg(),
+            ..self
+        }
     }
 
     /// The canonical text: no fractional digits, and the largest possible suffix.
@@ -163,6 +168,15 @@ impl Quantity {
 impl Default for Quantity {
     fn default() -> Self {
         Self::ZERO
+    }
+}
+
+impl From<i64> for Quantity {
+    fn from(number: i64) -> Self {
+        Self {
+            nanos: i128::from(number).saturating_mul(NANO),
+            format: Format::DecimalSi,
+        }
     }
 }
 

@@ -231,7 +231,7 @@ pub fn in_range(value: i64, min: i64, max: i64) -> Vec<String> {
 pub fn ip_address(value: &str) -> Vec<String> {
     match value.parse::<IpAddr>() {
         Ok(address) if address.to_string() == value => Vec::new(),
-        Ok(_) => vec!["must be a canonical form IP address".to_owned()],
+        Ok(address) => vec![format!("must be in canonical form (\"{address}\")")],
         Err(_) => {
             let quoted = format!("{value:?}");
             vec![format!("ParseAddr({quoted}): unable to parse IP")]

@@ -52,7 +52,7 @@ pub(crate) const ALL: [(&str, Run); 4] = [
     ("namespace-controller", |state| {
         Box::pin(namespaces::run(state))
     }),
-    ("resourcequota-controller", |state| {
+    ("resource-quota-controller", |state| {
         Box::pin(resource_quotas::run(state))
     }),
     ("volume-protection-controller", |state| {

@@ -10,6 +10,7 @@ mod in_flight;
 mod lookup;
 mod metrics;
 mod non_resource;
+mod policies;
 mod request_body;
 mod schemas;
 mod service;

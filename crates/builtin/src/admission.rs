@@ -8,10 +8,12 @@ use outrigger_apimachinery::status::Status;
 use serde_json::Value;
 
 use crate::kinds::Kind;
+use crate::prepare::User;
 
 mod default_class;
 mod default_toleration_seconds;
 mod limit_ranger;
+pub(crate) mod policy;
 mod priority;
 mod resource_quota;
 mod runtime_class;
@@ -21,6 +23,7 @@ mod taint_nodes_by_condition;
 #[cfg(test)]
 mod tests;
 
+pub use policy::{BoundPolicy, Policy};
 pub use priority::Priority;
 pub use resource_quota::Charge;
 
@@ -29,6 +32,24 @@ pub use resource_quota::Charge;
 pub enum Operation<'a> {
     Create,
     Update { old: &'a Value },
+    Delete,
+}
+
+impl Operation<'_> {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update { .. } => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// The kind of the parameters of a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParamKind<'a> {
+    pub api_version: &'a str,
+    pub kind: &'a str,
 }
 
 /// `admission.Attributes`: the write, apart from its object.
@@ -39,6 +60,8 @@ pub struct Attributes<'a> {
     /// Empty for the main resource.
     pub subresource: &'a str,
     pub namespace: &'a str,
+    pub user: User<'a>,
+    pub dry_run: bool,
 }
 
 impl Attributes<'_> {
@@ -75,6 +98,13 @@ pub trait ClusterState {
     fn limit_ranges(&self, namespace: &str) -> Vec<Value>;
     /// The `ResourceQuota` objects of a namespace.
     fn resource_quotas(&self, namespace: &str) -> Vec<Value>;
+    /// The validating admission policies that have bindings.
+    fn validating_policies(&self) -> Vec<BoundPolicy>;
+    fn namespace(&self, name: &str) -> Option<Value>;
+    /// Whether objects of a kind are in namespaces; `None` if there is no such kind.
+    fn is_namespaced(&self, kind: ParamKind<'_>) -> Option<bool>;
+    /// The objects of a kind in a namespace, or outside of namespaces.
+    fn params(&self, kind: ParamKind<'_>, namespace: &str) -> Vec<Value>;
     /// Five random characters for the name of the token volume.
     fn random_suffix(&self) -> Result<String, Status>;
 }
@@ -113,7 +143,7 @@ pub fn mutate(
     Ok(())
 }
 
-/// Runs the validating plugins, except [`charge`], on an object that is about to be stored.
+/// Runs the validating plugins, except [`charge`], on an object that is about to be stored or deleted. Returns warnings.
 ///
 /// # Errors
 /// A plugin rejects the object.
@@ -121,8 +151,18 @@ pub fn validate(
     attributes: &Attributes<'_>,
     object: &Value,
     cluster: &dyn ClusterState,
+) -> Result<Vec<String>, Status> {
+    validate_kind(attributes, object, cluster)?;
+    policy::validate(attributes, object, cluster)
+}
+
+/// The plugins that are about single kinds.
+fn validate_kind(
+    attributes: &Attributes<'_>,
+    object: &Value,
+    cluster: &dyn ClusterState,
 ) -> Result<(), Status> {
-    if !attributes.subresource.is_empty() {
+    if !attributes.subresource.is_empty() || matches!(attributes.operation, Operation::Delete) {
         return Ok(());
     }
     match attributes.resource() {

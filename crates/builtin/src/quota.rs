@@ -9,6 +9,7 @@ use crate::fields::{list, text, texts};
 
 mod claims;
 mod pods;
+mod resource_claims;
 mod services;
 
 pub(crate) use pods::is_terminating;
@@ -21,6 +22,7 @@ pub(crate) enum Evaluator<'a> {
     Pods,
     Services,
     Claims,
+    ResourceClaims,
     /// Objects that are only counted.
     Count {
         group: &'a str,
@@ -34,6 +36,7 @@ impl<'a> Evaluator<'a> {
             ("", "pods") => Self::Pods,
             ("", "services") => Self::Services,
             ("", "persistentvolumeclaims") => Self::Claims,
+            ("resource.k8s.io", "resourceclaims") => Self::ResourceClaims,
             _ => Self::Count { group, plural },
         }
     }
@@ -43,6 +46,7 @@ impl<'a> Evaluator<'a> {
             Self::Pods => ("", "pods"),
             Self::Services => ("", "services"),
             Self::Claims => ("", "persistentvolumeclaims"),
+            Self::ResourceClaims => ("resource.k8s.io", "resourceclaims"),
             Self::Count { group, plural } => (group, plural),
         }
     }
@@ -57,6 +61,7 @@ impl<'a> Evaluator<'a> {
             Self::Pods => pods::measures(name),
             Self::Services => services::measures(name),
             Self::Claims => claims::measures(name),
+            Self::ResourceClaims => resource_claims::measures(name),
             Self::Count { .. } => {
                 group.is_empty() && name == plural && LEGACY_COUNTS.contains(&plural)
             }
@@ -68,6 +73,7 @@ impl<'a> Evaluator<'a> {
             Self::Pods => pods::usage(object),
             Self::Services => services::usage(object),
             Self::Claims => claims::usage(object),
+            Self::ResourceClaims => resource_claims::usage(object),
             Self::Count { group: "", plural } if LEGACY_COUNTS.contains(&plural) => {
                 ResourceList::from([(plural.to_owned(), Quantity::ONE)])
             }
@@ -91,7 +97,7 @@ impl<'a> Evaluator<'a> {
         scopes(&quota["spec"]).all(|scope| match self {
             Self::Pods => pods::is_in_scope(&scope, object),
             Self::Claims => claims::is_in_scope(&scope, object),
-            Self::Services | Self::Count { .. } => false,
+            Self::Services | Self::ResourceClaims | Self::Count { .. } => false,
         })
     }
 }
@@ -188,9 +194,7 @@ pub fn status(quota: &Value, objects: &dyn Objects) -> Option<Value> {
     used.extend(last);
     used.retain(|name, _| hard.contains_key(name));
     let status = &quota["status"];
-    let is_current = status["hard"].is_object()
-        && status["used"].is_object()
-        && resource_list::parse(&status["hard"]) == hard
+    let is_current = resource_list::parse(&status["hard"]) == hard
         && resource_list::parse(&status["used"]) == used;
     (!is_current).then(|| {
         serde_json::json!({
@@ -211,8 +215,9 @@ fn total_usage(evaluator: Evaluator<'_>, quota: &Value, objects: &dyn Objects) -
         // Quotas with scopes count nothing else than Pods and claims.
         if scopes(&quota["spec"]).next().is_none() {
             let count = objects.count(group, plural);
-            used.values_mut()
-                .for_each(|amount| *amount = Quantity::from_count(count));
+            for amount in used.values_mut() {
+                *amount = Quantity::from_count(count);
+            }
         }
         return used;
     }

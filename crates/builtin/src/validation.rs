@@ -13,7 +13,7 @@
 use outrigger_apimachinery::status::field::Error;
 use serde_json::Value;
 
-use crate::admissionregistration::webhook_configuration;
+use crate::admissionregistration::{validating_admission_policy, webhook_configuration};
 use crate::apiextensions::custom_resource_definition;
 use crate::apiregistration::api_service;
 use crate::apps::{daemon_set, deployment, pod_controller, replica_set, stateful_set, status};
@@ -106,6 +106,9 @@ fn validate_spec(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
         ("discovery.k8s.io", "EndpointSlice") => endpoint_slice::validate,
         ("autoscaling", "HorizontalPodAutoscaler") => horizontal_pod_autoscaler::validate,
         ("policy", "PodDisruptionBudget") => pod_disruption_budget::validate,
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            validating_admission_policy::validate
+        }
         ("rbac.authorization.k8s.io", "Role") => role::validate_role,
         ("rbac.authorization.k8s.io", "ClusterRole") => role::validate_cluster_role,
         ("rbac.authorization.k8s.io", "RoleBinding") => role_binding::validate_role_binding,

@@ -16,6 +16,11 @@ pub fn of_write(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<String> {
     if kind.custom.is_some() {
         return finalizers(new, old);
     }
+    if old.is_none_or(|old| old["spec"] != new["spec"] || kind.kind == "Namespace")
+        && let Some(warning) = without_effect(kind, new, old)
+    {
+        return vec![warning];
+    }
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("apiextensions.k8s.io", "CustomResourceDefinition") => formats::unrecognized(new, old),
         ("", "Pod") => pod::of_pod(new, old),
@@ -27,6 +32,31 @@ pub fn of_write(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<String> {
         ("networking.k8s.io", "Ingress") if old.is_none() => ingress_class(new),
         _ => Vec::new(),
     }
+}
+
+/// Objects that a real server enforces and this one only keeps.
+fn without_effect(kind: &Kind, new: &Value, old: Option<&Value>) -> Option<String> {
+    let what = match (kind.group.as_str(), kind.kind.as_str()) {
+        ("flowcontrol.apiserver.k8s.io", _) => "priority and fairness",
+        (
+            "admissionregistration.k8s.io",
+            "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding",
+        ) => "mutating admission policies",
+        ("", "Namespace") => {
+            const LABEL: &str = "pod-security.kubernetes.io/enforce";
+            let level = |object: &Value| text(&object["metadata"]["labels"], LABEL).to_owned();
+            let is_new = old.is_none_or(|old| level(old) != level(new));
+            let level = level(new);
+            if !is_new || level.is_empty() || level == "privileged" {
+                return None;
+            }
+            "pod security levels"
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "this server has no {what}: it only keeps the object"
+    ))
 }
 
 /// Finalizers of custom resources need no domain.

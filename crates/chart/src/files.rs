@@ -12,7 +12,7 @@ use outrigger_gotmpl::value::memory::{self, Charge};
 use outrigger_gotmpl::value::{Contents, Element, Kind, List, Map, MapType, Object, Str, Value};
 
 use crate::chart::File;
-use crate::glob::Glob;
+use crate::glob::{Glob, MAX_LENGTH, MAX_STEPS};
 use crate::yaml;
 use outrigger_gostd::path;
 
@@ -49,16 +49,31 @@ impl FilesObject {
         memory::live().saturating_add(bytes) > self.memory_bytes
     }
 
-    fn glob(&self, pattern: &str) -> Self {
+    fn glob(&self, pattern: &str) -> Result<Self, CallError> {
+        if pattern.len() > MAX_LENGTH {
+            return Err(CallError::returned(format!(
+                "exceeded maximum length of a pattern ({MAX_LENGTH} bytes)"
+            )));
+        }
         // A malformed pattern matches everything, as in Helm.
         let glob = Glob::new(pattern);
-        let matches = |name: &str| glob.as_ref().is_none_or(|glob| glob.matches(name));
+        let mut steps = MAX_STEPS;
+        let mut matches = |name: &str| {
+            let glob = glob.as_ref();
+            glob.is_none_or(|glob| glob.matches(name, &mut steps))
+        };
         let files = self
             .files
             .iter()
             .filter(|(name, _)| matches(name))
-            .map(|(name, data)| (name.clone(), data.clone()));
-        Self::of(files.collect(), self.memory_bytes)
+            .map(|(name, data)| (name.clone(), data.clone()))
+            .collect();
+        if steps == 0 {
+            return Err(CallError::returned(format!(
+                "exceeded maximum of {MAX_STEPS} steps to match a pattern"
+            )));
+        }
+        Ok(Self::of(files, self.memory_bytes))
     }
 
     /// The YAML of a map from base names to encoded contents.
@@ -121,7 +136,7 @@ impl Object for FilesObject {
         match name {
             "Get" => Ok(Value::str(data.map_or(&[][..], |data| data.as_slice()))),
             "GetBytes" => Ok(bytes(data.map_or(&[][..], |data| data.as_slice()))),
-            "Glob" => Ok(Value::Object(Rc::new(self.glob(&argument)))),
+            "Glob" => Ok(Value::Object(Rc::new(self.glob(&argument)?))),
             "Lines" => self.lines(&argument),
             _ => Err(CallError::NoSuchMethod),
         }
@@ -171,4 +186,34 @@ pub(crate) fn one_string(name: &str, methods: &[&str]) -> Option<Signature> {
 fn bytes(data: &[u8]) -> Value {
     let items = data.iter().map(|&b| Value::Uint8(b)).collect();
     Value::List(List::new(Element::Byte, items))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_that_are_too_long_or_take_too_long_are_errors() {
+        let name = "a".repeat(5000);
+        let files = FilesObject::new(&[File::new(name, "text")], usize::MAX);
+        let error = |pattern: &str| files.glob(pattern).unwrap_err().to_string();
+        assert_eq!(
+            error(&"?".repeat(100_000)),
+            "exceeded maximum length of a pattern (1024 bytes)"
+        );
+        for pattern in ["*a".repeat(40) + "b", "{a,}".repeat(200) + "b"] {
+            assert_eq!(
+                error(&pattern),
+                "exceeded maximum of 20000000 steps to match a pattern"
+            );
+        }
+    }
+
+    #[test]
+    fn files_that_would_exceed_the_memory_limit_are_not_listed() {
+        let file = File::new("a", vec![b'x'; 1000]);
+        let files = |memory| FilesObject::new(std::slice::from_ref(&file), memory);
+        assert!(matches!(files(1 << 20).contents(), Contents::Map(_)));
+        assert!(matches!(files(1 << 10).contents(), Contents::None));
+    }
 }

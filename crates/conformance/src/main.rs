@@ -12,6 +12,7 @@ mod bench;
 mod chart;
 mod client;
 mod crash;
+mod kubernetes;
 mod plugins;
 mod process;
 mod procfs;
@@ -50,6 +51,8 @@ enum Conformance {
     Api(apiserver::cases::Args),
     /// Run scripts of kubectl and both Helm majors on both API servers and compare the output
     Clients(apiserver::clients::Args),
+    /// Run Kubernetes' own e2e suite on the embedded API server, and on a real one where it fails
+    Kubernetes(kubernetes::Args),
     /// Install and uninstall chart archives with Helm 4 and as plugins on a real API server and compare the objects
     Plugins(plugins::compare::Args),
 }
@@ -101,6 +104,7 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Conformance(Conformance::Clients(args)) => {
             apiserver::clients::run(binary, &args).await
         }
+        Command::Conformance(Conformance::Kubernetes(args)) => kubernetes::run(binary, &args).await,
         Command::Conformance(Conformance::Plugins(args)) => {
             plugins::compare::run(binary, &args).await
         }

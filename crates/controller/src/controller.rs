@@ -24,7 +24,7 @@ use crate::watch_event::WatchEvent;
 use crate::watches;
 
 /// How long reconcile tasks may continue after a shutdown request.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// Interval for dropping unused watches.
 const WATCH_CLEANUP_INTERVAL: Duration = Duration::from_secs(30);

@@ -10,8 +10,11 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 use crate::unicode;
 use translate::{Translation, translate};
 
-/// The limits on compiled programs that are tried. Expressions that exceed the last one are rejected.
-const PROGRAM_SIZES: [usize; 4] = [64 << 10, 1 << 20, 8 << 20, 64 << 20];
+/// The limits on compiled programs that are tried before the maximum.
+const PROGRAM_SIZES: [usize; 3] = [64 << 10, 1 << 20, 8 << 20];
+
+/// Expressions whose compiled program exceeds this many bytes are rejected.
+const MAX_PROGRAM: usize = 64 << 20;
 
 /// The maximum product of the sizes of program and text: in the worst case, every byte is matched with all states.
 const MAX_COST: usize = 1 << 40;
@@ -67,12 +70,17 @@ pub struct Regexp {
 impl Regexp {
     /// `regexp.Compile`
     pub fn compile(expression: &[u8]) -> Result<Self, Error> {
+        Self::compile_within(expression, MAX_PROGRAM)
+    }
+
+    /// `regexp.Compile`; rejects expressions whose compiled program exceeds `max_program` bytes.
+    pub fn compile_within(expression: &[u8], max_program: usize) -> Result<Self, Error> {
         let text = std::str::from_utf8(expression).map_err(|error| {
             let invalid = String::from_utf8_lossy(&expression[error.valid_up_to()..]);
             Error::new("invalid UTF-8", invalid)
         })?;
         let Translation { regex, names } = translate(text)?;
-        let (regex, program_size) = build(&regex).map_err(|error| match error {
+        let (regex, program_size) = build(&regex, max_program).map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => Error::new("expression too large", text),
             _ => Error::new("invalid or unsupported Perl syntax", text),
         })?;
@@ -262,9 +270,10 @@ impl Regexp {
 }
 
 /// Compiles an expression, and returns the smallest limit that its program does not exceed.
-fn build(expression: &str) -> Result<(Regex, usize), regex::Error> {
+fn build(expression: &str, max_program: usize) -> Result<(Regex, usize), regex::Error> {
     let mut result = Err(regex::Error::CompiledTooBig(0));
-    for size in PROGRAM_SIZES {
+    let smaller = PROGRAM_SIZES.into_iter().filter(|size| *size < max_program);
+    for size in smaller.chain([max_program]) {
         result = RegexBuilder::new(expression)
             .size_limit(size)
             .nest_limit(500)

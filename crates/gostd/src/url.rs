@@ -86,6 +86,22 @@ impl Url {
         }
     }
 
+    /// `URL.Port`
+    pub fn port(&self) -> &[u8] {
+        match memrchr(b':', &self.host) {
+            Some(colon) if is_optional_port(&self.host[colon..]) => &self.host[colon + 1..],
+            _ => b"",
+        }
+    }
+
+    /// `URL.EscapedPath` of a path in its default encoding.
+    pub fn escaped_path(&self) -> Vec<u8> {
+        if self.path == b"*" {
+            return self.path.clone();
+        }
+        escape(&self.path, Encoding::Path)
+    }
+
     /// `URL.String`
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();

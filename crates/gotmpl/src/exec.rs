@@ -1,5 +1,6 @@
 //! The executor: walks the statements of a template, evaluates its pipelines, and prints.
 
+mod append;
 mod argument;
 mod call;
 mod evaluate;

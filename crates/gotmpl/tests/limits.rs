@@ -119,7 +119,7 @@ const OUT_OF_MEMORY: &str = "exceeded maximum memory of values (67108864 bytes)"
 fn rejects_small_values_that_accumulate() {
     for template in [
         "{{ $l := list }}{{ range until 2000 }}{{ range until 2000 }}{{ $l = list $l (until 100) }}{{ end }}{{ end }}",
-        r#"{{ $d := dict }}{{ range $i := 1000000 }}{{ $_ := set $d (print $i) (list $i) }}{{ end }}"#,
+        "{{ $d := dict }}{{ range $i := 1000000 }}{{ $_ := set $d (print $i) (list $i) }}{{ end }}",
         r#"{{ $d := dict }}{{ range $i := 1000000 }}{{ $_ := set $d (print "a long key on the heap " $i) 1 }}{{ end }}"#,
         r"{{ $l := list }}{{ range $i := 1000000 }}{{ $l = list $l (semver `1.2.3`) }}{{ end }}",
         r"{{ $l := list }}{{ range $i := 1000000 }}{{ $l = list $l now }}{{ end }}",

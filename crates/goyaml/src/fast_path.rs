@@ -49,10 +49,11 @@ enum Position {
     Value,
 }
 
-/// Feeds the first document to a sink. An empty stream is null.
+/// Feeds the first document to a sink; falls back if it is nested too deeply. An empty stream is null.
 pub(crate) fn drive<'a, S: Sink<'a>, const EXACT: bool>(
     events: &mut Parser<'a, EXACT>,
     sink: &mut S,
+    max_depth: usize,
 ) -> Result<Progress, Error> {
     if matches!(events.next()?, Event::StreamEnd) {
         sink.scalar(Cow::Borrowed(""), Resolved::Null);
@@ -84,7 +85,7 @@ pub(crate) fn drive<'a, S: Sink<'a>, const EXACT: bool>(
             (Event::MappingStart(None), Some(Position::List | Position::Value) | None) => {
                 sink.begin_map();
                 positions.push(Position::Key);
-                if positions.len() > MAX_JSON_DEPTH {
+                if positions.len() > max_depth {
                     return Ok(Progress::Fallback);
                 }
                 continue;
@@ -92,7 +93,7 @@ pub(crate) fn drive<'a, S: Sink<'a>, const EXACT: bool>(
             (Event::SequenceStart(None), Some(Position::List | Position::Value) | None) => {
                 sink.begin_list();
                 positions.push(Position::List);
-                if positions.len() > MAX_JSON_DEPTH {
+                if positions.len() > max_depth {
                     return Ok(Progress::Fallback);
                 }
                 continue;

@@ -4,24 +4,19 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Number, Value};
 
-use crate::{Builder, Emitter, Error, Style, natural_order, parse, sort_natural};
+use crate::{Builder, Emitter, Error, Style, natural_order, parse_to_depth, sort_natural};
 
-/// [`parse`] into a JSON value. Floats that JSON does not have become null.
+/// The maximum nesting of JSON values, which are traversed recursively.
+const MAX_DEPTH: usize = 500;
+
+/// Parses into a JSON value, which may be nested 500 levels deep. Floats that JSON does not have become null.
 pub fn parse_json(bytes: &[u8]) -> Result<Value, Error> {
-    parse(bytes, &mut Json)
+    parse_json_to_depth(bytes, MAX_DEPTH)
 }
 
-/// [`parse_json`] with a nesting limit for the value, also after aliases are expanded.
+/// [`parse_json`] with a nesting limit.
 pub fn parse_json_to_depth(bytes: &[u8], limit: usize) -> Result<Value, Error> {
-    let mut builder = Limited {
-        limit,
-        is_exceeded: false,
-    };
-    let (value, _) = parse(bytes, &mut builder)?;
-    if builder.is_exceeded {
-        return Err(Error::MaxDepth(limit));
-    }
-    Ok(value)
+    parse_to_depth(bytes, &mut Json, limit)
 }
 
 /// `yaml.Marshal`: the form that Kubernetes tools print, with a trailing newline.
@@ -72,64 +67,6 @@ impl Builder for Json {
         let entries = entries.into_iter();
         let entries = entries.map(|(key, value)| (key.into_owned(), value));
         Value::Object(entries.collect::<Map<_, _>>())
-    }
-}
-
-/// Builds values with their depth, and drops those that are too deep.
-struct Limited {
-    limit: usize,
-    is_exceeded: bool,
-}
-
-impl Limited {
-    fn collection(&mut self, value: Value, items_depth: Option<usize>) -> (Value, usize) {
-        let depth = items_depth.unwrap_or(0).saturating_add(1);
-        if depth > self.limit {
-            self.is_exceeded = true;
-            return (Value::Null, 0);
-        }
-        (value, depth)
-    }
-}
-
-impl Builder for Limited {
-    type Value = (Value, usize);
-
-    fn null(&mut self) -> Self::Value {
-        (Json.null(), 0)
-    }
-
-    fn bool(&mut self, value: bool) -> Self::Value {
-        (Json.bool(value), 0)
-    }
-
-    fn int(&mut self, value: i64) -> Self::Value {
-        (Json.int(value), 0)
-    }
-
-    fn uint(&mut self, value: u64) -> Self::Value {
-        (Json.uint(value), 0)
-    }
-
-    fn float(&mut self, value: f64) -> Self::Value {
-        (Json.float(value), 0)
-    }
-
-    fn string(&mut self, value: Cow<'_, str>) -> Self::Value {
-        (Json.string(value), 0)
-    }
-
-    fn list(&mut self, items: Vec<Self::Value>) -> Self::Value {
-        let depth = items.iter().map(|(_, depth)| *depth).max();
-        let items = items.into_iter().map(|(value, _)| value).collect();
-        self.collection(Json.list(items), depth)
-    }
-
-    fn map(&mut self, entries: Vec<(Cow<'_, str>, Self::Value)>) -> Self::Value {
-        let depth = entries.iter().map(|(_, (_, depth))| *depth).max();
-        let entries = entries.into_iter().map(|(key, (value, _))| (key, value));
-        let map = Json.map(entries.collect());
-        self.collection(map, depth)
     }
 }
 

@@ -74,7 +74,8 @@ struct Controller {
     /// The stage of the delayed actions of each object, and when they are due.
     delayed: HashMap<ObjectRef, (String, Instant)>,
     timers: BTreeSet<(Instant, ObjectRef)>,
-    failures: HashMap<ObjectRef, u32>,
+    /// How often the plan of an object has failed in a row, and why the last time.
+    failures: HashMap<ObjectRef, (u32, String)>,
     tasks: JoinSet<(ObjectRef, Execution)>,
 }
 
@@ -108,9 +109,18 @@ impl Controller {
     }
 
     fn apply(&mut self, plural: &'static str, object: Value) {
+        self.store(plural, object, Cache::apply);
+    }
+
+    fn store(
+        &mut self,
+        plural: &'static str,
+        object: Value,
+        store: fn(&mut Cache, &'static str, Value) -> bool,
+    ) {
         let id = ObjectRef::of(plural, &object);
         let old = self.cache.get(&id).cloned();
-        if !self.cache.apply(plural, object) {
+        if !store(&mut self.cache, plural, object) {
             return;
         }
         let new = self.cache.get(&id).map(|new| &**new);
@@ -164,7 +174,7 @@ impl Controller {
             };
             match panics::catch(|| self.reconcile(&id, now)) {
                 Ok(actions) => self.start(id, actions),
-                Err(panic) => self.retry(report(id, &panic)),
+                Err(panic) => self.retry(report(id, &panic), panic.to_string()),
             }
         }
     }
@@ -182,7 +192,8 @@ impl Controller {
             MAX_PODS.saturating_sub(self.cache.count("pods")),
         );
         if actions.len() < all {
-            self.retry(id.clone());
+            let reason = format!("the simulated cluster has {MAX_PODS} pods, and no room for more");
+            self.retry(id.clone(), reason);
         }
         if !actions.is_empty() {
             self.spawn(id, actions);
@@ -199,6 +210,7 @@ impl Controller {
             cache: &self.cache,
             options: &self.options,
             now: (self.options.now)(),
+            failure: self.failures.get(id).map(|(_, why)| why.as_str()),
         };
         let plan = reconcile(id.plural, object, &ctx);
         let mut actions = plan.actions;
@@ -237,27 +249,30 @@ impl Controller {
         };
         for update in execution.updates {
             match update {
-                CacheUpdate::Applied(plural, object) => self.apply(plural, object),
+                CacheUpdate::Applied(plural, object) => {
+                    self.store(plural, object, Cache::apply_ahead);
+                }
                 CacheUpdate::Deleted(id) => self.delete_ahead(&id),
             }
         }
         let again = self.in_progress.remove(&id).unwrap_or(false);
-        if execution.is_complete {
-            self.failures.remove(&id);
-            if again {
+        let Some(why) = execution.failure else {
+            let has_failed = self.failures.remove(&id).is_some();
+            if again || has_failed {
                 self.queue.insert(id);
             }
             return;
-        }
-        self.retry(id);
+        };
+        self.retry(id, why);
     }
 
-    fn retry(&mut self, id: ObjectRef) {
-        let failures = self.failures.entry(id.clone()).or_default();
+    fn retry(&mut self, id: ObjectRef, why: String) {
+        let (count, last) = self.failures.entry(id.clone()).or_default();
         let backoff = MIN_BACKOFF
-            .saturating_mul(1 << (*failures).min(12))
+            .saturating_mul(1 << (*count).min(12))
             .min(MAX_BACKOFF);
-        *failures = failures.saturating_add(1);
+        *count = count.saturating_add(1);
+        *last = why;
         self.timers.insert((later(Instant::now(), backoff), id));
     }
 

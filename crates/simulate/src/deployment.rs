@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::adoption;
 use super::cache::ObjectRef;
 use super::condition::Condition;
 use super::object::{
@@ -13,7 +14,7 @@ use super::object::{
     integer, is_active, is_deleting, name, namespace, text, uid,
 };
 use super::plan::{Action, Context, Plan};
-use super::pod_template::without_hash;
+use super::pod_template::{PodOwner, without_hash};
 use super::rollout::{Counts, Rollout, Strategy};
 
 const HASH: &str = "pod-template-hash";
@@ -32,6 +33,15 @@ struct Sets<'a> {
 pub(super) fn reconcile(deployment: &Value, ctx: &Context<'_>) -> Plan {
     if is_deleting(deployment) {
         return Plan::none();
+    }
+    let owner = PodOwner {
+        owner: deployment,
+        api_version: "apps/v1",
+        kind: "Deployment",
+    };
+    let claims = adoption::claim(owner, "replicasets", &deployment["spec"]["selector"], ctx);
+    if !claims.is_empty() {
+        return Plan::now(claims);
     }
     let wanted = without_hash(&deployment["spec"]["template"], HASH);
     let all = ctx.cache.controlled("replicasets", uid(deployment));

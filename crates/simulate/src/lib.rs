@@ -8,6 +8,7 @@
 // Clients choose the operands: overflow must be handled, not panic.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
+mod adoption;
 mod autoscaler;
 mod behavior;
 mod cache;
@@ -21,6 +22,7 @@ mod disruption_budget;
 mod enqueue;
 mod execute;
 mod job;
+mod job_indexes;
 mod node;
 mod object;
 mod persistent_volume_claim;

@@ -61,6 +61,7 @@ pub(super) fn plural_of_controller(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "Deployment" => "deployments",
         "ReplicaSet" => "replicasets",
+        "ReplicationController" => "replicationcontrollers",
         "StatefulSet" => "statefulsets",
         "DaemonSet" => "daemonsets",
         "CronJob" => "cronjobs",

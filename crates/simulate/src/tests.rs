@@ -1,5 +1,7 @@
 //! The reconcile functions together, against a fake server that executes their actions at once.
 
+mod adoption;
+
 use serde_json::{Value, json};
 
 use super::cache::{Cache, ObjectRef};
@@ -122,6 +124,7 @@ impl FakeServer {
                         cache: &self.cache,
                         options: &self.options,
                         now: now(),
+                        failure: None,
                     };
                     let plan = reconcile::reconcile(plural, &object, &ctx);
                     immediate.push(plan.actions);

@@ -147,7 +147,10 @@ pub struct Node {
     pub additional: AdditionalProperties,
     pub items: Option<NodeId>,
     pub value_validation: Option<Box<ValueValidation>>,
-    pub rules: Vec<rules::CompiledRule>,
+    /// `x-kubernetes-validations`
+    pub validations: Vec<ValidationRule>,
+    /// The compiled validations.
+    pub rules: rules::NodeRules,
 }
 
 /// `structuralschema.ValueValidation`: constraints beyond the type.

@@ -99,11 +99,10 @@ async fn create_if_missing(
 
 /// Finalizes namespaces that are being deleted and restores default objects, while the server runs.
 pub(super) async fn run(state: Arc<State>) {
-    let state = &state;
     tokio::join!(
-        watch_namespaces(state),
-        restore(state, "serviceaccounts", "default"),
-        restore(state, "configmaps", ROOT_CERTIFICATES),
+        watch_namespaces(&state),
+        restore(&state, "serviceaccounts", "default"),
+        restore(&state, "configmaps", ROOT_CERTIFICATES),
     );
 }
 

@@ -25,7 +25,6 @@ const MEASURED: [&str; 4] = [
 
 /// Runs until the server closes.
 pub(super) async fn run(state: Arc<State>) {
-    let state = &state;
     let Ok(quotas) = Resource::new("", "resourcequotas") else {
         return;
     };
@@ -45,9 +44,9 @@ pub(super) async fn run(state: Arc<State>) {
             continue;
         };
         for namespace in &namespaces {
-            sync(state, &quotas, namespace).await;
+            sync(&state, &quotas, namespace).await;
         }
-        if watch(state, &quotas, watcher, !namespaces.is_empty()).await == WatchEnd::Closed {
+        if watch(&state, &quotas, watcher, !namespaces.is_empty()).await == WatchEnd::Closed {
             return std::future::pending().await;
         }
     }
@@ -91,7 +90,8 @@ fn is_measured(event: &Event) -> bool {
     let resource = event.key().resource();
     let is_counted_only = || !resource.group().is_empty() || !MEASURED.contains(&resource.plural());
     let is_modified = matches!(event, Event::Modified { .. });
-    !event.key().namespace().is_empty() && !(is_modified && is_counted_only())
+    let is_unaffected = is_modified && is_counted_only();
+    !event.key().namespace().is_empty() && !is_unaffected
 }
 
 /// Writes the status of the quotas of a namespace where it is not current. If another write comes first, its event

@@ -75,6 +75,7 @@ pub(super) fn handle(
         ["version"] => version(),
         ["metrics"] => metrics(state),
         ["metrics", "slis"] => health::metrics(state),
+        ["openapi", "v2"] => swagger_document(state, &kinds, headers),
         ["openapi", "v3", rest @ ..] => openapi_document(state, &kinds, rest, headers),
         [""] => ApiResponse::value(StatusCode::OK, &serde_json::json!({"paths": paths(&kinds)})),
         ["api"] if accept.clone()?.aggregated => {
@@ -245,6 +246,45 @@ fn openapi_document(
     });
     match document {
         Some(document) => conditional(&document, headers),
+        None => missing_document(),
+    }
+}
+
+/// `/openapi/v2` in the first acceptable media type.
+fn swagger_document(state: &State, kinds: &Kinds, headers: &HeaderMap) -> ApiResponse {
+    let accept = headers.get(http::header::ACCEPT);
+    let accept = accept.and_then(|accept| accept.to_str().ok());
+    let clauses = accept.unwrap_or("*/*").split(',');
+    let mut media_types = clauses.map(|clause| clause.split(';').next().unwrap_or_default().trim());
+    let is_protobuf = media_types.find_map(|media_type| match media_type {
+        "" | "*/*" | "application/*" | "application/json" => Some(false),
+        media_type => openapi::v2::PROTOBUF.contains(&media_type).then_some(true),
+    });
+    let Some(is_protobuf) = is_protobuf else {
+        return ApiResponse::new(StatusCode::NOT_ACCEPTABLE, Content::Nothing);
+    };
+    let (name, content_type) = if is_protobuf {
+        ("openapi/v2 protobuf", openapi::v2::PROTOBUF[0])
+    } else {
+        ("openapi/v2", "application/json")
+    };
+    let document = state.documents.get(kinds, name, || {
+        let definitions = |api_version: &str, kind: &str| builtin::definitions(api_version, kind);
+        let document = openapi::v2::document(kinds, &definitions);
+        let bytes = if is_protobuf {
+            openapi::v2::encode(&document)
+        } else {
+            serde_json::to_vec(&document).ok()?
+        };
+        Some(Document {
+            etag: format!("\"{}\"", openapi::v2::hash(kinds)),
+            bytes: bytes.into(),
+        })
+    });
+    match document {
+        Some(document) => conditional(&document, headers)
+            .header(http::header::CONTENT_TYPE, content_type)
+            .header(http::header::VARY, "Accept"),
         None => missing_document(),
     }
 }

@@ -115,6 +115,7 @@ impl Service {
             Endpoint::NonResource(path) => {
                 let (method, headers) = (&parts.method, &parts.headers);
                 let accept = accept.map_err(|error| error.built_in(false));
+                query.check_timeout()?;
                 return non_resource::handle(&self.state, method, path, &query, headers, accept);
             }
             Endpoint::Resource(info) => info,

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::in_flight::InFlight;
 use super::metrics::Metrics;
 use super::non_resource::Documents;
+use super::policies::PolicyCache;
 use super::request_body::BodyMemory;
 use super::{Address, SchemaCache, Simulation};
 use crate::auth::{Auth, Credentials};
@@ -38,6 +39,7 @@ pub(crate) struct State {
     pub(crate) definitions: tokio::sync::Mutex<()>,
     /// Held while an object is charged to a quota.
     pub(crate) quotas: tokio::sync::Mutex<()>,
+    pub(crate) policies: PolicyCache,
     pub(crate) closed: watch::Receiver<bool>,
     pub(crate) address: Address,
     started: OnceLock<u64>,
@@ -67,6 +69,7 @@ impl State {
             backups: tokio::sync::Mutex::new(()),
             definitions: tokio::sync::Mutex::new(()),
             quotas: tokio::sync::Mutex::new(()),
+            policies: PolicyCache::default(),
             closed,
             address: Address::new(),
             started: OnceLock::new(),

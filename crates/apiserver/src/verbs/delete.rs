@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use outrigger_apimachinery::status::Status;
+use outrigger_builtin::admission::{self, Attributes, ClusterState as _};
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::prepare::service::Allocator as _;
 use outrigger_builtin::strategy::raise_generation;
@@ -18,7 +19,7 @@ use super::write::store_failure;
 use crate::controllers;
 use crate::negotiation::{ApiResponse, Content};
 use crate::request::{DeleteOptions, Propagation, go_seconds};
-use crate::server::State;
+use crate::server::{Lookup, State};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -43,6 +44,7 @@ impl DeleteOutcome {
 pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
     let options = options(ctx)?;
     let key = ctx.key()?;
+    admit(ctx, &key)?;
     let deleted = delete_object(ctx.state, &ctx.kind, &key, &options).await?;
     let is_accepted =
         matches!(deleted, DeleteOutcome::Pending(_)) && options.orphan_dependents == Some(false);
@@ -69,6 +71,23 @@ pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status>
         }
         deleted => response::object(ctx, code, deleted.object()),
     }
+}
+
+/// Rejects a deletion that an admission policy denies.
+pub(super) fn admit(ctx: &RequestContext<'_>, key: &Key) -> Result<(), Status> {
+    let cluster = Lookup(ctx.state);
+    if cluster.validating_policies().is_empty() {
+        return Ok(());
+    }
+    let Some(object) = ctx.state.store.get(key) else {
+        return Ok(());
+    };
+    let value = response::served_value(ctx.state, &ctx.kind, &object)?;
+    let attributes = Attributes {
+        namespace: key.namespace(),
+        ..ctx.attributes(&ctx.kind, admission::Operation::Delete)
+    };
+    admission::validate(&attributes, &value, &cluster).map(drop)
 }
 
 /// `DeleteOptions` from the body if there is one, otherwise from the query.

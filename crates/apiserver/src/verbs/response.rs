@@ -127,8 +127,27 @@ fn view(ctx: &RequestContext<'_>, stored: &Value) -> Result<Value, Status> {
 
 /// A table or metadata in the version that the client requested.
 pub(super) fn with_view_version(ctx: &RequestContext<'_>, mut view: Value) -> Value {
-    view["apiVersion"] = ctx.accept.view_version().into();
+    set_view_version(&mut view, ctx.accept.view_version());
     view
+}
+
+/// Sets the version of a view and of the metadata in it.
+pub(super) fn set_view_version(view: &mut Value, version: &str) {
+    let is_metadata = |object: &Value| object["kind"] == "PartialObjectMetadata";
+    view["apiVersion"] = version.into();
+    for key in ["rows", "items"] {
+        let list = view.get_mut(key).and_then(Value::as_array_mut);
+        for item in list.into_iter().flatten() {
+            let object = if key == "rows" {
+                &mut item["object"]
+            } else {
+                item
+            };
+            if is_metadata(object) {
+                object["apiVersion"] = version.into();
+            }
+        }
+    }
 }
 
 /// The error for `PartialObjectMetadata` of a list, or `PartialObjectMetadataList` of an object.

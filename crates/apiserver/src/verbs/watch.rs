@@ -332,7 +332,7 @@ impl Stream {
             table.columns = None;
         }
         let mut table = serde_json::to_value(&table).map_err(Status::internal)?;
-        table["apiVersion"] = self.view_version.into();
+        response::set_view_version(&mut table, self.view_version);
         Ok(table.to_string().into())
     }
 
@@ -353,7 +353,7 @@ impl Stream {
             table.columns = None;
         }
         let mut table = serde_json::to_value(&table).unwrap_or_default();
-        table["apiVersion"] = self.view_version.into();
+        response::set_view_version(&mut table, self.view_version);
         table
     }
 

@@ -12,7 +12,7 @@ use outrigger_builtin::admission::{self, Attributes};
 use outrigger_builtin::defaults;
 use outrigger_builtin::kinds::{Kind, convert};
 use outrigger_builtin::prepare::service::Allocator as _;
-use outrigger_builtin::prepare::{self, Creation, User};
+use outrigger_builtin::prepare::{self, Creation};
 use outrigger_builtin::{validation, warnings};
 use outrigger_store::{
     EncodedObject, Key, Object, Operation, Precondition, Resource, Transaction, WriteError,
@@ -198,16 +198,12 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         let _guard = controllers::lock(state, &kind).await;
         let operation = admission::Operation::Create;
         let attributes = self.attributes(&kind, operation);
-        admission::mutate(&attributes, &mut object, &Lookup(&state.store))?;
+        admission::mutate(&attributes, &mut object, &Lookup(state))?;
         let user = self.ctx.user;
         let creation = Creation {
             now: &self.now,
             uid: &names::random_uid().map_err(Status::from)?,
-            user: User {
-                name: &user.name,
-                uid: &user.uid,
-                groups: &user.groups,
-            },
+            user: self.ctx.admission_user(),
         };
         kind.strategy.prepare_for_create(&mut object);
         prepare::create(&kind, &mut object, &creation);
@@ -220,7 +216,9 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
             let why = "resourceVersion should not be set on objects to be created";
             return Err(Status::unknown(why).into());
         }
-        admission::validate(&attributes, &object, &Lookup(&state.store))?;
+        let warnings = admission::validate(&attributes, &object, &Lookup(state))?;
+        self.ctx.warn_all(warnings);
+        let attributes = self.attributes(&kind, operation);
         let key = self.ctx.key_of(name_of(&object))?;
         if state.store.get(&key).is_some() {
             return Err(WriteFailure::Conflict);
@@ -278,7 +276,9 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         }
         let operation = admission::Operation::Update { old: old_value };
         let attributes = self.attributes(&kind, operation);
-        admission::validate(&attributes, &new, &Lookup(&state.store))?;
+        let warnings = admission::validate(&attributes, &new, &Lookup(state))?;
+        self.ctx.warn_all(warnings);
+        let attributes = self.attributes(&kind, operation);
         self.allocate(&mut new, Some(old_value))?;
         ignore_managed_fields_timestamps(old_value, &mut new);
         if self.options.dry_run {
@@ -323,9 +323,8 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
 
     fn warn(&mut self, new: &Value, old: Option<&Value>) {
         if self.subresource.is_empty() {
-            for warning in warnings::of_write(&self.ctx.kind, new, old) {
-                self.ctx.warn(warning);
-            }
+            let warnings = warnings::of_write(&self.ctx.kind, new, old);
+            self.ctx.warn_all(warnings);
         }
     }
 
@@ -335,10 +334,9 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         operation: admission::Operation<'a>,
     ) -> Attributes<'a> {
         Attributes {
-            kind,
-            operation,
             subresource: &self.subresource,
-            namespace: self.ctx.namespace(),
+            dry_run: self.options.dry_run,
+            ..self.ctx.attributes(kind, operation)
         }
     }
 

@@ -11,7 +11,7 @@ use crate::fields::text;
 use crate::quota::{Evaluator, is_terminating};
 
 /// A quota with its new usage.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Charge {
     /// The stored quota.
     pub old: Value,
@@ -50,7 +50,7 @@ fn is_measured(evaluator: Evaluator<'_>, attributes: &Attributes<'_>, object: &V
             // Its scope changes.
             Evaluator::Pods => is_terminating(old) != is_terminating(object),
             Evaluator::Services | Evaluator::Claims => true,
-            Evaluator::Count { .. } => false,
+            Evaluator::ResourceClaims | Evaluator::Count { .. } => false,
         },
         (Operation::Update { .. }, "status") => evaluator == Evaluator::Claims,
         _ => false,

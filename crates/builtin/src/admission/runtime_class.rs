@@ -59,13 +59,11 @@ fn class_of(
     let Some(name) = pod["spec"]["runtimeClassName"].as_str() else {
         return Ok(None);
     };
-    match cluster.runtime_class(name) {
-        Some(class) => Ok(Some(class)),
-        None => {
-            let why = format!("pod rejected: RuntimeClass \"{name}\" not found");
-            Err(attributes.forbidden(text(&pod["metadata"], "name"), why))
-        }
-    }
+    let class = cluster.runtime_class(name).ok_or_else(|| {
+        let why = format!("pod rejected: RuntimeClass \"{name}\" not found");
+        attributes.forbidden(text(&pod["metadata"], "name"), why)
+    });
+    class.map(Some)
 }
 
 fn fixed_overhead(class: &Value) -> ResourceList {
@@ -114,10 +112,9 @@ fn set_scheduling(spec: &mut Map<String, Value>, scheduling: &Value) -> Result<(
 fn merge_tolerations(all: &[Value]) -> Vec<Value> {
     let mut merged: Vec<Value> = Vec::with_capacity(all.len());
     for (index, toleration) in all.iter().enumerate() {
+        let mut later = all.iter().skip(index).skip(1);
         let is_included = merged.iter().any(|other| includes(other, toleration))
-            || all[index + 1..]
-                .iter()
-                .any(|other| other != toleration && includes(other, toleration));
+            || later.any(|other| other != toleration && includes(other, toleration));
         if !is_included {
             merged.push(toleration.clone());
         }

@@ -1,4 +1,5 @@
 //! Decisions of the admission plugins.
+#![expect(clippy::needless_pass_by_value, reason = "arguments are literals")]
 
 use serde_json::json;
 
@@ -11,6 +12,8 @@ struct Cluster {
     quotas: Vec<Value>,
     runtime_class: Option<Value>,
     default_priority_class: Option<Priority>,
+    policies: Vec<BoundPolicy>,
+    params: Vec<Value>,
 }
 
 impl ClusterState for Cluster {
@@ -46,6 +49,22 @@ impl ClusterState for Cluster {
         self.quotas.clone()
     }
 
+    fn validating_policies(&self) -> Vec<BoundPolicy> {
+        self.policies.clone()
+    }
+
+    fn namespace(&self, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn is_namespaced(&self, _: ParamKind<'_>) -> Option<bool> {
+        Some(true)
+    }
+
+    fn params(&self, _: ParamKind<'_>, _: &str) -> Vec<Value> {
+        self.params.clone()
+    }
+
     fn random_suffix(&self) -> Result<String, Status> {
         Ok("abcde".to_owned())
     }
@@ -62,6 +81,8 @@ fn with_attributes<T>(
         operation,
         subresource: "",
         namespace: "ns",
+        user: User::default(),
+        dry_run: false,
     };
     run(&attributes)
 }
@@ -71,7 +92,7 @@ fn admit(pod: &Value, cluster: &Cluster) -> Result<Value, String> {
     with_attributes(("", "Pod"), Operation::Create, |attributes| {
         let mut pod = pod.clone();
         mutate(attributes, &mut pod, cluster)
-            .and_then(|()| validate(attributes, &pod, cluster))
+            .and_then(|()| validate(attributes, &pod, cluster).map(drop))
             .map_err(|status| status.message)?;
         Ok(pod)
     })
@@ -260,4 +281,107 @@ fn there_is_one_default_priority_class() {
         rejected,
         "priorityclasses.scheduling.k8s.io \"b\" is forbidden: PriorityClass a is already marked as default. Only one default can exist"
     );
+}
+
+fn policy(spec: Value, binding: Value) -> Cluster {
+    let policy = json!({"metadata": {"name": "p"}, "spec": spec});
+    Cluster {
+        policies: vec![BoundPolicy {
+            policy: Policy::compile(&policy).into(),
+            bindings: vec![json!({"metadata": {"name": "b"}, "spec": binding})],
+        }],
+        params: vec![json!({"metadata": {"name": "x"}, "data": {"most": "3"}})],
+        ..Cluster::default()
+    }
+}
+
+fn pods() -> Value {
+    json!({"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]})
+}
+
+#[test]
+fn policies_deny_with_their_messages() {
+    let check = |spec: Value, expected: &str| {
+        let mut spec = spec;
+        spec["matchConstraints"] = pods();
+        let cluster = policy(spec, json!({"validationActions": ["Deny"]}));
+        let denied = admit(&pod(json!({})), &cluster).unwrap_err();
+        assert_eq!(
+            denied,
+            format!(
+                "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: {expected}"
+            )
+        );
+    };
+    check(
+        json!({"validations": [{"expression": "object.metadata.name == 'q'"}]}),
+        "failed expression: object.metadata.name == 'q'",
+    );
+    check(
+        json!({"validations": [{"expression": "false", "message": " no "}]}),
+        "no",
+    );
+    check(
+        json!({
+            "variables": [
+                {"name": "one", "expression": "object.metadata.name"},
+                {"name": "two", "expression": "variables.one + variables.one"},
+            ],
+            "validations": [{"expression": "false", "messageExpression": "'got ' + variables.two"}],
+        }),
+        "got pp",
+    );
+    check(
+        json!({"validations": [{"expression": "object.spec.replicas > 1"}]}),
+        "expression 'object.spec.replicas > 1' resulted in error: no such key: replicas",
+    );
+}
+
+#[test]
+fn policies_warn_or_do_not_match() {
+    let cluster = |binding: Value, condition: &str| {
+        let spec = json!({
+            "matchConstraints": pods(),
+            "matchConditions": [{"name": "c", "expression": condition}],
+            "validations": [{"expression": "false"}],
+        });
+        policy(spec, binding)
+    };
+    let warnings = |cluster: &Cluster| {
+        with_attributes(("", "Pod"), Operation::Create, |attributes| {
+            validate(attributes, &pod(json!({})), cluster).unwrap()
+        })
+    };
+    let warn = json!({"validationActions": ["Warn"]});
+    assert_eq!(
+        warnings(&cluster(warn.clone(), "request.operation == 'CREATE'")),
+        [
+            "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': failed expression: false"
+        ]
+    );
+    assert!(warnings(&cluster(warn, "oldObject != null")).is_empty());
+    let elsewhere = json!({"validationActions": ["Deny"], "matchResources": {"objectSelector": {"matchLabels": {"a": "b"}}}});
+    assert!(warnings(&cluster(elsewhere, "true")).is_empty());
+}
+
+#[test]
+fn policies_read_their_parameters() {
+    let cluster = |name: &str| {
+        let spec = json!({
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": pods(),
+            "validations": [{"expression": "int(params.data.most) < 3"}],
+        });
+        policy(
+            spec,
+            json!({"paramRef": {"name": name}, "validationActions": ["Deny"]}),
+        )
+    };
+    let denied = admit(&pod(json!({})), &cluster("x")).unwrap_err();
+    assert!(
+        denied.ends_with("failed expression: int(params.data.most) < 3"),
+        "{denied}"
+    );
+    let denied = admit(&pod(json!({})), &cluster("y")).unwrap_err();
+    assert!(denied.ends_with("failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"), "{denied}");
 }

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::admission::{self, Attributes, ClusterState, Operation, Priority};
+use crate::admission::{
+    self, Attributes, BoundPolicy, ClusterState, Operation, ParamKind, Priority,
+};
 use crate::kinds::{Registry, convert};
 use crate::prepare::service;
 use crate::prepare::{self, Creation, User};
@@ -52,6 +54,22 @@ impl ClusterState for Cluster<'_> {
         Vec::new()
     }
 
+    fn validating_policies(&self) -> Vec<BoundPolicy> {
+        Vec::new()
+    }
+
+    fn namespace(&self, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn is_namespaced(&self, _: ParamKind<'_>) -> Option<bool> {
+        Some(true)
+    }
+
+    fn params(&self, _: ParamKind<'_>, _: &str) -> Vec<Value> {
+        Vec::new()
+    }
+
     fn random_suffix(&self) -> Result<String, Status> {
         let volumes = self.0["spec"]["volumes"].as_array();
         let names = volumes.into_iter().flatten().map(|volume| &volume["name"]);
@@ -77,6 +95,8 @@ fn created(kind: &Kind, sent: &Value, answer: &Value) -> Value {
         operation: Operation::Create,
         subresource: "",
         namespace: "def",
+        user: User::default(),
+        dry_run: false,
     };
     admission::mutate(&attributes, &mut object, &cluster).unwrap();
     let text = |key: &str| answer["metadata"][key].as_str().unwrap();

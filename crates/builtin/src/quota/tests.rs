@@ -1,4 +1,5 @@
 //! Usage of quotas.
+#![expect(clippy::needless_pass_by_value, reason = "arguments are literals")]
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ impl Objects for Cluster {
             ("", "configmaps"),
             ("", "secrets"),
             ("apps", "deployments"),
+            ("resource.k8s.io", "resourceclaims"),
         ];
         let known = known.into_iter();
         known.map(|(g, p)| (g.to_owned(), p.to_owned())).collect()
@@ -106,6 +108,20 @@ fn measures_services_and_claims() {
             "tin.storageclass.storage.k8s.io/persistentvolumeclaims": "0",
             "services": "1", "services.nodeports": "2", "services.loadbalancers": "1",
         }),
+    );
+}
+
+#[test]
+fn measures_the_devices_of_resource_claims() {
+    let exactly = |class: &str, count: i64| json!({"deviceClassName": class, "allocationMode": "ExactCount", "count": count});
+    let claim = json!({"spec": {"devices": {"requests": [
+        {"exactly": exactly("gold", 2)},
+        {"firstAvailable": [exactly("gold", 1), exactly("gold", 3), exactly("tin", 1)]},
+    ]}}});
+    check(
+        [(("resource.k8s.io", "resourceclaims"), vec![claim])],
+        json!({"hard": {"gold.deviceclass.resource.k8s.io/devices": "9", "count/resourceclaims.resource.k8s.io": "1"}}),
+        json!({"gold.deviceclass.resource.k8s.io/devices": "5", "count/resourceclaims.resource.k8s.io": "1"}),
     );
 }
 

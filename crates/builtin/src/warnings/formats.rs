@@ -22,18 +22,16 @@ pub(super) fn unrecognized(new: &Value, old: Option<&Value>) -> Vec<String> {
 fn formats(definition: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for version in list(&definition["spec"], "versions") {
-        collect(&version["schema"]["openAPIV3Schema"], &mut found, 0);
+        collect(&version["schema"]["openAPIV3Schema"], &mut found, MAX_DEPTH);
     }
     found
 }
 
+/// Collects the formats down to a depth.
 fn collect(schema: &Value, found: &mut Vec<String>, depth: usize) {
-    let Some(fields) = schema.as_object() else {
+    let (Some(fields), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else {
         return;
     };
-    if depth > MAX_DEPTH {
-        return;
-    }
     let format = text(schema, "format");
     if !format.is_empty() && !is_recognized_format(text(schema, "type"), format) {
         found.push(format.to_owned());
@@ -44,15 +42,17 @@ fn collect(schema: &Value, found: &mut Vec<String>, depth: usize) {
                 "properties" | "patternProperties" | "definitions" | "dependencies",
                 Value::Object(all),
             ) => {
-                all.values()
-                    .for_each(|schema| collect(schema, found, depth + 1));
+                for schema in all.values() {
+                    collect(schema, found, depth);
+                }
             }
             ("allOf" | "anyOf" | "oneOf" | "items", Value::Array(all)) => {
-                all.iter()
-                    .for_each(|schema| collect(schema, found, depth + 1));
+                for schema in all {
+                    collect(schema, found, depth);
+                }
             }
             ("items" | "additionalProperties" | "additionalItems" | "not", schema) => {
-                collect(schema, found, depth + 1);
+                collect(schema, found, depth);
             }
             _ => {}
         }

@@ -63,3 +63,18 @@ fn finalizers_without_a_domain_are_kept_with_a_warning() {
     );
     assert!(finalizers(&object, Some(&object)).is_empty());
 }
+
+#[test]
+fn objects_without_effect_are_kept_with_a_warning() {
+    let kinds = Registry::default().snapshot();
+    let kind = kinds.kind("", "v1", "Namespace").unwrap();
+    let namespace = |level: &str| {
+        let labels = json!({"pod-security.kubernetes.io/enforce": level});
+        json!({"metadata": {"labels": labels}})
+    };
+    let warning = "this server has no pod security levels: it only keeps the object";
+    assert_eq!(of_write(kind, &namespace("restricted"), None), [warning]);
+    assert!(of_write(kind, &namespace("privileged"), None).is_empty());
+    let old = namespace("baseline");
+    assert!(of_write(kind, &old, Some(&old)).is_empty());
+}

@@ -322,26 +322,38 @@ mod tests {
 
     #[test]
     fn the_last_of_210_000_files_is_read() {
-        let files = read(&small_files(210_000), Profile::Helm4).unwrap();
-        assert_eq!(files.len(), 210_000);
-        assert_eq!(files[209_999].name, "209999");
+        let file = |name: &[u8]| {
+            let header = entry(name, EntryType::Regular, 1);
+            [&header.as_bytes()[..], &[b'x'; 1], &[0; 511]].concat()
+        };
+        let many = file(b"c/a").repeat(1000);
+        let bytes = gzipped(|gzip| {
+            for _ in 0..210 {
+                gzip.write_all(&many).unwrap();
+            }
+            gzip.write_all(&file(b"c/last")).unwrap();
+        });
+        let files = read(&bytes, Profile::Helm4).unwrap();
+        assert_eq!(files.len(), 210_001);
+        assert_eq!(files[210_000].name, "last");
     }
 
     #[test]
     fn each_limit_is_an_error_that_names_it() {
         let bytes = small_files(100);
-        let budget = |change: fn(&mut Budget)| {
-            let mut budget = Budget::default();
-            change(&mut budget);
-            budget
-        };
-        let cases: [(fn(&mut Budget), Limit); 3] = [
-            (|budget| budget.entries = 99, Limit::Entries),
-            (|budget| budget.names = 799, Limit::Names),
-            (|budget| budget.stream = 100 * 1024 - 1, Limit::Stream),
+        let cases = [
+            (Limit::Entries, 99, u64::MAX, u64::MAX),
+            (Limit::Names, u64::MAX, 799, u64::MAX),
+            (Limit::Stream, u64::MAX, u64::MAX, 100 * 1024 - 1),
         ];
-        for (change, expected) in cases {
-            assert_eq!(limit_of(&bytes, budget(change)), expected);
+        for (expected, entries, names, stream) in cases {
+            let budget = Budget {
+                files: MAX_TOTAL,
+                entries,
+                names,
+                stream,
+            };
+            assert_eq!(limit_of(&bytes, budget), expected);
         }
         let huge = [
             b"\x1f\x8b\x08".to_vec(),

@@ -5,3 +5,4 @@
 mod archive;
 mod folder;
 mod golden;
+mod render;

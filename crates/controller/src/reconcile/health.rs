@@ -53,7 +53,7 @@ impl Reconcile {
     fn deadline(&self) -> Option<Instant> {
         let timeout = self.observed.plugin.spec.timeout.as_deref();
         let timeout = timeout.and_then(duration::parse).unwrap_or(DEFAULT_TIMEOUT);
-        Some(self.retry.started_at? + timeout)
+        self.retry.started_at?.checked_add(timeout)
     }
 
     /// Resets the backoff if drift has not been corrected for longer than its maximum.

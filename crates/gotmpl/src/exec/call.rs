@@ -50,7 +50,7 @@ impl State<'_> {
     }
 
     /// Runs a function on the arguments from `base` on. The error has no location yet.
-    fn operate(
+    pub(super) fn operate(
         &mut self,
         frame: &Frame<'_>,
         function: &Function,

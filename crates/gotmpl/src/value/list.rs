@@ -101,6 +101,16 @@ impl List {
         Self(Rc::new(data))
     }
 
+    /// An empty slice.
+    pub(crate) fn empty() -> Self {
+        Self::new(Element::Any, Vec::new())
+    }
+
+    /// Whether [`Self::appended`] does not copy, and returns what Sprig's `append` returns.
+    pub(crate) fn is_appendable(&self) -> bool {
+        self.0.element == Element::Any && self.0.items.is_some() && Rc::strong_count(&self.0) == 1
+    }
+
     /// The slice with one more item. Its items are copied only if they are shared.
     #[must_use]
     pub(crate) fn appended(mut self, item: Value) -> Self {
@@ -110,7 +120,8 @@ impl List {
             let before = items.capacity();
             items.push(item);
             memory::allocated((items.capacity() - before) * size_of::<Value>());
-            data.capacity = data.capacity.max(items.len());
+            // Sprig appends to a copy whose capacity is its length.
+            data.capacity = growth::append_capacity(data.element, items.len() - 1, items.len());
             return self;
         }
         let mut items = self.items().to_vec();

@@ -53,7 +53,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    runtime::build()?.block_on(serve(args))?;
+    runtime::run(serve(args))?;
     Ok(ExitCode::SUCCESS)
 }
 

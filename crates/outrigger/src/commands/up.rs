@@ -58,7 +58,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    runtime::build()?.block_on(up(args, printer))
+    runtime::run(up(args, printer))
 }
 
 async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {

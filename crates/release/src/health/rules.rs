@@ -1,11 +1,9 @@
 //! User-defined health rules: CEL expressions over `self` that are true for healthy objects of a kind.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
-use kube_cel::KubeCelExt as _;
-use kube_cel::cel::{Context, Program, Value as CelValue, to_value};
+use outrigger_cel::{Activation, Env, Limits, Program, Type, Value as CelValue};
 use serde_json::Value;
 
 use super::{Health, in_progress};
@@ -39,19 +37,15 @@ impl fmt::Debug for Rules {
     }
 }
 
-thread_local! {
-    /// Cached, because registering all functions takes longer than executing most rules.
-    static FUNCTIONS: RefCell<Context<'static>> = RefCell::new(Context::default().with_all());
-}
-
 impl Rules {
     /// Compiles the rules.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Result<Self, InvalidRule> {
+        let env = Env::new().variable("self", Type::Dyn);
         let compiled = rules.into_iter().map(|rule| {
-            let program = Program::compile(&rule.healthy).map_err(|error| InvalidRule {
+            let program = compile(&env, &rule.healthy).map_err(|reason| InvalidRule {
                 api_version: rule.api_version.clone(),
                 kind: rule.kind.clone(),
-                reason: error.to_string(),
+                reason,
             })?;
             Ok((rule, program))
         });
@@ -76,15 +70,19 @@ impl Rules {
     }
 }
 
+fn compile(env: &Env, text: &str) -> Result<Program, String> {
+    let compiled = env.compile(text).map_err(|issues| issues.to_string())?;
+    let type_ = compiled.output_type();
+    if !matches!(type_, Type::Bool | Type::Dyn) {
+        return Err(format!("must evaluate to a bool, not to {type_}"));
+    }
+    compiled.program().map_err(|error| error.to_string())
+}
+
 /// Why a rule is not met. An error, such as a missing field, may go away with the next status update.
 fn unmet(rule: &Rule, program: &Program, object: &Value) -> Option<String> {
-    let result = FUNCTIONS.with_borrow(|functions| {
-        let mut scope = functions.new_inner_scope();
-        let object = to_value(object).map_err(|error| error.to_string())?;
-        scope.add_variable_from_value("self", object);
-        program.execute(&scope).map_err(|error| error.to_string())
-    });
-    match result {
+    let activation = Activation::new().variable("self", CelValue::from_json(object));
+    match program.evaluate(&activation, Limits::PER_CALL).result {
         Ok(CelValue::Bool(true)) => None,
         Ok(CelValue::Bool(false)) => Some(format!("health rule is false: {}", rule.healthy)),
         Ok(_) => Some(format!("health rule is not a boolean: {}", rule.healthy)),

@@ -217,3 +217,37 @@ fn user_defined_rules_take_precedence() {
     let invalid = Rules::new([rule("self.status.")]).unwrap_err();
     assert!(invalid.to_string().starts_with("health rule for Boat"));
 }
+
+#[test]
+fn hostile_rules_are_rejected_or_end_by_their_cost() {
+    let rule = |healthy: String| {
+        Rules::new([Rule {
+            api_version: "example.com/v1".to_owned(),
+            kind: "Boat".to_owned(),
+            healthy,
+        }])
+    };
+    let deep = rule(format!("self{}", ".a".repeat(20_000))).unwrap_err();
+    assert!(
+        deep.reason.contains("max recursion depth exceeded"),
+        "{deep}"
+    );
+    for healthy in [
+        "Foo{a:1}.a == 1",
+        "'%.9999999999999999999f'.format([1.0]) == ''",
+        "'text'",
+    ] {
+        assert!(rule(healthy.to_owned()).is_err(), "{healthy}");
+    }
+    let mut nested = "true".to_owned();
+    for i in 0..8 {
+        nested = format!("self.items.all(v{i}, {nested})");
+    }
+    let items: Vec<usize> = (0..100).collect();
+    let boat = json!({"apiVersion": "example.com/v1", "kind": "Boat", "items": items});
+    let health = assess(&boat, &rule(nested).unwrap());
+    assert!(
+        health.to_string().contains("actual cost limit exceeded"),
+        "{health}"
+    );
+}

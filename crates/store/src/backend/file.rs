@@ -109,11 +109,12 @@ impl File {
             Err(error) => {
                 let cause = std::error::Error::source(error).map(ToString::to_string);
                 tracing::warn!(%error, cause, "failed to commit to the store file");
-                let drop_database = || {
-                    self.database = None;
+                let failed = self.database.take();
+                let close = || {
+                    drop(failed);
                     Ok(())
                 };
-                let _ = catch(drop_database, |error| error);
+                let _ = catch(close, |error| error);
                 self.uncertain.extend(writes.keys().cloned());
             }
         }

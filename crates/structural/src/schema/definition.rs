@@ -3,8 +3,10 @@
 use outrigger_apimachinery::status::field;
 use serde_json::{Map, Value};
 
-use super::{MAX_DEPTH, Schema};
+use super::{MAX_DEPTH, Schema, SchemaRef};
+use costs::Costs;
 
+mod costs;
 mod defaults;
 mod lists;
 mod rules;
@@ -48,16 +50,17 @@ pub fn validate_definition(schema: &Value, path: &str, has_status: bool) -> Vec<
     if let (Some(parsed), true) = (&parsed, structural.is_empty()) {
         structural = defaults::validate(parsed.root(), path);
     }
-    let validates_rules = structural.is_empty() && parsed.is_some();
+    let compiled = parsed.as_ref().filter(|_| structural.is_empty());
     errors.extend(structural);
-    let mut walker = Walker {
-        errors: Vec::new(),
-        expression_errors: Vec::new(),
-        validates_rules,
+    let mut walker = Walker::default();
+    let ctx = Context {
+        max_cardinality: Some(1),
+        ..Context::default()
     };
-    walker.schema(root, path, &Context::default(), true);
+    walker.schema(root, compiled.map(Schema::root), path, &ctx, true);
     errors.extend(walker.errors);
     errors.extend(walker.expression_errors);
+    errors.extend(walker.costs.finish(path));
     if errors.is_empty() && parsed.is_none() {
         errors.push(field::Error::invalid(
             path,
@@ -176,21 +179,51 @@ struct Context {
     is_metadata: bool,
     /// The outermost list whose items cannot be correlated with old ones.
     uncorrelatable: Option<String>,
+    /// How often the schema can occur in an object at most; `None` if an ancestor is not bounded.
+    max_cardinality: Option<u64>,
 }
 
+impl Context {
+    /// The context of the schemas inside of a schema.
+    fn inside(&self, schema: &Object) -> Self {
+        let bound = |name: &str| schema.get(name).and_then(Value::as_i64);
+        let max_elements = match text(schema, "type") {
+            "object" if schema.contains_key("additionalProperties") => bound("maxProperties"),
+            "array" => bound("maxItems"),
+            _ => Some(1),
+        };
+        let max_elements = max_elements.map(|max| u64::try_from(max).unwrap_or(0));
+        let parent = self.max_cardinality;
+        Self {
+            max_cardinality: parent.and_then(|parent| Some(parent.saturating_mul(max_elements?))),
+            ..self.clone()
+        }
+    }
+}
+
+#[derive(Default)]
 struct Walker {
     errors: Vec<field::Error>,
     expression_errors: Vec<field::Error>,
-    validates_rules: bool,
+    costs: Costs,
 }
 
 impl Walker {
-    fn schema(&mut self, schema: &Object, path: &str, ctx: &Context, is_root: bool) {
+    /// Validates a schema. `compiled` is the same schema with its rules, unless there is none because of other errors.
+    fn schema(
+        &mut self,
+        schema: &Object,
+        compiled: Option<SchemaRef<'_>>,
+        path: &str,
+        ctx: &Context,
+        is_root: bool,
+    ) {
         let before = self.errors.len();
         self.unsupported(schema, path, ctx);
-        self.additional(schema, path, ctx);
+        let inner = ctx.inside(schema);
+        self.additional(schema, compiled, path, &inner);
         for (name, property) in objects_in(schema, "properties") {
-            let mut ctx = ctx.clone();
+            let mut ctx = inner.clone();
             let is_meta = matches!(name, "metadata" | "kind" | "apiVersion");
             if is_meta && (is_root || flag(schema, "x-kubernetes-embedded-resource")) {
                 ctx.is_metadata = true;
@@ -198,43 +231,45 @@ impl Walker {
                     ctx.forbidden_defaults = Some(format!("in top-level {name}"));
                 }
             }
-            self.schema(property, &format!("{path}.properties[{name}]"), &ctx, false);
+            let compiled = compiled.and_then(|compiled| compiled.property(name));
+            let path = format!("{path}.properties[{name}]");
+            self.schema(property, compiled, &path, &ctx, false);
         }
+        // Rules inside logical junctors are rejected elsewhere.
         if let Some(not) = object(schema, "not") {
-            self.nested(not, &format!("{path}.not"), ctx);
+            self.schema(not, None, &format!("{path}.not"), ctx, false);
         }
         for junctor in ["allOf", "oneOf", "anyOf"] {
             for (i, branch) in list(schema, junctor).iter().enumerate() {
                 if let Value::Object(branch) = branch {
-                    self.nested(branch, &format!("{path}.{junctor}[{i}]"), ctx);
+                    let path = format!("{path}.{junctor}[{i}]");
+                    self.schema(branch, None, &path, ctx, false);
                 }
             }
         }
         if let Some(items) = object(schema, "items") {
-            let mut ctx = ctx.clone();
+            let mut ctx = inner;
             if text(schema, "x-kubernetes-list-type") != "map" {
                 ctx.uncorrelatable.get_or_insert_with(|| path.to_owned());
             }
-            self.schema(items, &format!("{path}.items"), &ctx, false);
+            let compiled = compiled.and_then(SchemaRef::items);
+            self.schema(items, compiled, &format!("{path}.items"), &ctx, false);
         }
         self.errors.extend(lists::validate(schema, path));
-        let is_valid = self.errors.len() == before;
-        let (errors, expression_errors) = rules::validate(schema, path, ctx);
-        let is_valid = is_valid && errors.is_empty();
-        self.errors.extend(errors);
-        if is_valid && self.validates_rules {
-            self.expression_errors.extend(expression_errors);
+        self.errors.extend(rules::validate(schema, path));
+        if let Some(compiled) = compiled.filter(|_| self.errors.len() == before) {
+            let errors = rules::validate_expressions(schema, compiled, path, ctx, &mut self.costs);
+            self.expression_errors.extend(errors);
         }
     }
 
-    /// Rules inside logical junctors are rejected elsewhere.
-    fn nested(&mut self, schema: &Object, path: &str, ctx: &Context) {
-        let validates_rules = std::mem::replace(&mut self.validates_rules, false);
-        self.schema(schema, path, ctx, false);
-        self.validates_rules = validates_rules;
-    }
-
-    fn additional(&mut self, schema: &Object, path: &str, ctx: &Context) {
+    fn additional(
+        &mut self,
+        schema: &Object,
+        compiled: Option<SchemaRef<'_>>,
+        path: &str,
+        ctx: &Context,
+    ) {
         let field = format!("{path}.additionalProperties");
         let has_properties =
             object(schema, "properties").is_some_and(|properties| !properties.is_empty());
@@ -252,7 +287,8 @@ impl Walker {
                         let reason = "inside additionalProperties applying to object metadata";
                         ctx.forbidden_defaults = Some(reason.to_owned());
                     }
-                    self.schema(additional, &field, &ctx, false);
+                    let compiled = compiled.and_then(SchemaRef::additional);
+                    self.schema(additional, compiled, &field, &ctx, false);
                 }
             }
         }

@@ -37,6 +37,7 @@ impl Schema {
         parser.name_metadata();
         let root = parser.node(schema, false, 0)?;
         parser.nodes[root].is_resource = true;
+        rules::compile(&mut parser.nodes, root);
         parser.finish(root)
     }
 
@@ -172,7 +173,7 @@ impl<'d> Parser<'d> {
                 || string(schema, "format") == "int-or-string",
             is_resource: flag(schema, "x-kubernetes-embedded-resource"),
             patch: patch_meta(schema),
-            rules: rules::compile(validation_rules(schema)),
+            validations: validation_rules(schema),
             ..Node::default()
         };
         if let Some(Value::Object(properties)) = schema.get("properties") {

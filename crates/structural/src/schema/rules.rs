@@ -1,27 +1,25 @@
 //! Evaluates CEL validation rules (`x-kubernetes-validations`).
 //!
-//! The language and its Kubernetes libraries come from `kube-cel`. This module decides which rules apply to which
-//! values, binds `oldSelf`, and formats the errors.
+//! The language is that of `outrigger-cel`. This module decides which rules apply to which values, binds `oldSelf`, keeps
+//! the evaluation of an object within its cost budget, and formats the errors.
 
-use kube_cel::cel::objects::OptionalValue;
-use kube_cel::cel::{Context, ExecutionError, Value as CelValue};
 use outrigger_apimachinery::status::field::{self, BadValue, ErrorType};
+use outrigger_cel::{Activation, Error as CelError, Limits, Value as CelValue};
 use serde_json::Value;
 
 use super::validate::{Correlated, OldItems, type_name};
 use super::{SchemaRef, Type};
-pub(super) use compile::CompiledRule;
 pub(super) use compile::compile;
+pub(super) use compile::{CompiledRule, NodeRules};
 
 mod compile;
-mod functions;
-mod optional;
-mod values;
+mod data_schema;
+#[cfg(test)]
+mod tests;
 
 const MAX_MESSAGE_LENGTH: usize = 5120;
-
-const NOT_A_QUANTITY: &str =
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+/// What all rules of an object may cost together.
+const COST_BUDGET: u64 = 10_000_000;
 
 /// Evaluates all rules of a schema. With an old object, failures for unchanged values are ignored, except those of
 /// transition rules.
@@ -68,19 +66,18 @@ fn evaluate(
     if !has_rules(schema) {
         return Vec::new();
     }
-    functions::with(|functions| {
-        let mut walker = Walker {
-            functions,
-            errors: Vec::new(),
-        };
-        walker.value("", new, old, schema, ratchet);
-        walker.errors
-    })
+    let mut walker = Walker {
+        errors: Vec::new(),
+        budget: COST_BUDGET,
+    };
+    // The walk ends early if the budget is exhausted, which is an error already.
+    let _ = walker.value("", new, old, schema, ratchet);
+    walker.errors
 }
 
 /// Whether any node of the schema has rules.
 pub(super) fn has_rules(schema: SchemaRef<'_>) -> bool {
-    schema.nodes.iter().any(|node| !node.rules.is_empty())
+    schema.nodes.iter().any(|node| !node.validations.is_empty())
 }
 
 /// The old value of the validated value, or of its nearest ancestor that has one.
@@ -124,12 +121,24 @@ impl<'v> Ratchet<'v> {
     }
 }
 
-struct Walker<'f> {
-    functions: &'f Context<'static>,
+struct Walker {
     errors: Vec<field::Error>,
+    /// The cost that is left.
+    budget: u64,
 }
 
-impl Walker<'_> {
+/// No further rules are evaluated.
+struct Exhausted;
+
+/// A value that rules are evaluated for.
+struct Subject<'v> {
+    path: &'v str,
+    value: &'v Value,
+    schema: SchemaRef<'v>,
+    is_unchanged: bool,
+}
+
+impl Walker {
     fn value<'v>(
         &mut self,
         path: &str,
@@ -137,24 +146,20 @@ impl Walker<'_> {
         old: Option<&'v Value>,
         schema: SchemaRef<'v>,
         ratchet: Ratchet<'v>,
-    ) {
+    ) -> Result<(), Exhausted> {
         if new.is_null() {
-            return;
+            return Ok(());
         }
         let old = old.filter(|old| !old.is_null());
-        self.rules(path, new, old, schema, ratchet);
+        self.rules(path, new, old, schema, ratchet)?;
         match new {
             Value::Object(fields) => {
                 for (name, value) in fields {
                     let old = old.and_then(|old| old.get(name));
+                    let ratchet = ratchet.field(name);
                     if let Some(additional) = schema.additional() {
-                        self.value(
-                            &format!("{path}[{name}]"),
-                            value,
-                            old,
-                            additional,
-                            ratchet.field(name),
-                        );
+                        let path = format!("{path}[{name}]");
+                        self.value(&path, value, old, additional, ratchet)?;
                     }
                     if let Some(property) = schema.property(name) {
                         let path = if path.is_empty() {
@@ -162,29 +167,26 @@ impl Walker<'_> {
                         } else {
                             format!("{path}.{name}")
                         };
-                        self.value(&path, value, old, property, ratchet.field(name));
+                        self.value(&path, value, old, property, ratchet)?;
                     }
                 }
             }
             Value::Array(items) => {
                 let Some(item_schema) = schema.items() else {
-                    return;
+                    return Ok(());
                 };
                 let old_items = old.and_then(|old| OldItems::new(schema, old));
                 let ratchet_items = ratchet.current.as_ref().and_then(Correlated::items);
                 for (i, item) in items.iter().enumerate() {
                     let old = old_items.as_ref().and_then(|items| items.find(item));
-                    self.value(
-                        &format!("{path}[{i}]"),
-                        item,
-                        old,
-                        item_schema,
-                        ratchet.item(ratchet_items.as_ref(), i),
-                    );
+                    let path = format!("{path}[{i}]");
+                    let ratchet = ratchet.item(ratchet_items.as_ref(), i);
+                    self.value(&path, item, old, item_schema, ratchet)?;
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
+        Ok(())
     }
 
     fn rules(
@@ -194,139 +196,176 @@ impl Walker<'_> {
         old: Option<&Value>,
         schema: SchemaRef<'_>,
         ratchet: Ratchet<'_>,
-    ) {
-        if schema.node().rules.is_empty() {
-            return;
+    ) -> Result<(), Exhausted> {
+        let NodeRules { rules, data, .. } = &schema.node().rules;
+        if rules.is_empty() {
+            return Ok(());
         }
-        let functions = self.functions;
-        let self_value = values::to_cel(new, schema, functions);
-        let old_self = old.map(|old| values::to_cel(old, schema, functions));
-        for rule in &schema.node().rules {
+        let subject = Subject {
+            path,
+            value: new,
+            schema,
+            is_unchanged: ratchet.is_unchanged(),
+        };
+        if self.budget == 0 {
+            return Err(self.out_of_budget(&subject));
+        }
+        let self_value = CelValue::from_json_with_schema(new, data);
+        let old_self = old.and_then(|old| CelValue::from_json_with_schema(old, data).ok());
+        for rule in rules {
             if rule.uses_old_self && old_self.is_none() && !rule.optional_old_self {
                 continue;
             }
-            let mut scope = functions.new_inner_scope();
-            scope.add_variable_from_value("self", self_value.clone());
-            if let Some(old_self) = old_self.clone().filter(|_| !rule.optional_old_self) {
-                scope.add_variable_from_value("oldSelf", old_self);
-            } else if rule.optional_old_self {
-                let old_self = old_self
-                    .clone()
-                    .map_or_else(OptionalValue::none, OptionalValue::of);
-                scope.add_variable_from_value(
-                    "oldSelf",
-                    CelValue::Opaque(std::sync::Arc::new(old_self)),
-                );
-            }
-            let error = match &rule.program {
-                Err(error) => Some(evaluation_failure(
-                    path,
-                    schema,
-                    format!("rule compile error: {error}"),
-                )),
-                Ok(None) => None,
-                Ok(Some(program)) => match CelValue::resolve(program, &scope) {
-                    Ok(CelValue::Bool(true)) => None,
-                    Ok(_) => {
-                        let error = rule_failure(path, new, schema, rule, &scope);
-                        let is_ignored = !rule.uses_old_self && ratchet.is_unchanged();
-                        (!is_ignored).then_some(error)
-                    }
-                    Err(error) => Some(evaluation_failure(
-                        path,
-                        schema,
-                        evaluation_message(&error, rule),
-                    )),
-                },
+            let program = match &rule.program {
+                Ok(Some(program)) => program,
+                Ok(None) => continue,
+                Err(error) => {
+                    let detail = format!("rule compile error: {error}");
+                    self.errors.push(evaluation_failure(&subject, detail));
+                    continue;
+                }
             };
-            self.errors.extend(error);
+            let activation = match &self_value {
+                Ok(value) => Activation::new().variable("self", value.clone()),
+                Err(error) => {
+                    let detail = evaluation_message(error, rule);
+                    self.errors.push(evaluation_failure(&subject, detail));
+                    continue;
+                }
+            };
+            let activation = match &old_self {
+                _ if rule.optional_old_self => {
+                    activation.variable("oldSelf", CelValue::optional(old_self.clone()))
+                }
+                Some(old_self) => activation.variable("oldSelf", old_self.clone()),
+                None => activation,
+            };
+            let evaluation = program.evaluate(&activation, Limits::PER_CALL);
+            let Some(budget) = self.budget.checked_sub(evaluation.cost) else {
+                return Err(self.out_of_budget(&subject));
+            };
+            self.budget = budget;
+            match evaluation.result {
+                Ok(CelValue::Bool(true)) => {}
+                Ok(_) => self.rule_failure(&subject, rule, &activation)?,
+                Err(error) => {
+                    let detail = evaluation_message(&error, rule);
+                    self.errors.push(evaluation_failure(&subject, detail));
+                    if error.is_cancellation() {
+                        return Err(Exhausted);
+                    }
+                }
+            }
         }
+        Ok(())
+    }
+
+    fn out_of_budget(&mut self, subject: &Subject<'_>) -> Exhausted {
+        let detail = "validation failed due to running out of cost budget, no further validation rules will be run";
+        self.errors
+            .push(evaluation_failure(subject, detail.to_owned()));
+        Exhausted
+    }
+
+    /// Adds the error of a rule that evaluates to false.
+    fn rule_failure(
+        &mut self,
+        subject: &Subject<'_>,
+        rule: &CompiledRule,
+        activation: &Activation<'_>,
+    ) -> Result<(), Exhausted> {
+        let is_ignored = !rule.uses_old_self && subject.is_unchanged;
+        let field = match (
+            subject.path,
+            compile::field_path(&rule.field_path, subject.schema),
+        ) {
+            (path, None) => path.to_owned(),
+            ("", Some(suffix)) => suffix.trim_start_matches('.').to_owned(),
+            (path, Some(suffix)) => format!("{path}{suffix}"),
+        };
+        let detail = match self.message(rule, activation) {
+            Ok(detail) => detail,
+            Err(detail) => {
+                if !is_ignored {
+                    let type_ = type_name(subject.schema.type_);
+                    self.errors
+                        .push(field::Error::invalid(field, type_, detail));
+                }
+                return Err(Exhausted);
+            }
+        };
+        if is_ignored {
+            return Ok(());
+        }
+        let detail = detail.unwrap_or_else(|| match rule.message.as_str() {
+            "" => format!("failed rule: {}", rule.rule.trim()),
+            message => message.trim().to_owned(),
+        });
+        let is_large = matches!(subject.schema.type_, Type::Object | Type::Array);
+        let value = (!is_large).then(|| BadValue::from(subject.value));
+        self.errors.push(match rule.reason.as_deref() {
+            Some("FieldValueForbidden") => field::Error::forbidden(field, detail),
+            Some("FieldValueRequired") => field::Error::required(field, detail),
+            Some("FieldValueDuplicate") => {
+                field::Error::new(ErrorType::Duplicate, field, value, "")
+            }
+            _ => field::Error::new(ErrorType::Invalid, field, value, detail),
+        });
+        Ok(())
+    }
+
+    /// The value of `messageExpression`, if it is a valid message. Fails with a detail if the budget is exhausted.
+    fn message(
+        &mut self,
+        rule: &CompiledRule,
+        activation: &Activation<'_>,
+    ) -> Result<Option<String>, String> {
+        let Ok(Some(program)) = &rule.message_program else {
+            return Ok(None);
+        };
+        let evaluation = program.evaluate(activation, Limits::PER_CALL);
+        let Some(budget) = self.budget.checked_sub(evaluation.cost) else {
+            let detail = "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run";
+            return Err(detail.to_owned());
+        };
+        self.budget = budget;
+        let text = match evaluation.result {
+            Ok(CelValue::String(text)) => text,
+            Err(error) if error.is_cancellation() => {
+                let text = outrigger_gostd::strconv::quote(&rule.message_expression);
+                return Err(format!(
+                    "no further validation rules will be run due to call cost exceeds limit for messageExpression: {text}"
+                ));
+            }
+            _ => return Ok(None),
+        };
+        let text = text.as_str().trim();
+        let is_valid = !text.is_empty() && text.len() <= MAX_MESSAGE_LENGTH && !text.contains('\n');
+        Ok(is_valid.then(|| text.to_owned()))
     }
 }
 
 /// The error of a rule that cannot be evaluated. Shows the type instead of the value.
-fn evaluation_failure(path: &str, schema: SchemaRef<'_>, detail: String) -> field::Error {
-    field::Error::invalid(path, type_name(schema.type_), detail)
+fn evaluation_failure(subject: &Subject<'_>, detail: String) -> field::Error {
+    field::Error::invalid(subject.path, type_name(subject.schema.type_), detail)
 }
 
-/// The error of a rule that evaluates to false.
-fn rule_failure(
-    path: &str,
-    value: &Value,
-    schema: SchemaRef<'_>,
-    rule: &CompiledRule,
-    scope: &Context<'_>,
-) -> field::Error {
-    let detail = message(rule, scope).unwrap_or_else(|| match rule.message.trim() {
-        "" => format!("failed rule: {}", rule.rule.trim()),
-        message => message.to_owned(),
-    });
-    let field = match (path, compile::field_path(&rule.field_path, schema)) {
-        (path, None) => path.to_owned(),
-        ("", Some(suffix)) => suffix.trim_start_matches('.').to_owned(),
-        (path, Some(suffix)) => format!("{path}{suffix}"),
-    };
-    let is_large = matches!(schema.type_, Type::Object | Type::Array);
-    let value = (!is_large).then(|| BadValue::from(value));
-    match rule.reason.as_deref() {
-        Some("FieldValueForbidden") => field::Error::forbidden(field, detail),
-        Some("FieldValueRequired") => field::Error::required(field, detail),
-        Some("FieldValueDuplicate") => field::Error::new(ErrorType::Duplicate, field, value, ""),
-        _ => field::Error::new(ErrorType::Invalid, field, value, detail),
-    }
-}
-
-/// The value of `messageExpression`, if it is a valid message.
-fn message(rule: &CompiledRule, scope: &Context<'_>) -> Option<String> {
-    let program = rule.message_program.as_ref().ok()?.as_ref()?;
-    let Ok(CelValue::String(text)) = CelValue::resolve(program, scope) else {
-        return None;
-    };
-    let text = text.trim();
-    let is_valid = !text.is_empty() && text.len() <= MAX_MESSAGE_LENGTH && !text.contains('\n');
-    is_valid.then(|| text.to_owned())
-}
-
-fn evaluation_message(error: &ExecutionError, rule: &CompiledRule) -> String {
+fn evaluation_message(error: &CelError, rule: &CompiledRule) -> String {
     let name = if rule.message.is_empty() {
         rule.rule.trim()
     } else {
         rule.message.trim()
     };
-    let message = match error {
-        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::FunctionError { function, .. } if function == "quantity" => {
-            NOT_A_QUANTITY.to_owned()
-        }
-        ExecutionError::FunctionError { function, message } => {
-            conversion_message(function).unwrap_or_else(|| message.clone())
-        }
-        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
-        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
-        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
-        ExecutionError::IndexOutOfBounds(CelValue::Int(index)) => {
-            format!("index out of bounds: {index}")
-        }
-        ExecutionError::NoSuchOverload
-        | ExecutionError::ValuesNotComparable(..)
-        | ExecutionError::UnsupportedBinaryOperator(..)
-        | ExecutionError::UnsupportedUnaryOperator(..) => {
-            return format!(
-                "'no such overload': call arguments did not match a supported operator, function or macro signature for rule: {name}"
-            );
-        }
-        other => other.to_string(),
-    };
-    format!("{message} evaluating rule: {name}")
-}
-
-/// The message of a failed conversion, which is the same for all types.
-fn conversion_message(function: &str) -> Option<String> {
-    let type_ = match function {
-        "int" | "uint" | "double" | "bool" => function,
-        "duration" => "google.protobuf.Duration",
-        "timestamp" => "google.protobuf.Timestamp",
-        _ => return None,
-    };
-    Some(format!("type conversion error from 'string' to '{type_}'"))
+    let message = error.to_string();
+    if error.is_cancellation() {
+        format!(
+            "'{message}': no further validation rules will be run due to call cost exceeds limit for rule: {name}"
+        )
+    } else if message.starts_with("no such overload") {
+        format!(
+            "'{message}': call arguments did not match a supported operator, function or macro signature for rule: {name}"
+        )
+    } else {
+        format!("{message} evaluating rule: {name}")
+    }
 }

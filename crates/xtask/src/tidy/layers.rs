@@ -15,6 +15,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("outrigger-chart", 0),
     ("outrigger-model", 0),
     ("outrigger-apimachinery", 0),
+    ("outrigger-cel", 0),
     ("outrigger-structural", 0),
     ("outrigger-builtin", 0),
     ("outrigger-api", 1),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use outrigger_apimachinery::status::Reason;
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::strategy;
 use outrigger_store::{Key, Object, Precondition, Resource, Scope, Transaction, WriteError};
@@ -137,8 +138,8 @@ async fn delete_all(state: &Arc<State>, kind: &Kind, namespace: &str, remaining:
     for object in state.store.snapshot().list(&scope) {
         let left = match delete_object(state, kind, object.key(), &options).await {
             Ok(DeleteOutcome::Pending(_)) => true,
-            Ok(_) => false,
-            Err(status) if status.code() == 404 => false,
+            Ok(DeleteOutcome::Removed(_)) => false,
+            Err(status) if status.reason == Some(Reason::NotFound) => false,
             Err(status) => {
                 remaining.errors.push(status.message);
                 true
@@ -146,13 +147,17 @@ async fn delete_all(state: &Arc<State>, kind: &Kind, namespace: &str, remaining:
         };
         if left {
             let name = format!("{}.{}", kind.plural, kind.group);
-            *remaining.resources.entry(name).or_default() += 1;
+            count(&mut remaining.resources, name);
             for finalizer in object.metadata().finalizers() {
-                let count = remaining.finalizers.entry(finalizer.to_string());
-                *count.or_default() += 1;
+                count(&mut remaining.finalizers, finalizer.to_string());
             }
         }
     }
+}
+
+fn count(counts: &mut BTreeMap<String, usize>, name: String) {
+    let count = counts.entry(name).or_default();
+    *count = count.saturating_add(1);
 }
 
 /// Waits until something in the namespace, or the namespace itself, changes after `revision`.

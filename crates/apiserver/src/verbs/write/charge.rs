@@ -22,7 +22,7 @@ pub(super) fn check(
     attributes: &Attributes<'_>,
     object: &Value,
 ) -> Result<(), Status> {
-    let cluster = Lookup(&request.ctx.state.store);
+    let cluster = Lookup(request.ctx.state);
     admission::charge(attributes, object, &cluster).map(drop)
 }
 
@@ -34,7 +34,7 @@ pub(super) async fn and_write(
     operations: Vec<Operation>,
 ) -> Result<Arc<Object>, WriteFailure> {
     let state = request.ctx.state;
-    let charge = || admission::charge(attributes, object, &Lookup(&state.store));
+    let charge = || admission::charge(attributes, object, &Lookup(state));
     if charge()?.is_empty() {
         return write(request, operations)
             .await

@@ -15,7 +15,11 @@ pub(super) fn prepare_for_update(
 ) {
     match subresource {
         "status" => prepare::update_status(kind, new, old, now),
-        "finalize" => new["status"] = old["status"].clone(),
+        "finalize" => {
+            let finalizers = new["spec"].get("finalizers").cloned();
+            prepare::update(kind, new, old);
+            set_field(new, "spec", "finalizers", finalizers);
+        }
         "approval" => {
             let conditions = new["status"].get("conditions").cloned();
             prepare::update_status(kind, new, old, now);

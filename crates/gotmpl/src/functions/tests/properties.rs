@@ -243,7 +243,7 @@ fn rejects_results_that_exhaust_memory() {
         );
         assert_eq!(
             outcome.err().as_deref(),
-            Some("result is larger than 64 MiB"),
+            Some("exceeded maximum size of a value (67108864 bytes)"),
             "{name}"
         );
     }

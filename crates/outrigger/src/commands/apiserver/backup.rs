@@ -35,8 +35,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         Ok(store) => store
             .backup(&args.file)
             .context("failed to write the backup")?,
-        Err(OpenError::InUse { .. }) => runtime::build()?
-            .block_on(download(folder, &args.file))
+        Err(OpenError::InUse { .. }) => runtime::run(download(folder, &args.file))
             .context("failed to get a backup from the running server")?,
         Err(error) => return Err(error).context("failed to open the data folder"),
     };

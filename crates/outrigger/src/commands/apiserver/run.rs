@@ -46,7 +46,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    runtime::build()?.block_on(serve(args, printer))?;
+    runtime::run(serve(args, printer))?;
     Ok(ExitCode::SUCCESS)
 }
 

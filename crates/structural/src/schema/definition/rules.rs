@@ -1,77 +1,82 @@
 //! Validates `x-kubernetes-validations`.
 
-use outrigger_apimachinery::status::field;
+use outrigger_apimachinery::status::field::{self, ErrorType};
 use serde_json::Value;
 
+use super::costs::Costs;
 use super::{Context, Object, list, text};
-use crate::schema::Schema;
+use crate::schema::SchemaRef;
 
-/// Returns the errors of the rules, and those of their CEL expressions.
-pub(super) fn validate(
+/// Validates the rules of a schema, apart from their expressions.
+pub(super) fn validate(schema: &Object, path: &str) -> Vec<field::Error> {
+    let mut errors = Vec::new();
+    for (i, rule) in list(schema, "x-kubernetes-validations").iter().enumerate() {
+        if let Value::Object(rule) = rule {
+            let path = format!("{path}.x-kubernetes-validations[{i}]");
+            validate_rule(schema, rule, &path, &mut errors);
+        }
+    }
+    errors
+}
+
+/// Validates the expressions of the rules of a schema, and adds their costs.
+pub(super) fn validate_expressions(
     schema: &Object,
+    parsed: SchemaRef<'_>,
     path: &str,
     ctx: &Context,
-) -> (Vec<field::Error>, Vec<field::Error>) {
-    let rules = list(schema, "x-kubernetes-validations");
-    let (mut errors, mut expression_errors) = (Vec::new(), Vec::new());
-    if rules.is_empty() {
-        return (errors, expression_errors);
+    costs: &mut Costs,
+) -> Vec<field::Error> {
+    let values = list(schema, "x-kubernetes-validations");
+    if values.is_empty() {
+        return Vec::new();
     }
-    for (i, rule) in rules.iter().enumerate() {
-        if let Value::Object(rule) = rule {
-            validate_rule(
-                schema,
-                rule,
-                &format!("{path}.x-kubernetes-validations[{i}]"),
-                &mut errors,
-            );
-        }
+    let node = &parsed.node().rules;
+    if !node.has_type {
+        let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
+        let field = format!("{path}.x-kubernetes-validations");
+        return vec![field::Error::new(ErrorType::Internal, field, None, detail)];
     }
-    let Ok(parsed) = Schema::structural(&Value::Object(schema.clone())) else {
-        return (errors, expression_errors);
-    };
-    for (i, compiled) in parsed.root().node().rules.iter().enumerate() {
+    let cardinality = ctx.max_cardinality.unwrap_or(node.max_cardinality);
+    let mut errors = Vec::new();
+    for (i, (rule, value)) in node.rules.iter().zip(values).enumerate() {
         let field = format!("{path}.x-kubernetes-validations[{i}]");
-        let value = rules.get(i).cloned().unwrap_or_default();
-        if let Err(error) = &compiled.program {
-            expression_errors.push(field::Error::invalid(
-                format!("{field}.rule"),
-                value.clone(),
-                error.to_string(),
-            ));
+        let cost = rule.max_cost.saturating_mul(cardinality);
+        let at = format!("{field}.rule");
+        errors.extend(costs.observe("estimated rule cost", &at, cost));
+        if let Err(error) = &rule.program {
+            let detail = error.to_string();
+            errors.push(field::Error::invalid(at.as_str(), value.clone(), detail));
         }
-        if let Some(error) = compiled.message_error() {
-            let detail = format!("messageExpression {error}");
-            expression_errors.push(field::Error::invalid(
-                format!("{field}.messageExpression"),
-                value.clone(),
-                detail,
-            ));
+        let at_message = format!("{field}.messageExpression");
+        match &rule.message_program {
+            Ok(None) => {}
+            Ok(Some(_)) => {
+                let name = "estimated messageExpression cost";
+                errors.extend(costs.observe(name, &at_message, rule.message_max_cost));
+            }
+            Err(error) => {
+                let detail = error.to_string();
+                errors.push(field::Error::invalid(at_message, value.clone(), detail));
+            }
         }
-        if compiled.uses_old_self() {
-            if let Some(ancestor) = &ctx.uncorrelatable {
+        let optional = value.get("optionalOldSelf").filter(|flag| !flag.is_null());
+        match (rule.uses_old_self(), &ctx.uncorrelatable, optional) {
+            (true, Some(ancestor), _) => {
                 let detail = format!(
                     "oldSelf cannot be used on the uncorrelatable portion of the schema within {ancestor}"
                 );
-                expression_errors.push(field::Error::invalid(
-                    format!("{field}.rule"),
-                    compiled.text(),
-                    detail,
-                ));
+                errors.push(field::Error::invalid(at, rule.text(), detail));
             }
-        } else if let Some(optional) = value
-            .get("optionalOldSelf")
-            .filter(|optional| !optional.is_null())
-        {
-            let detail = "may not be set if oldSelf is not used in rule";
-            expression_errors.push(field::Error::invalid(
-                format!("{field}.optionalOldSelf"),
-                optional.clone(),
-                detail,
-            ));
+            (false, _, Some(flag)) => {
+                let detail = "may not be set if oldSelf is not used in rule";
+                let at = format!("{field}.optionalOldSelf");
+                errors.push(field::Error::invalid(at, flag.clone(), detail));
+            }
+            _ => {}
         }
     }
-    (errors, expression_errors)
+    errors
 }
 
 fn validate_rule(schema: &Object, rule: &Object, path: &str, errors: &mut Vec<field::Error>) {

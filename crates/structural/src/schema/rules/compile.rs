@@ -1,53 +1,60 @@
-//! Compiles CEL rules. The parser recurses, so it runs on a large stack, and rules that nest too deep are rejected before
-//! they are parsed.
+//! Compiles CEL rules against the schema that they are declared for.
 
 use std::sync::Arc;
 
-use kube_cel::cel::IdedExpr;
-use kube_cel::cel::parser::Parser;
+use outrigger_cel::schema::{Schema as CelSchema, escape};
+use outrigger_cel::{Compiled, DeclType, Env, Program, Type as CelType};
 
-use super::functions;
-use super::optional::rewrite_optional_selects;
-use crate::schema::{SchemaRef, ValidationRule};
+use super::data_schema::{Converted, convert};
+use crate::schema::{Node, NodeId, SchemaRef, ValidationRule};
 
-/// Longer rules are rejected.
-const MAX_LENGTH: usize = 8 * 1024;
-/// The maximum nesting depth of brackets.
-const MAX_NESTING: usize = 20;
-/// The maximum nesting depth of operators, member accesses and brackets together.
-const MAX_DEPTH: usize = 100;
-const STACK_SIZE: usize = 64 * 1024 * 1024;
-
-/// Why an expression does not compile. The messages of the parser and of undeclared references are those of
-/// kube-apiserver.
+/// Why an expression cannot be used. The messages are those of kube-apiserver.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::schema) enum CompileError {
-    #[error("expression is longer than {MAX_LENGTH} bytes")]
-    TooLong,
-    #[error("expression nests too deep")]
-    TooDeep,
     #[error("compilation failed: {0}")]
-    Syntax(String),
-    #[error("compilation failed: ERROR: undeclared reference to '{0}'")]
-    UndeclaredReference(String),
-    #[error("compilation failed")]
-    Aborted,
+    Issues(String),
+    #[error("program instantiation failed: {0}")]
+    Program(String),
+    #[error("cel expression must evaluate to a bool")]
+    NotABool,
+    #[error("messageExpression compilation failed: {0}")]
+    MessageIssues(String),
+    #[error("messageExpression instantiation failed: {0}")]
+    MessageProgram(String),
+    #[error("messageExpression must evaluate to a string")]
+    NotAString,
 }
 
 /// A compiled expression; `None` if it is empty.
-pub(in crate::schema) type CompiledExpression = Result<Option<Arc<IdedExpr>>, CompileError>;
+pub(in crate::schema) type CompiledExpression = Result<Option<Arc<Program>>, CompileError>;
+
+/// The compiled rules of a node.
+#[derive(Debug, Clone, Default)]
+pub struct NodeRules {
+    pub(in crate::schema) rules: Vec<CompiledRule>,
+    /// How the data of the node appear in expressions.
+    pub(super) data: Arc<CelSchema>,
+    /// Whether expressions can read the data. If not, the rules are not evaluated.
+    pub(in crate::schema) has_type: bool,
+    /// How often the node can occur in an object at most.
+    pub(in crate::schema) max_cardinality: u64,
+}
 
 /// A validation rule with its compiled expressions.
 #[derive(Debug, Clone)]
-pub struct CompiledRule {
+pub(in crate::schema) struct CompiledRule {
     pub(super) rule: String,
     pub(super) message: String,
+    pub(super) message_expression: String,
     pub(super) reason: Option<String>,
     pub(super) field_path: String,
     pub(super) optional_old_self: bool,
     pub(super) uses_old_self: bool,
     pub(in crate::schema) program: CompiledExpression,
-    pub(super) message_program: CompiledExpression,
+    pub(in crate::schema) message_program: CompiledExpression,
+    /// The estimated cost in the worst case.
+    pub(in crate::schema) max_cost: u64,
+    pub(in crate::schema) message_max_cost: u64,
 }
 
 impl CompiledRule {
@@ -58,127 +65,155 @@ impl CompiledRule {
     pub(in crate::schema) fn uses_old_self(&self) -> bool {
         self.uses_old_self
     }
-
-    /// Why `messageExpression` does not compile, if it does not.
-    pub(in crate::schema) fn message_error(&self) -> Option<&CompileError> {
-        self.message_program.as_ref().err()
-    }
 }
 
-/// Compiles the rules of one node.
-pub(in crate::schema) fn compile(rules: Vec<ValidationRule>) -> Vec<CompiledRule> {
-    if rules.is_empty() {
-        return Vec::new();
+/// Compiles the rules of all nodes of a structural schema.
+pub(in crate::schema) fn compile(nodes: &mut [Node], root: NodeId) {
+    if nodes.iter().all(|node| node.validations.is_empty()) {
+        return;
     }
-    let copy = rules.clone();
-    let work = move || rules.into_iter().map(compile_one).collect();
-    let thread = std::thread::Builder::new()
-        .stack_size(STACK_SIZE)
-        .spawn(work);
-    let compiled = thread.ok().and_then(|thread| thread.join().ok());
-    compiled.unwrap_or_else(|| copy.into_iter().map(aborted).collect())
-}
-
-/// A rule whose compilation panicked. Its evaluation always fails.
-fn aborted(rule: ValidationRule) -> CompiledRule {
-    let empty = ValidationRule {
-        expression: String::new(),
-        message_expression: String::new(),
-        ..rule
+    let mut compiler = Compiler {
+        converted: Converted::new(),
+        compiled: Vec::new(),
+        env: Env::new(),
     };
-    CompiledRule {
-        program: Err(CompileError::Aborted),
-        ..compile_one(empty)
+    let schema = SchemaRef { nodes, id: root };
+    let data = convert(schema, &mut compiler.converted);
+    let declaration = DeclType::new(&data, "selfType");
+    if let Some(declaration) = &declaration {
+        compiler.env = Env::new().declaration(declaration);
+    }
+    compiler.visit(schema, declaration.as_ref());
+    for (id, rules) in compiler.compiled {
+        nodes[id].rules = rules;
     }
 }
 
-fn compile_one(rule: ValidationRule) -> CompiledRule {
-    let program = match rule.expression.trim() {
-        "" => Ok(None),
-        text => compile_expression(text).map(Some),
-    };
-    let uses_old_self = match &program {
-        Ok(Some(program)) => program.references().has_variable("oldSelf"),
-        _ => false,
-    };
-    CompiledRule {
-        message_program: match rule.message_expression.trim() {
-            "" => Ok(None),
-            text => compile_expression(text).map(Some),
-        },
-        program,
-        uses_old_self,
-        rule: rule.expression,
-        message: rule.message,
-        reason: rule.reason,
-        field_path: rule.field_path,
-        optional_old_self: rule.optional_old_self,
-    }
+struct Compiler {
+    converted: Converted,
+    compiled: Vec<(NodeId, NodeRules)>,
+    /// Declares all types of the schema.
+    env: Env,
 }
 
-fn compile_expression(text: &str) -> Result<Arc<IdedExpr>, CompileError> {
-    check_size(text)?;
-    let parser = Parser::default().enable_optional_syntax(true);
-    let mut program = parser
-        .parse(text)
-        .map_err(|error| CompileError::Syntax(error.to_string()))?;
-    rewrite_optional_selects(&mut program);
-    if let Some(name) = functions::undeclared(&program) {
-        return Err(CompileError::UndeclaredReference(name));
-    }
-    Ok(Arc::new(program))
-}
-
-/// Rejects expressions that would make the parser or the evaluation recurse too deep.
-fn check_size(text: &str) -> Result<(), CompileError> {
-    if text.len() > MAX_LENGTH {
-        return Err(CompileError::TooLong);
-    }
-    let mut levels = vec![0_usize];
-    let mut deepest = 0;
-    let mut quote = None;
-    let mut previous = ' ';
-    for character in text.chars() {
-        let is_doubled = previous == character;
-        match (quote, character) {
-            (Some(open), _) if open == character && previous != '\\' => quote = None,
-            (None, '"' | '\'') => quote = Some(character),
-            (None, '(' | '[' | '{') => levels.push(1),
-            (None, ')' | ']' | '}') if levels.len() > 1 => {
-                levels.pop();
-                deepen(&mut levels);
-            }
-            (None, ',') => reset(&mut levels),
-            (None, '&' | '|') if is_doubled => reset(&mut levels),
-            (None, '.' | '+' | '-' | '*' | '/' | '%' | '?' | ':' | '<' | '>' | '=' | '!') => {
-                deepen(&mut levels);
-            }
-            _ => {}
+impl Compiler {
+    fn visit(&mut self, schema: SchemaRef<'_>, declaration: Option<&Arc<DeclType>>) {
+        if !schema.validations.is_empty() {
+            let rules = self.node(schema, declaration);
+            self.compiled.push((schema.id, rules));
         }
-        // An escaped backslash does not escape the next character.
-        previous = if previous == '\\' && character == '\\' {
-            ' '
-        } else {
-            character
+        for (name, property) in schema.properties() {
+            let escaped = escape(name);
+            let known = escaped.and_then(|name| declaration?.field(&name));
+            self.visit(property, known);
+        }
+        for inner in [schema.items(), schema.additional()].into_iter().flatten() {
+            let known = declaration.and_then(|declaration| declaration.element());
+            self.visit(inner, known);
+        }
+    }
+
+    fn node(&mut self, schema: SchemaRef<'_>, declaration: Option<&Arc<DeclType>>) -> NodeRules {
+        let data = convert(schema, &mut self.converted);
+        // A field whose name is no identifier has no declaration in that of its parent.
+        let own = match declaration {
+            Some(_) => None,
+            None => DeclType::new(&data, "selfType"),
         };
-        deepest = deepest.max(levels.iter().sum::<usize>());
-        if levels.len() > MAX_NESTING || deepest > MAX_DEPTH {
-            return Err(CompileError::TooDeep);
+        let Some(declaration) = declaration.or(own.as_ref()) else {
+            return NodeRules {
+                data,
+                ..NodeRules::default()
+            };
+        };
+        let type_ = declaration.type_();
+        let env = if own.is_some() {
+            Env::new().declaration(declaration)
+        } else {
+            self.env.clone().sizes(declaration)
+        };
+        let env = env.variable("self", type_.clone());
+        let optional = env
+            .clone()
+            .variable("oldSelf", CelType::optional(type_.clone()));
+        let env = env.variable("oldSelf", type_);
+        let rules = schema.validations.iter().map(|rule| {
+            let env = if rule.optional_old_self {
+                &optional
+            } else {
+                &env
+            };
+            compile_rule(rule, env)
+        });
+        NodeRules {
+            rules: rules.collect(),
+            data,
+            has_type: true,
+            max_cardinality: declaration.max_cardinality(),
         }
     }
-    Ok(())
 }
 
-fn deepen(levels: &mut [usize]) {
-    if let Some(level) = levels.last_mut() {
-        *level += 1;
+fn compile_rule(rule: &ValidationRule, env: &Env) -> CompiledRule {
+    let mut compiled = CompiledRule {
+        rule: rule.expression.clone(),
+        message: rule.message.clone(),
+        message_expression: rule.message_expression.clone(),
+        reason: rule.reason.clone(),
+        field_path: rule.field_path.clone(),
+        optional_old_self: rule.optional_old_self,
+        uses_old_self: false,
+        program: Ok(None),
+        message_program: Ok(None),
+        max_cost: 0,
+        message_max_cost: 0,
+    };
+    if rule.expression.trim().is_empty() {
+        return compiled;
     }
+    match compile_expression(&rule.expression, env) {
+        Ok((expression, program)) => {
+            compiled.uses_old_self = expression.uses("oldSelf");
+            compiled.max_cost = expression.estimate_cost().max;
+            compiled.program = Ok(Some(Arc::new(program)));
+        }
+        Err(error) => {
+            compiled.program = Err(error);
+            return compiled;
+        }
+    }
+    if !rule.message_expression.is_empty() {
+        match compile_message(&rule.message_expression, env) {
+            Ok((expression, program)) => {
+                compiled.message_max_cost = expression.estimate_cost().max;
+                compiled.message_program = Ok(Some(Arc::new(program)));
+            }
+            Err(error) => compiled.message_program = Err(error),
+        }
+    }
+    compiled
 }
 
-fn reset(levels: &mut [usize]) {
-    if let Some(level) = levels.last_mut() {
-        *level = 1;
+fn compile_expression(text: &str, env: &Env) -> Result<(Compiled, Program), CompileError> {
+    let compiled = env.compile(text);
+    let compiled = compiled.map_err(|issues| CompileError::Issues(issues.to_string()))?;
+    if *compiled.output_type() != CelType::Bool {
+        return Err(CompileError::NotABool);
     }
+    let program = compiled.program();
+    let program = program.map_err(|error| CompileError::Program(error.to_string()))?;
+    Ok((compiled, program))
+}
+
+fn compile_message(text: &str, env: &Env) -> Result<(Compiled, Program), CompileError> {
+    let compiled = env.compile(text);
+    let compiled = compiled.map_err(|issues| CompileError::MessageIssues(issues.to_string()))?;
+    if *compiled.output_type() != CelType::String {
+        return Err(CompileError::NotAString);
+    }
+    let program = compiled.program();
+    let program = program.map_err(|error| CompileError::MessageProgram(error.to_string()))?;
+    Ok((compiled, program))
 }
 
 /// The path of an error for a `fieldPath` such as `.inner['key'].field`; `None` if it is empty or invalid.
@@ -205,32 +240,4 @@ pub(super) fn field_path(path: &str, schema: SchemaRef<'_>) -> Option<String> {
         schema = property.or_else(|| schema.and_then(SchemaRef::additional));
     }
     (!out.is_empty()).then_some(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rejects_rules_that_nest_too_deep() {
-        let long = [
-            format!("{}1{}", "(".repeat(50), ")".repeat(50)),
-            vec!["1"; 200].join("+"),
-            format!("self{}", ".a".repeat(200)),
-            format!("{}1", "true?1:".repeat(200)),
-            "x".repeat(10_000),
-        ];
-        for text in long {
-            assert!(compile_expression(&text).is_err(), "{}", &text[..20]);
-        }
-    }
-
-    #[test]
-    fn accepts_long_but_flat_rules() {
-        let flat = vec!["self.a.b == oldSelf.a.b"; 100].join(" && ");
-        assert!(check_size(&flat).is_ok());
-        let text =
-            "self.all(x, x.matches('^(a|b).+\\\\.?$') ? x.size() < 5 : self.exists(y, y == x))";
-        assert!(compile_expression(text).is_ok());
-    }
 }

@@ -1,0 +1,59 @@
+//! CEL, the expression language of Kubernetes, as its API server 1.36 evaluates it.
+//!
+//! An expression is compiled once and evaluated many times. No expression and no data can make either of them panic,
+//! overflow the stack, or take long: expressions have the limits of cel-go, and an evaluation stops when its cost exceeds
+//! the limit.
+//!
+//! ```
+//! use outrigger_cel::{Activation, Env, Limits, Type, Value};
+//!
+//! let env = Env::new().variable("self", Type::Dyn);
+//! let compiled = env.compile("self.replicas <= self.maxReplicas")?;
+//! let program = compiled.program()?;
+//!
+//! let object = serde_json::json!({"replicas": 3, "maxReplicas": 5});
+//! let activation = Activation::new().variable("self", Value::from_json(&object));
+//! let evaluation = program.evaluate(&activation, Limits::PER_CALL);
+//! assert!(matches!(evaluation.result, Ok(Value::Bool(true))));
+//! assert_eq!(evaluation.cost, 5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! - [`Env`] declares variables. With a [`DeclType`] of a [`Schema`], expressions are checked against the schema, and
+//!   [`Compiled::estimate_cost`] is what Kubernetes decides on whether to accept a definition.
+//! - [`Value::from_json`] and [`Value::from_json_with_schema`] borrow the data; nothing is copied.
+//! - `variables` of admission policies, which are evaluated when they are read, implement [`Lookup`].
+//! - The library for authorization checks (`authorizer`) is not declared.
+
+#![deny(clippy::arithmetic_side_effects)]
+
+mod ast;
+mod checker;
+mod compiled;
+mod decl;
+mod env;
+mod error;
+mod estimate;
+mod evaluate;
+mod functions;
+mod lexer;
+mod meter;
+mod parser;
+mod plan;
+mod program;
+pub mod schema;
+mod source;
+mod types;
+mod value;
+
+pub use compiled::{Compiled, ProgramError};
+pub use decl::DeclType;
+pub use env::Env;
+pub use error::Error;
+pub use estimate::CostEstimate;
+pub use meter::Interrupt;
+pub use program::{Activation, Evaluation, Limits, Program};
+pub use schema::Schema;
+pub use source::Issues;
+pub use types::Type;
+pub use value::{List, Lookup, Map, Opaque, Text, Value};

@@ -1,0 +1,102 @@
+//! The cost of an evaluation, and what limits it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use outrigger_gostd::regexp::Regexp;
+
+use crate::error::Error;
+
+/// How many elements an evaluation may create and compare. The cost of cel-go does not cover all of them.
+const MAX_WORK: u64 = 4 << 20;
+/// How many bytes are copied as fast as one element is compared.
+const BYTES_PER_WORK: usize = 8;
+/// The work of compiling a regular expression.
+const REGEX_WORK: usize = 1 << 14;
+/// The maximum size of a compiled regular expression that is not a literal.
+const MAX_REGEX: usize = 256 << 10;
+/// How many iterations are evaluated between two calls of the interrupt hook.
+const CHECK_FREQUENCY: u32 = 100;
+
+/// Returns true if the evaluation must stop.
+pub type Interrupt<'i> = &'i (dyn Fn() -> bool + Sync);
+
+/// Counts the cost of an evaluation.
+pub(crate) struct Meter<'i> {
+    cost: u64,
+    limit: u64,
+    work: u64,
+    interrupt: Option<Interrupt<'i>>,
+    iterations: u32,
+    regexes: HashMap<Arc<str>, Arc<Regexp>>,
+}
+
+impl<'i> Meter<'i> {
+    pub(crate) fn new(limit: u64, interrupt: Option<Interrupt<'i>>) -> Self {
+        Self {
+            cost: 0,
+            limit,
+            work: 0,
+            interrupt,
+            iterations: 0,
+            regexes: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Adds a cost.
+    pub(crate) fn charge(&mut self, cost: u64) -> Result<(), Error> {
+        self.cost = self.cost.saturating_add(cost);
+        if self.cost > self.limit {
+            return Err(Error::CostLimitExceeded);
+        }
+        Ok(())
+    }
+
+    /// The cost that may still be charged.
+    pub(crate) fn remaining(&self) -> u64 {
+        self.limit.saturating_sub(self.cost)
+    }
+
+    /// Counts bytes before they are copied.
+    pub(crate) fn copy(&mut self, bytes: usize) -> Result<(), Error> {
+        self.work(bytes.div_ceil(BYTES_PER_WORK))
+    }
+
+    /// Counts elements before they are created or compared.
+    pub(crate) fn work(&mut self, amount: usize) -> Result<(), Error> {
+        let amount = u64::try_from(amount).unwrap_or(u64::MAX);
+        self.work = self.work.saturating_add(amount);
+        if self.work > MAX_WORK {
+            return Err(Error::TooLarge);
+        }
+        Ok(())
+    }
+
+    /// Counts an iteration of a comprehension.
+    pub(crate) fn iteration(&mut self) -> Result<(), Error> {
+        self.work(1)?;
+        self.iterations = self.iterations.wrapping_add(1);
+        let is_interrupted = self.iterations.is_multiple_of(CHECK_FREQUENCY)
+            && self.interrupt.is_some_and(|interrupt| interrupt());
+        if is_interrupted {
+            return Err(Error::Interrupted);
+        }
+        Ok(())
+    }
+
+    /// Compiles a regular expression, or returns the one that was compiled before.
+    pub(crate) fn regex(&mut self, pattern: &str) -> Result<Arc<Regexp>, String> {
+        if let Some(regex) = self.regexes.get(pattern) {
+            return Ok(regex.clone());
+        }
+        self.work(REGEX_WORK).map_err(|error| error.to_string())?;
+        let regex = Regexp::compile_within(pattern.as_bytes(), MAX_REGEX);
+        let regex = Arc::new(regex.map_err(|error| error.to_string())?);
+        self.regexes.insert(pattern.into(), regex.clone());
+        Ok(regex)
+    }
+}

@@ -1,0 +1,6 @@
+//! Compares expressions with recorded results of cel-go in the environment of Kubernetes 1.36.
+#![expect(clippy::unwrap_used, clippy::unwrap_in_result, reason = "test helpers")]
+
+mod hostile;
+mod recording;
+mod schema;
