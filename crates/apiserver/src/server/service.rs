@@ -62,23 +62,35 @@ impl Service {
         B::Error: std::fmt::Display,
     {
         let (parts, body) = request.into_parts();
+        let response = match panics::catch_async(self.handle_parts(&parts, body)).await {
+            Ok(response) => response,
+            Err(panic) => {
+                let (method, path) = (&parts.method, parts.uri.path());
+                tracing::error!(%method, path, %panic, "a request panicked");
+                self.state.metrics.request_aborted();
+                let response = text(StatusCode::INTERNAL_SERVER_ERROR, PANICKED);
+                response.render(Accept::any(), &[])
+            }
+        };
+        self.state.metrics.count(response.status().as_u16());
+        response
+    }
+
+    async fn handle_parts<B>(&self, parts: &Parts, body: B) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: std::fmt::Display,
+    {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let accept = Accept::parse(&parts.headers, &query);
         let form = accept
             .as_ref()
             .map_or_else(|_| Accept::any(), |accept| *accept);
         let mut warnings = Vec::new();
-        let response = self.respond(&parts, query, accept, body, &mut warnings);
-        let response = match panics::catch_async(response).await {
-            Ok(response) => response.unwrap_or_else(|status| failure(&status)),
-            Err(panic) => {
-                let (method, path) = (&parts.method, parts.uri.path());
-                tracing::error!(%method, path, %panic, "a request panicked");
-                self.state.metrics.request_aborted();
-                text(StatusCode::INTERNAL_SERVER_ERROR, PANICKED)
-            }
-        };
-        self.state.metrics.count(response.code.as_u16());
+        let response = self
+            .respond(parts, query, accept, body, &mut warnings)
+            .await;
+        let response = response.unwrap_or_else(|status| failure(&status));
         response.render(form, &warnings)
     }
 
