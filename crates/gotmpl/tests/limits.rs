@@ -98,9 +98,26 @@ fn rejects_endless_output() {
 }
 
 #[test]
+fn rejects_long_text_in_a_loop_before_it_is_written_many_times() {
+    let template = format!(
+        "{{{{ range 1000000 }}}}{}{{{{ end }}}}",
+        "x".repeat(1 << 20)
+    );
+    let mut engine = Engine::new(Dialect::HELM_4, small());
+    engine.add(parse("t", template.as_str(), &Dialect::HELM_4).expect("it parses"));
+    let mut out = Vec::new();
+    let result = engine.execute("t", &Value::map(Vec::new()), &NullHost, &mut out);
+    assert!(result.is_err() && out.len() < 4 << 20, "{}", out.len());
+}
+
+#[test]
 fn rejects_values_that_keep_doubling() {
     check_error(
         r#"{{ $x := "0123456789" }}{{ range 100 }}{{ $x = print $x $x }}{{ end }}"#,
+        "exceeded maximum size of a value (1048576 bytes)",
+    );
+    check_error(
+        r#"{{ define "a" }}{{ repeat 100000 "\n" }}{{ end }}{{ include "a" . | indent 200 | len }}"#,
         "exceeded maximum size of a value (1048576 bytes)",
     );
     check_error(
@@ -123,6 +140,7 @@ fn rejects_small_values_that_accumulate() {
         r#"{{ $d := dict }}{{ range $i := 1000000 }}{{ $_ := set $d (print "a long key on the heap " $i) 1 }}{{ end }}"#,
         r"{{ $l := list }}{{ range $i := 1000000 }}{{ $l = list $l (semver `1.2.3`) }}{{ end }}",
         r"{{ $l := list }}{{ range $i := 1000000 }}{{ $l = list $l now }}{{ end }}",
+        r#"{{ define "a" }}{{ with splitList "," (repeat 2000 "x,") }}{{ template "a" $ }}{{ end }}{{ end }}{{ template "a" . }}"#,
         r#"{{ define "a" }}{{ range $k, $v := . }}{{ include "a" $ }}{{ end }}{{ end }}{{ $d := dict }}{{ range $i := 40000 }}{{ $_ := set $d (print $i) 1 }}{{ end }}{{ include "a" $d }}"#,
     ] {
         let limits = Limits {

@@ -77,7 +77,7 @@ impl<'e> State<'e> {
         };
         let slots = self.slots.len();
         let slot_bytes = (slots + template.slots as usize) * size_of::<ReflectValue>();
-        if slot_bytes > self.limits().memory_bytes {
+        if memory::live().saturating_add(slot_bytes) > self.limits().memory_bytes {
             return Err(ExecError::plain(out_of_memory(self.limits().memory_bytes)));
         }
         self.slots.push(data.clone());

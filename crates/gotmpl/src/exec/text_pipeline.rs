@@ -8,6 +8,7 @@ use crate::error::ExecError;
 use crate::function::Signature;
 use crate::ir::{Command, Node, OperandKind, Span};
 use crate::registry::{FunctionId, Operation, TextFilter};
+use crate::traversal::MAX_TEXT;
 use crate::value::Value;
 
 impl State<'_> {
@@ -44,6 +45,7 @@ impl State<'_> {
         for command in filters {
             if let OperandKind::Function(function) = frame.operand(command.operands.start) {
                 self.step(frame)?;
+                self.check_filter(frame, function, command, start)?;
                 self.filter(frame, function, command, start);
             }
         }
@@ -91,6 +93,33 @@ impl State<'_> {
         result.map_err(|error: ExecError| {
             frame.call_failed(function.name, Node::Command(command_id), error)
         })
+    }
+
+    /// Fails if the text from `start` on, or its indentation, is too large.
+    fn check_filter(
+        &self,
+        frame: &Frame<'_>,
+        id: FunctionId,
+        command: &Command,
+        start: usize,
+    ) -> Result<()> {
+        let max = self.limits().value_bytes.min(MAX_TEXT);
+        let text = &self.out[start..];
+        let spaces = match id.text_filter() {
+            Some(TextFilter::Indent | TextFilter::Nindent) => {
+                usize::try_from(number(frame, command)).unwrap_or_default()
+            }
+            _ => 0,
+        };
+        // Lines are counted only if there could be too many.
+        if text.len().saturating_mul(spaces + 1) <= max {
+            return Ok(());
+        }
+        let lines = memchr::memchr_iter(b'\n', text).count() + 1;
+        if text.len() + lines * spaces > max {
+            return Err(self.value_too_large(frame));
+        }
+        Ok(())
     }
 
     /// Transforms the output from `start` on.

@@ -6,6 +6,9 @@ use crate::traversal::MAX_TEXT;
 use crate::value::memory::Charge;
 use crate::value::{Contents, Element, List, Map, MapType, Str, Value};
 
+/// Text of at least this length is checked at once, not every few thousand steps.
+const LONG_TEXT: usize = 4096;
+
 /// How a list of statements ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
@@ -26,7 +29,11 @@ impl State<'_> {
             self.step(frame)?;
             let flow = match statement.kind {
                 StatementKind::Text(span) => {
-                    self.out.extend_from_slice(tree.text(span));
+                    let text = tree.text(span);
+                    self.out.extend_from_slice(text);
+                    if text.len() > LONG_TEXT {
+                        self.check_output(frame)?;
+                    }
                     Flow::Next
                 }
                 StatementKind::Action { pipe } => {
