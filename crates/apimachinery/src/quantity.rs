@@ -137,10 +137,7 @@ impl Quantity {
 
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
-        self.plus(Self {
-            nanos: other.nanos.saturating_neg(),
-            format: other.format,
-        })
+        self.plus(other.negated())
     }
 
     #[must_use]
@@ -149,12 +146,6 @@ impl Quantity {
             nanos: self.nanos.saturating_neg(),
             ..self
         }
-    }
-
-    /// The nearest float.
-    #[expect(clippy::cast_precision_loss, reason = "the result is approximate")]
-    pub fn approximate(&self) -> f64 {
-        self.nanos as f64 / 1e9
     }
 
     /// The canonical text: no fractional digits, and the largest possible suffix.

@@ -10,11 +10,8 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 use crate::unicode;
 use translate::{Translation, translate};
 
-/// The limits on compiled programs that are tried before the maximum.
-const PROGRAM_SIZES: [usize; 3] = [64 << 10, 1 << 20, 8 << 20];
-
-/// Expressions whose compiled program exceeds this many bytes are rejected.
-const MAX_PROGRAM: usize = 64 << 20;
+/// The limits on compiled programs that are tried. Expressions that exceed the last one are rejected.
+const PROGRAM_SIZES: [usize; 4] = [64 << 10, 1 << 20, 8 << 20, 64 << 20];
 
 /// The maximum product of the sizes of program and text: in the worst case, every byte is matched with all states.
 const MAX_COST: usize = 1 << 40;
@@ -70,7 +67,7 @@ pub struct Regexp {
 impl Regexp {
     /// `regexp.Compile`
     pub fn compile(expression: &[u8]) -> Result<Self, Error> {
-        Self::compile_within(expression, MAX_PROGRAM)
+        Self::compile_within(expression, usize::MAX)
     }
 
     /// `regexp.Compile`; rejects expressions whose compiled program exceeds `max_program` bytes.
@@ -270,16 +267,16 @@ impl Regexp {
 }
 
 /// Compiles an expression, and returns the smallest limit that its program does not exceed.
-fn build(expression: &str, max_program: usize) -> Result<(Regex, usize), regex::Error> {
+fn build(expression: &str, max_size: usize) -> Result<(Regex, usize), regex::Error> {
     let mut result = Err(regex::Error::CompiledTooBig(0));
-    let smaller = PROGRAM_SIZES.into_iter().filter(|size| *size < max_program);
-    for size in smaller.chain([max_program]) {
+    for size in PROGRAM_SIZES {
+        let size = size.min(max_size);
         result = RegexBuilder::new(expression)
             .size_limit(size)
             .nest_limit(500)
             .build()
             .map(|regex| (regex, size));
-        if !matches!(result, Err(regex::Error::CompiledTooBig(_))) {
+        if size == max_size || !matches!(result, Err(regex::Error::CompiledTooBig(_))) {
             break;
         }
     }

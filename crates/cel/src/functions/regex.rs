@@ -1,6 +1,6 @@
 //! Regular expressions. Literal ones are compiled when the expression is.
 
-use outrigger_gostd::regexp::{self, Regexp};
+use outrigger_gostd::regexp::{Limits, Regexp};
 
 use super::{Function, int, text};
 use crate::error::Error;
@@ -48,22 +48,21 @@ pub(crate) fn call<'v>(
         "matches" => Ok(Value::Bool(regex.is_match(subject.as_bytes()))),
         "find" => {
             let found = regex.find(subject.as_bytes()).map_or("", slice);
-            meter.copy(found.len())?;
+            meter.work(found.len())?;
             Ok(Value::string(found))
         }
         _ => {
             let limit = args.get(2).map(int).transpose()?.unwrap_or(-1);
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            meter.copy(subject.len())?;
-            // The subject bounds the number of matches, and the meter has counted it.
-            let limits = regexp::Limits {
+            meter.work(subject.len())?;
+            // The subject limits the number of matches.
+            let limits = Limits {
                 matches: usize::MAX,
                 bytes: usize::MAX,
                 interrupted: &|| false,
             };
             let found = regex.find_all(subject.as_bytes(), limit, &limits);
-            let found = found.ok_or(Error::TooLarge)?;
-            Ok(Value::strings(found.into_iter().map(slice)))
+            Ok(Value::strings(found.into_iter().flatten().map(slice)))
         }
     }
 }

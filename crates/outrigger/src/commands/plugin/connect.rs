@@ -58,14 +58,18 @@ pub(crate) async fn load_config(
         Some(path) => match Kubeconfig::read_from(path) {
             Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
             Err(error) => Err(error),
-        }
-        .map_err(without_source),
-        None if context.is_some() => Config::from_kubeconfig(&options)
-            .await
-            .map_err(without_source),
-        None => Config::infer().await.map_err(without_source),
+        },
+        None => Config::from_kubeconfig(&options).await,
     };
+    if config.is_err()
+        && kubeconfig.is_none()
+        && context.is_none()
+        && let Ok(config) = Config::incluster()
+    {
+        return Ok(config);
+    }
     config
+        .map_err(without_source)
         .context("failed to load the kubeconfig")
         .hint("specify one with --kubeconfig FILE, or start a local cluster: outrigger up")
 }
