@@ -85,7 +85,7 @@ fn compile(text: &str, env: &Env, expected: Expected) -> Result<Program, String>
     };
     let found = compiled.output_type();
     if expected != Expected::Any && *found != type_ && *found != Type::Dyn {
-        return Err(format!("must evaluate to {name}"));
+        return Err(format!("must evaluate to {name} but got {found}"));
     }
     compiled.program().map_err(|error| error.to_string())
 }
