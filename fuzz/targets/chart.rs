@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
 use outrigger_chart::{Chart, File, Profile, RenderOptions, from_archive, from_files, render};
 use outrigger_gotmpl::function::NullHost;
-use outrigger_gotmpl::value::Map;
+use outrigger_gotmpl::value::{Map, free_cycles};
 
 fn packed(tar: &[u8]) -> Vec<u8> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::none());
@@ -47,9 +47,11 @@ fuzz_target!(|bytes: &[u8]| {
         };
         let mut options = RenderOptions::new(profile, "fuzz", "default");
         options.limits.output_bytes = 1 << 20;
+        options.limits.memory_bytes = 64 << 20;
         options.limits.steps = 100_000;
         if let Err(error) = render(&chart, &Map::default(), &options, &NullHost, &mut |_| {}) {
             let _ = error.to_string();
         }
+        free_cycles();
     }
 });

@@ -44,6 +44,19 @@ impl Quantity {
         format: Format::DecimalSi,
     };
 
+    pub const ONE: Self = Self {
+        nanos: NANO,
+        format: Format::DecimalSi,
+    };
+
+    pub fn from_count(count: usize) -> Self {
+        let count = i128::try_from(count).unwrap_or(i128::MAX);
+        Self {
+            nanos: count.saturating_mul(NANO),
+            format: Format::DecimalSi,
+        }
+    }
+
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (is_negative, unsigned) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),
@@ -86,6 +99,13 @@ impl Quantity {
         whole + (self.nanos % NANO).signum()
     }
 
+    /// Rounds away from zero to a whole number.
+    #[must_use]
+    pub fn to_whole(mut self) -> Self {
+        self.nanos = self.rounded_up().saturating_mul(NANO);
+        self
+    }
+
     /// Rounds away from zero to thousandths, the precision of resource usage.
     #[must_use]
     pub fn to_millis(mut self) -> Self {
@@ -95,6 +115,11 @@ impl Quantity {
             self.nanos += rest.signum() * MICRO_NANO - rest;
         }
         self
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "ratios are approximate")]
+    pub fn to_f64(self) -> f64 {
+        self.nanos as f64 / NANO as f64
     }
 
     #[must_use]
@@ -111,17 +136,16 @@ impl Quantity {
     }
 
     #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        self.plus(other.negated())
+    }
+
+    #[must_use]
     pub fn negated(self) -> Self {
         Self {
             nanos: self.nanos.saturating_neg(),
             ..self
         }
-    }
-
-    /// The nearest float.
-    #[expect(clippy::cast_precision_loss, reason = "the result is approximate")]
-    pub fn approximate(&self) -> f64 {
-        self.nanos as f64 / 1e9
     }
 
     /// The canonical text: no fractional digits, and the largest possible suffix.
@@ -138,6 +162,12 @@ impl Quantity {
             Format::BinarySi | Format::DecimalSi => format!("{}n", self.nanos),
         };
         canonicalize(&text).unwrap_or(text)
+    }
+}
+
+impl Default for Quantity {
+    fn default() -> Self {
+        Self::ZERO
     }
 }
 

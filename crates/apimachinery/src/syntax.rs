@@ -2,6 +2,8 @@
 //!
 //! Each function returns the error messages of kube-apiserver, none if the value is valid.
 
+use std::net::IpAddr;
+
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
@@ -225,6 +227,18 @@ pub fn in_range(value: i64, min: i64, max: i64) -> Vec<String> {
 }
 
 /// `IsValidPathSegmentName`.
+/// `ValidateIPAddressName`: the name of an `IPAddress` is a canonical address.
+pub fn ip_address(value: &str) -> Vec<String> {
+    match value.parse::<IpAddr>() {
+        Ok(address) if address.to_string() == value => Vec::new(),
+        Ok(address) => vec![format!("must be in canonical form (\"{address}\")")],
+        Err(_) => {
+            let quoted = format!("{value:?}");
+            vec![format!("ParseAddr({quoted}): unable to parse IP")]
+        }
+    }
+}
+
 pub fn path_segment(value: &str) -> Vec<String> {
     if matches!(value, "." | "..") {
         return vec![format!("may not be '{value}'")];

@@ -4,14 +4,17 @@
 pub(crate) mod custom_resource_definitions;
 pub(crate) mod namespaces;
 mod reflector;
+mod resource_quotas;
 mod volume_protection;
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use outrigger_builtin::kinds::Kind;
-use outrigger_store::Object;
+use outrigger_store::{Key, Object};
 use tokio::sync::MutexGuard;
 
+use crate::panics;
 use crate::server::State;
 
 /// Serializes writes of kinds whose objects depend on each other.
@@ -39,13 +42,36 @@ pub(crate) async fn after_delete(state: &Arc<State>, kind: &Kind, name: &str) {
     custom_resource_definitions::after_delete(state, kind, name).await;
 }
 
-/// Runs until the server closes.
-pub(crate) async fn run(state: Arc<State>) {
-    let mut closed = state.closed.clone();
-    tokio::select! {
-        () = custom_resource_definitions::run(&state) => {}
-        () = namespaces::run(&state) => {}
-        () = volume_protection::run(&state) => {}
-        _ = closed.wait_for(|closed| *closed) => {}
-    }
+type Run = fn(Arc<State>) -> BoxFuture<'static, ()>;
+
+/// The controllers with their names.
+pub(crate) const ALL: [(&str, Run); 4] = [
+    ("customresourcedefinition-controller", |state| {
+        Box::pin(custom_resource_definitions::run(state))
+    }),
+    ("namespace-controller", |state| {
+        Box::pin(namespaces::run(state))
+    }),
+    ("resource-quota-controller", |state| {
+        Box::pin(resource_quotas::run(state))
+    }),
+    ("volume-protection-controller", |state| {
+        Box::pin(volume_protection::run(state))
+    }),
+];
+
+/// Runs the work on one object in a task of its own until the server closes, and again after a panic, so that no object
+/// blocks the others.
+fn spawn<F>(
+    state: &Arc<State>,
+    key: &Key,
+    mut work: impl FnMut(Arc<State>, Key) -> F + Send + 'static,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (state, key) = (Arc::clone(state), key.clone());
+    let closed = state.closed.clone();
+    let name = key.to_string();
+    let work = move || work(Arc::clone(&state), key.clone());
+    tokio::spawn(panics::supervise(name, closed, work));
 }

@@ -18,10 +18,10 @@ use outrigger_builtin::kinds::Kinds;
 use outrigger_store::watch::{Event, WatchEnd, Watcher};
 use outrigger_store::{Key, Scope, Store};
 use queue::Queue;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::loopback::Client;
+use crate::panics;
 
 /// How many objects are processed concurrently. Many, so that their writes share a commit.
 const MAX_CONCURRENT: usize = 64;
@@ -29,25 +29,19 @@ const MAX_CONCURRENT: usize = 64;
 /// Returns the kinds that are served now.
 pub type ServedKinds = Arc<dyn Fn() -> Arc<Kinds> + Send + Sync>;
 
-/// Runs until `closed` becomes true or the store closes.
-pub async fn run(
-    client: Client,
-    store: Store,
-    kinds: ServedKinds,
-    mut closed: watch::Receiver<bool>,
-) {
+/// Runs until the store closes.
+pub async fn run(client: Client, store: Store, kinds: ServedKinds) {
     loop {
         let Ok((mut collector, mut watcher)) = Collector::start(&client, &store, &kinds) else {
             // The snapshot was compacted before the watch began.
             tokio::task::yield_now().await;
             continue;
         };
-        tokio::select! {
-            end = collector.run(&mut watcher) => match end {
-                WatchEnd::Closed => return,
-                WatchEnd::Overflow => tracing::info!("the garbage collector fell behind and starts again"),
-            },
-            _ = closed.wait_for(|closed| *closed) => return,
+        match collector.run(&mut watcher).await {
+            WatchEnd::Closed => return,
+            WatchEnd::Overflow => {
+                tracing::info!("the garbage collector fell behind and starts again");
+            }
         }
     }
 }
@@ -133,38 +127,51 @@ impl Collector {
             let Some(key) = self.queue.pop() else {
                 return;
             };
-            match self.observer.observe(&key, &self.graph) {
-                Observation::Skip => self.queue.done(&key),
-                Observation::Unresolved => self.queue.set_unresolved(key),
-                Observation::Object(observed) => {
-                    let decision = decide::decide(&observed);
-                    for key in decision.requeue {
-                        self.queue.push(key);
-                    }
-                    if decision.actions.is_empty() {
-                        self.queue.done(&key);
-                        continue;
-                    }
-                    self.queue.start(key.clone());
-                    let client = self.client.clone();
-                    let observer = self.observer.clone();
-                    self.tasks.spawn(async move {
-                        let outcome = act::act(&client, &observer, &key, decision.actions).await;
-                        (key, outcome)
-                    });
-                }
+            let processed = panics::catch(|| self.process(&key));
+            if let Err(panic) = processed {
+                self.queue.retry(report(key, &panic));
             }
         }
+    }
+
+    fn process(&mut self, key: &Key) {
+        let observed = match self.observer.observe(key, &self.graph) {
+            Observation::Skip => return self.queue.done(key),
+            Observation::Unresolved => return self.queue.set_unresolved(key.clone()),
+            Observation::Object(observed) => observed,
+        };
+        let decision = decide::decide(&observed);
+        for key in decision.requeue {
+            self.queue.push(key);
+        }
+        if decision.actions.is_empty() {
+            return self.queue.done(key);
+        }
+        self.queue.start(key.clone());
+        let (client, observer) = (self.client.clone(), self.observer.clone());
+        let key = key.clone();
+        self.tasks.spawn(async move {
+            let acted = act::act(&client, &observer, &key, decision.actions);
+            match panics::catch_async(acted).await {
+                Ok(outcome) => (key, outcome),
+                Err(panic) => (report(key, &panic), Outcome::Retry),
+            }
+        });
     }
 
     fn finish(&mut self, result: Result<(Key, Outcome), tokio::task::JoinError>) {
         match result {
             Ok((key, Outcome::Done)) => self.queue.done(&key),
             Ok((key, Outcome::Retry)) => self.queue.retry(key),
-            // The next event of the object enqueues it again.
-            Err(error) => tracing::warn!(%error, "a garbage collection task panicked"),
+            // The runtime shuts down.
+            Err(error) => tracing::debug!(%error, "a garbage collection task ended"),
         }
     }
+}
+
+fn report(key: Key, panic: &panics::Panic) -> Key {
+    tracing::error!(%key, %panic, "garbage collection of an object panicked");
+    key
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! OpenAPI v3: an index, and one document for each group version.
+//! OpenAPI v3: an index, and one document for each group version. [`v2`] is derived from them.
 //!
 //! Clients use the schemas, the `fieldValidation` parameter and the supported patch types. Compared with the real server,
 //! the deprecated `/watch/` paths, connect subresources and descriptions of parameters are omitted. The caller provides
@@ -12,6 +12,7 @@ use sha2::Digest as _;
 mod operation;
 mod paths;
 mod schemas;
+pub(crate) mod v2;
 
 /// The reference prefix of schemas.
 const REFERENCE: &str = "#/components/schemas/";

@@ -3,10 +3,15 @@
 //! [`Server::service`] serves callers in the same process, [`Server::serve`] serves HTTPS. Both use the same handler
 //! chain: authentication, authorization, routing, then the verb.
 
+pub mod backup;
 mod body;
+mod health;
+mod in_flight;
 mod lookup;
 mod metrics;
 mod non_resource;
+mod policies;
+mod request_body;
 mod schemas;
 mod service;
 mod state;
@@ -28,6 +33,7 @@ use crate::auth::{StaticTokens, cluster_role_aggregation, token_secrets};
 use crate::bootstrap;
 use crate::gc;
 use crate::loopback::Client;
+use crate::panics;
 use outrigger_store::{self as store, Store};
 
 #[derive(Debug, Clone)]
@@ -105,7 +111,10 @@ impl Server {
             closing,
             tasks: Mutex::new(Vec::new()),
         };
-        server.spawn(crate::controllers::run(Arc::clone(&server.state)));
+        for (name, run) in crate::controllers::ALL {
+            let state = Arc::clone(&server.state);
+            server.supervise(name, move || run(Arc::clone(&state)));
+        }
         Ok(server)
     }
 
@@ -116,23 +125,34 @@ impl Server {
 
     /// Starts the controllers.
     pub fn run_controllers(&self) {
-        let client = Client::new(self.service(), "generic-garbage-collector");
+        let client = |manager| Client::new(self.service(), manager);
         let store = self.state.store.clone();
-        let aggregation = client.with_manager("clusterrole-aggregation-controller");
-        self.spawn(until(
-            self.state.closed.clone(),
-            cluster_role_aggregation::run(aggregation, store),
-        ));
-        let tokens = client.with_manager("tokens-controller");
+        let name = "clusterrole-aggregation-controller";
+        let aggregation = client(name);
+        self.supervise(name, move || {
+            cluster_role_aggregation::run(aggregation.clone(), store.clone())
+        });
+        let name = "tokens-controller";
+        let (tokens, auth) = (client(name), self.state.auth.clone());
         let certificates = self.state.credentials.root_certificate().to_owned();
-        self.spawn(until(
-            self.state.closed.clone(),
-            token_secrets::run(tokens, self.state.auth.clone(), certificates),
-        ));
+        self.supervise(name, move || {
+            token_secrets::run(tokens.clone(), auth.clone(), certificates.clone())
+        });
+        let name = "generic-garbage-collector";
+        let (collector, store) = (client(name), self.state.store.clone());
         let state = Arc::clone(&self.state);
-        let kinds = Arc::new(move || state.registry.snapshot());
-        let closed = self.state.closed.clone();
-        self.spawn(gc::run(client, self.state.store.clone(), kinds, closed));
+        let kinds: gc::ServedKinds = Arc::new(move || state.registry.snapshot());
+        self.supervise(name, move || {
+            gc::run(collector.clone(), store.clone(), Arc::clone(&kinds))
+        });
+    }
+
+    /// Runs a task like [`Server::spawn`], and again after each panic.
+    pub fn supervise<F>(&self, name: &'static str, task: impl FnMut() -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.spawn(panics::supervise(name, self.closed(), task));
     }
 
     /// Declares that workloads are simulated. Not for a server whose pods run somewhere.
@@ -165,14 +185,6 @@ impl Server {
             let _ = task.await;
         }
         self.state.store.close().await;
-    }
-}
-
-/// Ends a task when the server closes.
-async fn until(mut closed: watch::Receiver<bool>, task: impl Future<Output = ()>) {
-    tokio::select! {
-        () = task => {}
-        _ = closed.wait_for(|closed| *closed) => {}
     }
 }
 

@@ -5,6 +5,10 @@
 //! write, [`strategy`] its other hooks, [`kinds`] is the registry of built-in kinds and custom resources, [`selector`] has label and field selectors,
 //! and [`protobuf`] decodes request bodies.
 
+// Clients choose the operands: overflow must be handled, not panic.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
+pub mod admission;
 mod admissionregistration;
 mod apiextensions;
 mod apiregistration;
@@ -23,6 +27,7 @@ mod networking;
 mod policy;
 pub mod prepare;
 pub mod protobuf;
+pub mod quota;
 mod rbac;
 #[cfg(test)]
 mod recorded;
@@ -32,3 +37,4 @@ mod storage;
 pub mod strategy;
 pub mod table;
 pub mod validation;
+pub mod warnings;

@@ -1,7 +1,7 @@
 //! `PrepareForCreate` and `PrepareForUpdate` of the strategies: system fields, generation, status, and fields that some
 //! kinds derive from others.
 //!
-//! A write calls [`defaults::complete`](crate::defaults::complete), [`admission`], then [`create`] or [`update`] here,
+//! A write calls [`defaults::complete`](crate::defaults::complete), [`admission::mutate`](crate::admission::mutate), then [`create`] or [`update`] here,
 //! then [`validation`](crate::validation), and for Services [`service::allocate`]. All functions take objects of the served
 //! version.
 
@@ -14,8 +14,6 @@ use crate::core::{namespace, persistent_volume, persistent_volume_claim, pod, se
 use crate::defaults;
 use crate::fields::{object_mut, set_or_remove};
 use crate::kinds::Kind;
-
-pub mod admission;
 
 pub use crate::core::service::allocation as service;
 
@@ -212,7 +210,7 @@ fn set_generation(kind: &Kind, object: &mut Map<String, Value>, old: &Value) {
     if is_daemon_set {
         let changed = object["spec"]["template"] != old["spec"]["template"];
         let before = daemon_set::template_generation(old);
-        daemon_set::set_template_generation(object, if changed { before + 1 } else { before });
+        daemon_set::set_template_generation(object, before.wrapping_add(i64::from(changed)));
     }
     let is_unchanged = |key: &str| {
         let new = object.get("metadata").and_then(|all| all.get(key));
@@ -233,7 +231,7 @@ fn set_generation(kind: &Kind, object: &mut Map<String, Value>, old: &Value) {
     };
     let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
     if let Some(metadata) = object_mut(object, "metadata") {
-        let generation = if changed { generation + 1 } else { generation };
+        let generation = generation.wrapping_add(i64::from(changed));
         metadata.insert("generation".to_owned(), generation.into());
     }
 }

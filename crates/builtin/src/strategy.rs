@@ -116,7 +116,7 @@ pub fn for_kind(group: &str, kind: &str) -> &'static dyn Strategy {
 /// Counts the beginning of a deletion as a change of the desired state.
 pub fn raise_generation(object: &mut Value) {
     if let Some(generation) = object["metadata"]["generation"].as_i64() {
-        object["metadata"]["generation"] = (generation + 1).into();
+        object["metadata"]["generation"] = generation.wrapping_add(1).into();
     }
 }
 

@@ -13,7 +13,7 @@
 use outrigger_apimachinery::status::field::Error;
 use serde_json::Value;
 
-use crate::admissionregistration::webhook_configuration;
+use crate::admissionregistration::{validating_admission_policy, webhook_configuration};
 use crate::apiextensions::custom_resource_definition;
 use crate::apiregistration::api_service;
 use crate::apps::{daemon_set, deployment, pod_controller, replica_set, stateful_set, status};
@@ -55,7 +55,7 @@ pub fn create(kind: &Kind, object: &Value) -> Vec<Error> {
 /// Validates an update through the main resource.
 pub fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
-    metadata::update(new, old, &mut errors);
+    metadata::update(kind, new, old, &mut errors);
     validate_spec(kind, new, &mut errors);
     validate_changes(kind, new, old, &mut errors);
     errors
@@ -64,7 +64,7 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
 /// Validates an update through the status subresource.
 pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
-    metadata::update(new, old, &mut errors);
+    metadata::update(kind, new, old, &mut errors);
     match group_and_kind(kind) {
         ("batch", "Job") => job::status::validate(new, old, &mut errors),
         _ => status::validate(kind, new, &mut errors),
@@ -106,6 +106,9 @@ fn validate_spec(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
         ("discovery.k8s.io", "EndpointSlice") => endpoint_slice::validate,
         ("autoscaling", "HorizontalPodAutoscaler") => horizontal_pod_autoscaler::validate,
         ("policy", "PodDisruptionBudget") => pod_disruption_budget::validate,
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            validating_admission_policy::validate
+        }
         ("rbac.authorization.k8s.io", "Role") => role::validate_role,
         ("rbac.authorization.k8s.io", "ClusterRole") => role::validate_cluster_role,
         ("rbac.authorization.k8s.io", "RoleBinding") => role_binding::validate_role_binding,

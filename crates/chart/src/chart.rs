@@ -2,6 +2,7 @@
 
 use outrigger_gotmpl::Data;
 
+use crate::go_io;
 use crate::metadata::{Lock, Metadata};
 use crate::yaml_value::YamlValue;
 
@@ -29,6 +30,14 @@ pub struct File {
     pub data: Data,
 }
 
+/// A file that could not be read after the chart was loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("read {name}: {reason}")]
+pub struct ReadError {
+    name: String,
+    reason: String,
+}
+
 /// A file of `crds/`, with the path that `helm template` prints for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Crd {
@@ -40,6 +49,20 @@ pub struct Crd {
 impl Chart {
     pub fn name(&self) -> &str {
         &self.metadata.name
+    }
+
+    /// Fails if a file that was loaded lazily could not be read. Must be called before the output of a chart that
+    /// [`load_path_lazily`](crate::load_path_lazily) loaded is used.
+    pub fn check_reads(&self) -> Result<(), ReadError> {
+        for file in &self.files {
+            if let Some(error) = file.data.read_error() {
+                return Err(ReadError {
+                    name: file.name.clone(),
+                    reason: go_io::describe(error),
+                });
+            }
+        }
+        self.subcharts.iter().try_for_each(Self::check_reads)
     }
 
     /// The files of `crds/`, those of the chart before those of its subcharts.

@@ -3,7 +3,7 @@
 //!
 //! Null deletes a key of the overridden values. Helm 3 keeps nulls of default values, Helm 4 drops them.
 
-use outrigger_gotmpl::value::{Map, MapType, Str, Value};
+use outrigger_gotmpl::value::{Map, MapType, Str, Value, memory};
 
 use crate::chart_tree::{ChartTree, NodeId};
 use crate::load::WarnFn;
@@ -13,12 +13,16 @@ use outrigger_gotmpl::fmt::display_text;
 
 const GLOBAL: &[u8] = b"global";
 
-/// The section of a subchart is not a map.
+/// The maximum memory of the values of all charts: each subchart has a copy of the globals.
+const MAX_MEMORY: usize = 512 << 20;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("type mismatch on {name}: {value}")]
-pub struct Error {
-    name: String,
-    value: String,
+pub enum Error {
+    /// The section of a subchart is not a map.
+    #[error("type mismatch on {name}: {value}")]
+    NotATable { name: String, value: String },
+    #[error("the values of all subcharts exceed the maximum memory of {MAX_MEMORY} bytes")]
+    Memory,
 }
 
 /// What happens to nulls of the overriding values.
@@ -77,13 +81,16 @@ impl Coalescer<'_, '_, '_> {
                     section
                 }
                 Some(other) => {
-                    return Err(Error {
+                    return Err(Error::NotATable {
                         name: name.to_owned(),
                         value: not_a_bool(&other),
                     });
                 }
             };
             self.globals(&section, values, &path);
+            if memory::live() > MAX_MEMORY {
+                return Err(Error::Memory);
+            }
             self.chart(child, &section, &path, nulls)?;
         }
         Ok(())

@@ -11,11 +11,12 @@ use std::rc::Rc;
 use outrigger_gotmpl::Data;
 use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 
-use crate::capabilities::{Capabilities, CapabilitiesObject};
+use crate::capabilities::CapabilitiesObject;
 use crate::chart_tree::{ChartTree, NodeId};
 use crate::dependencies::table;
 use crate::files::FilesObject;
 use crate::profile::Profile;
+use crate::render::RenderOptions;
 use outrigger_gostd::path;
 
 /// The release that is being rendered.
@@ -40,16 +41,17 @@ pub(crate) struct Renderable {
 pub(crate) fn templates(
     tree: &ChartTree<'_>,
     values: &Map,
-    release: &Release,
-    capabilities: &Capabilities,
-    profile: Profile,
+    options: &RenderOptions,
 ) -> BTreeMap<String, Renderable> {
+    let profile = options.profile;
+    let capabilities = CapabilitiesObject::new(&options.capabilities, profile);
     let mut builder = Builder {
         tree,
         profile,
+        memory_bytes: options.limits.memory_bytes,
         values_type: MapType::Named(profile.rules().values_type),
-        release: Value::Map(release.to_map()),
-        capabilities: Value::Object(Rc::new(CapabilitiesObject::new(capabilities, profile))),
+        release: Value::Map(options.release.to_map()),
+        capabilities: Value::Object(Rc::new(capabilities)),
         templates: BTreeMap::new(),
     };
     builder.chart(ChartTree::ROOT, values);
@@ -59,6 +61,7 @@ pub(crate) fn templates(
 struct Builder<'t, 'c> {
     tree: &'t ChartTree<'c>,
     profile: Profile,
+    memory_bytes: usize,
     values_type: MapType,
     release: Value,
     capabilities: Value,
@@ -71,12 +74,10 @@ impl Builder<'_, '_> {
         let subcharts = Map::default();
         let values = values.retyped(self.values_type);
         let context = Map::default();
+        let files = FilesObject::new(&node.chart.files, self.memory_bytes);
         let entries = [
             ("Chart", metadata::of(self.tree, id, self.profile)),
-            (
-                "Files",
-                Value::Object(Rc::new(FilesObject::new(&node.chart.files))),
-            ),
+            ("Files", Value::Object(Rc::new(files))),
             ("Release", self.release.clone()),
             ("Capabilities", self.capabilities.clone()),
             ("Values", Value::Map(values)),

@@ -1,5 +1,7 @@
 //! Why a chart cannot be rendered. The messages are Helm's, without the prefix `Error: `.
 
+use std::any::Any;
+
 use outrigger_gotmpl::{ExecError, ParseError};
 
 use crate::profile::Profile;
@@ -41,9 +43,19 @@ pub enum Error {
     Manifest(#[from] manifest::Error),
     #[error(transparent)]
     NotFound(#[from] print::NotFound),
+    /// A bug in the engine.
+    #[error("render panicked: {0}")]
+    Panicked(String),
 }
 
 impl Error {
+    /// The error for the payload of a panic.
+    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        Self::Panicked(text.unwrap_or("unknown cause").to_owned())
+    }
+
     /// The message of `helm template`, which adds a hint to errors of rendering.
     pub fn template_text(&self) -> String {
         match self {
@@ -63,6 +75,8 @@ pub enum TemplateError {
     /// A `--name-template` that does not parse, with Go's message.
     #[error("{0}")]
     Name(ParseError),
+    #[error("parsed templates need more than {0} bytes of memory")]
+    Memory(usize),
     /// The message of the Helm version that the profile selects.
     #[error("{0}")]
     Exec(String),

@@ -8,10 +8,11 @@ use outrigger_gostd::base64;
 use outrigger_gotmpl::Data;
 use outrigger_gotmpl::fmt::display_text;
 use outrigger_gotmpl::function::{CallError, Signature, Ty};
+use outrigger_gotmpl::value::memory::{self, Charge};
 use outrigger_gotmpl::value::{Contents, Element, Kind, List, Map, MapType, Object, Str, Value};
 
 use crate::chart::File;
-use crate::glob::Glob;
+use crate::glob::{Glob, MAX_LENGTH, MAX_STEPS};
 use crate::yaml;
 use outrigger_gostd::path;
 
@@ -19,28 +20,60 @@ use outrigger_gostd::path;
 #[derive(Debug)]
 pub(crate) struct FilesObject {
     files: BTreeMap<String, Data>,
+    /// The maximum memory of all values.
+    memory_bytes: usize,
+    _memory: Charge,
 }
 
 impl FilesObject {
-    pub(crate) fn new(files: &[File]) -> Self {
+    pub(crate) fn new(files: &[File], memory_bytes: usize) -> Self {
         let files = files
             .iter()
-            .map(|file| (file.name.clone(), file.data.clone()))
-            .collect();
-        Self { files }
+            .map(|file| (file.name.clone(), file.data.clone()));
+        Self::of(files.collect(), memory_bytes)
     }
 
-    fn glob(&self, pattern: &str) -> Self {
+    fn of(files: BTreeMap<String, Data>, memory_bytes: usize) -> Self {
+        let names: usize = files.keys().map(String::len).sum();
+        Self {
+            _memory: Charge::new(names + files.len() * 2 * size_of::<(String, Data)>()),
+            files,
+            memory_bytes,
+        }
+    }
+
+    /// Whether all files as lists of bytes would exceed the limit.
+    fn is_too_large(&self) -> bool {
+        let bytes: usize = self.files.values().map(|data| data.len()).sum();
+        let bytes = bytes.saturating_mul(size_of::<Value>());
+        memory::live().saturating_add(bytes) > self.memory_bytes
+    }
+
+    fn glob(&self, pattern: &str) -> Result<Self, CallError> {
+        if pattern.len() > MAX_LENGTH {
+            return Err(CallError::returned(format!(
+                "exceeded maximum length of a pattern ({MAX_LENGTH} bytes)"
+            )));
+        }
         // A malformed pattern matches everything, as in Helm.
         let glob = Glob::new(pattern);
-        let matches = |name: &str| glob.as_ref().is_none_or(|glob| glob.matches(name));
+        let mut steps = MAX_STEPS;
+        let mut matches = |name: &str| {
+            let glob = glob.as_ref();
+            glob.is_none_or(|glob| glob.matches(name, &mut steps))
+        };
         let files = self
             .files
             .iter()
             .filter(|(name, _)| matches(name))
             .map(|(name, data)| (name.clone(), data.clone()))
             .collect();
-        Self { files }
+        if steps == 0 {
+            return Err(CallError::returned(format!(
+                "exceeded maximum of {MAX_STEPS} steps to match a pattern"
+            )));
+        }
+        Ok(Self::of(files, self.memory_bytes))
     }
 
     /// The YAML of a map from base names to encoded contents.
@@ -103,13 +136,16 @@ impl Object for FilesObject {
         match name {
             "Get" => Ok(Value::str(data.map_or(&[][..], |data| data.as_slice()))),
             "GetBytes" => Ok(bytes(data.map_or(&[][..], |data| data.as_slice()))),
-            "Glob" => Ok(Value::Object(Rc::new(self.glob(&argument)))),
+            "Glob" => Ok(Value::Object(Rc::new(self.glob(&argument)?))),
             "Lines" => self.lines(&argument),
             _ => Err(CallError::NoSuchMethod),
         }
     }
 
     fn contents(&self) -> Contents {
+        if self.is_too_large() {
+            return Contents::None;
+        }
         let entries = self
             .files
             .iter()
@@ -150,4 +186,34 @@ pub(crate) fn one_string(name: &str, methods: &[&str]) -> Option<Signature> {
 fn bytes(data: &[u8]) -> Value {
     let items = data.iter().map(|&b| Value::Uint8(b)).collect();
     Value::List(List::new(Element::Byte, items))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_that_are_too_long_or_take_too_long_are_errors() {
+        let name = "a".repeat(5000);
+        let files = FilesObject::new(&[File::new(name, "text")], usize::MAX);
+        let error = |pattern: &str| files.glob(pattern).unwrap_err().to_string();
+        assert_eq!(
+            error(&"?".repeat(100_000)),
+            "exceeded maximum length of a pattern (1024 bytes)"
+        );
+        for pattern in ["*a".repeat(40) + "b", "{a,}".repeat(200) + "b"] {
+            assert_eq!(
+                error(&pattern),
+                "exceeded maximum of 20000000 steps to match a pattern"
+            );
+        }
+    }
+
+    #[test]
+    fn files_that_would_exceed_the_memory_limit_are_not_listed() {
+        let file = File::new("a", vec![b'x'; 1000]);
+        let files = |memory| FilesObject::new(std::slice::from_ref(&file), memory);
+        assert!(matches!(files(1 << 20).contents(), Contents::Map(_)));
+        assert!(matches!(files(1 << 10).contents(), Contents::None));
+    }
 }

@@ -28,8 +28,10 @@ enum Part {
 
 /// The maximum nesting of alternatives.
 const MAX_DEPTH: usize = 32;
-/// The maximum number of steps of one match, against patterns with exponential backtracking.
-const MAX_STEPS: usize = 1_000_000;
+/// The maximum length of a pattern: matching recurses for each part.
+pub(crate) const MAX_LENGTH: usize = 1024;
+/// The maximum number of steps for all names, against patterns with exponential backtracking.
+pub(crate) const MAX_STEPS: usize = 20_000_000;
 
 impl Glob {
     /// `None` if the pattern is malformed.
@@ -43,10 +45,10 @@ impl Glob {
         (parser.at == chars.len()).then_some(Self(parts))
     }
 
-    pub(crate) fn matches(&self, name: &str) -> bool {
+    /// Whether the pattern matches; subtracts what it took from `steps`. No match if they are exhausted.
+    pub(crate) fn matches(&self, name: &str, steps: &mut usize) -> bool {
         let name: Vec<char> = name.chars().collect();
-        let mut steps = MAX_STEPS;
-        match_whole(&self.0, &name, &mut steps)
+        match_whole(&self.0, &name, steps)
     }
 }
 
@@ -192,6 +194,7 @@ fn match_parts(parts: &[&Part], name: &[char], steps: &mut usize) -> bool {
             (0..=max).any(|skip| match_parts(rest, &name[skip..], steps))
         }
         Part::Either(alternatives) => alternatives.iter().any(|alternative| {
+            *steps = steps.saturating_sub(alternative.len() + rest.len());
             let parts: Vec<&Part> = alternative.iter().chain(rest.iter().copied()).collect();
             match_parts(&parts, name, steps)
         }),
@@ -266,7 +269,8 @@ mod tests {
         ];
         for (pattern, name, expected) in cases {
             let glob = Glob::new(pattern).unwrap();
-            assert_eq!(glob.matches(name), expected, "{pattern} on {name}");
+            let matches = glob.matches(name, &mut MAX_STEPS.clone());
+            assert_eq!(matches, expected, "{pattern} on {name}");
         }
         for malformed in ["[a", "[]", "[c-a]", "[a-", "[a-z-]"] {
             assert!(Glob::new(malformed).is_none(), "{malformed}");

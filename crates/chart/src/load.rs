@@ -16,7 +16,9 @@ use crate::yaml::{self, ReadError};
 use crate::yaml_value::YamlValue;
 use outrigger_gostd::path;
 
-pub use folder::{charts_entries, lint_source, load_path, load_path_lazily};
+pub use folder::{
+    charts_entries, lint_source, load_path, load_path_lazily, read_file, read_folder,
+};
 
 /// The maximum nesting of charts. Helm has no limit, but a crafted archive could overflow the stack.
 const MAX_DEPTH: usize = 64;

@@ -1,6 +1,7 @@
 //! The output of `helm template`, byte for byte.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use crate::chart::Crd;
 use crate::manifest::{hook::Hook, split};
@@ -64,9 +65,9 @@ pub fn release_manifest(rendered: &Rendered, include_crds: bool) -> String {
 /// The files that `--output-dir` writes, in Helm's order.
 pub fn files(rendered: &Rendered, options: &PrintOptions) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut indexes: HashMap<&str, usize> = HashMap::new();
     for (path, content) in writes(rendered, options) {
-        let index = files.iter().position(|(other, _)| *other == path);
-        let index = index.unwrap_or_else(|| {
+        let index = *indexes.entry(path).or_insert_with(|| {
             files.push((path.to_owned(), Vec::new()));
             files.len() - 1
         });

@@ -4,6 +4,7 @@ pub mod release_name;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use outrigger_gotmpl::function::Host;
 use outrigger_gotmpl::value::Map;
@@ -98,8 +99,20 @@ pub fn render(
     )
 }
 
-/// As [`render`], with a cache of parsed templates.
+/// As [`render`], with a cache of parsed templates. A panic is an error of this render.
 pub fn render_cached(
+    chart: &Chart,
+    values: &Map,
+    options: &RenderOptions,
+    host: &dyn Host,
+    warn: WarnFn<'_>,
+    cache: &mut ParseCache,
+) -> Result<Rendered, Error> {
+    let render = || render_chart(chart, values, options, host, warn, cache);
+    catch_unwind(AssertUnwindSafe(render)).unwrap_or_else(|panic| Err(Error::panicked(&*panic)))
+}
+
+fn render_chart(
     chart: &Chart,
     values: &Map,
     options: &RenderOptions,
@@ -173,19 +186,18 @@ pub(crate) fn render_files(
 ) -> Result<BTreeMap<String, Vec<u8>>, TemplateError> {
     let profile = options.profile;
     let dialect = profile.dialect();
-    let templates = context::templates(
-        tree,
-        values,
-        &options.release,
-        &options.capabilities,
-        profile,
-    );
+    let templates = context::templates(tree, values, options);
     let order = execution_order(&templates);
     let mut engine = Engine::new(dialect.clone(), options.limits.clone()).lint(options.lint);
+    let mut tree_bytes = 0;
     for &(name, template) in &order {
         let parsed = cache
             .parse(name, &template.source, &dialect)
             .map_err(TemplateError::Parse)?;
+        tree_bytes += parsed.memory_bytes();
+        if tree_bytes > options.limits.memory_bytes {
+            return Err(TemplateError::Memory(options.limits.memory_bytes));
+        }
         engine.add(parsed);
     }
     let mut rendered = BTreeMap::new();

@@ -1,5 +1,6 @@
 //! Validates values against `values.schema.json` of each chart, with the messages of each Helm version.
 
+mod cost;
 mod draft7;
 mod fast_path;
 mod formats;
@@ -74,6 +75,7 @@ pub(crate) fn validate_one(
     if fast_path::accepts(&schema, &instance) {
         return Ok(());
     }
+    cost::check(&schema, &instance)?;
     match profile {
         Profile::Helm3 => draft7::validate(&schema, &instance),
         Profile::Helm4 => validate_all_drafts(schema, &instance).map_err(SchemaError),
@@ -151,4 +153,65 @@ fn from_float(x: f64) -> Json {
         return Json::from(x as i64);
     }
     Json::from(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(schema: &str, profile: Profile) -> String {
+        let values = Map::default();
+        values.set("a".into(), Value::Int(1));
+        let result = validate_one(&values, schema.as_bytes(), profile);
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn references_to_other_documents_are_rejected_by_both_profiles() {
+        for (reference, helm3) in [
+            (
+                "https://example.com/x.json",
+                "Get \"https://example.com/x.json\": other documents are not loaded",
+            ),
+            ("other.json", "Reference /other.json must be canonical"),
+            (
+                "file:///nope/x.json#/a",
+                "open /nope/x.json: other documents are not loaded",
+            ),
+            (
+                "ftp://x/y",
+                "Get \"ftp://x/y\": unsupported protocol scheme \"ftp\"",
+            ),
+            ("#/definitions/none", "Object has no key 'definitions'"),
+        ] {
+            let schema = format!(r#"{{"properties": {{"b": {{"$ref": "{reference}"}}}}}}"#);
+            assert_eq!(error(&schema, Profile::Helm3), helm3);
+            assert!(error(&schema, Profile::Helm4).contains(reference.trim_end_matches("#/a")));
+        }
+    }
+
+    #[test]
+    fn a_schema_that_takes_forever_is_rejected() {
+        let mut definitions = String::from(r#""d60": {"type": "string"}"#);
+        for level in 0..60 {
+            let next = format!("{{\"$ref\": \"#/definitions/d{}\"}}", level + 1);
+            definitions.push_str(&format!(r#", "d{level}": {{"anyOf": [{next}, {next}]}}"#));
+        }
+        let schema =
+            format!(r##"{{"definitions": {{{definitions}}}, "$ref": "#/definitions/d0"}}"##);
+        for profile in [Profile::Helm3, Profile::Helm4] {
+            assert_eq!(
+                error(&schema, profile),
+                "schema is too complex for these values"
+            );
+        }
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_is_rejected() {
+        let helm3 = error(r##"{"$ref": "#"}"##, Profile::Helm3);
+        assert_eq!(helm3, "- (root): References are nested too deeply\n");
+        let helm4 = error(r##"{"$ref": "#"}"##, Profile::Helm4);
+        assert!(helm4.contains("causing reference cycle"), "{helm4}");
+    }
 }

@@ -13,9 +13,12 @@ pub(crate) use goyaml::Head;
 #[error("{}", .0.full_text())]
 pub struct ReadError(goyaml::Error);
 
+/// The maximum nesting of the files of a chart and of values, which are traversed recursively. Helm has no limit.
+const MAX_DEPTH: usize = 500;
+
 /// Parses the first document.
 pub(crate) fn read(bytes: &[u8]) -> Result<YamlValue, ReadError> {
-    goyaml::parse(bytes, &mut YamlValueBuilder).map_err(ReadError)
+    goyaml::parse_to_depth(bytes, &mut YamlValueBuilder, MAX_DEPTH).map_err(ReadError)
 }
 
 /// Parses the fields by which Helm sorts a manifest.

@@ -1,10 +1,10 @@
 //! The embedded Kubernetes API server next to a real kube-apiserver.
 
+pub(crate) mod attack;
 pub(crate) mod bench;
 pub(crate) mod cases;
 pub(crate) mod clients;
 pub(crate) mod crash;
-pub(crate) mod faults;
 
-/// The path of the objects that the benchmark, the crash test and the faults write.
+/// The path of the objects that the benchmark, the crash test and the attacks write.
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";

@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 mod endpoint;
 mod watch_stream;
@@ -158,19 +159,27 @@ impl Client {
     }
 }
 
-async fn open_connection(endpoint: &Endpoint) -> anyhow::Result<Sender> {
+/// Opens a TLS connection that offers these protocols.
+pub(crate) async fn open_tls(
+    endpoint: &Endpoint,
+    protocols: &[&[u8]],
+) -> anyhow::Result<TlsStream<TcpStream>> {
     let stream = TcpStream::connect(&endpoint.authority).await?;
     stream.set_nodelay(true)?;
     let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_root_certificates(endpoint.roots.clone())
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let name = ServerName::try_from(endpoint.host().to_owned())?;
-    let stream = TlsConnector::from(Arc::new(config))
+    TlsConnector::from(Arc::new(config))
         .connect(name, stream)
         .await
-        .with_context(|| format!("TLS handshake with {} failed", endpoint.authority))?;
+        .with_context(|| format!("TLS handshake with {} failed", endpoint.authority))
+}
+
+async fn open_connection(endpoint: &Endpoint) -> anyhow::Result<Sender> {
+    let stream = open_tls(endpoint, &[b"h2"]).await?;
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .initial_stream_window_size(4 << 20)
         .initial_connection_window_size(16 << 20)

@@ -1,4 +1,4 @@
-//! Conformance tests, benchmarks, crash tests and fault injection: runs the `outrigger` binary next to the programs it
+//! Conformance tests, benchmarks, crash tests and attacks: runs the `outrigger` binary next to the programs it
 //! must behave like. `cargo xtask` builds this driver and passes its arguments through.
 
 use std::path::{Path, PathBuf};
@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 mod apiserver;
+mod attack;
 mod bench;
 mod chart;
 mod client;
 mod crash;
-mod faults;
+mod kubernetes;
 mod plugins;
 mod process;
 mod procfs;
@@ -39,9 +40,9 @@ enum Command {
     /// Kill a process at random times and check that nothing is lost
     #[command(subcommand)]
     Crash(Crash),
-    /// Inject faults and check that the process recovers
+    /// Attack a process with hostile or unlucky input and check that it is bounded and nobody else notices
     #[command(subcommand)]
-    Faults(Faults),
+    Attack(Attack),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -50,6 +51,8 @@ enum Conformance {
     Api(apiserver::cases::Args),
     /// Run scripts of kubectl and both Helm majors on both API servers and compare the output
     Clients(apiserver::clients::Args),
+    /// Run Kubernetes' own e2e suite on the embedded API server, and on a real one where it fails
+    Kubernetes(kubernetes::Args),
     /// Install and uninstall chart archives with Helm 4 and as plugins on a real API server and compare the objects
     Plugins(plugins::compare::Args),
 }
@@ -73,11 +76,13 @@ enum Crash {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Faults {
-    /// The embedded API server: slow watchers, invalid requests, a full disk
-    Apiserver(faults::Args),
+enum Attack {
+    /// The embedded API server: numbers, rules, depth, patches, connections, counts, a full disk
+    Apiserver(attack::Args),
+    /// The chart engine: templates and archives without end
+    Chart(attack::Args),
     /// The plugin controller: the API server is down or hangs during installations
-    Plugins(plugins::faults::Args),
+    Plugins(plugins::attack::Args),
 }
 
 #[tokio::main]
@@ -99,6 +104,7 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Conformance(Conformance::Clients(args)) => {
             apiserver::clients::run(binary, &args).await
         }
+        Command::Conformance(Conformance::Kubernetes(args)) => kubernetes::run(binary, &args).await,
         Command::Conformance(Conformance::Plugins(args)) => {
             plugins::compare::run(binary, &args).await
         }
@@ -112,8 +118,9 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Crash(Crash::Plugins(args)) => {
             crash::run::<plugins::crash::Test>(binary, &args).await
         }
-        Command::Faults(Faults::Apiserver(args)) => apiserver::faults::run(binary, &args).await,
-        Command::Faults(Faults::Plugins(args)) => plugins::faults::run(binary, &args).await,
+        Command::Attack(Attack::Apiserver(args)) => apiserver::attack::run(binary, &args).await,
+        Command::Attack(Attack::Chart(args)) => chart::attack::run(binary, &args).await,
+        Command::Attack(Attack::Plugins(args)) => plugins::attack::run(binary, &args).await,
     }
 }
 

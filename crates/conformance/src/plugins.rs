@@ -1,10 +1,10 @@
 //! The plugin controller next to Helm.
 
+pub(crate) mod attack;
 pub(crate) mod bench;
 mod chart;
 mod cluster;
 pub(crate) mod compare;
 pub(crate) mod crash;
 mod desired;
-pub(crate) mod faults;
 mod plugin_client;

@@ -28,7 +28,7 @@ pub(crate) fn command_in(directory: &Path, program: impl AsRef<OsStr>) -> std::p
 }
 
 /// Opens the log file of a process, which restarts append to.
-fn open_log(path: &Path) -> anyhow::Result<Stdio> {
+pub(crate) fn open_log(path: &Path) -> anyhow::Result<Stdio> {
     let file = fs_err::OpenOptions::new()
         .create(true)
         .append(true)

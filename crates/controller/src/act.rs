@@ -70,6 +70,10 @@ pub(crate) async fn apply(
         }
     }
     let deployed = rendered.history.deployed().map(|record| record.revision);
+    // A revision that somebody else deployed is not restored, but upgraded to what the inputs render to.
+    let status = plugin.status.as_ref();
+    let ours = status.and_then(|status| status.revision);
+    let deployed = deployed.filter(|revision| Some(i64::from(*revision)) == ours);
     let plan = make_plan(cluster, rendered, &options).await?;
     let is_reproduced = matches!(plan.action, Action::Repair | Action::Nothing);
     let report = |event| progress.update(event);

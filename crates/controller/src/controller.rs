@@ -24,7 +24,7 @@ use crate::watch_event::WatchEvent;
 use crate::watches;
 
 /// How long reconcile tasks may continue after a shutdown request.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// Interval for dropping unused watches.
 const WATCH_CLEANUP_INTERVAL: Duration = Duration::from_secs(30);
@@ -149,6 +149,7 @@ impl Controller {
         }
         let now = Instant::now();
         while let Some(key) = self.queue.get(now) {
+            self.index.elect_release_owner(&key);
             let Some(observed) = self.index.observe(&key, now) else {
                 self.queue.done(&key);
                 continue;

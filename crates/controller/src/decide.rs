@@ -25,6 +25,8 @@ pub(crate) enum Decision {
     Disabled,
     /// Uninstall the release. With `force`, the plugin is released even if objects cannot be deleted.
     Uninstall { force: bool },
+    /// Removal was requested, but the release belongs to the plugin `owner` and stays installed.
+    Disown { owner: Key },
     /// Removal was requested but is blocked. The `cascade` plugins are to be removed first.
     BlockRemoval { cause: Cause, cascade: Vec<Key> },
     /// The spec cannot be satisfied as written.
@@ -77,7 +79,7 @@ fn removal(observed: &Observed) -> Decision {
             Decision::Disabled
         };
     }
-    if plugin.is_annotated(FORCE) {
+    if plugin.is_annotated(FORCE) && foreign_owner(observed).is_none() {
         return Decision::Uninstall { force: true };
     }
     if plugin.spec.required {
@@ -89,7 +91,21 @@ fn removal(observed: &Observed) -> Decision {
             cascade: Vec::new(),
         };
     }
-    blocked_by_dependents(observed).unwrap_or(Decision::Uninstall { force: false })
+    if let Some(blocked) = blocked_by_dependents(observed) {
+        return blocked;
+    }
+    match foreign_owner(observed) {
+        Some(owner) => Decision::Disown {
+            owner: owner.clone(),
+        },
+        None => Decision::Uninstall { force: false },
+    }
+}
+
+/// The plugin that owns the release, if it is another one.
+fn foreign_owner(observed: &Observed) -> Option<&Key> {
+    let owner = observed.release_owner.as_ref();
+    owner.filter(|owner| **owner != observed.key)
 }
 
 /// Dependents must be removed first. Members of the same dependency cycle do not wait for each other.
@@ -118,7 +134,7 @@ fn blocked_by_dependents(observed: &Observed) -> Option<Decision> {
             let message = format!(
                 "other plugins depend on it: {names}; disable them first, or annotate it with {CASCADE}=true or {FORCE}=true"
             );
-            block("DependantsRemain", message, Vec::new())
+            block("DependentsRemain", message, Vec::new())
         };
     }
     let cycle = observed.cycle.as_deref().unwrap_or_default();
@@ -129,7 +145,7 @@ fn blocked_by_dependents(observed: &Observed) -> Option<Decision> {
     }
     let names = names(&removing, observed);
     let message = format!("waiting for dependents to be removed: {names}");
-    block("DependantsGoing", message, Vec::new())
+    block("RemovingDependents", message, Vec::new())
 }
 
 fn names(keys: &[Key], observed: &Observed) -> String {
@@ -156,6 +172,15 @@ fn rejection(observed: &Observed) -> Option<Cause> {
     }
     if let Some(cause) = immutable_change(observed) {
         return Some(cause);
+    }
+    if let Some(owner) = foreign_owner(observed) {
+        let message = format!(
+            "release {}/{} belongs to plugin {}; set another releaseName or installNamespace",
+            plugin.release_namespace(),
+            plugin.release_name(),
+            owner.relative_to(&observed.key.namespace)
+        );
+        return Some(Cause::new("ReleaseConflict", message));
     }
     observed.cycle.as_ref().map(|cycle| {
         let cycle = graph::cycle_text(cycle);
@@ -241,7 +266,7 @@ fn unmet_dependency(
         return Ok(None);
     }
     let message = format!("plugin {name} has version {version}, but {range} is required");
-    Ok(Some(Cause::new("DependencyVersion", message)))
+    Ok(Some(Cause::new("DependencyVersionMismatch", message)))
 }
 
 /// The state of a dependency that is not ready. Phases in progress are not distinguished: each would cost a write.

@@ -14,6 +14,7 @@ use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
 use crate::objects::{ChildPlugin, Kind, ObjectHealth, Objects, ObservedObject};
 use crate::observed::{Dependent, Observed, ObservedDependency, RetryState};
 use crate::references::{self, References};
+use crate::release_claims::ReleaseClaims;
 use crate::release_ref::{ClusterRef, RELEASE_NAME, RELEASE_NAMESPACE, ReleaseRef};
 
 #[derive(Debug)]
@@ -29,8 +30,7 @@ pub(crate) struct Index {
     plugins: HashMap<Key, Entry>,
     /// The plugins that depend on a plugin, whether that exists or not.
     dependents: HashMap<Key, BTreeSet<Key>>,
-    /// The plugin that owns a release.
-    releases: HashMap<ReleaseRef, Key>,
+    releases: ReleaseClaims,
     pub(crate) references: References,
     pub(crate) objects: Objects,
 }
@@ -68,6 +68,9 @@ impl Index {
             entry.retry = RetryState::default();
         }
         entry.plugin = Arc::clone(&plugin);
+        if !needs_release(&plugin) {
+            self.releases.withdraw(&ReleaseRef::of(&plugin), &key);
+        }
         self.enqueue_related(&key, before.as_deref(), Some(&plugin), &mut enqueued);
         enqueued
     }
@@ -106,13 +109,13 @@ impl Index {
     pub(crate) fn owners(&self, releases: &[ReleaseRef]) -> Enqueued {
         releases
             .iter()
-            .filter_map(|release| self.releases.get(release).cloned())
+            .flat_map(|release| self.releases.candidates(release).cloned())
             .collect()
     }
 
     /// The plugin that owns a release.
     pub(crate) fn owner(&self, release: &ReleaseRef) -> Option<&Arc<Plugin>> {
-        self.plugin(self.releases.get(release)?)
+        self.plugin(self.releases.owner(release)?)
     }
 
     /// Stores what a reconcile leaves for the next one.
@@ -151,6 +154,25 @@ impl Index {
         Some((ClusterRef::of(&entry.plugin), entry.inventory()))
     }
 
+    /// Decides which plugin owns the release that a plugin names, unless one does already: the one that installed it, or
+    /// else the oldest.
+    pub(crate) fn elect_release_owner(&mut self, key: &Key) {
+        let Some(plugin) = self.plugin(key).cloned() else {
+            return;
+        };
+        let plugins = &self.plugins;
+        self.releases.elect(&ReleaseRef::of(&plugin), |key| {
+            let entry = plugins.get(key)?;
+            let plugin = &entry.plugin;
+            let is_installed = entry
+                .status()
+                .is_some_and(|status| status.revision.is_some());
+            let created = plugin.metadata.creation_timestamp.as_ref();
+            let created = created.map(|time| time.0);
+            needs_release(plugin).then(|| (!is_installed, !has_finalizer(plugin), created))
+        });
+    }
+
     /// The observed state of a plugin.
     pub(crate) fn observe(&self, key: &Key, now: Instant) -> Option<Observed> {
         let entry = self.plugins.get(key)?;
@@ -164,6 +186,7 @@ impl Index {
             dependencies: self.observe_dependencies(key, plugin),
             cycle: graph::cycle(key, |key| self.dependencies(key)),
             dependents: self.observe_dependents(key),
+            release_owner: self.releases.owner(&ReleaseRef::of(plugin)).cloned(),
             objects: self.objects.observe(
                 &cluster,
                 &status.inventory,
@@ -205,7 +228,7 @@ impl Index {
             .filter_map(|other| {
                 let plugin = self.plugin(other)?;
                 let is_removing = is_removing(plugin);
-                (!is_removing || has_finalizer(plugin)).then(|| Dependent {
+                needs_release(plugin).then(|| Dependent {
                     key: other.clone(),
                     is_removing,
                 })
@@ -254,7 +277,7 @@ impl Index {
                 .or_default()
                 .insert(key.clone());
         }
-        self.releases.insert(ReleaseRef::of(plugin), key.clone());
+        self.releases.add(ReleaseRef::of(plugin), key);
         self.references.set(key, references::of(plugin));
     }
 
@@ -267,13 +290,11 @@ impl Index {
                 }
             }
         }
-        let release = ReleaseRef::of(plugin);
-        if self.releases.get(&release) == Some(key) {
-            self.releases.remove(&release);
-        }
+        self.releases.remove(&ReleaseRef::of(plugin), key);
     }
 
-    /// Enqueues the plugins that a change of a plugin affects: dependents, dependencies, its parent, members of cycles.
+    /// Enqueues the plugins that a change of a plugin affects: dependents, dependencies, its parent, members of cycles,
+    /// claimants of its release.
     fn enqueue_related(
         &self,
         key: &Key,
@@ -284,10 +305,15 @@ impl Index {
         if before.map(visible_state) != after.map(visible_state) {
             let dependents = self.dependents.get(key).into_iter().flatten();
             enqueued.extend(dependents.cloned());
-            enqueued.extend(after.or(before).and_then(|plugin| self.parent(plugin)));
+            let release = after.or(before).and_then(parent_release);
+            let parents = release
+                .iter()
+                .flat_map(|release| self.releases.candidates(release));
+            enqueued.extend(parents.cloned());
         }
+        self.enqueue_claimants(before, after, enqueued);
         let in_use = |plugin: Option<&Plugin>| {
-            let plugin = plugin.filter(|plugin| !is_removing(plugin) || has_finalizer(plugin));
+            let plugin = plugin.filter(|plugin| needs_release(plugin));
             plugin
                 .map(|plugin| dependencies(key, plugin))
                 .unwrap_or_default()
@@ -297,6 +323,23 @@ impl Index {
             let known = |other: &Key| self.plugins.contains_key(other);
             enqueued.extend(before.into_iter().filter(known));
             self.enqueue_cycles(key, enqueued);
+        }
+    }
+
+    /// Enqueues the plugins that name the release that a plugin no longer needs, or now names.
+    fn enqueue_claimants(
+        &self,
+        before: Option<&Plugin>,
+        after: Option<&Plugin>,
+        enqueued: &mut Enqueued,
+    ) {
+        let needed = |plugin: Option<&Plugin>| {
+            let plugin = plugin.filter(|plugin| needs_release(plugin));
+            plugin.map(ReleaseRef::of)
+        };
+        let (before, after) = (needed(before), needed(after));
+        if let Some(release) = before.filter(|before| Some(before) != after.as_ref()) {
+            enqueued.extend(self.releases.claimants(&release).cloned());
         }
     }
 
@@ -314,17 +357,6 @@ impl Index {
             .filter(|(_, entry)| reports_cycle(&entry.plugin));
         enqueued.extend(reporting.map(|(key, _)| key.clone()));
     }
-
-    /// The plugin whose release a plugin is an object of.
-    fn parent(&self, plugin: &Plugin) -> Option<Key> {
-        let annotations = plugin.metadata.annotations.as_ref()?;
-        let release = ReleaseRef {
-            cluster: ClusterRef::Local,
-            namespace: annotations.get(RELEASE_NAMESPACE)?.clone(),
-            name: annotations.get(RELEASE_NAME)?.clone(),
-        };
-        self.releases.get(&release).cloned()
-    }
 }
 
 impl Entry {
@@ -335,6 +367,21 @@ impl Entry {
     fn inventory(&self) -> &[InventoryEntry] {
         self.status().map_or(&[], |status| &status.inventory)
     }
+}
+
+/// The release that a plugin is an object of.
+fn parent_release(plugin: &Plugin) -> Option<ReleaseRef> {
+    let annotations = plugin.metadata.annotations.as_ref()?;
+    Some(ReleaseRef {
+        cluster: ClusterRef::Local,
+        namespace: annotations.get(RELEASE_NAMESPACE)?.clone(),
+        name: annotations.get(RELEASE_NAME)?.clone(),
+    })
+}
+
+/// Whether the release of a plugin is installed, or will be.
+fn needs_release(plugin: &Plugin) -> bool {
+    !is_removing(plugin) || has_finalizer(plugin)
 }
 
 fn dependencies(key: &Key, plugin: &Plugin) -> Vec<Key> {

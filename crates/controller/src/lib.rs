@@ -35,6 +35,7 @@ mod preview;
 mod queue;
 mod reconcile;
 mod references;
+mod release_claims;
 mod release_ref;
 mod repository_status;
 mod sources;

@@ -22,6 +22,8 @@ pub(crate) struct Observed {
     /// The path from the plugin through its dependencies back to itself, if there is one.
     pub(crate) cycle: Option<Vec<Key>>,
     pub(crate) dependents: Vec<Dependent>,
+    /// The plugin that owns the release that this one names.
+    pub(crate) release_owner: Option<Key>,
     pub(crate) objects: ObservedObjects,
     pub(crate) retry: RetryState,
     /// Whether each ConfigMap and Secret that it references is unchanged since it was read.

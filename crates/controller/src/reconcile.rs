@@ -94,6 +94,7 @@ impl Reconcile {
             Decision::Ignore => return true,
             Decision::Disabled => self.pending.mark_disabled(),
             Decision::Uninstall { force } => return self.remove(force).await,
+            Decision::Disown { owner } => return self.disown(&owner).await,
             Decision::BlockRemoval { cause, cascade } => {
                 self.block_removal(&cause, &cascade).await;
             }

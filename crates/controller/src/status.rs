@@ -2,6 +2,7 @@
 
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
+use outrigger_api::annotation::{CASCADE, FORCE};
 use outrigger_api::plugin::{FINALIZER, Phase, Plugin, PluginStatus};
 use serde_json::{Map, Value, json};
 
@@ -77,7 +78,8 @@ pub(crate) async fn write(
     Ok(Some(plugin))
 }
 
-/// Adds or removes our finalizer. Fails with a conflict if the plugin has changed.
+/// Adds or removes our finalizer. With it go the annotations of the removal, which must not apply to the next one. Fails
+/// with a conflict if the plugin has changed.
 pub(crate) async fn set_finalizer(
     client: &Client,
     plugin: &Plugin,
@@ -89,11 +91,23 @@ pub(crate) async fn set_finalizer(
     if is_present {
         finalizers.push(FINALIZER.to_owned());
     }
-    let patch = json!({"metadata": {
+    let mut patch = json!({"metadata": {
         "finalizers": finalizers,
         "resourceVersion": metadata.resource_version,
         "uid": metadata.uid,
     }});
+    if !is_present {
+        for name in [CASCADE, FORCE] {
+            if metadata
+                .annotations
+                .iter()
+                .flatten()
+                .any(|(key, _)| key == name)
+            {
+                patch["metadata"]["annotations"][name] = Value::Null;
+            }
+        }
+    }
     let api: Api<Plugin> = Api::namespaced(client.clone(), plugin.namespace());
     let parameters = patch_params(FIELD_MANAGER);
     api.patch(plugin.name(), &parameters, &Patch::Merge(&patch))

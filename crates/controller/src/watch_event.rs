@@ -3,7 +3,7 @@
 use kube::api::ObjectMeta;
 use kube::runtime::watcher::Event;
 use outrigger_api::plugin::Plugin;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::digest;
 use crate::key::Key;
@@ -63,7 +63,8 @@ pub(crate) fn parse_resource_version(version: Option<&str>) -> u64 {
     number.unwrap_or(u64::MAX)
 }
 
-/// The digest of the fields that a release applied and still owns.
+/// The digest of the fields that a release applied and still owns, and of the time when they were applied: Helm 4 applies
+/// as the same field manager.
 fn applied_fields(metadata: &ObjectMeta) -> Option<String> {
     let fields = metadata.managed_fields.as_ref()?;
     let applied = fields.iter().find(|entry| {
@@ -71,10 +72,9 @@ fn applied_fields(metadata: &ObjectMeta) -> Option<String> {
             && entry.operation.as_deref() == Some("Apply")
             && entry.subresource.is_none()
     })?;
-    applied
-        .fields_v1
-        .as_ref()
-        .map(|fields| digest::short(&fields.0))
+    let fields = applied.fields_v1.as_ref()?;
+    let applied = json!({"fieldsV1": fields.0, "time": applied.time});
+    Some(digest::short(&applied))
 }
 
 /// Maps the object of an event.
@@ -90,8 +90,6 @@ pub(crate) fn map<K, T>(event: Event<K>, convert: impl FnOnce(K) -> T) -> Event<
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn metadata(manager: &str, operation: &str, fields: &Value) -> ObjectMeta {

@@ -10,8 +10,34 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 use crate::unicode;
 use translate::{Translation, translate};
 
+/// The limits on compiled programs that are tried before the maximum.
+const PROGRAM_SIZES: [usize; 3] = [64 << 10, 1 << 20, 8 << 20];
+
 /// Expressions whose compiled program exceeds this many bytes are rejected.
 const MAX_PROGRAM: usize = 64 << 20;
+
+/// The maximum product of the sizes of program and text: in the worst case, every byte is matched with all states.
+const MAX_COST: usize = 1 << 40;
+
+/// Limits of the functions that find all matches. They return `None` when one is reached.
+#[derive(Clone, Copy)]
+pub struct Limits<'f> {
+    /// The maximum number of matches.
+    pub matches: usize,
+    /// The maximum length of a result.
+    pub bytes: usize,
+    /// Whether to stop; asked after each match.
+    pub interrupted: &'f dyn Fn() -> bool,
+}
+
+impl std::fmt::Debug for Limits<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Limits")
+            .field("matches", &self.matches)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
 
 /// `syntax.Error`
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +60,8 @@ impl Error {
 #[derive(Debug)]
 pub struct Regexp {
     regex: Regex,
+    /// The limit on the size of the compiled program.
+    program_size: usize,
     is_empty: bool,
     /// The names of the capture groups; empty for unnamed groups.
     names: Vec<String>,
@@ -52,19 +80,21 @@ impl Regexp {
             Error::new("invalid UTF-8", invalid)
         })?;
         let Translation { regex, names } = translate(text)?;
-        let regex = RegexBuilder::new(&regex)
-            .size_limit(max_program)
-            .nest_limit(500)
-            .build()
-            .map_err(|error| match error {
-                regex::Error::CompiledTooBig(_) => Error::new("expression too large", text),
-                _ => Error::new("invalid or unsupported Perl syntax", text),
-            })?;
+        let (regex, program_size) = build(&regex, max_program).map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => Error::new("expression too large", text),
+            _ => Error::new("invalid or unsupported Perl syntax", text),
+        })?;
         Ok(Self {
             regex,
+            program_size,
             is_empty: text.is_empty(),
             names,
         })
+    }
+
+    /// The length of texts that can be matched in bounded time.
+    pub fn max_text_len(&self) -> usize {
+        MAX_COST / self.program_size
     }
 
     /// `Regexp.Match`
@@ -82,7 +112,12 @@ impl Regexp {
     }
 
     /// `Regexp.FindAllIndex`: at most `limit` matches. An empty match next to the preceding match is ignored.
-    pub fn find_all(&self, text: &[u8], limit: usize) -> Vec<Range<usize>> {
+    pub fn find_all(
+        &self,
+        text: &[u8],
+        limit: usize,
+        limits: &Limits<'_>,
+    ) -> Option<Vec<Range<usize>>> {
         let mut found = Vec::new();
         let mut at = 0;
         let mut previous_end = None;
@@ -101,18 +136,26 @@ impl Regexp {
             if accepted {
                 found.push(range);
             }
+            if found.len() > limits.matches || (limits.interrupted)() {
+                return None;
+            }
         }
-        found
+        Some(found)
     }
 
     /// `Regexp.Split`: at most `limit` substrings.
-    pub fn split<'t>(&self, text: &'t [u8], limit: usize) -> Vec<&'t [u8]> {
+    pub fn split<'t>(
+        &self,
+        text: &'t [u8],
+        limit: usize,
+        limits: &Limits<'_>,
+    ) -> Option<Vec<&'t [u8]>> {
         if !self.is_empty && text.is_empty() {
-            return vec![b""];
+            return Some(vec![b""]);
         }
         let mut pieces: Vec<&[u8]> = Vec::new();
         let (mut from, mut last) = (0, 0);
-        for found in self.find_all(text, limit) {
+        for found in self.find_all(text, limit, limits)? {
             if pieces.len() + 1 == limit {
                 break;
             }
@@ -125,28 +168,38 @@ impl Regexp {
         if last != text.len() {
             pieces.push(&text[from..]);
         }
-        pieces
+        Some(pieces)
     }
 
-    /// `Regexp.ReplaceAll`; `None` if the result exceeds `max_len` bytes.
-    pub fn replace_all(&self, text: &[u8], template: &[u8], max_len: usize) -> Option<Vec<u8>> {
+    /// `Regexp.ReplaceAll`
+    pub fn replace_all(
+        &self,
+        text: &[u8],
+        template: &[u8],
+        limits: &Limits<'_>,
+    ) -> Option<Vec<u8>> {
         if !template.contains(&b'$') {
-            return self.replace_all_literal(text, template, max_len);
+            return self.replace_all_literal(text, template, limits);
         }
-        self.replace(text, max_len, |out, captures| {
-            self.expand(out, template, captures);
+        self.replace(text, limits, |out, captures| {
+            self.expand(out, template, captures, limits.bytes);
         })
     }
 
-    /// `Regexp.ReplaceAllLiteral`; `None` if the result exceeds `max_len` bytes.
-    pub fn replace_all_literal(&self, text: &[u8], with: &[u8], max_len: usize) -> Option<Vec<u8>> {
-        self.replace(text, max_len, |out, _| out.extend_from_slice(with))
+    /// `Regexp.ReplaceAllLiteral`
+    pub fn replace_all_literal(
+        &self,
+        text: &[u8],
+        with: &[u8],
+        limits: &Limits<'_>,
+    ) -> Option<Vec<u8>> {
+        self.replace(text, limits, |out, _| out.extend_from_slice(with))
     }
 
     fn replace(
         &self,
         text: &[u8],
-        max_len: usize,
+        limits: &Limits<'_>,
         append: impl Fn(&mut Vec<u8>, &Captures<'_>),
     ) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(text.len());
@@ -161,7 +214,7 @@ impl Regexp {
             out.extend_from_slice(&text[last_end..whole.start]);
             if whole.end > last_end || whole.start == 0 {
                 append(&mut out, &captures);
-                if out.len() > max_len {
+                if out.len() > limits.bytes || (limits.interrupted)() {
                     return None;
                 }
             }
@@ -173,10 +226,14 @@ impl Regexp {
         Some(out)
     }
 
-    /// `Regexp.Expand`: replaces `$1`, `$name` and `${name}` in `template`. `$1x` refers to the group named `1x`.
-    fn expand(&self, out: &mut Vec<u8>, template: &[u8], captures: &Captures<'_>) {
+    /// `Regexp.Expand`: replaces `$1`, `$name` and `${name}` in `template`. `$1x` refers to the group named `1x`. Stops
+    /// after `max_len` bytes.
+    fn expand(&self, out: &mut Vec<u8>, template: &[u8], captures: &Captures<'_>, max_len: usize) {
         let mut rest = template;
         while let Some(dollar) = memchr::memchr(b'$', rest) {
+            if out.len() > max_len {
+                return;
+            }
             out.extend_from_slice(&rest[..dollar]);
             rest = &rest[dollar + 1..];
             if let Some(after) = rest.strip_prefix(b"$") {
@@ -210,6 +267,23 @@ impl Regexp {
             .map(|group| group.as_bytes())
             .next()
     }
+}
+
+/// Compiles an expression, and returns the smallest limit that its program does not exceed.
+fn build(expression: &str, max_program: usize) -> Result<(Regex, usize), regex::Error> {
+    let mut result = Err(regex::Error::CompiledTooBig(0));
+    let smaller = PROGRAM_SIZES.into_iter().filter(|size| *size < max_program);
+    for size in smaller.chain([max_program]) {
+        result = RegexBuilder::new(expression)
+            .size_limit(size)
+            .nest_limit(500)
+            .build()
+            .map(|regex| (regex, size));
+        if !matches!(result, Err(regex::Error::CompiledTooBig(_))) {
+            break;
+        }
+    }
+    result
 }
 
 /// The group name after a `$`, and the length of the reference.

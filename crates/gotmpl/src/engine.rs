@@ -3,7 +3,7 @@
 mod file;
 mod limits;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ pub use limits::Limits;
 /// The name of the template that `tpl` parses, as in Helm.
 pub(crate) const TPL_NAME: &str = "gotpl";
 
-/// The limit on cached `tpl` texts.
-const TPL_CACHE_BYTES: usize = 32 << 20;
+/// The limit on the memory of cached `tpl` texts.
+const TPL_CACHE_BYTES: usize = 64 << 20;
 
 /// A set of associated templates, as text/template calls them. It renders one chart on one thread; other engines can
 /// share its parsed files.
@@ -39,6 +39,14 @@ pub struct Engine {
     by_name: HashMap<Box<[u8]>, u32>,
     tpl_cache: RefCell<TplCache>,
     scratch: RefCell<Scratch>,
+    spent: Cell<Spent>,
+}
+
+/// What earlier executions spent of the limits.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Spent {
+    pub(crate) steps: u64,
+    pub(crate) output_bytes: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +73,7 @@ impl Engine {
             by_name: HashMap::new(),
             tpl_cache: RefCell::default(),
             scratch: RefCell::default(),
+            spent: Cell::default(),
         }
     }
 
@@ -118,8 +127,9 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<(), ExecError> {
         let scratch = self.scratch.take();
-        let mut state = State::new(self, host, std::mem::take(out), scratch);
+        let mut state = State::new(self, host, std::mem::take(out), scratch, self.spent.get());
         let result = state.execute(name.as_bytes(), data);
+        self.spent.set(state.spent());
         let scratch;
         (*out, scratch) = state.finish();
         self.scratch.replace(scratch);
@@ -160,10 +170,14 @@ impl Engine {
             return Ok(Rc::clone(file));
         }
         let parsed = parse(TPL_NAME, text.as_bytes(), &self.dialect)?;
+        let bytes = parsed.memory_bytes();
         let file = Rc::new(File::new(parsed));
-        cache.bytes += text.len();
+        cache.bytes += bytes;
         if cache.bytes > TPL_CACHE_BYTES {
-            *cache = TplCache::default();
+            *cache = TplCache {
+                bytes,
+                ..TplCache::default()
+            };
         }
         cache.files.insert(text.clone(), Rc::clone(&file));
         Ok(file)

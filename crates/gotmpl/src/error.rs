@@ -19,6 +19,9 @@ struct Chain {
     is_panic: bool,
 }
 
+/// The maximum length of all prefixes.
+const MAX_LENGTH: usize = 16 << 20;
+
 /// Helm's markers around the messages of `required` and `fail`.
 const WARN_START: &str = "HELM_ERR_START";
 const WARN_END: &str = "HELM_ERR_END";
@@ -56,9 +59,10 @@ impl ExecError {
         }))
     }
 
-    /// Wraps the error, as Go's `%w` does.
+    /// Wraps the error, as Go's `%w` does. A prefix may contain a whole template, so that their length is limited.
     pub(crate) fn wrap(mut self, prefix: String) -> Self {
-        if !self.0.is_panic {
+        let length: usize = self.0.wraps.iter().map(String::len).sum();
+        if !self.0.is_panic && length + prefix.len() <= MAX_LENGTH {
             self.0.wraps.push(prefix);
         }
         self

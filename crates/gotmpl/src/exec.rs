@@ -1,5 +1,6 @@
 //! The executor: walks the statements of a template, evaluates its pipelines, and prints.
 
+mod append;
 mod argument;
 mod call;
 mod evaluate;
@@ -14,13 +15,13 @@ use std::rc::Rc;
 
 use outrigger_gostd::strconv::quote_bytes;
 
-use crate::engine::{Engine, File, Limits};
+use crate::engine::{Engine, File, Limits, Spent};
 use crate::error::ExecError;
-use crate::function::Host;
+use crate::function::{Host, INTERRUPTED};
 use crate::ir::{Node, Template, Tree, print};
 use crate::stack_guard::StackGuard;
 use crate::traversal::MAX_TEXT;
-use crate::value::{Str, Value};
+use crate::value::{Str, Value, memory};
 
 pub(crate) use call::length_of;
 
@@ -28,9 +29,6 @@ type Result<T> = std::result::Result<T, ExecError>;
 
 /// The interval, in steps, at which limits and the host's interrupt are checked.
 const STEPS_BETWEEN_CHECKS: u64 = 4096;
-
-/// Values of at least this size count towards [`Limits::total_bytes`].
-const LARGE_VALUE: usize = 64 * 1024;
 
 /// `reflect.Value`
 #[derive(Debug, Clone, Default)]
@@ -94,7 +92,10 @@ pub(crate) struct State<'e> {
     tpl_files: Vec<Rc<File>>,
     template_depth: u32,
     steps: u64,
-    large_bytes: usize,
+    /// The output of earlier executions.
+    earlier_output: usize,
+    /// The length of `out` at the start.
+    output_start: usize,
     guard: StackGuard,
     /// A buffer for text filters.
     text: Vec<u8>,
@@ -151,6 +152,7 @@ impl<'e> State<'e> {
         host: &'e dyn Host,
         out: Vec<u8>,
         mut scratch: Scratch,
+        spent: Spent,
     ) -> Self {
         scratch.arguments.clear();
         scratch.slots.clear();
@@ -159,6 +161,7 @@ impl<'e> State<'e> {
         Self {
             engine,
             host,
+            output_start: out.len(),
             out,
             arguments: scratch.arguments,
             slots: scratch.slots,
@@ -166,10 +169,18 @@ impl<'e> State<'e> {
             open_local_includes: HashMap::new(),
             tpl_files: Vec::new(),
             template_depth: 0,
-            steps: 0,
-            large_bytes: 0,
+            steps: spent.steps,
+            earlier_output: spent.output_bytes,
             guard: StackGuard::new(engine.limits.stack_bytes),
             text: scratch.text,
+        }
+    }
+
+    /// What this and earlier executions spent of the limits.
+    pub(crate) fn spent(&self) -> Spent {
+        Spent {
+            steps: self.steps,
+            output_bytes: self.output_bytes(),
         }
     }
 
@@ -203,18 +214,22 @@ impl<'e> State<'e> {
             return Err(frame.error(format!("exceeded maximum of {steps} steps")));
         }
         if self.host.interrupted() {
-            return Err(frame.error("interrupted"));
+            return Err(frame.error(INTERRUPTED));
         }
         self.check_output(frame)
     }
 
     #[inline]
     fn check_output(&self, frame: &Frame<'_>) -> Result<()> {
-        if self.out.len() > self.limits().output_bytes {
+        if self.output_bytes() > self.limits().output_bytes {
             let bytes = self.limits().output_bytes;
             return Err(frame.error(format!("exceeded maximum output of {bytes} bytes")));
         }
         Ok(())
+    }
+
+    fn output_bytes(&self) -> usize {
+        self.earlier_output + self.out.len().saturating_sub(self.output_start)
     }
 
     /// Fails if the stack is exhausted.
@@ -227,23 +242,38 @@ impl<'e> State<'e> {
         Ok(())
     }
 
-    /// Fails if a value, or the total of all large values, is too large.
+    /// Fails if a value, or all values together, are too large.
     #[inline]
-    fn check_size(&mut self, frame: &Frame<'_>, value: &Value) -> Result<()> {
+    fn check_size(&self, frame: &Frame<'_>, value: &Value) -> Result<()> {
         let size = match value {
             Value::Str(text) => text.len(),
             Value::List(list) => size_of_val(list.items()),
-            _ => return Ok(()),
+            _ => 0,
         };
-        if size < LARGE_VALUE {
-            return Ok(());
+        if size > self.limits().value_bytes.min(MAX_TEXT) {
+            return Err(self.value_too_large(frame));
         }
-        self.large_bytes = self.large_bytes.saturating_add(size);
-        if size > self.limits().value_bytes.min(MAX_TEXT)
-            || self.large_bytes > self.limits().total_bytes
-        {
-            return Err(frame.error("exceeded maximum size of values"));
+        self.check_memory(frame, 0)
+    }
+
+    #[cold]
+    fn value_too_large(&self, frame: &Frame<'_>) -> ExecError {
+        let bytes = self.limits().value_bytes.min(MAX_TEXT);
+        frame.error(format!("exceeded maximum size of a value ({bytes} bytes)"))
+    }
+
+    /// Fails unless `more` bytes may be allocated.
+    #[inline]
+    fn check_memory(&self, frame: &Frame<'_>, more: usize) -> Result<()> {
+        if memory::live().saturating_add(more) > self.limits().memory_bytes {
+            return Err(frame.error(out_of_memory(self.limits().memory_bytes)));
         }
         Ok(())
     }
+}
+
+/// The error for values that need more memory than the limit.
+#[cold]
+pub(crate) fn out_of_memory(limit: usize) -> String {
+    format!("exceeded maximum memory of values ({limit} bytes)")
 }

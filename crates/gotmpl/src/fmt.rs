@@ -1,12 +1,13 @@
 //! `fmt` for template values: `print`, `printf`, `toString` and the output of actions.
 //!
-//! A wrong verb is not an error; it prints a marker such as `%!d(string=x)`.
+//! Texts that are longer than [`MAX_TEXT`] are truncated; the executor rejects them. A wrong verb is not an error; it prints a marker such as `%!d(string=x)`.
 
 mod directive;
 mod printer;
 
 use outrigger_gostd::strconv;
 
+use crate::traversal::MAX_TEXT;
 use crate::value::{Kind, Value};
 use printer::Printer;
 
@@ -28,6 +29,9 @@ pub fn sprint(args: &[Value]) -> Vec<u8> {
         }
         write_display(&mut out, arg);
         after_string = is_string;
+        if out.len() > MAX_TEXT {
+            break;
+        }
     }
     out
 }
@@ -40,6 +44,9 @@ pub fn sprintln(args: &[Value]) -> Vec<u8> {
             out.push(b' ');
         }
         write_display(&mut out, arg);
+        if out.len() > MAX_TEXT {
+            break;
+        }
     }
     out.push(b'\n');
     out

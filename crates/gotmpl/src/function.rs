@@ -5,7 +5,8 @@
 
 mod null_host;
 
-use crate::value::Value;
+use crate::exec::out_of_memory;
+use crate::value::{Value, memory};
 
 pub use null_host::NullHost;
 
@@ -79,7 +80,36 @@ pub type Body = fn(&mut Call<'_>, &[Value]) -> CallResult;
 pub struct Call<'a> {
     pub host: &'a dyn Host,
     pub dialect: &'a Dialect,
+    /// The maximum memory of all values.
+    pub memory_bytes: usize,
 }
+
+impl Call<'_> {
+    /// Fails unless `bytes` may be allocated. Functions whose result can be much larger than their arguments call this
+    /// before they allocate.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<(), CallError> {
+        if memory::live().saturating_add(bytes) > self.memory_bytes {
+            return Err(CallError::Returned(out_of_memory(self.memory_bytes)));
+        }
+        Ok(())
+    }
+
+    /// [`Self::reserve`] for a list.
+    pub(crate) fn reserve_items(&self, count: usize) -> Result<(), CallError> {
+        self.reserve(count.saturating_mul(size_of::<Value>()))
+    }
+
+    /// Fails if the execution is to stop. Functions that may run for seconds call this in their loops.
+    pub(crate) fn check_interrupt(&self) -> Result<(), CallError> {
+        if self.host.interrupted() {
+            return Err(CallError::returned(INTERRUPTED));
+        }
+        Ok(())
+    }
+}
+
+/// The error of an execution that the host stopped.
+pub(crate) const INTERRUPTED: &str = "interrupted";
 
 /// The releases of Go and Helm whose behaviour applies.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -94,7 +94,9 @@ const fn variadic(name: &'static str, params: &'static [Ty], result: Ty, body: B
 
 /// The error for a result that exceeds a limit.
 fn too_large() -> CallError {
-    CallError::returned(format!("result is larger than {} MiB", MAX_TEXT >> 20))
+    CallError::returned(format!(
+        "exceeded maximum size of a value ({MAX_TEXT} bytes)"
+    ))
 }
 
 /// The release of the semver library that the dialect's Helm uses.

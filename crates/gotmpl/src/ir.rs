@@ -211,6 +211,21 @@ pub(crate) enum Node {
 }
 
 impl Parsed {
+    /// The memory of the parse tree.
+    pub fn memory_bytes(&self) -> usize {
+        let tree = &*self.tree;
+        tree.source.len()
+            + size_of_val(&*tree.templates)
+            + size_of_val(&*tree.statements)
+            + size_of_val(&*tree.pipes)
+            + size_of_val(&*tree.commands)
+            + size_of_val(&*tree.operands)
+            + size_of_val(&*tree.variables)
+            + size_of_val(&*tree.names)
+            + size_of_val(&*tree.numbers)
+            + size_of_val(&*tree.literals)
+    }
+
     pub(crate) fn new(name: Box<str>, tree: Tree) -> Self {
         Self {
             name,

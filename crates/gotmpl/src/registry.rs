@@ -26,6 +26,7 @@ pub(crate) enum Operation {
     Fail,
     Lookup,
     ToYaml,
+    Append,
 }
 
 /// A function that transforms text and whose other argument is a constant, so that it can run on the output buffer.
@@ -123,6 +124,7 @@ fn operation(name: &str) -> Operation {
         "fail" => Operation::Fail,
         "lookup" => Operation::Lookup,
         "toYaml" => Operation::ToYaml,
+        "append" | "push" | "mustAppend" | "mustPush" => Operation::Append,
         _ => Operation::Body,
     }
 }

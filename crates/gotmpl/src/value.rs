@@ -2,9 +2,12 @@
 //!
 //! Values are single-threaded and cheap to clone. Maps are shared and mutable, as in Go. Lists and strings are immutable.
 
+mod cycles;
+mod entries;
 pub(crate) mod growth;
 mod list;
 mod map;
+pub mod memory;
 mod teardown;
 mod text;
 
@@ -14,6 +17,7 @@ use std::rc::Rc;
 
 use crate::function::{CallError, Signature};
 
+pub use cycles::free_cycles;
 pub use list::{Element, List};
 pub use map::{Map, MapType};
 pub use text::Str;

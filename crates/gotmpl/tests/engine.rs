@@ -70,3 +70,47 @@ fn appends_output_and_only_render_removes_no_value() {
     assert_eq!((raw, helm), (Ok(()), Ok(())));
     assert_eq!(out, b"<no value><no value>..");
 }
+
+#[test]
+fn append_changes_no_other_list() {
+    for (template, expected) in [
+        (
+            "{{ $l := list 1 }}{{ $m := $l }}{{ $l = append $l 2 }}{{ $l = append $l 3 }}{{ $m }}{{ $l }}",
+            "[1][1 2 3]",
+        ),
+        (
+            "{{ $l := list 1 2 }}{{ range $l }}{{ $l = append $l . }}{{ end }}{{ $l }}",
+            "[1 2 1 2]",
+        ),
+        (
+            "{{ $l := list 1 }}{{ $l = append $l $l }}{{ $l = append $l (len $l) }}{{ $l }}",
+            "[1 [1] 2]",
+        ),
+        (
+            "{{ $l := list 1 }}{{ $l = append (append $l 2) (len $l) }}{{ $l }}",
+            "[1 2 1]",
+        ),
+        (
+            "{{ $l := list }}{{ range until 5 }}{{ $l = . | append $l }}{{ end }}{{ $l }}{{ slice $l 0 }}",
+            "[0 1 2 3 4][0 1 2 3 4]",
+        ),
+        (
+            "{{ $l := list 1 }}{{ $d := dict \"l\" $l }}{{ $l = append $l 2 }}{{ $d }}{{ $l }}",
+            "map[l:[1]][1 2]",
+        ),
+        (
+            "{{ $l := until 2 }}{{ $l = append $l 2 }}{{ typeOf $l }}{{ $l }}",
+            "[]interface {}[0 1 2]",
+        ),
+        (
+            "{{ $l := list 1 }}{{ $l = append $l 2 }}{{ $l = append $l 3 }}{{ slice $l 0 4 }}",
+            "[1 2 3 <nil>]",
+        ),
+    ] {
+        assert_eq!(
+            render(&[("a", template)]).as_deref(),
+            Ok(expected),
+            "{template}"
+        );
+    }
+}

@@ -10,7 +10,7 @@ fn small() -> Limits {
     Limits {
         output_bytes: 1 << 20,
         value_bytes: 1 << 20,
-        total_bytes: 64 << 20,
+        memory_bytes: 64 << 20,
         steps: 1_000_000,
         ..Limits::default()
     }
@@ -101,16 +101,97 @@ fn rejects_endless_output() {
 fn rejects_values_that_keep_doubling() {
     check_error(
         r#"{{ $x := "0123456789" }}{{ range 100 }}{{ $x = print $x $x }}{{ end }}"#,
-        "exceeded maximum size of values",
+        "exceeded maximum size of a value (1048576 bytes)",
     );
     check_error(
         "{{ $x := list 1 }}{{ range 100 }}{{ $x = concat $x $x }}{{ end }}",
-        "exceeded maximum size of values",
+        "exceeded maximum size of a value (1048576 bytes)",
     );
     check_error(
         r#"{{ $x := "0123456789" | repeat 10000 }}{{ $d := dict }}{{ range $i := 10000 }}{{ $_ := set $d (toString $i) (print $x $i) }}{{ end }}"#,
-        "exceeded maximum size of values",
+        OUT_OF_MEMORY,
     );
+}
+
+const OUT_OF_MEMORY: &str = "exceeded maximum memory of values (67108864 bytes)";
+
+#[test]
+fn rejects_small_values_that_accumulate() {
+    for template in [
+        "{{ $l := list }}{{ range until 2000 }}{{ range until 2000 }}{{ $l = list $l (until 100) }}{{ end }}{{ end }}",
+        "{{ $d := dict }}{{ range $i := 1000000 }}{{ $_ := set $d (print $i) (list $i) }}{{ end }}",
+        r#"{{ $d := dict }}{{ range $i := 1000000 }}{{ $_ := set $d (print "a long key on the heap " $i) 1 }}{{ end }}"#,
+        r"{{ $l := list }}{{ range $i := 1000000 }}{{ $l = list $l (semver `1.2.3`) }}{{ end }}",
+        r"{{ $l := list }}{{ range $i := 1000000 }}{{ $l = list $l now }}{{ end }}",
+        r#"{{ define "a" }}{{ range $k, $v := . }}{{ include "a" $ }}{{ end }}{{ end }}{{ $d := dict }}{{ range $i := 40000 }}{{ $_ := set $d (print $i) 1 }}{{ end }}{{ include "a" $d }}"#,
+    ] {
+        let limits = Limits {
+            steps: 100_000_000,
+            memory_bytes: 8 << 20,
+            ..small()
+        };
+        let error = run_with_stack(template, &limits, 2 << 20).expect_err(template);
+        let expected = "exceeded maximum memory of values (8388608 bytes)";
+        assert!(error.ends_with(expected), "{template}: {error:.2000}");
+    }
+}
+
+#[test]
+fn a_long_render_that_holds_little_is_not_rejected() {
+    let template = r#"{{ range until 3000 }}{{ $x := list }}{{ range until 40 }}{{ $x = append $x (dict "a" (print "some longer text " .)) }}{{ end }}{{ end }}done"#;
+    assert_eq!(run(template, small(), &NullHost).as_deref(), Ok("done"));
+}
+
+#[test]
+fn functions_reserve_memory_before_they_allocate() {
+    let text = r#"{{ $t := repeat 1000000 "x" }}"#;
+    let list = "{{ $l := until 40000 }}";
+    for (start, usage) in [
+        (text, r#"{{ splitList "" $t | len }}"#),
+        (text, r#"{{ split "" $t | len }}"#),
+        (text, r#"{{ regexFindAll "" $t -1 | len }}"#),
+        (text, r#"{{ regexSplit "" $t -1 | len }}"#),
+        (
+            text,
+            r#"{{ $f := replace "x" "%[1]s" (trunc 100000 $t) }}{{ printf $f $t | len }}"#,
+        ),
+        (text, r#"{{ printf (repeat 1000 "%1000000d") 1 | len }}"#),
+        (
+            text,
+            r#"{{ regexReplaceAll "^.*$" $t (repeat 1000 "$0") | len }}"#,
+        ),
+        (
+            text,
+            r#"{{ $j := print "[" (repeat 300000 "[],") "[]]" }}{{ fromJsonArray $j | len }}"#,
+        ),
+        (
+            text,
+            r#"{{ $j := print "[" (repeat 300000 "{},") "{}]" }}{{ fromYamlArray $j | len }}"#,
+        ),
+        (
+            list,
+            "{{ $c := list }}{{ range until 10000 }}{{ $c = list $c (rest $l) }}{{ end }}",
+        ),
+        (
+            list,
+            "{{ $c := list }}{{ range until 10000 }}{{ $c = list $c (chunk 1 $l) }}{{ end }}",
+        ),
+        (
+            list,
+            "{{ $c := list }}{{ range until 10000 }}{{ $c = list $c (deepCopy (list $l $l)) }}{{ end }}",
+        ),
+        (
+            list,
+            "{{ concat $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l | len }}",
+        ),
+    ] {
+        let template = format!("{start}{usage}");
+        // The error of a function, of the executor, or a value with the error: any is fine.
+        let result = run(&template, small(), &NullHost);
+        let shown = format!("{result:.2000?}");
+        let is_refused = result.is_err() || shown.len() < 20;
+        assert!(is_refused, "{template:.200}: {shown}");
+    }
 }
 
 #[test]

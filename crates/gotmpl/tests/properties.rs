@@ -13,7 +13,7 @@ fn limits() -> Limits {
         stack_bytes: 512 << 10,
         output_bytes: 1 << 16,
         value_bytes: 1 << 16,
-        total_bytes: 1 << 20,
+        memory_bytes: 1 << 20,
         steps: 20_000,
         ..Limits::default()
     }

@@ -14,14 +14,14 @@ use crate::resolve::Resolved;
 pub(crate) type BecomesText<'f> = &'f dyn Fn(usize) -> bool;
 
 impl Document<'_> {
-    /// Reports the errors of the conversion in Go's order.
-    pub(crate) fn check(&self, becomes_text: BecomesText<'_>) -> Result<(), Error> {
+    /// Reports the errors of the conversion in Go's order. Returns the depth of the document.
+    pub(crate) fn check(&self, becomes_text: BecomesText<'_>) -> Result<usize, Error> {
         let depth = self.check_keys()?;
         self.check_numbers(becomes_text)?;
         if depth > MAX_JSON_DEPTH {
             return Err(Error::Depth);
         }
-        Ok(())
+        Ok(depth)
     }
 
     /// Checks the keys, and returns the depth. Go visits entries in random order, this function in document order.

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use outrigger_gostd::base64;
 
-use crate::error::Error;
+use crate::error::{Error, MAX_NODES};
 use crate::go_syntax::go_syntax;
 use crate::parser::{Event, Parser, Scalar};
 use crate::resolve::{Resolved, TAG_PREFIX, resolve, resolve_as};
@@ -90,6 +90,9 @@ fn load<'a, const EXACT: bool>(events: &mut Parser<'a, EXACT>) -> Result<Loaded<
     let mut open: Vec<usize> = Vec::new();
     loop {
         let at = nodes.len();
+        if at > MAX_NODES {
+            return Err(Error::TooManyNodes);
+        }
         let (node, anchor) = match events.next()? {
             Event::Scalar(scalar) => {
                 let anchor = scalar.anchor;
@@ -128,6 +131,9 @@ fn load<'a, const EXACT: bool>(events: &mut Parser<'a, EXACT>) -> Result<Loaded<
         lines.push(events.line());
     }
 }
+
+/// The maximum length of all scalars that aliases refer to. go-yaml does not copy them and has no limit.
+const MAX_ALIASED_TEXT: usize = 64 << 20;
 
 /// What to continue with after the current value is decoded.
 #[derive(Debug, Clone, Copy)]
@@ -171,6 +177,8 @@ struct Decoder<'n, 'a> {
     active: HashSet<usize>,
     decoded: usize,
     aliased: usize,
+    /// The length of all scalars that aliases refer to.
+    aliased_text: usize,
     alias_depth: usize,
     /// The lines of the nodes, in strict mode.
     lines: Option<&'n [usize]>,
@@ -191,6 +199,7 @@ impl<'n, 'a> Decoder<'n, 'a> {
             // The document itself is counted.
             decoded: 1,
             aliased: 0,
+            aliased_text: 0,
             alias_depth: 0,
             lines: None,
             put: HashMap::new(),
@@ -222,6 +231,12 @@ impl<'n, 'a> Decoder<'n, 'a> {
                     node = *target;
                 }
                 Node::Scalar(scalar) => {
+                    if self.alias_depth > 0 {
+                        self.aliased_text += scalar.text.len();
+                        if self.aliased_text > MAX_ALIASED_TEXT {
+                            return Err(Error::ExcessiveAliasing);
+                        }
+                    }
                     let value = decode_scalar(scalar)?;
                     self.result = Some(self.add(value));
                     return Ok(());
@@ -257,6 +272,9 @@ impl<'n, 'a> Decoder<'n, 'a> {
     /// go-yaml's limit on aliases, against small documents that expand to huge values.
     fn count(&mut self) -> Result<(), Error> {
         self.decoded += 1;
+        if self.decoded > MAX_NODES {
+            return Err(Error::TooManyNodes);
+        }
         if self.alias_depth > 0 {
             self.aliased += 1;
         }

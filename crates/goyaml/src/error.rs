@@ -2,6 +2,10 @@
 //!
 //! [`Error::full_text`] adds the prefix of sigs.k8s.io/yaml, as Helm prints it.
 
+/// The maximum number of nodes of a document, after aliases are expanded. A node takes up to 200 bytes, and two bytes of
+/// text are enough for one.
+pub(crate) const MAX_NODES: usize = 4_000_000;
+
 /// Why a document cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -50,9 +54,15 @@ pub enum Error {
     /// A value does not have the type of its target.
     #[error("json: cannot unmarshal {found} into Go {target}")]
     Mismatch { found: &'static str, target: Target },
+    /// go-yaml has no limit on the number of nodes.
+    #[error("yaml: document has more than {MAX_NODES} nodes")]
+    TooManyNodes,
     /// The nesting limit of encoding/json.
     #[error("exceeded max depth")]
     Depth,
+    /// The nesting limit of the caller.
+    #[error("yaml: exceeded max depth of {0}")]
+    MaxDepth(usize),
 }
 
 /// The Go target of a value.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use outrigger_gostd::strconv::format_float32;
 
-use crate::error::Error;
+use crate::error::{Error, MAX_NODES};
 use crate::parser::{Event, Parser, Scalar};
 use crate::resolve::{Resolved, resolve};
 
@@ -49,17 +49,23 @@ enum Position {
     Value,
 }
 
-/// Feeds the first document to a sink. An empty stream is null.
+/// Feeds the first document to a sink; falls back if it is nested too deeply. An empty stream is null.
 pub(crate) fn drive<'a, S: Sink<'a>, const EXACT: bool>(
     events: &mut Parser<'a, EXACT>,
     sink: &mut S,
+    max_depth: usize,
 ) -> Result<Progress, Error> {
     if matches!(events.next()?, Event::StreamEnd) {
         sink.scalar(Cow::Borrowed(""), Resolved::Null);
         return Ok(Progress::Done);
     }
     let mut positions: Vec<Position> = Vec::with_capacity(32);
+    let mut nodes = 0;
     loop {
+        nodes += 1;
+        if nodes > MAX_NODES {
+            return Err(Error::TooManyNodes);
+        }
         events.scanner.discard = sink.skips_text();
         match (events.next()?, positions.last().copied()) {
             (Event::Scalar(scalar), Some(Position::Key)) => {
@@ -79,7 +85,7 @@ pub(crate) fn drive<'a, S: Sink<'a>, const EXACT: bool>(
             (Event::MappingStart(None), Some(Position::List | Position::Value) | None) => {
                 sink.begin_map();
                 positions.push(Position::Key);
-                if positions.len() > MAX_JSON_DEPTH {
+                if positions.len() > max_depth {
                     return Ok(Progress::Fallback);
                 }
                 continue;
@@ -87,7 +93,7 @@ pub(crate) fn drive<'a, S: Sink<'a>, const EXACT: bool>(
             (Event::SequenceStart(None), Some(Position::List | Position::Value) | None) => {
                 sink.begin_list();
                 positions.push(Position::List);
-                if positions.len() > MAX_JSON_DEPTH {
+                if positions.len() > max_depth {
                     return Ok(Progress::Fallback);
                 }
                 continue;

@@ -4,11 +4,19 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Number, Value};
 
-use crate::{Builder, Emitter, Error, Style, natural_order, parse, sort_natural};
+use crate::{Builder, Emitter, Error, Style, natural_order, parse_to_depth, sort_natural};
 
-/// [`parse`] into a JSON value. Floats that JSON does not have become null.
+/// The maximum nesting of JSON values, which are traversed recursively.
+const MAX_DEPTH: usize = 500;
+
+/// Parses into a JSON value, which may be nested 500 levels deep. Floats that JSON does not have become null.
 pub fn parse_json(bytes: &[u8]) -> Result<Value, Error> {
-    parse(bytes, &mut Json)
+    parse_json_to_depth(bytes, MAX_DEPTH)
+}
+
+/// [`parse_json`] with a nesting limit.
+pub fn parse_json_to_depth(bytes: &[u8], limit: usize) -> Result<Value, Error> {
+    parse_to_depth(bytes, &mut Json, limit)
 }
 
 /// `yaml.Marshal`: the form that Kubernetes tools print, with a trailing newline.
@@ -89,5 +97,22 @@ fn emit(emitter: &mut Emitter<'_>, value: &Value) {
             }
             emitter.end_map();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_the_depth_of_a_value_also_by_aliases() {
+        let parse = |text: &str| parse_json_to_depth(text.as_bytes(), 3);
+        assert_eq!(parse("[[[1]]]"), parse_json(b"[[[1]]]"));
+        assert_eq!(parse("[[[[]]]]"), Err(Error::MaxDepth(3)));
+        assert_eq!(parse("a: {b: {c: {d: 1}}}"), Err(Error::MaxDepth(3)));
+        assert!(parse("a: &a [[1]]\nb: [1]\n").is_ok());
+        assert_eq!(parse("a: &a [[1]]\nb: [*a]\n"), Err(Error::MaxDepth(3)));
+        let deep = "[".repeat(9_000) + &"]".repeat(9_000);
+        assert_eq!(parse(&deep), Err(Error::MaxDepth(3)));
     }
 }

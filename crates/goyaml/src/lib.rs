@@ -1,7 +1,7 @@
 //! sigs.k8s.io/yaml: go-yaml v2 with the conversion to JSON, as Helm and Kubernetes use it.
 //!
 //! Pure: bytes in, values or text out. The crate has no value type: to decode, callers implement [`Builder`]; to encode,
-//! they drive an [`Emitter`]. [`parse_json`] and [`write_json`] are for JSON values.
+//! they drive an [`Emitter`]. [`parse_json`], [`parse_json_to_depth`] and [`write_json`] are for JSON values.
 
 mod build;
 mod convert;
@@ -25,7 +25,7 @@ use std::borrow::Cow;
 
 use build::BuilderSink;
 use document::Document;
-use fast_path::{Progress, Sink, drive};
+use fast_path::{MAX_JSON_DEPTH, Progress, Sink, drive};
 use head::HeadSink;
 use parser::Parser;
 use resolve::Resolved;
@@ -34,7 +34,7 @@ use source::Source;
 pub use emitter::{Emitter, Style};
 pub use error::{Error, Step, Target};
 pub use head::Head;
-pub use json::{parse_json, write_json};
+pub use json::{parse_json, parse_json_to_depth, write_json};
 pub use order::{natural_order, pretty_order, sort_natural};
 pub use split::{Documents, SeparatorError, documents};
 pub use text::from_go_bytes;
@@ -61,16 +61,28 @@ pub trait Builder {
 /// Parses the first document of a stream, and ignores the others; an empty stream is null. Values may be nested 10,000
 /// levels deep.
 pub fn parse<B: Builder>(bytes: &[u8], builder: &mut B) -> Result<B::Value, Error> {
+    parse_to_depth(bytes, builder, MAX_JSON_DEPTH)
+}
+
+/// [`parse`], unless the value is nested more than `limit` levels deep after aliases are expanded. Whoever traverses
+/// values recursively needs a limit.
+pub fn parse_to_depth<B: Builder>(
+    bytes: &[u8],
+    builder: &mut B,
+    limit: usize,
+) -> Result<B::Value, Error> {
     let source = Source::new(bytes);
     let mut build = BuilderSink::new(builder);
-    match run_fast_path(&source, &mut build)? {
+    match run_fast_path(&source, &mut build, limit)? {
         Progress::Done => Ok(match build.finish() {
             Some(value) => value,
             None => builder.null(),
         }),
         Progress::Fallback => {
             let document = load_document(&source)?;
-            document.check(&|_| false)?;
+            if document.check(&|_| false)? > limit {
+                return Err(Error::MaxDepth(limit));
+            }
             Ok(document.build(builder))
         }
     }
@@ -79,9 +91,9 @@ pub fn parse<B: Builder>(bytes: &[u8], builder: &mut B) -> Result<B::Value, Erro
 /// Reports the errors of [`parse`] without building a value.
 pub fn check(bytes: &[u8]) -> Result<(), Error> {
     let source = Source::new(bytes);
-    match run_fast_path(&source, &mut Ignore)? {
+    match run_fast_path(&source, &mut Ignore, MAX_JSON_DEPTH)? {
         Progress::Done => Ok(()),
-        Progress::Fallback => load_document(&source)?.check(&|_| false),
+        Progress::Fallback => load_document(&source)?.check(&|_| false).map(drop),
     }
 }
 
@@ -104,17 +116,21 @@ pub fn check_strict(bytes: &[u8]) -> Result<(), Error> {
 pub fn head(bytes: &[u8], go_type: &'static str) -> Result<Head, Error> {
     let source = Source::new(bytes);
     let mut read = HeadSink::default();
-    match run_fast_path(&source, &mut read)? {
+    match run_fast_path(&source, &mut read, MAX_JSON_DEPTH)? {
         Progress::Done => Ok(read.head),
         Progress::Fallback => head::decode_head(&load_document(&source)?, go_type),
     }
 }
 
-fn run_fast_path<'a, S: Sink<'a>>(source: &'a Source<'_>, sink: &mut S) -> Result<Progress, Error> {
+fn run_fast_path<'a, S: Sink<'a>>(
+    source: &'a Source<'_>,
+    sink: &mut S,
+    max_depth: usize,
+) -> Result<Progress, Error> {
     if source.chunks.is_some() {
-        drive(&mut Parser::<true>::new(source), sink)
+        drive(&mut Parser::<true>::new(source), sink, max_depth)
     } else {
-        drive(&mut Parser::<false>::new(source), sink)
+        drive(&mut Parser::<false>::new(source), sink, max_depth)
     }
 }
 

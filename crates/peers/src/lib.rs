@@ -34,6 +34,10 @@ pub enum Source {
     },
     /// A command of the Kubernetes module, whose staging modules have the same release.
     Kubernetes { package: &'static str },
+    /// A test program of the Kubernetes module.
+    KubernetesTest { package: &'static str },
+    /// A main package of a Go module that is built alone, with the versions that the module requires.
+    GoModule { package: &'static str },
     /// A binary crate of crates.io.
     Cargo,
 }
@@ -91,10 +95,35 @@ pub const KUBECTL: Peer = kubernetes(
     "k8s.io/kubernetes/cmd/kubectl",
     &["version", "--client"],
 );
+pub const KUBE_SCHEDULER: Peer = kubernetes(
+    "kube-scheduler",
+    "k8s.io/kubernetes/cmd/kube-scheduler",
+    &["--version"],
+);
+pub const E2E_TEST: Peer = Peer {
+    name: "e2e.test",
+    version: KUBERNETES,
+    source: Source::KubernetesTest {
+        package: "k8s.io/kubernetes/test/e2e",
+    },
+    version_args: &["--version"],
+};
+/// Acts as the kubelet of nodes that do not exist.
+pub const KWOK: Peer = Peer {
+    name: "kwok",
+    version: "0.7.0",
+    source: Source::GoModule {
+        package: "sigs.k8s.io/kwok/cmd/kwok",
+    },
+    version_args: &["--version"],
+};
 pub const CARGO_DENY: Peer = cargo("cargo-deny", "0.20.2");
 pub const CARGO_MACHETE: Peer = cargo("cargo-machete", "0.9.2");
 
-/// All peers, those that install fastest first.
+/// Peers that only `cargo xtask conformance kubernetes` needs; they take minutes to build.
+pub const E2E_SUITE: &[Peer] = &[KWOK, KUBE_SCHEDULER, E2E_TEST];
+
+/// All other peers, those that install fastest first.
 pub const ALL: &[Peer] = &[
     HELM3,
     CARGO_MACHETE,
@@ -132,11 +161,13 @@ impl Peer {
     pub fn named(name: &str) -> anyhow::Result<Self> {
         let known = || {
             ALL.iter()
+                .chain(E2E_SUITE)
                 .map(|peer| peer.name)
                 .collect::<Vec<_>>()
                 .join(", ")
         };
-        let peer = ALL.iter().find(|peer| peer.name == name);
+        let mut peers = ALL.iter().chain(E2E_SUITE);
+        let peer = peers.find(|peer| peer.name == name);
         peer.copied()
             .with_context(|| format!("there is no peer {name:?}; there are {}", known()))
     }

@@ -13,7 +13,7 @@ use kube::Client;
 use outrigger_chart::Capabilities;
 use outrigger_gotmpl::ParseCache;
 use serde::de::DeserializeOwned;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -51,7 +51,6 @@ struct Inner {
     discovering: tokio::sync::Mutex<()>,
     /// Caches of parsed templates that no render uses at the moment.
     parse_caches: Mutex<Vec<ParseCache>>,
-    renders: Semaphore,
     requests: Semaphore,
     existence: Arc<ExistenceCache>,
     charts: ChartCache,
@@ -82,7 +81,6 @@ impl Cluster {
                 discovery: Mutex::new(None),
                 discovering: tokio::sync::Mutex::new(()),
                 parse_caches: Mutex::new(Vec::new()),
-                renders: Semaphore::new(max_renders()),
                 requests: Semaphore::new(MAX_REQUESTS),
                 existence,
                 charts: ChartCache::default(),
@@ -135,12 +133,6 @@ impl Cluster {
         &self.inner.charts
     }
 
-    /// Waits until another render may run.
-    pub(crate) async fn acquire_render(&self) -> Option<SemaphorePermit<'_>> {
-        // The semaphore is never closed.
-        self.inner.renders.acquire().await.ok()
-    }
-
     /// Runs a render with a cache of parsed templates.
     pub(crate) fn with_parse_cache<T>(&self, render: impl FnOnce(&mut ParseCache) -> T) -> T {
         let cache = lock(&self.inner.parse_caches).pop();
@@ -190,11 +182,6 @@ impl Cluster {
         });
         Ok(resources)
     }
-}
-
-/// One render per core, and as many that wait for responses to `lookup`.
-fn max_renders() -> usize {
-    std::thread::available_parallelism().map_or(2, |cores| cores.get() * 2)
 }
 
 pub(crate) fn unknown_kind(object: &ObjectId) -> Error {

@@ -52,6 +52,10 @@ pub enum Error {
     MissingName { source_path: String, kind: String },
     #[error("render task was aborted")]
     RenderAborted,
+    #[error("render took longer than {} seconds", .0.as_secs())]
+    RenderTimeout(std::time::Duration),
+    #[error("too many slow renders are in progress")]
+    RendersBusy,
     #[error("image {image} of {object} ({field}) is not pulled from {registry}")]
     ImageNotRelocated {
         image: String,
@@ -65,7 +69,7 @@ pub enum Error {
     NamespaceNotFound(String),
     #[error("release: not found")]
     ReleaseNotFound,
-    #[error("release has no {0} version")]
+    #[error("the release has no revision {0}")]
     RevisionNotFound(u32),
     #[error(
         "release record of revision {0} is truncated, and the Secrets with its parts are missing"
@@ -96,7 +100,7 @@ impl Error {
     /// Whether a retry may succeed without any change: the API server is unreachable or overloaded, or lost a race.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::OperationInProgress(_) | Self::CreatedMeanwhile(_) => true,
+            Self::OperationInProgress(_) | Self::CreatedMeanwhile(_) | Self::RendersBusy => true,
             Self::Discovery(error)
             | Self::Request { source: error, .. }
             | Self::Storage { source: error, .. } => match error {

@@ -152,7 +152,7 @@ fn inventory_entry((id, state): &AppliedObject) -> InventoryEntry {
         object: id.clone(),
         keep: false,
         resource_version: version.as_str().map(str::to_owned),
-        fields: managed_fields::applied_fields(state).cloned(),
+        fields: managed_fields::applied_fields(state),
     }
 }
 

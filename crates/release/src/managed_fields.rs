@@ -76,9 +76,10 @@ pub(crate) fn compare(desired: &Value, live: &Value, applied: Option<&Value>) ->
     }
 }
 
-/// The `fieldsV1` of the fields that we own by server-side apply.
-pub(crate) fn applied_fields(live: &Value) -> Option<&Value> {
-    applied_entry(live).map(|entry| &entry["fieldsV1"])
+/// The fields that we own by server-side apply, and when they were applied. Helm 4 applies as the same manager, so that
+/// only the time shows its changes.
+pub(crate) fn applied_fields(live: &Value) -> Option<Value> {
+    applied_entry(live).map(|entry| json!({"fieldsV1": entry["fieldsV1"], "time": entry["time"]}))
 }
 
 fn applied_entry(live: &Value) -> Option<&Value> {

@@ -35,7 +35,7 @@ pub struct Options {
     pub crds: CrdPolicy,
     /// Adopt existing objects that are not part of the release.
     pub take_ownership: bool,
-    /// Take over fields that are owned by other field managers.
+    /// Restore the desired values whoever changed them, and take over fields that are owned by other field managers.
     pub force_conflicts: bool,
     pub run_hooks: bool,
     /// Create the namespace of the release if it does not exist.

@@ -231,7 +231,11 @@ fn plan_object(
         }
         change = Change::Adopt;
     }
-    let applied = last_applied(object, &key, observed);
+    let applied = if options.force_conflicts {
+        None // Compare by value: somebody may have changed it as our field manager.
+    } else {
+        last_applied(object, &key, observed)
+    };
     let comparison = managed_fields::compare(object.body(), live, applied.as_ref());
     let needs_upgrade = managed_fields::needs_upgrade(live);
     if comparison.is_equal() && !needs_upgrade && change == Change::Update {

@@ -1,16 +1,16 @@
 //! Renders a chart for a release.
 
+mod control;
 mod host;
+mod slots;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use outrigger_chart::processed_chart::{ProcessedChart, process_dependencies};
 use outrigger_chart::{Capabilities, Chart, Profile, Rendered, render_cached};
 use outrigger_gotmpl::json;
-use outrigger_gotmpl::value::Map as GoMap;
-use outrigger_gotmpl::value::Value as GoValue;
+use outrigger_gotmpl::value::{Map as GoMap, Value as GoValue, free_cycles};
 use serde_json::{Map, Value};
 
 use crate::action::Action;
@@ -21,6 +21,7 @@ use crate::history::History;
 use crate::id::ObjectId;
 use crate::options::CrdPolicy;
 
+use control::{CancelOnDrop, RenderControl};
 use host::ClusterHost;
 
 #[derive(Debug, Clone)]
@@ -41,6 +42,12 @@ impl Default for RenderOptions {
         }
     }
 }
+
+/// The maximum memory of the values of a render. Several charts are rendered at the same time.
+const MAX_MEMORY: usize = 256 << 20;
+
+/// The maximum size of all manifests. An object has at most 1.5 MiB.
+const MAX_OUTPUT: usize = 64 << 20;
 
 /// Renders a chart with user-supplied values. `.Release.Revision` is that of the interrupted or failed last revision if
 /// the result has the same contents, otherwise the next one.
@@ -124,6 +131,8 @@ fn engine_options(
     options.release.is_install = is_install;
     options.release.is_upgrade = !is_install;
     options.capabilities = capabilities;
+    options.limits.memory_bytes = MAX_MEMORY;
+    options.limits.output_bytes = MAX_OUTPUT;
     options
 }
 
@@ -153,21 +162,22 @@ struct RenderTask {
 impl RenderTask {
     /// Renders on a blocking thread, because `lookup` blocks. Dropping the future cancels the render.
     async fn run(self) -> Result<RenderOutput, Error> {
-        let cluster = self.cluster.clone();
-        let _permit = cluster.acquire_render().await;
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let _guard = CancelOnDrop(Arc::clone(&cancelled));
-        let runtime = tokio::runtime::Handle::current();
-        let work = tokio::task::spawn_blocking(move || {
-            let host = ClusterHost {
-                cluster: self.cluster.clone(),
-                runtime,
-                now: self.now,
-                cancelled,
-            };
-            self.render(&host)
-        });
-        work.await.unwrap_or(Err(Error::RenderAborted))
+        let control = Arc::new(RenderControl::default());
+        let _guard = CancelOnDrop(Arc::clone(&control));
+        let host = ClusterHost {
+            cluster: self.cluster.clone(),
+            runtime: tokio::runtime::Handle::current(),
+            now: self.now,
+            control: Arc::clone(&control),
+        };
+        let start = || {
+            tokio::task::spawn_blocking(move || {
+                let output = self.render(&host);
+                free_cycles();
+                output
+            })
+        };
+        slots::run(&control, start).await
     }
 
     fn render(&self, host: &ClusterHost) -> Result<RenderOutput, Error> {
@@ -190,14 +200,6 @@ pub(crate) struct RenderOutput {
     /// Values and dependencies after Helm's dependency processing, if the chart has dependencies.
     pub(crate) processed: Option<ProcessedChart>,
     warnings: Vec<String>,
-}
-
-struct CancelOnDrop(Arc<AtomicBool>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Converts values as Helm does: all numbers become floats.

@@ -4,7 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use outrigger_chart::load;
+use outrigger_chart::load::archive::MAX_TOTAL;
 use url::Url;
+
+use crate::local::{MAX_DEPTH, MAX_ENTRIES};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -70,6 +73,8 @@ pub enum Error {
     },
     #[error("{location} has no folder {path}")]
     PathNotFound { location: String, path: String },
+    #[error("{location} has {limit}")]
+    Limit { location: String, limit: Limit },
     #[error("the task that loads the chart was canceled")]
     Canceled,
     #[error("failed to read {path}")]
@@ -78,6 +83,17 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+}
+
+/// A limit of local folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Limit {
+    #[error("more than {MAX_ENTRIES} files and folders")]
+    Entries,
+    #[error("folders that are nested more than {MAX_DEPTH} levels deep")]
+    Depth,
+    #[error("manifests of more than {MAX_TOTAL} bytes in total")]
+    Bytes,
 }
 
 /// Why a server cannot be reached.
@@ -116,6 +132,7 @@ impl Error {
             Self::InvalidCertificates { .. } => "InvalidCertificates",
             Self::UntrustedCertificate { .. } => "UntrustedCertificate",
             Self::InvalidChart { .. } => "InvalidChart",
+            Self::Limit { .. } => "TooLarge",
             Self::Read { .. } | Self::Canceled => "Unreadable",
         }
     }

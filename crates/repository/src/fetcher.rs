@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use outrigger_chart::{Chart, File, load_path};
+use outrigger_chart::{Chart, File, from_files, load};
 use tokio::time::Instant;
 use url::Url;
 
@@ -61,6 +61,7 @@ impl Fetcher {
             },
             connect_timeout: options.connect_timeout,
             read_timeout: options.read_timeout,
+            timeout: options.timeout,
         };
         let cache = Cache::new(options.cache.clone());
         Self {
@@ -291,15 +292,14 @@ impl Shared {
         let profile = self.options.profile;
         match local::find(path, request)? {
             LocalChart::Folder(folder) => {
-                let digest = local::digest_of_folder(&folder)?;
+                let invalid = |source| invalid_chart(&folder.display().to_string(), source);
+                let files = load::read_folder(&folder, profile).map_err(invalid)?;
+                let digest = local::digest_of_files(&files);
                 if let Some(chart) = self.charts.get(&digest) {
                     return Ok(fetched(chart, digest, false));
                 }
-                let loaded = load_path(&folder, profile, &mut warn);
-                let chart = Arc::new(
-                    loaded
-                        .map_err(|source| invalid_chart(&folder.display().to_string(), source))?,
-                );
+                let loaded = from_files(files, profile, &mut warn);
+                let chart = Arc::new(loaded.map_err(invalid)?);
                 self.charts.put(digest.clone(), &chart);
                 Ok(fetched(chart, digest, false))
             }

@@ -24,6 +24,8 @@ pub(crate) struct ClientConfig {
     pub(crate) backoff: Backoff,
     pub(crate) connect_timeout: Duration,
     pub(crate) read_timeout: Duration,
+    /// For the whole request, so that a server cannot send forever
+    pub(crate) timeout: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -188,7 +190,8 @@ impl Http {
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never())
             .connect_timeout(self.config.connect_timeout)
-            .read_timeout(self.config.read_timeout);
+            .read_timeout(self.config.read_timeout)
+            .timeout(self.config.timeout);
         if let Some(ca) = &tls.ca {
             builder = builder.tls_certs_merge(Certificate::from_pem_bundle(ca)?);
         }

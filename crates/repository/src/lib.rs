@@ -27,7 +27,7 @@ mod source;
 mod unpack;
 
 pub use access::{Access, Credentials, Secret, Tls};
-pub use error::{Error, TransportError};
+pub use error::{Error, Limit, TransportError};
 pub use fetcher::Fetcher;
 pub use index::{Entry, Index};
 pub use request::{Fetched, Manifests, Options, Request};

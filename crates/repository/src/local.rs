@@ -2,13 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
+use outrigger_chart::File;
+use outrigger_chart::load::{self, archive};
+
 use crate::digest::{self, Hasher};
+use crate::error::Limit;
 use crate::index::{Entry, Index, newest_first, select, similar_names};
 use crate::source::is_archive;
 use crate::{Error, Request};
 
 /// The maximum depth of folders, so that a symbolic link to a parent does not loop forever.
-const MAX_DEPTH: usize = 32;
+pub(crate) const MAX_DEPTH: usize = 32;
+
+/// The maximum number of files and folders in a folder of charts or manifests.
+pub(crate) const MAX_ENTRIES: usize = 100_000;
+
+/// The maximum size of an index.
+pub(crate) const MAX_INDEX: u64 = 128 << 20;
 
 /// The path of a chart that is not loaded yet.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,7 +37,7 @@ pub(crate) fn find(source: &Path, request: &Request) -> Result<LocalChart, Error
     let metadata =
         fs_err::metadata(source).map_err(|_| not_found(&location, request, Vec::new()))?;
     if metadata.is_file() {
-        return Ok(archive(source.to_owned()));
+        return Ok(local_archive(source.to_owned()));
     }
     let root = subfolder(source, request.path.as_deref())?;
     if root.join("Chart.yaml").is_file() {
@@ -55,7 +65,7 @@ pub(crate) fn subfolder(source: &Path, path: Option<&str>) -> Result<PathBuf, Er
     Ok(folder)
 }
 
-fn archive(path: PathBuf) -> LocalChart {
+fn local_archive(path: PathBuf) -> LocalChart {
     LocalChart::Archive { path, digest: None }
 }
 
@@ -70,7 +80,7 @@ fn not_found(location: &str, request: &Request, nearest: Vec<String>) -> Error {
 
 fn find_in_index(root: &Path, request: &Request) -> Result<LocalChart, Error> {
     let location = root.display().to_string();
-    let index = Index::parse(&read(&root.join("index.yaml"))?, &location)?;
+    let index = Index::parse(&read(&root.join("index.yaml"), MAX_INDEX)?, &location)?;
     let entry = index.get(&request.chart, request.version.as_deref(), &location)?;
     // The archives are beside the index, whatever their published URLs are.
     let name = entry.urls.first().and_then(|url| url.rsplit('/').next());
@@ -103,7 +113,7 @@ fn find_in_folder(root: &Path, request: &Request) -> Result<LocalChart, Error> {
             }
             names.push(name);
         } else if let Some(version) = version_of_archive(&file, &request.chart) {
-            candidates.push((version, archive(path)));
+            candidates.push((version, local_archive(path)));
         }
     }
     if candidates.is_empty() {
@@ -133,7 +143,7 @@ fn find_in_folder(root: &Path, request: &Request) -> Result<LocalChart, Error> {
 /// The index of a local repository or of a folder of charts, and its digest.
 pub(crate) fn index(path: &Path) -> Result<(Index, String), Error> {
     if path.join("index.yaml").is_file() {
-        let bytes = read(&path.join("index.yaml"))?;
+        let bytes = read(&path.join("index.yaml"), MAX_INDEX)?;
         let index = Index::parse(&bytes, &path.display().to_string())?;
         return Ok((index, digest::of(&bytes)));
     }
@@ -171,7 +181,7 @@ fn name_and_version(path: &Path) -> Option<(String, String)> {
 
 /// The name and version in the `Chart.yaml` of a folder.
 fn read_name_and_version(folder: &Path) -> Option<(String, String)> {
-    let text = fs_err::read(folder.join("Chart.yaml")).ok()?;
+    let text = load::read_file(&folder.join("Chart.yaml"), archive::MAX_FILE).ok()?;
     let chart = outrigger_goyaml::parse_json(&text).ok()?;
     let field = |name: &str| Some(chart[name].as_str()?.to_owned());
     Some((field("name")?, field("version")?))
@@ -192,14 +202,16 @@ fn version_of_archive(file: &str, chart: &str) -> Option<String> {
     is_version.then(|| version.to_owned())
 }
 
-/// The digest of the names and contents of all files of a folder.
-pub(crate) fn digest_of_folder(folder: &Path) -> Result<String, Error> {
+/// The digest of the names and contents of files.
+pub(crate) fn digest_of_files(files: &[File]) -> String {
+    let mut files: Vec<&File> = files.iter().collect();
+    files.sort_by(|a, b| a.name.cmp(&b.name));
     let mut hasher = Hasher::default();
-    for (name, path) in files(folder)? {
-        hasher.add_part(name.as_bytes());
-        hasher.add_part(&read(&path)?);
+    for file in files {
+        hasher.add_part(file.name.as_bytes());
+        hasher.add_part(&file.data);
     }
-    Ok(hasher.finish())
+    hasher.finish()
 }
 
 /// Reads an archive and verifies it against the digest in the index.
@@ -207,7 +219,7 @@ pub(crate) fn read_archive(
     path: &Path,
     expected: Option<&str>,
 ) -> Result<(Vec<u8>, String), Error> {
-    let bytes = read(path)?;
+    let bytes = read(path, archive::MAX_ARCHIVE)?;
     let found = digest::of(&bytes);
     match expected {
         Some(expected) if expected != found => Err(Error::DigestMismatch {
@@ -219,31 +231,43 @@ pub(crate) fn read_archive(
     }
 }
 
-/// All files below a folder, sorted by their relative names.
-pub(crate) fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+/// The files below a folder whose names `is_wanted`, sorted by their relative names.
+pub(crate) fn files(folder: &Path, is_wanted: fn(&str) -> bool) -> Result<Vec<File>, Error> {
+    let limit = |limit| Error::Limit {
+        location: folder.display().to_string(),
+        limit,
+    };
+    let mut entry_count = 0;
+    let mut remaining = archive::MAX_TOTAL;
     let mut found = Vec::new();
     let mut folders = vec![(String::new(), folder.to_owned(), 0)];
     while let Some((prefix, folder, depth)) = folders.pop() {
+        if depth > MAX_DEPTH {
+            return Err(limit(Limit::Depth));
+        }
         for path in entries(&folder)? {
-            let file = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
+            entry_count += 1;
+            if entry_count > MAX_ENTRIES {
+                return Err(limit(Limit::Entries));
+            }
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
             let name = format!("{prefix}{file}");
             if path.is_dir() {
-                if depth < MAX_DEPTH {
-                    folders.push((format!("{name}/"), path, depth + 1));
-                }
-            } else {
-                found.push((name, path));
+                folders.push((format!("{name}/"), path, depth + 1));
+            } else if is_wanted(&name) {
+                let bytes = read(&path, archive::MAX_TOTAL)?;
+                remaining = remaining
+                    .checked_sub(bytes.len() as u64)
+                    .ok_or_else(|| limit(Limit::Bytes))?;
+                found.push(File::new(name, bytes));
             }
         }
     }
-    found.sort();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
 }
 
+/// The entries of a folder, sorted.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let failed = |source| Error::Read {
         path: folder.to_owned(),
@@ -251,14 +275,21 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     };
     let mut paths = Vec::new();
     for entry in fs_err::read_dir(folder).map_err(failed)? {
+        if paths.len() >= MAX_ENTRIES {
+            return Err(Error::Limit {
+                location: folder.display().to_string(),
+                limit: Limit::Entries,
+            });
+        }
         paths.push(entry.map_err(failed)?.path());
     }
     paths.sort();
     Ok(paths)
 }
 
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    fs_err::read(path).map_err(|source| Error::Read {
+/// Reads a regular file of at most `limit` bytes.
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
+    load::read_file(path, limit).map_err(|source| Error::Read {
         path: path.to_owned(),
         source,
     })

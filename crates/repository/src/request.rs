@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use outrigger_chart::load::archive::MAX_ARCHIVE;
 use outrigger_chart::{Chart, File, Profile};
 
 use crate::access::Access;
+use crate::local::MAX_INDEX;
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -20,6 +22,8 @@ pub struct Options {
     pub initial_backoff: Duration,
     pub connect_timeout: Duration,
     pub read_timeout: Duration,
+    /// Maximum duration of an attempt, including the body
+    pub timeout: Duration,
     /// How long an index is used before it is requested again
     pub index_ttl: Duration,
     pub max_index_bytes: u64,
@@ -37,9 +41,10 @@ impl Default for Options {
             initial_backoff: Duration::from_millis(250),
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
+            timeout: Duration::from_mins(5),
             index_ttl: Duration::from_mins(1),
-            max_index_bytes: 128 << 20,
-            max_archive_bytes: 100 << 20,
+            max_index_bytes: MAX_INDEX,
+            max_archive_bytes: MAX_ARCHIVE,
             profile: Profile::Helm4,
         }
     }

@@ -66,7 +66,7 @@ pub(crate) fn local_manifests(
 ) -> Result<Vec<File>, Error> {
     let location = source.display().to_string();
     if source.is_file() {
-        let bytes = local::read(source)?;
+        let bytes = local::read(source, archive::MAX_ARCHIVE)?;
         if is_archive(&location) {
             return unpack(&bytes, &location, request, profile);
         }
@@ -74,11 +74,7 @@ pub(crate) fn local_manifests(
         return Ok(vec![File::new(name, bytes)]);
     }
     let root = local::subfolder(source, request.path.as_deref())?;
-    let files = local::files(&root)?.into_iter();
-    let files = files.filter(|(name, _)| is_manifest(name));
-    files
-        .map(|(name, path)| Ok(File::new(name, local::read(&path)?)))
-        .collect()
+    local::files(&root, is_manifest)
 }
 
 pub(crate) fn is_manifest(name: &str) -> bool {

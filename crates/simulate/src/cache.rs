@@ -25,6 +25,7 @@ pub(super) const WATCHED: &[(&str, &str)] = &[
     ("persistentvolumeclaims", "v1"),
     ("persistentvolumes", "v1"),
     ("pods", "v1"),
+    ("replicationcontrollers", "v1"),
     ("services", "v1"),
 ];
 
@@ -75,12 +76,19 @@ pub(super) struct Cache {
     controlled: HashMap<String, BTreeSet<ObjectRef>>,
     /// Uids of objects that the simulation has deleted and whose DELETED event is still to come.
     tombstones: HashSet<String>,
+    /// The highest resource version that the watch of a kind has delivered.
+    observed: HashMap<&'static str, u64>,
 }
 
 impl Cache {
     pub(super) fn get(&self, id: &ObjectRef) -> Option<&Arc<Value>> {
         let objects = self.objects.get(id.plural)?;
         objects.get(&(id.namespace.clone(), id.name.clone()))
+    }
+
+    /// How many objects of a kind there are.
+    pub(super) fn count(&self, plural: &str) -> usize {
+        self.objects.get(plural).map_or(0, BTreeMap::len)
     }
 
     /// The objects of a kind in a namespace, sorted by name; those of all namespaces if `namespace` is empty.
@@ -104,8 +112,28 @@ impl Cache {
         ids.filter_map(|id| self.get(id)).collect()
     }
 
-    /// Stores a version of an object. False if it is stale.
+    /// Stores the result of a request of the simulation. Stale if the watch has delivered its deletion already.
+    pub(super) fn apply_ahead(&mut self, plural: &'static str, object: Value) -> bool {
+        let observed = self.observed.get(plural).copied().unwrap_or_default();
+        let is_known = self.get(&ObjectRef::of(plural, &object)).is_some();
+        if !is_known && version(&object) <= observed {
+            return false;
+        }
+        self.insert(plural, object)
+    }
+
+    /// Stores a version of an object that the watch has delivered. False if it is stale.
     pub(super) fn apply(&mut self, plural: &'static str, object: Value) -> bool {
+        self.observe(plural, &object);
+        self.insert(plural, object)
+    }
+
+    fn observe(&mut self, plural: &'static str, object: &Value) {
+        let observed = self.observed.entry(plural).or_default();
+        *observed = version(object).max(*observed);
+    }
+
+    fn insert(&mut self, plural: &'static str, object: Value) -> bool {
         let id = ObjectRef::of(plural, &object);
         let old = self.get(&id);
         if old.is_some_and(|old| version(old) >= version(&object) && uid(old) == uid(&object)) {
@@ -126,6 +154,7 @@ impl Cache {
 
     /// Handles a DELETED event.
     pub(super) fn delete(&mut self, plural: &'static str, object: &Value) {
+        self.observe(plural, object);
         self.tombstones.remove(uid(object));
         let id = ObjectRef::of(plural, object);
         if self.get(&id).is_some_and(|known| uid(known) == uid(object)) {
@@ -204,6 +233,15 @@ mod tests {
         cache.delete("pods", &pod("a", "1", "9"));
         assert!(cache.apply("pods", pod("a", "2", "10")));
         assert_eq!(cache.controlled("pods", "owner").len(), 1);
+    }
+
+    #[test]
+    fn a_late_response_does_not_bring_back_a_deleted_object() {
+        let mut cache = Cache::default();
+        assert!(cache.apply("pods", pod("a", "1", "7")));
+        cache.delete("pods", &pod("a", "1", "9"));
+        assert!(!cache.apply_ahead("pods", pod("a", "1", "8")));
+        assert!(cache.apply_ahead("pods", pod("b", "2", "10")));
     }
 
     #[test]

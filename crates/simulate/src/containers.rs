@@ -69,7 +69,8 @@ fn statuses(
         let name = &container["name"];
         let old = old.iter().find(|status| status["name"] == *name).unwrap_or(&Value::Null);
         let state = state(container, old);
-        let restarts = old["restartCount"].as_i64().unwrap_or(0) + state.more_restarts;
+        let restarts = old["restartCount"].as_i64().unwrap_or(0);
+        let restarts = restarts.saturating_add(state.more_restarts);
         let last = state.last.unwrap_or_else(|| match &old["lastState"] {
             Value::Null => json!({}),
             last => last.clone(),

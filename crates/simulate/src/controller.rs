@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use outrigger_apiserver::loopback::Client;
+use outrigger_apiserver::panics;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -19,8 +20,12 @@ use super::{Options, node};
 
 /// How many plans are executed concurrently.
 const MAX_CONCURRENT: usize = 32;
+/// How many pods the simulated cluster has room for.
+const MAX_PODS: usize = 5_000;
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// The delay of what is due after the end of the clock.
+const MAX_DELAY: Duration = Duration::from_hours(24 * 365);
 
 pub(super) async fn run(client: Client, options: Options) {
     let (sender, mut events) = mpsc::channel(1024);
@@ -53,6 +58,7 @@ pub(super) async fn run(client: Client, options: Options) {
             },
             Some(result) = controller.tasks.join_next() => controller.finish(result),
             () = sleep_until(due) => {}
+            () = tokio::task::yield_now(), if controller.has_work() => {}
         }
     }
 }
@@ -68,7 +74,8 @@ struct Controller {
     /// The stage of the delayed actions of each object, and when they are due.
     delayed: HashMap<ObjectRef, (String, Instant)>,
     timers: BTreeSet<(Instant, ObjectRef)>,
-    failures: HashMap<ObjectRef, u32>,
+    /// How often the plan of an object has failed in a row, and why the last time.
+    failures: HashMap<ObjectRef, (u32, String)>,
     tasks: JoinSet<(ObjectRef, Execution)>,
 }
 
@@ -102,9 +109,18 @@ impl Controller {
     }
 
     fn apply(&mut self, plural: &'static str, object: Value) {
+        self.store(plural, object, Cache::apply);
+    }
+
+    fn store(
+        &mut self,
+        plural: &'static str,
+        object: Value,
+        store: fn(&mut Cache, &'static str, Value) -> bool,
+    ) {
         let id = ObjectRef::of(plural, &object);
         let old = self.cache.get(&id).cloned();
-        if !self.cache.apply(plural, object) {
+        if !store(&mut self.cache, plural, object) {
             return;
         }
         let new = self.cache.get(&id).map(|new| &**new);
@@ -149,14 +165,38 @@ impl Controller {
                 self.enqueue(vec![id]);
             }
         }
-        while self.tasks.len() < MAX_CONCURRENT {
+        for _ in 0..MAX_CONCURRENT {
+            if !self.has_work() {
+                return;
+            }
             let Some(id) = self.queue.pop_first() else {
                 return;
             };
-            let actions = self.reconcile(&id, now);
-            if !actions.is_empty() {
-                self.spawn(id, actions);
+            match panics::catch(|| self.reconcile(&id, now)) {
+                Ok(actions) => self.start(id, actions),
+                Err(panic) => self.retry(report(id, &panic), panic.to_string()),
             }
+        }
+    }
+
+    /// Whether objects can be reconciled now.
+    fn has_work(&self) -> bool {
+        !self.queue.is_empty() && self.tasks.len() < MAX_CONCURRENT
+    }
+
+    /// Executes actions. A full cluster gets no more pods: those are tried again later.
+    fn start(&mut self, id: ObjectRef, mut actions: Vec<Action>) {
+        let all = actions.len();
+        keep_pods_within(
+            &mut actions,
+            MAX_PODS.saturating_sub(self.cache.count("pods")),
+        );
+        if actions.len() < all {
+            let reason = format!("the simulated cluster has {MAX_PODS} pods, and no room for more");
+            self.retry(id.clone(), reason);
+        }
+        if !actions.is_empty() {
+            self.spawn(id, actions);
         }
     }
 
@@ -170,6 +210,7 @@ impl Controller {
             cache: &self.cache,
             options: &self.options,
             now: (self.options.now)(),
+            failure: self.failures.get(id).map(|(_, why)| why.as_str()),
         };
         let plan = reconcile(id.plural, object, &ctx);
         let mut actions = plan.actions;
@@ -179,7 +220,7 @@ impl Controller {
         };
         let due = match self.delayed.get(id) {
             Some((stage, due)) if *stage == delayed.stage => *due,
-            _ => now + delayed.delay,
+            _ => later(now, delayed.delay),
         };
         if due <= now {
             self.delayed.remove(id);
@@ -194,8 +235,12 @@ impl Controller {
     fn spawn(&mut self, id: ObjectRef, actions: Vec<Action>) {
         self.in_progress.insert(id.clone(), false);
         let client = self.client.clone();
-        self.tasks
-            .spawn(async move { (id, execute(&client, actions).await) });
+        self.tasks.spawn(async move {
+            match panics::catch_async(execute(&client, actions)).await {
+                Ok(execution) => (id, execution),
+                Err(panic) => (report(id, &panic), Execution::default()),
+            }
+        });
     }
 
     fn finish(&mut self, result: Result<(ObjectRef, Execution), tokio::task::JoinError>) {
@@ -204,24 +249,31 @@ impl Controller {
         };
         for update in execution.updates {
             match update {
-                CacheUpdate::Applied(plural, object) => self.apply(plural, object),
+                CacheUpdate::Applied(plural, object) => {
+                    self.store(plural, object, Cache::apply_ahead);
+                }
                 CacheUpdate::Deleted(id) => self.delete_ahead(&id),
             }
         }
         let again = self.in_progress.remove(&id).unwrap_or(false);
-        if execution.is_complete {
-            self.failures.remove(&id);
-            if again {
+        let Some(why) = execution.failure else {
+            let has_failed = self.failures.remove(&id).is_some();
+            if again || has_failed {
                 self.queue.insert(id);
             }
             return;
-        }
-        let failures = self.failures.entry(id.clone()).or_default();
+        };
+        self.retry(id, why);
+    }
+
+    fn retry(&mut self, id: ObjectRef, why: String) {
+        let (count, last) = self.failures.entry(id.clone()).or_default();
         let backoff = MIN_BACKOFF
-            .saturating_mul(1 << (*failures).min(12))
+            .saturating_mul(1 << (*count).min(12))
             .min(MAX_BACKOFF);
-        *failures += 1;
-        self.timers.insert((Instant::now() + backoff, id));
+        *count = count.saturating_add(1);
+        *last = why;
+        self.timers.insert((later(Instant::now(), backoff), id));
     }
 
     fn delete_ahead(&mut self, id: &ObjectRef) {
@@ -236,10 +288,60 @@ impl Controller {
     }
 }
 
+/// Drops the actions that create pods for which there is no room.
+fn keep_pods_within(actions: &mut Vec<Action>, mut room: usize) {
+    actions.retain(|action| {
+        if !matches!(action, Action::Create("pods", _)) {
+            return true;
+        }
+        let has_room = room > 0;
+        room = room.saturating_sub(1);
+        has_room
+    });
+}
+
+fn report(id: ObjectRef, panic: &panics::Panic) -> ObjectRef {
+    let ObjectRef {
+        plural,
+        namespace,
+        name,
+    } = &id;
+    tracing::error!(plural, namespace, name, %panic, "the simulation of an object panicked");
+    id
+}
+
+fn later(now: Instant, delay: Duration) -> Instant {
+    let time = now.checked_add(delay);
+    time.or_else(|| now.checked_add(MAX_DELAY)).unwrap_or(now)
+}
+
 /// Forever if nothing is due.
 async fn sleep_until(due: Option<Instant>) {
     match due {
         Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_full_cluster_gets_no_more_pods() {
+        let create = |plural| Action::Create(plural, json!({}));
+        let mut actions = vec![
+            create("pods"),
+            create("jobs"),
+            create("pods"),
+            create("pods"),
+        ];
+        keep_pods_within(&mut actions, 2);
+        let pods = |action: &&Action| matches!(action, Action::Create("pods", _));
+        assert_eq!((actions.len(), actions.iter().filter(pods).count()), (3, 2));
+        keep_pods_within(&mut actions, 0);
+        assert_eq!(actions.len(), 1);
     }
 }

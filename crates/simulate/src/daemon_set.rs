@@ -114,7 +114,7 @@ fn status(
         &mut status,
         [
             ("numberAvailable", ready),
-            ("numberUnavailable", desired - ready),
+            ("numberUnavailable", desired.saturating_sub(ready)),
             ("updatedNumberScheduled", updated),
         ],
     );

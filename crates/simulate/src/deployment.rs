@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::adoption;
 use super::cache::ObjectRef;
 use super::condition::Condition;
 use super::object::{
@@ -13,7 +14,7 @@ use super::object::{
     integer, is_active, is_deleting, name, namespace, text, uid,
 };
 use super::plan::{Action, Context, Plan};
-use super::pod_template::without_hash;
+use super::pod_template::{PodOwner, without_hash};
 use super::rollout::{Counts, Rollout, Strategy};
 
 const HASH: &str = "pod-template-hash";
@@ -32,6 +33,15 @@ struct Sets<'a> {
 pub(super) fn reconcile(deployment: &Value, ctx: &Context<'_>) -> Plan {
     if is_deleting(deployment) {
         return Plan::none();
+    }
+    let owner = PodOwner {
+        owner: deployment,
+        api_version: "apps/v1",
+        kind: "Deployment",
+    };
+    let claims = adoption::claim(owner, "replicasets", &deployment["spec"]["selector"], ctx);
+    if !claims.is_empty() {
+        return Plan::now(claims);
     }
     let wanted = without_hash(&deployment["spec"]["template"], HASH);
     let all = ctx.cache.controlled("replicasets", uid(deployment));
@@ -142,7 +152,7 @@ impl Sets<'_> {
     }
 
     fn replica_annotations(&self) -> [(&'static str, String); 2] {
-        let max = self.desired() + self.strategy().surge();
+        let max = self.desired().saturating_add(self.strategy().surge());
         [
             (DESIRED, self.desired().to_string()),
             (MAX, max.to_string()),
@@ -158,7 +168,12 @@ impl Sets<'_> {
             _ => Map::new(),
         };
         annotations.remove(LAST_APPLIED);
-        let next = self.all().map(revision).max().unwrap_or(0) + 1;
+        let next = self
+            .all()
+            .map(revision)
+            .max()
+            .unwrap_or(0)
+            .saturating_add(1);
         annotations.insert(REVISION.to_owned(), next.to_string().into());
         for (key, value) in self.replica_annotations() {
             annotations.insert(key.to_owned(), value.into());
@@ -199,7 +214,7 @@ impl Sets<'_> {
         let own = if revision(new) > highest {
             revision(new)
         } else {
-            highest + 1
+            highest.saturating_add(1)
         };
         let text = own.to_string();
         let mut actions = Vec::new();
@@ -243,7 +258,7 @@ impl Sets<'_> {
             sum("availableReplicas"),
         );
         let wanted: i64 = self.all().map(replicas).sum();
-        let unavailable = (wanted - available).max(0);
+        let unavailable = wanted.saturating_sub(available).max(0);
         let mut status = Map::new();
         insert_nonzero_counts(
             &mut status,
@@ -276,7 +291,7 @@ impl Sets<'_> {
         .iter()
         .any(|key| status[*key] != deployment["status"][*key]);
         let (progressing, deadline) = self.progressing(ctx, is_complete, has_progressed);
-        let min_available = self.desired() - self.strategy().unavailable();
+        let min_available = self.desired().saturating_sub(self.strategy().unavailable());
         let available = if available >= min_available {
             Condition::new("Available", true).reason(
                 "MinimumReplicasAvailable",
@@ -330,7 +345,7 @@ impl Sets<'_> {
         let since = since
             .filter(|_| !has_progressed && reason != "NewReplicaSetAvailable")
             .unwrap_or(ctx.now);
-        let passed = ctx.now.as_second() - since.as_second();
+        let passed = ctx.now.as_second().saturating_sub(since.as_second());
         if passed >= seconds || (reason == "ProgressDeadlineExceeded" && !has_progressed) {
             return (
                 write(
@@ -348,7 +363,7 @@ impl Sets<'_> {
         if has_progressed {
             progressing["lastUpdateTime"] = ctx.time();
         }
-        let left = u64::try_from(seconds - passed).unwrap_or(0);
+        let left = u64::try_from(seconds.saturating_sub(passed)).unwrap_or(0);
         (progressing, Some(Duration::from_secs(left)))
     }
 }

@@ -20,17 +20,17 @@ pub(super) fn reconcile(budget: &Value, ctx: &Context<'_>) -> Plan {
     });
     let (mut expected, mut healthy) = (0_i64, 0_i64);
     for pod in pods {
-        expected += 1;
-        healthy += i64::from(is_ready(pod));
+        expected = expected.saturating_add(1);
+        healthy = healthy.saturating_add(i64::from(is_ready(pod)));
     }
     let least = match scaled_value(&budget["spec"]["maxUnavailable"], expected, true) {
-        Some(most) => (expected - most).max(0),
+        Some(most) => expected.saturating_sub(most).max(0),
         None => scaled_value(&budget["spec"]["minAvailable"], expected, true).unwrap_or(1),
     };
     let allowed = if expected == 0 {
         0
     } else {
-        (healthy - least).max(0)
+        healthy.saturating_sub(least).max(0)
     };
     let condition = if allowed > 0 {
         Condition::new("DisruptionAllowed", true).reason("SufficientPods", "")

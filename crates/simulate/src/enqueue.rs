@@ -23,6 +23,10 @@ pub(super) fn objects_to_reconcile(
     for version in [old, new].into_iter().flatten() {
         ids.extend(controller_ref(version));
     }
+    if plural == "pods" && controller(object).is_none() {
+        let plurals = ["replicasets", "replicationcontrollers", "jobs"];
+        ids.extend(adopters(cache, object, &plurals));
+    }
     match plural {
         "pods" => ids.extend(
             [old, new]
@@ -44,6 +48,9 @@ pub(super) fn objects_to_reconcile(
         "nodes" => ids.extend(all(cache, "daemonsets", "")),
         "persistentvolumes" => ids.extend(all(cache, "persistentvolumeclaims", "")),
         "deployments" | "replicasets" | "statefulsets" => {
+            if plural == "replicasets" && controller(object).is_none() {
+                ids.extend(adopters(cache, object, &["deployments"]));
+            }
             ids.extend(all(cache, "horizontalpodautoscalers", namespace(object)));
         }
         _ => {}
@@ -72,7 +79,7 @@ fn add_controlled(cache: &Cache, object: &Value, ids: &mut Vec<ObjectRef>, depth
         for object in cache.controlled(plural, uid(object)) {
             ids.push(ObjectRef::of(plural, object));
             if depth < 2 {
-                add_controlled(cache, object, ids, depth + 1);
+                add_controlled(cache, object, ids, depth.saturating_add(1));
             }
         }
     }
@@ -86,6 +93,24 @@ fn all<'a>(
     cache
         .list(plural, namespace)
         .map(move |object| ObjectRef::of(plural, object))
+}
+
+/// Workloads that may adopt an object without a controller.
+fn adopters(cache: &Cache, orphan: &Value, plurals: &[&'static str]) -> Vec<ObjectRef> {
+    let labels = &orphan["metadata"]["labels"];
+    let mut found = Vec::new();
+    for plural in plurals {
+        let workloads = cache.list(plural, namespace(orphan)).filter(|workload| {
+            let selector = &workload["spec"]["selector"];
+            if *plural == "replicationcontrollers" {
+                matches_labels(selector, labels)
+            } else {
+                selects(selector, labels)
+            }
+        });
+        found.extend(workloads.map(|workload| ObjectRef::of(plural, workload)));
+    }
+    found
 }
 
 /// Services and disruption budgets that select a pod.

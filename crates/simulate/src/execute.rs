@@ -16,10 +16,11 @@ pub(super) enum CacheUpdate {
 }
 
 /// The result of executing the actions of a plan.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Execution {
     pub(super) updates: Vec<CacheUpdate>,
-    pub(super) is_complete: bool,
+    /// Why an action failed; the ones after it were not executed.
+    pub(super) failure: Option<String>,
 }
 
 /// Executes actions in order until one fails.
@@ -36,14 +37,14 @@ pub(super) async fn execute(client: &Client, actions: Vec<Action>) -> Execution 
                 }
                 return Execution {
                     updates,
-                    is_complete: false,
+                    failure: Some(error.to_string()),
                 };
             }
         }
     }
     Execution {
         updates,
-        is_complete: true,
+        failure: None,
     }
 }
 

@@ -1,15 +1,18 @@
 //! Jobs: creates pods until enough of them have succeeded or too many have failed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::adoption;
 use super::cache::ObjectRef;
 use super::condition::Condition;
+use super::job_indexes::{COMPLETION_INDEX, Indexes};
 use super::object::{
     condition, insert_counts, insert_nonzero_counts, integer, is_active, is_deleting, is_ready,
-    text, uid,
+    name, text, uid,
 };
 use super::plan::{Action, Context, Plan};
 use super::pod_template::PodOwner;
@@ -34,6 +37,10 @@ pub(super) fn reconcile(job: &Value, ctx: &Context<'_>) -> Plan {
     if is_true(job, "Complete") || is_true(job, "Failed") {
         return finished(job, id, ctx);
     }
+    let claims = adoption::claim(owner(job), "pods", &job["spec"]["selector"], ctx);
+    if !claims.is_empty() {
+        return Plan::now(claims);
+    }
     if job["spec"]["suspend"] == true {
         return suspended(job, ctx);
     }
@@ -42,6 +49,20 @@ pub(super) fn reconcile(job: &Value, ctx: &Context<'_>) -> Plan {
     }
     let counts = count(job, ctx);
     let mut status = status_of(counts);
+    let indexes = Indexes::of(job, ctx);
+    if let Some(indexes) = &indexes {
+        let text = indexes.completed();
+        let text = if text.is_empty() {
+            Value::Null
+        } else {
+            text.into()
+        };
+        status.insert("completedIndexes".to_owned(), text);
+        if let Some(rule) = indexes.matching_rule(&job["spec"]["successPolicy"]) {
+            let message = format!("Matched rules at index {rule}");
+            return satisfied(job, &id, ctx, status, &message);
+        }
+    }
     let limit = integer(&job["spec"]["backoffLimit"]).unwrap_or(6);
     let wanted = integer(&job["spec"]["completions"]).unwrap_or(1);
     if counts.failed > limit {
@@ -50,15 +71,26 @@ pub(super) fn reconcile(job: &Value, ctx: &Context<'_>) -> Plan {
         return Plan::now(actions);
     }
     if counts.succeeded >= wanted && counts.active == 0 {
-        return Plan::now(succeed(job, &id, ctx, status));
+        let why = (
+            "CompletionsReached",
+            "Reached expected number of succeeded pods",
+        );
+        return Plan::now(succeed(job, &id, ctx, status, why));
     }
     let mut actions = Vec::new();
     let parallel = integer(&job["spec"]["parallelism"]).unwrap_or(1);
-    let room = parallel.min(wanted - counts.succeeded) - counts.active;
-    actions.extend(
-        (0..room.clamp(0, BURST))
-            .map(|index| Action::Create("pods", new_pod(job, counts.succeeded + index))),
-    );
+    let left = wanted.saturating_sub(counts.succeeded);
+    let room = parallel.min(left).saturating_sub(counts.active);
+    let room = usize::try_from(room.clamp(0, BURST)).unwrap_or(0);
+    match indexes {
+        Some(indexes) => actions.extend(
+            indexes
+                .missing(wanted)
+                .take(room)
+                .map(|index| Action::Create("pods", new_pod(job, Some(index)))),
+        ),
+        None => actions.extend((0..room).map(|_| Action::Create("pods", new_pod(job, None)))),
+    }
     status.insert("terminating".to_owned(), 0.into());
     actions.extend(Action::update_status("jobs", job, &status));
     Plan::now(actions)
@@ -70,13 +102,16 @@ fn is_true(job: &Value, kind: &str) -> bool {
 
 fn count(job: &Value, ctx: &Context<'_>) -> Counts {
     let mut counts = Counts::default();
+    let increment = |count: &mut i64| *count = count.saturating_add(1);
     for pod in ctx.cache.controlled("pods", uid(job)) {
         match text(&pod["status"]["phase"]) {
-            "Succeeded" => counts.succeeded += 1,
-            "Failed" => counts.failed += 1,
+            "Succeeded" => increment(&mut counts.succeeded),
+            "Failed" => increment(&mut counts.failed),
             _ if is_active(pod) => {
-                counts.active += 1;
-                counts.ready += i64::from(is_ready(pod));
+                increment(&mut counts.active);
+                if is_ready(pod) {
+                    increment(&mut counts.ready);
+                }
             }
             _ => {}
         }
@@ -105,11 +140,8 @@ fn succeed(
     id: &ObjectRef,
     ctx: &Context<'_>,
     mut status: Map<String, Value>,
+    (reason, message): (&str, &str),
 ) -> Vec<Action> {
-    let (reason, message) = (
-        "CompletionsReached",
-        "Reached expected number of succeeded pods",
-    );
     let met = Condition::new("SuccessCriteriaMet", true)
         .reason(reason, message)
         .for_object(job, ctx, &["lastProbeTime"]);
@@ -125,6 +157,31 @@ fn succeed(
         Action::Status(id.clone(), first),
         Action::Status(id.clone(), last),
     ]
+}
+
+/// The success policy is satisfied: pods that still run are deleted before the job completes.
+fn satisfied(
+    job: &Value,
+    id: &ObjectRef,
+    ctx: &Context<'_>,
+    mut status: Map<String, Value>,
+    message: &str,
+) -> Plan {
+    let why = ("SuccessPolicy", message);
+    let pods = ctx.cache.controlled("pods", uid(job));
+    let is_running =
+        |pod: &&&Arc<Value>| !matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed");
+    if !pods.iter().any(|pod| is_running(&pod)) {
+        return Plan::now(succeed(job, id, ctx, status, why));
+    }
+    let met = Condition::new("SuccessCriteriaMet", true)
+        .reason(why.0, why.1)
+        .for_object(job, ctx, &["lastProbeTime"]);
+    status.insert("conditions".to_owned(), json!([met]));
+    let mut actions: Vec<Action> = Vec::new();
+    actions.extend(Action::update_status("jobs", job, &status));
+    actions.extend(delete_active_pods(job, ctx));
+    Plan::now(actions)
 }
 
 fn fail(
@@ -182,23 +239,28 @@ fn finished(job: &Value, id: ObjectRef, ctx: &Context<'_>) -> Plan {
     let end = text(&job["status"]["completionTime"])
         .parse::<Timestamp>()
         .unwrap_or(ctx.now);
-    let left = end.as_second().saturating_add(seconds) - ctx.now.as_second();
+    let left = end.as_second().saturating_add(seconds);
+    let left = left.saturating_sub(ctx.now.as_second());
     let left = Duration::from_secs(u64::try_from(left).unwrap_or(0));
     Plan::after("ttl", left, [Action::Delete(id)])
 }
 
-fn new_pod(job: &Value, index: i64) -> Value {
-    let owner = PodOwner {
+fn owner(job: &Value) -> PodOwner<'_> {
+    PodOwner {
         owner: job,
         api_version: "batch/v1",
         kind: "Job",
-    };
-    let mut pod = owner.pod_with_generated_name(&job["spec"]["template"], &[]);
-    if job["spec"]["completionMode"] == "Indexed" {
-        let key = "batch.kubernetes.io/job-completion-index";
-        let index = index.to_string();
-        pod["metadata"]["annotations"][key] = index.clone().into();
-        pod["metadata"]["labels"][key] = index.into();
+    }
+}
+
+fn new_pod(job: &Value, index: Option<i64>) -> Value {
+    let mut pod = owner(job).pod_with_generated_name(&job["spec"]["template"], &[]);
+    if let Some(index) = index.map(|index| index.to_string()) {
+        pod["metadata"]["annotations"][COMPLETION_INDEX] = index.clone().into();
+        pod["metadata"]["labels"][COMPLETION_INDEX] = index.clone().into();
+        let hostname = format!("{}-{index}", name(job));
+        pod["metadata"]["generateName"] = format!("{hostname}-").into();
+        pod["spec"]["hostname"] = hostname.into();
     }
     pod
 }

@@ -5,6 +5,10 @@
 //! One [`controller`] watches all kinds, keeps their objects in a [`cache`], calls `reconcile` and executes the actions
 //! through the API.
 
+// Clients choose the operands: overflow must be handled, not panic.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
+mod adoption;
 mod autoscaler;
 mod behavior;
 mod cache;
@@ -18,6 +22,7 @@ mod disruption_budget;
 mod enqueue;
 mod execute;
 mod job;
+mod job_indexes;
 mod node;
 mod object;
 mod persistent_volume_claim;
@@ -42,6 +47,7 @@ use tokio::sync::watch::Receiver;
 pub use behavior::{SIMULATE, SIMULATED};
 
 use outrigger_apiserver::loopback::Client;
+use outrigger_apiserver::panics;
 use outrigger_apiserver::server::{Server, Simulation};
 
 #[derive(Debug, Clone, Copy)]
@@ -69,11 +75,12 @@ pub fn start(server: &Server, options: Options) {
 }
 
 /// Simulates until `closed` becomes true.
-pub async fn run(client: Client, options: Options, mut closed: Receiver<bool>) {
-    tokio::select! {
-        () = controller::run(client.with_manager("simulation"), options) => {}
-        _ = closed.wait_for(|closed| *closed) => {}
-    }
+pub async fn run(client: Client, options: Options, closed: Receiver<bool>) {
+    let client = client.with_manager("simulation");
+    panics::supervise("simulation", closed, || {
+        controller::run(client.clone(), options)
+    })
+    .await;
 }
 
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::behavior::SIMULATED;
 use super::cache::ObjectRef;
 use super::condition::Condition;
+use super::object::items;
 use super::plan::{Action, Context, Plan};
 
 pub(super) const NAME: &str = "simulated";
@@ -59,5 +60,21 @@ pub(super) fn reconcile(node: &Value, ctx: &Context<'_>) -> Plan {
             "osImage": "simulated", "systemUUID": "",
         }),
     );
-    Plan::now(Action::update_status("nodes", node, &status))
+    let mut actions: Vec<Action> = remove_taint(node).into_iter().collect();
+    actions.extend(Action::update_status("nodes", node, &status));
+    Plan::now(actions)
+}
+
+/// The taint of new nodes, which are not ready.
+fn remove_taint(node: &Value) -> Option<Action> {
+    let is_not_ready = |taint: &Value| {
+        taint["key"] == "node.kubernetes.io/not-ready" && taint["effect"] == "NoSchedule"
+    };
+    let taints = items(&node["spec"]["taints"]);
+    if !taints.iter().any(is_not_ready) {
+        return None;
+    }
+    let kept: Vec<&Value> = taints.iter().filter(|taint| !is_not_ready(taint)).collect();
+    let change = json!({"spec": {"taints": kept}});
+    Some(Action::Patch(ObjectRef::of("nodes", node), change))
 }

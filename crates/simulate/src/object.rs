@@ -61,6 +61,7 @@ pub(super) fn plural_of_controller(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "Deployment" => "deployments",
         "ReplicaSet" => "replicasets",
+        "ReplicationController" => "replicationcontrollers",
         "StatefulSet" => "statefulsets",
         "DaemonSet" => "daemonsets",
         "CronJob" => "cronjobs",
@@ -176,16 +177,17 @@ pub(super) fn insert_nonzero_counts<N: Into<Value>>(
 
 /// A hash of a value that is safe in names.
 pub(super) fn compute_hash(value: &Value) -> String {
-    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    const LETTERS: u64 = ALPHABET.len() as u64;
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for byte in value.to_string().bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
     let mut name = String::with_capacity(10);
     for _ in 0..10 {
-        let index = usize::try_from(hash % LETTERS.len() as u64).unwrap_or(0);
-        name.push(char::from(LETTERS[index]));
-        hash /= LETTERS.len() as u64;
+        let index = usize::try_from(hash % LETTERS).unwrap_or(0);
+        name.push(char::from(ALPHABET[index]));
+        hash /= LETTERS;
     }
     name
 }

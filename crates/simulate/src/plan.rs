@@ -120,6 +120,8 @@ pub(super) struct Context<'a> {
     pub(super) cache: &'a Cache,
     pub(super) options: &'a Options,
     pub(super) now: Timestamp,
+    /// Why the last plan for the object failed.
+    pub(super) failure: Option<&'a str>,
 }
 
 impl Context<'_> {

@@ -149,12 +149,20 @@ fn update_status(pod: &Value, phase: Phase, ctx: &Context<'_>) -> Option<Action>
         ready("ContainersReady"),
         Condition::new("PodScheduled", true),
     ];
+    let is_foreign = |condition: &&Value| {
+        let type_ = text(&condition["type"]);
+        conditions.iter().all(|own| own.type_ != type_)
+    };
+    let foreign = items(&pod["status"]["conditions"]).iter();
+    let foreign = foreign.filter(is_foreign).cloned();
     let conditions: Vec<Value> = conditions
         .iter()
         .map(|wanted| wanted.for_object(pod, ctx, &[]))
+        .chain(foreign)
         .collect();
     let mut status = Map::new();
     status.insert("phase".to_owned(), name.into());
+    status.insert("observedGeneration".to_owned(), observed_generation(pod));
     status.insert("conditions".to_owned(), conditions.into());
     status.insert("hostIP".to_owned(), node::ADDRESS.into());
     status.insert("hostIPs".to_owned(), json!([{"ip": node::ADDRESS}]));
@@ -176,6 +184,13 @@ fn update_status(pod: &Value, phase: Phase, ctx: &Context<'_>) -> Option<Action>
     }
     containers::fill(&mut status, pod, phase, ctx);
     Action::update_status("pods", pod, &status)
+}
+
+fn observed_generation(pod: &Value) -> Value {
+    match generation(pod) {
+        0 => Value::Null,
+        generation => generation.into(),
+    }
 }
 
 /// An address in the pod network, derived from the uid.

@@ -22,6 +22,7 @@ pub(super) fn reconcile(plural: &str, object: &Value, ctx: &Context<'_>) -> Plan
         "poddisruptionbudgets" => disruption_budget::reconcile(object, ctx),
         "pods" => pod::reconcile(object, ctx),
         "replicasets" => replica_set::reconcile(object, ctx),
+        "replicationcontrollers" => replica_set::reconcile_controller(object, ctx),
         "services" => service::reconcile(object, ctx),
         "statefulsets" => stateful_set::reconcile(object, ctx),
         _ => Plan::none(),

@@ -43,13 +43,16 @@ impl Revisions {
                         "ownerReferences": controller_reference(owner, "apps/v1", kind),
                     },
                     "data": {"spec": {"template": as_patch(&template)}},
-                    "revision": highest + 1,
+                    "revision": highest.saturating_add(1),
                 }),
             )),
             // A rollback makes an old revision the latest.
             Some(revision) if integer(&revision["revision"]).unwrap_or(0) < highest => {
                 let id = ObjectRef::of("controllerrevisions", revision);
-                actions.push(Action::Patch(id, json!({"revision": highest + 1})));
+                actions.push(Action::Patch(
+                    id,
+                    json!({"revision": highest.saturating_add(1)}),
+                ));
             }
             Some(_) => {}
         }

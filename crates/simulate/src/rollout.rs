@@ -73,9 +73,20 @@ pub(super) struct Rollout {
     pub(super) has_old_pods: bool,
 }
 
+impl Counts {
+    fn unavailable(self) -> i64 {
+        self.replicas.saturating_sub(self.available).max(0)
+    }
+}
+
 impl Rollout {
+    fn sum(&self, count: impl Fn(&Counts) -> i64) -> i64 {
+        let all = self.old.iter().chain([&self.new]);
+        all.map(count).fold(0, i64::saturating_add)
+    }
+
     fn total(&self) -> i64 {
-        self.new.replicas + self.old.iter().map(|counts| counts.replicas).sum::<i64>()
+        self.sum(|counts| counts.replicas)
     }
 
     /// The desired replicas of the new `ReplicaSet`.
@@ -87,8 +98,9 @@ impl Rollout {
                 if self.new.replicas >= self.desired {
                     return self.desired;
                 }
-                let room = (self.desired + surge - self.total()).max(0);
-                (self.new.replicas + room).min(self.desired)
+                let room = self.desired.saturating_add(surge);
+                let room = room.saturating_sub(self.total()).max(0);
+                self.new.replicas.saturating_add(room).min(self.desired)
             }
         }
     }
@@ -100,22 +112,22 @@ impl Rollout {
             wanted.fill(0);
             return wanted;
         };
-        let min_available = self.desired - unavailable;
-        let not_yet_available = (self.new.replicas - self.new.available).max(0);
-        let mut room = (self.total() - min_available - not_yet_available).max(0);
+        let min_available = self.desired.saturating_sub(unavailable);
+        let not_yet_available = self.new.unavailable();
+        let mut room = self.total().saturating_sub(min_available);
+        room = room.saturating_sub(not_yet_available).max(0);
         // Unavailable pods are removed first.
         for (wanted, counts) in wanted.iter_mut().zip(&self.old) {
-            let unavailable_pods = (counts.replicas - counts.available).clamp(0, room);
-            *wanted -= unavailable_pods;
-            room -= unavailable_pods;
+            let unavailable_pods = counts.unavailable().min(room);
+            *wanted = wanted.saturating_sub(unavailable_pods);
+            room = room.saturating_sub(unavailable_pods);
         }
-        let available =
-            self.new.available + self.old.iter().map(|counts| counts.available).sum::<i64>();
-        let mut room = room.min((available - min_available).max(0));
+        let available = self.sum(|counts| counts.available);
+        let mut room = room.min(available.saturating_sub(min_available).max(0));
         for wanted in &mut wanted {
             let removed = (*wanted).clamp(0, room);
-            *wanted -= removed;
-            room -= removed;
+            *wanted = wanted.saturating_sub(removed);
+            room = room.saturating_sub(removed);
         }
         wanted
     }

@@ -30,7 +30,7 @@ pub(super) fn reconcile(service: &Value, ctx: &Context<'_>) -> Plan {
     if has_selector && text(&service["spec"]["type"]) != "ExternalName" {
         let pods = pods(service, ctx);
         actions.extend(endpoints(service, &pods, ctx));
-        actions.extend(slice(service, &pods, ctx));
+        actions.extend(slices(service, &pods, ctx));
     }
     let plan = Plan::now(actions);
     let ingress = &service["status"]["loadBalancer"]["ingress"];
@@ -117,26 +117,31 @@ fn is_serving(service: &Value, pod: &Value) -> bool {
     is_ready(pod) || service["spec"]["publishNotReadyAddresses"] == true
 }
 
-fn endpoints(service: &Value, pods: &[&Arc<Value>], ctx: &Context<'_>) -> Option<Action> {
-    let address = |pod: &Value| json!({"ip": pod["status"]["podIP"], "nodeName": node::NAME, "targetRef": target(pod)});
-    let mut subset = Map::new();
-    for (key, is_ready) in [("addresses", true), ("notReadyAddresses", false)] {
-        let pods = pods
-            .iter()
-            .filter(|pod| is_serving(service, pod) == is_ready);
-        let addresses: Vec<Value> = pods.map(|pod| address(pod)).collect();
-        if !addresses.is_empty() {
-            subset.insert(key.to_owned(), addresses.into());
+/// Pods by the ports that the service has in them: named ports may differ.
+fn by_ports<'a>(
+    service: &Value,
+    pods: &[&'a Arc<Value>],
+) -> Vec<(Vec<Value>, Vec<&'a Arc<Value>>)> {
+    let mut groups: Vec<(Vec<Value>, Vec<&Arc<Value>>)> = Vec::new();
+    for pod in pods {
+        let ports = ports(service, Some(pod));
+        match groups.iter_mut().find(|(known, _)| *known == ports) {
+            Some((_, pods)) => pods.push(pod),
+            None => groups.push((ports, vec![pod])),
         }
     }
-    let subsets = if subset.is_empty() {
+    groups
+}
+
+fn endpoints(service: &Value, pods: &[&Arc<Value>], ctx: &Context<'_>) -> Option<Action> {
+    let subsets = by_ports(service, pods)
+        .into_iter()
+        .map(|(ports, pods)| subset(service, ports, &pods));
+    let subsets: Vec<Value> = subsets.collect();
+    let subsets = if subsets.is_empty() {
         Value::Null
     } else {
-        let ports = ports(service, pods.first().map(|pod| &***pod));
-        if !ports.is_empty() {
-            subset.insert("ports".to_owned(), ports.into());
-        }
-        json!([subset])
+        subsets.into()
     };
     let id = ObjectRef::new("endpoints", namespace(service), name(service));
     match ctx.cache.get(&id) {
@@ -160,33 +165,71 @@ fn endpoints(service: &Value, pods: &[&Arc<Value>], ctx: &Context<'_>) -> Option
     }
 }
 
-fn slice(service: &Value, pods: &[&Arc<Value>], ctx: &Context<'_>) -> Option<Action> {
-    let endpoints = pods.iter().map(|pod| {
-        let is_ready = is_serving(service, pod);
-        json!({
-            "addresses": [pod["status"]["podIP"]],
-            "conditions": {"ready": is_ready, "serving": is_ready, "terminating": false},
-            "nodeName": node::NAME,
-            "targetRef": target(pod),
-        })
-    });
-    let endpoints: Vec<Value> = endpoints.collect();
-    let ports = ports(service, pods.first().map(|pod| &***pod));
-    let known = ctx
-        .cache
-        .controlled("endpointslices", uid(service))
-        .into_iter()
-        .next();
-    if let Some(old) = known {
+fn subset(service: &Value, ports: Vec<Value>, pods: &[&Arc<Value>]) -> Value {
+    let address = |pod: &Value| json!({"ip": pod["status"]["podIP"], "nodeName": node::NAME, "targetRef": target(pod)});
+    let mut subset = Map::new();
+    for (key, is_ready) in [("addresses", true), ("notReadyAddresses", false)] {
+        let pods = pods
+            .iter()
+            .filter(|pod| is_serving(service, pod) == is_ready);
+        let addresses: Vec<Value> = pods.map(|pod| address(pod)).collect();
+        if !addresses.is_empty() {
+            subset.insert(key.to_owned(), addresses.into());
+        }
+    }
+    if !ports.is_empty() {
+        subset.insert("ports".to_owned(), ports.into());
+    }
+    subset.into()
+}
+
+/// One slice for each set of ports, and one without endpoints if there are no pods.
+fn slices(service: &Value, pods: &[&Arc<Value>], ctx: &Context<'_>) -> Vec<Action> {
+    let mut groups = by_ports(service, pods);
+    if groups.is_empty() {
+        groups.push((ports(service, None), Vec::new()));
+    }
+    let mut known = ctx.cache.controlled("endpointslices", uid(service));
+    let mut actions = Vec::new();
+    for (ports, pods) in groups {
+        let endpoints: Vec<Value> = pods.iter().map(|pod| endpoint(service, pod)).collect();
+        // The slice with these ports, or any other that is left if there is only one.
+        let same = known
+            .iter()
+            .position(|slice| same_ports(&slice["ports"], &ports));
+        let position = same.or_else(|| (known.len() == 1).then_some(0));
+        let Some(position) = position else {
+            actions.push(new_slice(service, &endpoints, &ports));
+            continue;
+        };
+        let old = known.remove(position);
         let is_same = items(&old["endpoints"]) == endpoints
             && (endpoints.is_empty() || same_ports(&old["ports"], &ports));
-        let change = json!({"endpoints": endpoints, "ports": ports});
-        return (!is_same).then(|| Action::Patch(ObjectRef::of("endpointslices", old), change));
+        if !is_same {
+            let change = json!({"endpoints": endpoints, "ports": ports});
+            actions.push(Action::Patch(ObjectRef::of("endpointslices", old), change));
+        }
     }
+    let surplus = known.into_iter().filter(|slice| !is_deleting(slice));
+    actions.extend(surplus.map(|slice| Action::Delete(ObjectRef::of("endpointslices", slice))));
+    actions
+}
+
+fn endpoint(service: &Value, pod: &Value) -> Value {
+    let is_ready = is_serving(service, pod);
+    json!({
+        "addresses": [pod["status"]["podIP"]],
+        "conditions": {"ready": is_ready, "serving": is_ready, "terminating": false},
+        "nodeName": node::NAME,
+        "targetRef": target(pod),
+    })
+}
+
+fn new_slice(service: &Value, endpoints: &[Value], ports: &[Value]) -> Action {
     let mut labels = service["metadata"]["labels"].clone();
     labels[SERVICE_NAME] = name(service).into();
     labels[MANAGED_BY] = "endpointslice-controller.k8s.io".into();
-    Some(Action::Create(
+    Action::Create(
         "endpointslices",
         json!({
             "apiVersion": "discovery.k8s.io/v1",
@@ -199,7 +242,7 @@ fn slice(service: &Value, pods: &[&Arc<Value>], ctx: &Context<'_>) -> Option<Act
             "endpoints": endpoints,
             "ports": ports,
         }),
-    ))
+    )
 }
 
 /// The server defaults the name of a port to the empty string.

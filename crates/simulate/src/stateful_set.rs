@@ -13,6 +13,9 @@ use super::plan::{Action, Context, Plan};
 use super::pod_template::PodOwner;
 use super::revision::{HASH, Revisions};
 
+/// How many pods one reconcile creates or deletes at most.
+const BURST: usize = 50;
+
 struct Set<'a> {
     object: &'a Value,
     /// By ordinal.
@@ -65,6 +68,9 @@ impl Set<'_> {
         let in_order = text(&self.object["spec"]["podManagementPolicy"]) != "Parallel";
         let mut actions = Vec::new();
         for ordinal in self.first..self.end {
+            if actions.len() >= BURST {
+                return actions;
+            }
             match self.pod(ordinal) {
                 Some(pod) if is_active(pod) && is_ready(pod) => {}
                 Some(pod) if is_active(pod) || is_deleting(pod) => {
@@ -225,7 +231,7 @@ impl Set<'_> {
             .filter(|pod| label(pod, HASH) == self.update_revision)
             .count();
         let old = text(&self.object["status"]["currentRevision"]);
-        let count = usize::try_from(self.end - self.first).unwrap_or(0);
+        let count = usize::try_from(self.end.saturating_sub(self.first)).unwrap_or(0);
         let is_done = updated == count && ready == count && active.len() == count;
         let current = if is_done || old.is_empty() {
             self.update_revision

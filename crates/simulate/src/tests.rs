@@ -1,5 +1,7 @@
 //! The reconcile functions together, against a fake server that executes their actions at once.
 
+mod adoption;
+
 use serde_json::{Value, json};
 
 use super::cache::{Cache, ObjectRef};
@@ -122,6 +124,7 @@ impl FakeServer {
                         cache: &self.cache,
                         options: &self.options,
                         now: now(),
+                        failure: None,
                     };
                     let plan = reconcile::reconcile(plural, &object, &ctx);
                     immediate.push(plan.actions);
@@ -564,4 +567,47 @@ fn a_cron_job_creates_due_jobs_and_respects_its_history_limit() {
     server.change(&id, &json!({"spec": {"successfulJobsHistoryLimit": 0}}));
     assert!(server.run(50));
     assert!(server.names("jobs").is_empty());
+}
+
+#[test]
+fn numbers_at_their_limits_do_not_overflow() {
+    let max = i32::MAX;
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {
+        "terminationGracePeriodSeconds": i64::MAX, "containers": [{"name": "c", "image": "x"}],
+    }});
+    let selector = json!({"matchLabels": {"a": "b"}});
+    let object = |spec: Value| json!({"metadata": {"name": "x", "namespace": "n"}, "spec": spec});
+    let all = [
+        (
+            "deployments",
+            json!({"replicas": max, "selector": selector, "template": template, "progressDeadlineSeconds": max, "minReadySeconds": max,
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": max, "maxUnavailable": max}}}),
+        ),
+        (
+            "statefulsets",
+            json!({"replicas": max, "selector": selector, "template": template, "podManagementPolicy": "Parallel", "ordinals": {"start": max}}),
+        ),
+        (
+            "jobs",
+            json!({"completions": max, "parallelism": max, "backoffLimit": max, "ttlSecondsAfterFinished": max, "template": template}),
+        ),
+        (
+            "poddisruptionbudgets",
+            json!({"maxUnavailable": max, "selector": selector}),
+        ),
+        (
+            "cronjobs",
+            json!({"schedule": "* * * * *", "startingDeadlineSeconds": i64::MAX, "jobTemplate": {"spec": {"template": template}}}),
+        ),
+    ];
+    let mut server = FakeServer::new();
+    for (plural, spec) in all {
+        server.create(plural, object(spec));
+    }
+    for _ in 0..4 {
+        let before = server.cache.list("pods", "n").count();
+        server.run(1);
+        let after = server.cache.list("pods", "n").count();
+        assert!(after <= before + 50, "{before} {after}");
+    }
 }

@@ -21,6 +21,7 @@ mod transaction;
 pub mod watch;
 mod writer;
 
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -89,6 +90,7 @@ pub struct Store {
     shared: Arc<Shared>,
     commands: mpsc::Sender<Command>,
     writer: Arc<WriterThread>,
+    folder: Option<Arc<Path>>,
 }
 
 #[derive(Debug)]
@@ -114,6 +116,7 @@ impl Store {
         let watch_cache = WatchCache::new(options.history, state.revision());
         let retained = RetainedSnapshots::new(options.retain);
         let shared = Arc::new(Shared::new(state, watch_cache, retained, options.clock));
+        let folder = options.folder.map(Arc::from);
         let (commands, receiver) = mpsc::channel(options.queue.max(1));
         let (closing, closed) = signal::channel(false);
         let writer = Writer::new(receiver, Arc::clone(&shared), backend);
@@ -125,7 +128,11 @@ impl Store {
             .name("store-writer".to_owned())
             .spawn(move || {
                 let _guard = guard;
-                writer.run();
+                let end = std::panic::catch_unwind(AssertUnwindSafe(|| writer.run()));
+                if end.is_err() {
+                    // The file may have a batch that memory does not. Only a restart makes them equal.
+                    std::process::abort();
+                }
             })
             .map_err(OpenError::Thread)?;
         Ok(Self {
@@ -135,6 +142,7 @@ impl Store {
                 thread: Mutex::new(Some(thread)),
                 closed,
             }),
+            folder,
         })
     }
 
@@ -191,9 +199,9 @@ impl Store {
         self.shared.watch_cache.watch(scope, revision)
     }
 
-    /// Writes a copy of the current state to a new file and returns its revision. To restore it, put it into an empty
-    /// folder as `store.redb`. Blocks on disk I/O, but does not block writes.
-    pub fn backup(&self, path: &Path) -> Result<u64, BackupError> {
+    /// Writes a copy of the current state to a new file. To restore it, put it into an empty folder as `store.redb`.
+    /// Blocks on disk I/O, but does not block writes.
+    pub fn backup(&self, path: &Path) -> Result<Backup, BackupError> {
         if path.try_exists().unwrap_or(true) {
             return Err(BackupError::Exists {
                 path: path.to_owned(),
@@ -202,7 +210,15 @@ impl Store {
         let snapshot = self.snapshot();
         let everything = Scope::everything();
         write_copy(path, snapshot.revision(), snapshot.list(&everything))?;
-        Ok(snapshot.revision())
+        Ok(Backup {
+            revision: snapshot.revision(),
+            objects: snapshot.list(&everything).count(),
+        })
+    }
+
+    /// The data folder, if the store has one.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// Commits the queued writes, closes the file and unlocks the folder. Later writes fail, reads still work, and
@@ -219,10 +235,17 @@ impl Store {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(thread) = thread {
-            // A panic was reported by the thread itself.
+            // A panic of the thread ends the process.
             let _ = thread.join();
         }
     }
+}
+
+/// What a backup has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backup {
+    pub revision: u64,
+    pub objects: usize,
 }
 
 /// Why a backup failed.
@@ -238,7 +261,7 @@ pub enum BackupError {
     Storage(#[from] StorageError),
 }
 
-/// Closes the watch cache when the writer ends, even by a panic.
+/// Closes the watch cache when the writer ends.
 #[derive(Debug)]
 struct CloseOnDrop {
     shared: Arc<Shared>,

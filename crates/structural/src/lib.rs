@@ -4,6 +4,7 @@
 //!
 //! Pure functions over JSON values, independent of stores and requests.
 
+pub mod depth;
 pub mod go_types;
 pub mod merge;
 pub mod patch;

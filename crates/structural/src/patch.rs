@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::schema::{DecodeError, MAX_DEPTH, SchemaRef, strict};
+use crate::schema::{DecodeError, SchemaRef, strict};
 
 mod json;
 mod merge;
@@ -167,27 +167,4 @@ fn mismatch(value: &Value, go_type: &str) -> DecodeError {
     DecodeError::new(format!(
         "json: cannot unmarshal {found} into Go value of type {go_type}"
     ))
-}
-
-/// The nesting depth of a value, at most one more than the limit.
-fn depth(value: &Value) -> usize {
-    fn depth_within(value: &Value, limit: usize) -> usize {
-        if limit == 0 {
-            return 1;
-        }
-        1 + match value {
-            Value::Array(items) => items
-                .iter()
-                .map(|item| depth_within(item, limit - 1))
-                .max()
-                .unwrap_or(0),
-            Value::Object(map) => map
-                .values()
-                .map(|item| depth_within(item, limit - 1))
-                .max()
-                .unwrap_or(0),
-            _ => 0,
-        }
-    }
-    depth_within(value, MAX_DEPTH)
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use outrigger_gostd::regexp::Regexp;
 use serde_json::Value;
 
 pub mod builtin;
@@ -31,6 +32,7 @@ pub use definition::validate_definition;
 pub use parse::{Error, MAX_DEPTH};
 pub use prune::{prune_nulls, prune_unknown};
 pub use rules::validate_rules;
+pub use validate::formats::is_recognized_format;
 pub use validate::{
     validate_custom_resource, validate_custom_resource_status, validate_embedded_resources,
     validate_list_uniqueness, validate_schema, validate_schema_at,
@@ -180,7 +182,7 @@ pub struct ValueValidation {
 pub struct Pattern {
     pub text: String,
     /// `None` if the text is not a valid regular expression.
-    pub regex: Option<regex::Regex>,
+    pub regex: Option<Arc<Regexp>>,
 }
 
 /// One of `x-kubernetes-validations`.

@@ -8,7 +8,7 @@ use outrigger_peers::{self as peers, Peer};
 
 use crate::build::{self, Profile};
 use crate::process::{command, run};
-use crate::{conformance, peers as install, tidy};
+use crate::{advisories, conformance, peers as install, tidy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct E2eArgs {
@@ -33,10 +33,10 @@ pub(crate) fn lint() -> anyhow::Result<()> {
     )?;
     install::install(&[peers::CARGO_MACHETE, peers::CARGO_DENY])?;
     run(command(peers::CARGO_MACHETE.installed()?, &root).arg("."))?;
-    // Advisories are not checked here, since they need the network; `cargo deny check` includes them.
     let mut deny = command(peers::CARGO_DENY.installed()?, &root);
     deny.args(["deny", "--log-level", "error", "check"]);
-    run(deny.args(["bans", "licenses", "sources"]))
+    run(deny.args(["bans", "licenses", "sources"]))?;
+    advisories::check(&root)
 }
 
 /// Runs the tests that need peers, and the conformance tests of the API server.

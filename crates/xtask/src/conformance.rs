@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use outrigger_peers::{ETCD, HELM3, HELM4, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER, KUBECTL, Peer};
+use outrigger_peers::{
+    E2E_TEST, ETCD, HELM3, HELM4, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER, KUBECTL,
+    KWOK, Peer,
+};
 
 use crate::build::{self, Profile, Programs};
 use crate::process::{command, run as run_command, run_captured as run_command_captured};
@@ -39,6 +42,7 @@ fn driver(programs: &Programs, name: &str, args: &[OsString]) -> Command {
 
 fn required_peers(name: &str, subcommand: &str) -> Vec<Peer> {
     let clients: &[Peer] = match (name, subcommand) {
+        ("conformance", "kubernetes") => &[KUBECTL, KWOK, KUBE_SCHEDULER, E2E_TEST],
         ("conformance", "clients") => &[KUBECTL, HELM3, HELM4],
         ("conformance", "plugins") => &[HELM4],
         ("differential", _) | ("bench", "chart" | "plugins") => &[HELM3, HELM4],

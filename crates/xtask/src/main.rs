@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+mod advisories;
 mod build;
 mod checks;
 mod conformance;
@@ -37,9 +38,9 @@ enum Task {
     /// Kill a process at random times and check that nothing is lost: apiserver, plugins
     #[command(disable_help_flag = true)]
     Crash(conformance::Args),
-    /// Inject faults and check that the process recovers: apiserver, plugins
+    /// Attack a process and check that it is bounded and nobody else notices: apiserver, chart, plugins
     #[command(disable_help_flag = true)]
-    Faults(conformance::Args),
+    Attack(conformance::Args),
     /// Run fuzz targets
     Fuzz(fuzz::Args),
     #[command(subcommand, name = "gen")]
@@ -67,7 +68,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Differential(args) => conformance::run("differential", &args),
         Task::Bench(args) => conformance::run("bench", &args),
         Task::Crash(args) => conformance::run("crash", &args),
-        Task::Faults(args) => conformance::run("faults", &args),
+        Task::Attack(args) => conformance::run("attack", &args),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Generate(generate) => generate::run(&generate),
     }

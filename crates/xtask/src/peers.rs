@@ -110,6 +110,8 @@ fn build(batch: &[Peer], scratch: &Path) -> anyhow::Result<()> {
     batch.iter().try_for_each(|peer| match peer.source {
         Source::Python { package, release } => download::python(*peer, package, release, scratch),
         Source::Cargo => build::cargo(*peer, scratch),
+        Source::KubernetesTest { package } => build::kubernetes_test(*peer, package, scratch),
+        Source::GoModule { package } => build::go_module(*peer, package, scratch),
         Source::Go { .. } | Source::Kubernetes { .. } => Ok(()),
     })?;
     let go: Vec<Peer> = batch.iter().filter(|peer| is_go(peer)).copied().collect();

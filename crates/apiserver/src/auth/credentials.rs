@@ -86,7 +86,9 @@ impl StaticTokens {
             if line.trim().is_empty() || line.starts_with('#') {
                 continue;
             }
-            let error = SecretError::TokenFile { line: index + 1 };
+            let error = SecretError::TokenFile {
+                line: index.saturating_add(1),
+            };
             let columns = columns(line);
             let [token, name, uid, groups @ ..] = columns.as_slice() else {
                 return Err(error);

@@ -97,13 +97,13 @@ impl Claims {
     fn bound(&self, store: &Store, now: i64) -> Result<UserInfo, TokenError> {
         let claims = &self.0;
         let second = |name: &str| claims[name].as_i64();
-        if second("nbf").is_some_and(|start| now + LEEWAY_SECONDS < start) {
+        if second("nbf").is_some_and(|start| now.saturating_add(LEEWAY_SECONDS) < start) {
             return Err(TokenError::new("service account token is not valid yet"));
         }
-        if second("exp").is_some_and(|end| now - LEEWAY_SECONDS > end) {
+        if second("exp").is_some_and(|end| now.saturating_sub(LEEWAY_SECONDS) > end) {
             return Err(TokenError::new("service account token has expired"));
         }
-        if second("iat").is_some_and(|issued| now + LEEWAY_SECONDS < issued) {
+        if second("iat").is_some_and(|issued| now.saturating_add(LEEWAY_SECONDS) < issued) {
             return Err(TokenError::new(
                 "service account token is issued in the future",
             ));
@@ -252,7 +252,7 @@ pub(super) fn find(
 fn is_deleted(object: &Object, now: i64) -> bool {
     let deleted = object.metadata().deletion_timestamp();
     let deleted = deleted.and_then(|time| time.parse::<jiff::Timestamp>().ok());
-    deleted.is_some_and(|time| time.as_second() < now - LEEWAY_SECONDS)
+    deleted.is_some_and(|time| time.as_second() < now.saturating_sub(LEEWAY_SECONDS))
 }
 
 fn reference(value: &Value) -> (&str, &str) {

@@ -2,6 +2,8 @@
 //! deleted service accounts.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,10 +14,12 @@ use serde_json::{Value, json};
 use super::Auth;
 use super::service_account::{find, text};
 use crate::loopback::{Client, Patch, ResourcePath};
+use crate::panics;
 
 const TYPE: &str = "kubernetes.io/service-account-token";
 const NAME: &str = "kubernetes.io/service-account.name";
 const UID: &str = "kubernetes.io/service-account.uid";
+const RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// Runs until the store closes. `certificates` is the CA bundle in PEM.
 pub async fn run(client: Client, auth: Auth, certificates: String) {
@@ -44,6 +48,7 @@ pub async fn run(client: Client, auth: Auth, certificates: String) {
             certificates: &certificates,
             store: &store,
             known: known.map(|secret| secret.key().clone()).collect(),
+            has_panicked: AtomicBool::new(false),
         };
         drop(snapshot);
         if keeper.run(secrets_watcher, accounts_watcher).await == WatchEnd::Closed {
@@ -58,6 +63,7 @@ struct TokensController<'a> {
     certificates: &'a str,
     store: &'a Store,
     known: BTreeSet<Key>,
+    has_panicked: AtomicBool,
 }
 
 impl TokensController<'_> {
@@ -75,6 +81,10 @@ impl TokensController<'_> {
                     Ok(event) => self.sync_namespace(event.key()).await,
                     Err(end) => return end,
                 },
+                () = tokio::time::sleep(RETRY_AFTER), if self.has_panicked.load(Ordering::Relaxed) => {
+                    // The caller lists all Secrets again.
+                    return WatchEnd::Overflow;
+                }
             }
         }
     }
@@ -99,7 +109,15 @@ impl TokensController<'_> {
         }
     }
 
+    /// A panic does not keep the other Secrets from their tokens.
     async fn sync(&self, key: &Key) {
+        if let Err(panic) = panics::catch_async(self.try_sync(key)).await {
+            self.has_panicked.store(true, Ordering::Relaxed);
+            tracing::error!(%key, %panic, "the sync of a service account token Secret panicked");
+        }
+    }
+
+    async fn try_sync(&self, key: &Key) {
         let Some(object) = self.store.get(key) else {
             return;
         };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use outrigger_apimachinery::status::Reason;
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::strategy::{CLEANUP_FINALIZER, remove_cleanup_finalizer};
 use outrigger_store::{Key, Object, Resource, Scope};
@@ -108,13 +109,13 @@ fn load(state: &State, name: &str) -> Option<(Arc<Object>, Value)> {
 }
 
 /// Finalizes definitions that are being deleted, and accepts those whose writer was canceled, while the server runs.
-pub(super) async fn run(state: &Arc<State>) {
+pub(super) async fn run(state: Arc<State>) {
     let Some(resource) = resource() else {
         return;
     };
     let mut definitions = Reflector::new(&state.store, &resource);
     loop {
-        sync(state, &*definitions.next().await);
+        sync(&state, &*definitions.next().await);
     }
 }
 
@@ -124,19 +125,11 @@ fn sync(state: &Arc<State>, object: &Object) {
     if !is_deleted && is_accepted(object) {
         return;
     }
-    let (state, key) = (Arc::clone(state), object.key().clone());
-    tokio::spawn(async move {
-        let mut closed = state.closed.clone();
-        let work = async {
-            if is_deleted {
-                finalize(&state, &key).await;
-            } else {
-                accept_if_pending(&state, &key).await;
-            }
-        };
-        tokio::select! {
-            () = work => {}
-            _ = closed.wait_for(|closed| *closed) => {}
+    super::spawn(state, object.key(), move |state, key| async move {
+        if is_deleted {
+            finalize(&state, &key).await;
+        } else {
+            accept_if_pending(&state, &key).await;
         }
     });
 }
@@ -222,8 +215,11 @@ async fn delete_custom_resources(state: &Arc<State>, definition: &Value) -> bool
     let mut all_removed = true;
     for object in state.store.snapshot().list(&scope) {
         let is_removed = if let Some(kind) = &kind {
-            let deleted = delete_object(state, kind, object.key(), &DeleteOptions::default()).await;
-            !matches!(deleted, Ok(DeleteOutcome::Pending(_)))
+            match delete_object(state, kind, object.key(), &DeleteOptions::default()).await {
+                Ok(DeleteOutcome::Removed(_)) => true,
+                Ok(DeleteOutcome::Pending(_)) => false,
+                Err(status) => status.reason == Some(Reason::NotFound),
+            }
         } else {
             let precondition = outrigger_store::Precondition::exists();
             let transaction =

@@ -1,16 +1,17 @@
-//! Namespaces: creates their default objects, and deletes their contents before they are removed.
+//! Namespaces: creates and restores their default objects, and finalizes those that are deleted.
+
+mod conditions;
+mod finalize;
 
 use std::sync::Arc;
 
 use outrigger_builtin::kinds::Kind;
-use outrigger_builtin::strategy;
-use outrigger_store::{Key, Object, Precondition, Resource, Scope, Transaction, WriteError};
+use outrigger_store::{Object, Resource, Scope};
 use serde_json::{Value, json};
 
 use super::reflector::Reflector;
-use crate::request::DeleteOptions;
 use crate::server::State;
-use crate::verbs::{DeleteOutcome, RandomError, delete_object, random_uid, write_value};
+use crate::verbs::{RandomError, random_uid, write_value};
 
 const ROOT_CERTIFICATES: &str = "kube-root-ca.crt";
 const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
@@ -96,120 +97,64 @@ async fn create_if_missing(
     }
 }
 
-/// Finalizes namespaces that are being deleted, while the server runs.
-pub(super) async fn run(state: &Arc<State>) {
+/// Finalizes namespaces that are being deleted and restores default objects, while the server runs.
+pub(super) async fn run(state: Arc<State>) {
+    tokio::join!(
+        watch_namespaces(&state),
+        restore(&state, "serviceaccounts", "default"),
+        restore(&state, "configmaps", ROOT_CERTIFICATES),
+    );
+}
+
+/// Creates a default object again when it is deleted, and resets its contents when they are changed.
+async fn restore(state: &Arc<State>, plural: &str, name: &str) {
+    let Ok(resource) = Resource::new("", plural) else {
+        return;
+    };
+    let mut objects = Reflector::in_scope(&state.store, Scope::resource(&resource).named(name));
+    loop {
+        let observed = objects.next().await;
+        let key = observed.key();
+        let namespaces = Resource::new("", "namespaces");
+        let namespace = namespaces.and_then(|namespaces| namespaces.key("", key.namespace()));
+        let is_active = namespace.is_ok_and(|namespace| {
+            let namespace = state.store.get(&namespace);
+            namespace.is_some_and(|namespace| namespace.metadata().deletion_timestamp().is_none())
+        });
+        if !is_active {
+            continue;
+        }
+        let Ok(defaults) = default_objects(state, key.namespace()) else {
+            continue;
+        };
+        let default = defaults.into_iter().find(|(kind, _)| *kind == plural);
+        let Some((_, default)) = default else {
+            continue;
+        };
+        match state.store.get(key) {
+            None => create_if_missing(state, plural, key.namespace(), name, &default).await,
+            Some(object) => reset_data(state, &object, &default).await,
+        }
+    }
+}
+
+async fn reset_data(state: &State, object: &Object, default: &Value) {
+    let Ok(mut value) = serde_json::from_slice::<Value>(object.bytes()) else {
+        return;
+    };
+    if default["data"].is_object() && value["data"] != default["data"] {
+        value["data"] = default["data"].clone();
+        // If another write comes first, its event triggers another attempt.
+        let _ = write_value(state, object.key().clone(), &value, Some(object)).await;
+    }
+}
+
+async fn watch_namespaces(state: &Arc<State>) {
     let Ok(resource) = Resource::new("", "namespaces") else {
         return;
     };
     let mut namespaces = Reflector::new(&state.store, &resource);
     loop {
-        sync(state, namespaces.next().await.key());
+        finalize::spawn(state, namespaces.next().await.key());
     }
-}
-
-/// Spawns a task for each namespace, so that one that waits for a finalizer does not block others.
-fn sync(state: &Arc<State>, key: &Key) {
-    let is_terminating = state
-        .store
-        .get(key)
-        .is_some_and(|object| object.metadata().deletion_timestamp().is_some());
-    if is_terminating {
-        let (state, key) = (Arc::clone(state), key.clone());
-        tokio::spawn(async move {
-            let mut closed = state.closed.clone();
-            tokio::select! {
-                () = finalize(&state, &key) => {}
-                _ = closed.wait_for(|closed| *closed) => {}
-            }
-        });
-    }
-}
-
-/// Deletes the contents of a namespace, then the namespace.
-async fn finalize(state: &Arc<State>, key: &Key) {
-    loop {
-        let Some(namespace) = state.store.get(key) else {
-            return;
-        };
-        let Ok(mut value) = serde_json::from_slice::<Value>(namespace.bytes()) else {
-            return;
-        };
-        let has_finalizer = value["spec"]["finalizers"]
-            .as_array()
-            .is_some_and(|finalizers| finalizers.iter().any(|finalizer| finalizer == "kubernetes"));
-        if !has_finalizer {
-            return;
-        }
-        let revision = state.store.revision();
-        if !delete_contents(state, key.name()).await {
-            wait_for_change(state, key.name(), revision).await;
-            continue;
-        }
-        if let Some(finalizers) = value["spec"]["finalizers"].as_array_mut() {
-            finalizers.retain(|finalizer| finalizer != "kubernetes");
-        }
-        match write_finalized(state, key, &namespace, &value).await {
-            Err(WriteError::Conflict { .. }) => {}
-            _ => return,
-        }
-    }
-}
-
-/// Writes the namespace without our finalizer, or removes it if it was the last.
-async fn write_finalized(
-    state: &Arc<State>,
-    key: &Key,
-    old: &Arc<Object>,
-    value: &Value,
-) -> Result<(), WriteError> {
-    if strategy::for_kind("", "Namespace").is_finalized(value) {
-        let precondition = Precondition::revision(old.revision());
-        state
-            .store
-            .write(Transaction::delete(key.clone(), precondition))
-            .await?;
-        // Objects may have been created in the meantime.
-        delete_contents(state, key.name()).await;
-        return Ok(());
-    }
-    write_value(state, key.clone(), value, Some(old))
-        .await
-        .map(drop)
-}
-
-/// Deletes the objects in a namespace; false if some remain.
-async fn delete_contents(state: &Arc<State>, namespace: &str) -> bool {
-    let kinds = state.registry.snapshot();
-    let mut is_empty = true;
-    for kind in kinds.stored().filter(|kind| kind.namespaced) {
-        let Ok(resource) = Resource::new(&kind.storage.group, &kind.plural) else {
-            continue;
-        };
-        let Ok(scope) = Scope::namespace(&resource, namespace) else {
-            continue;
-        };
-        for object in state.store.snapshot().list(&scope) {
-            let options = DeleteOptions {
-                // No kubelet terminates the pods.
-                grace_period: Some(0),
-                ..DeleteOptions::default()
-            };
-            let deleted = delete_object(state, kind, object.key(), &options).await;
-            is_empty &= !matches!(deleted, Ok(DeleteOutcome::Pending(_)));
-        }
-    }
-    is_empty
-}
-
-/// Waits until something in the namespace changes after `revision`.
-async fn wait_for_change(state: &Arc<State>, namespace: &str, revision: u64) {
-    let Ok(mut watcher) = state.store.watch(Scope::everything(), revision) else {
-        return;
-    };
-    while let Ok(event) = watcher.next().await {
-        if event.key().namespace() == namespace {
-            return;
-        }
-    }
-    std::future::pending::<()>().await;
 }

@@ -17,9 +17,13 @@ pub(super) struct Reflector<'s> {
 
 impl<'s> Reflector<'s> {
     pub(super) fn new(store: &'s Store, resource: &Resource) -> Self {
+        Self::in_scope(store, Scope::resource(resource))
+    }
+
+    pub(super) fn in_scope(store: &'s Store, scope: Scope) -> Self {
         Self {
             store,
-            scope: Scope::resource(resource),
+            scope,
             listed: VecDeque::new(),
             watcher: None,
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use outrigger_store::{Object, Precondition, Resource, Scope, Transaction};
+use outrigger_store::{Key, Object, Precondition, Resource, Scope, Transaction};
 use serde_json::Value;
 
 use super::reflector::Reflector;
@@ -13,7 +13,8 @@ const CLAIM: (&str, &str) = ("persistentvolumeclaims", "kubernetes.io/pvc-protec
 const VOLUME: (&str, &str) = ("persistentvolumes", "kubernetes.io/pv-protection");
 
 /// Runs until the server closes.
-pub(super) async fn run(state: &Arc<State>) {
+pub(super) async fn run(state: Arc<State>) {
+    let state = &state;
     tokio::join!(watch(state, CLAIM), watch(state, VOLUME), watch_pods(state));
 }
 
@@ -29,26 +30,33 @@ async fn watch_pods(state: &Arc<State>) {
             continue;
         };
         for claim in state.store.snapshot().list(&scope) {
-            if claim.metadata().deletion_timestamp().is_some() {
-                release(state, claim, CLAIM.1).await;
-            }
+            sync(state, claim, CLAIM.1);
         }
     }
 }
 
-async fn watch(state: &Arc<State>, (plural, finalizer): (&str, &str)) {
+/// Only an object that is being deleted needs work.
+fn sync(state: &Arc<State>, object: &Object, finalizer: &'static str) {
+    if object.metadata().deletion_timestamp().is_some() {
+        super::spawn(state, object.key(), move |state, key| async move {
+            release(&state, &key, finalizer).await;
+        });
+    }
+}
+
+async fn watch(state: &Arc<State>, (plural, finalizer): (&str, &'static str)) {
     let Ok(resource) = Resource::new("", plural) else {
         return;
     };
     let mut objects = Reflector::new(&state.store, &resource);
     loop {
-        release(state, &*objects.next().await, finalizer).await;
+        sync(state, &*objects.next().await, finalizer);
     }
 }
 
 /// Removes the finalizer of an object that is being deleted and not in use.
-async fn release(state: &Arc<State>, observed: &Object, finalizer: &str) {
-    let Some(object) = state.store.get(observed.key()) else {
+async fn release(state: &Arc<State>, key: &Key, finalizer: &str) {
+    let Some(object) = state.store.get(key) else {
         return;
     };
     let metadata = object.metadata();

@@ -1,6 +1,7 @@
 //! Executes actions through the API, with preconditions on the observed version.
 
 use outrigger_store::{Key, Object};
+use outrigger_structural::depth;
 use serde_json::{Value, json};
 
 use super::decide::{Action, Policy};
@@ -148,8 +149,10 @@ async fn patch(
 }
 
 fn references(object: &Object) -> Vec<Value> {
-    let mut value: Value = serde_json::from_slice(object.bytes()).unwrap_or_default();
-    match value["metadata"]["ownerReferences"].take() {
+    let Ok(mut stored) = depth::parse_stored(object.bytes()) else {
+        return Vec::new();
+    };
+    match stored.value["metadata"]["ownerReferences"].take() {
         Value::Array(references) => references,
         _ => Vec::new(),
     }

@@ -65,8 +65,8 @@ impl Queue {
         let wait = MIN_BACKOFF
             .saturating_mul(1 << (*failures).min(16))
             .min(MAX_BACKOFF);
-        *failures += 1;
-        self.delayed.insert((Instant::now() + wait, key));
+        *failures = failures.saturating_add(1);
+        self.delayed.insert((later(wait), key));
     }
 
     /// Parks an object until the kind of its owner is served.
@@ -77,7 +77,7 @@ impl Queue {
 
     /// A definition has changed. It is served shortly after it is stored, so parked objects are enqueued twice.
     pub(super) fn push_unresolved(&mut self) {
-        let soon = Instant::now() + DISCOVERY_DELAY;
+        let soon = later(DISCOVERY_DELAY);
         for key in std::mem::take(&mut self.unresolved) {
             self.delayed.insert((soon, key.clone()));
             self.push(key);
@@ -91,4 +91,9 @@ impl Queue {
             None => std::future::pending().await,
         }
     }
+}
+
+fn later(wait: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(wait).unwrap_or(now)
 }

@@ -70,6 +70,8 @@ pub(crate) struct Accept {
     pub(crate) gzip: bool,
     /// The client requested a list: `PartialObjectMetadataList`.
     pub(crate) is_list_view: bool,
+    /// The client requested the view in `meta.k8s.io/v1beta1`.
+    pub(crate) is_beta_view: bool,
     /// Aggregated discovery.
     pub(crate) aggregated: bool,
 }
@@ -96,6 +98,15 @@ impl Accept {
             .ok_or_else(|| NotAcceptable {
                 has_type: clauses.iter().any(Clause::has_type),
             })
+    }
+
+    /// The `apiVersion` of tables and metadata.
+    pub(crate) fn view_version(self) -> &'static str {
+        if self.is_beta_view {
+            "meta.k8s.io/v1beta1"
+        } else {
+            "meta.k8s.io/v1"
+        }
     }
 
     /// The default, for errors of requests whose `Accept` header is not acceptable.
@@ -175,10 +186,14 @@ impl<'h> Clause<'h> {
         };
         match (self.group, self.kind, self.version) {
             ("", "", "") => {}
-            ("meta.k8s.io", "Table", "v1") => chosen.view = View::Table,
-            ("meta.k8s.io", "PartialObjectMetadata" | "PartialObjectMetadataList", "v1") => {
-                chosen.view = View::Metadata;
-                chosen.is_list_view = self.kind.ends_with("List");
+            ("meta.k8s.io", kind, "v1" | "v1beta1") => {
+                chosen.view = match kind {
+                    "Table" => View::Table,
+                    "PartialObjectMetadata" | "PartialObjectMetadataList" => View::Metadata,
+                    _ => return None,
+                };
+                chosen.is_list_view = kind.ends_with("List");
+                chosen.is_beta_view = self.version == "v1beta1";
             }
             ("apidiscovery.k8s.io", "APIGroupDiscoveryList", "v2") => chosen.aggregated = true,
             _ => return None,

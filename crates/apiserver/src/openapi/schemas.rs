@@ -210,12 +210,12 @@ fn references(schema: &Value, found: &mut Vec<String>, depth: usize) {
                 found.push(name.to_owned());
             }
             for value in map.values() {
-                references(value, found, depth + 1);
+                references(value, found, depth.saturating_add(1));
             }
         }
         Value::Array(items) => {
             for item in items {
-                references(item, found, depth + 1);
+                references(item, found, depth.saturating_add(1));
             }
         }
         _ => {}

@@ -25,7 +25,8 @@ pub(crate) struct ListOptions {
     /// `resourceVersion`.
     pub(crate) revision: Option<u64>,
     pub(crate) version_match: Option<Match>,
-    pub(crate) timeout: Option<u64>,
+    /// `timeoutSeconds`.
+    pub(crate) timeout: Option<i64>,
     pub(crate) bookmarks: bool,
     pub(crate) initial_events: Option<bool>,
 }
@@ -61,7 +62,7 @@ impl ListOptions {
                 "NotOlderThan" => Some(Match::NotOlderThan),
                 _ => None,
             },
-            timeout: timeout.and_then(|seconds| u64::try_from(seconds).ok()),
+            timeout,
             bookmarks: query.flag("allowWatchBookmarks"),
             initial_events: query.optional_flag("sendInitialEvents"),
         })

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use outrigger_apimachinery::status::Status;
+use outrigger_gostd::time::Duration;
 
 /// How many pairs are parsed at most.
 const MAX_PAIRS: usize = 256;
@@ -54,6 +55,20 @@ impl<'q> Query<'q> {
         ))
     }
 
+    /// Rejects a `timeout` that is not a duration. Requests that take long have other limits.
+    pub(crate) fn check_timeout(&self) -> Result<(), Status> {
+        let timeout = self.text("timeout");
+        if timeout.is_empty() {
+            return Ok(());
+        }
+        match Duration::parse(timeout.as_bytes()) {
+            Ok(_) => Ok(()),
+            Err(why) => Err(Status::bad_request(format!(
+                "invalid timeout specified in the request URL - {why}"
+            ))),
+        }
+    }
+
     /// An integer, or the real server's error.
     pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>, Status> {
         let Some(value) = self.all(name).next() else {
@@ -90,24 +105,27 @@ pub(super) fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let escape = bytes.get(at + 1..at + 3);
-        let value = escape
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match value {
-            Some(value) if bytes[at] == b'%' => {
-                decoded.push(value);
-                at += 3;
+    let mut rest = text.as_bytes();
+    let mut decoded = Vec::with_capacity(rest.len());
+    while let [first, after @ ..] = rest {
+        match after.split_first_chunk() {
+            Some((digits, after))
+                if *first == b'%'
+                    && let Some(byte) = hex_byte(*digits) =>
+            {
+                decoded.push(byte);
+                rest = after;
             }
             _ => {
-                decoded.push(bytes[at]);
-                at += 1;
+                decoded.push(*first);
+                rest = after;
             }
         }
     }
     Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())
+}
+
+fn hex_byte(digits: [u8; 2]) -> Option<u8> {
+    let digits = std::str::from_utf8(&digits).ok()?;
+    u8::from_str_radix(digits, 16).ok()
 }

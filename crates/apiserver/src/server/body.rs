@@ -54,19 +54,22 @@ impl Body {
         skipped: usize,
         tail: Vec<u8>,
     ) -> Self {
-        let braces = usize::from(skipped > 0);
-        let lengths = objects
-            .iter()
-            .map(|object| object.bytes().len() - skipped + braces);
+        let braces = u64::from(skipped > 0);
+        let lengths = objects.iter().map(|object| {
+            let kept = object.bytes().len().saturating_sub(skipped) as u64;
+            kept.saturating_add(braces)
+        });
         let commas = objects.len().saturating_sub(1);
-        let left = head.len() + tail.len() + commas + lengths.sum::<usize>();
+        let parts = [head.len(), tail.len(), commas].map(|length| length as u64);
+        let left = parts.into_iter().chain(lengths);
+        let left = left.fold(0, u64::saturating_add);
         Self(Inner::List(Box::new(List {
             head: head.into(),
             objects: objects.into_iter(),
             skipped,
             is_first: true,
             tail: tail.into(),
-            left: left as u64,
+            left,
         })))
     }
 

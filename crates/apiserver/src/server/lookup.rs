@@ -1,12 +1,15 @@
 //! Admission's view of the store.
 
+use outrigger_apimachinery::GroupVersion;
 use outrigger_apimachinery::status::Status;
-use outrigger_builtin::prepare::admission::{ClusterState, Priority};
-use outrigger_store::{Resource, Scope, Store};
+use outrigger_builtin::admission::{BoundPolicy, ClusterState, ParamKind, Priority};
+use outrigger_store::{Resource, Scope};
 use serde_json::Value;
 
+use super::State;
+
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lookup<'s>(pub(crate) &'s Store);
+pub(crate) struct Lookup<'s>(pub(crate) &'s State);
 
 impl Lookup<'_> {
     pub(crate) fn object(
@@ -20,19 +23,36 @@ impl Lookup<'_> {
             .ok()?
             .key(namespace, name)
             .ok()?;
-        let object = self.0.get(&key)?;
+        let object = self.0.store.get(&key)?;
         serde_json::from_slice(object.bytes()).ok()
     }
 
     /// The first object of a resource that satisfies a predicate.
     fn find(self, group: &str, plural: &str, predicate: impl Fn(&Value) -> bool) -> Option<Value> {
         let scope = Scope::resource(&Resource::new(group, plural).ok()?);
-        let snapshot = self.0.snapshot();
+        let snapshot = self.0.store.snapshot();
         let mut objects = snapshot.list(&scope);
         objects.find_map(|object| {
             let value = serde_json::from_slice(object.bytes()).ok()?;
             predicate(&value).then_some(value)
         })
+    }
+
+    /// The objects of a resource in a namespace, or outside of namespaces.
+    fn list(self, group: &str, plural: &str, namespace: &str) -> Vec<Value> {
+        let resource = Resource::new(group, plural).ok();
+        let scope = resource.and_then(|resource| match namespace {
+            "" => Some(Scope::resource(&resource)),
+            namespace => Scope::namespace(&resource, namespace).ok(),
+        });
+        let Some(scope) = scope else {
+            return Vec::new();
+        };
+        let snapshot = self.0.store.snapshot();
+        let objects = snapshot.list(&scope);
+        objects
+            .filter_map(|object| serde_json::from_slice(object.bytes()).ok())
+            .collect()
     }
 
     fn default_class(self, group: &str, plural: &str, annotation: &str) -> Option<String> {
@@ -77,6 +97,42 @@ impl ClusterState for Lookup<'_> {
     fn default_ingress_class(&self) -> Option<String> {
         let annotation = "ingressclass.kubernetes.io/is-default-class";
         self.default_class("networking.k8s.io", "ingressclasses", annotation)
+    }
+
+    fn runtime_class(&self, name: &str) -> Option<Value> {
+        self.object("node.k8s.io", "runtimeclasses", "", name)
+    }
+
+    fn limit_ranges(&self, namespace: &str) -> Vec<Value> {
+        self.list("", "limitranges", namespace)
+    }
+
+    fn resource_quotas(&self, namespace: &str) -> Vec<Value> {
+        self.list("", "resourcequotas", namespace)
+    }
+
+    fn validating_policies(&self) -> Vec<BoundPolicy> {
+        self.0.policies.validating(&self.0.store)
+    }
+
+    fn namespace(&self, name: &str) -> Option<Value> {
+        self.object("", "namespaces", "", name)
+    }
+
+    fn is_namespaced(&self, kind: ParamKind<'_>) -> Option<bool> {
+        let version = GroupVersion::parse(kind.api_version);
+        let kinds = self.0.registry.snapshot();
+        let kind = kinds.kind(version.group, version.version, kind.kind)?;
+        Some(kind.namespaced)
+    }
+
+    fn params(&self, kind: ParamKind<'_>, namespace: &str) -> Vec<Value> {
+        let version = GroupVersion::parse(kind.api_version);
+        let kinds = self.0.registry.snapshot();
+        let kind = kinds.kind(version.group, version.version, kind.kind);
+        kind.map_or_else(Vec::new, |kind| {
+            self.list(&kind.storage.group, &kind.plural, namespace)
+        })
     }
 
     fn random_suffix(&self) -> Result<String, Status> {

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Metrics {
     requests: [AtomicU64; 6],
     watches: AtomicU64,
+    aborted: AtomicU64,
+    terminated: AtomicU64,
 }
 
 impl Metrics {
@@ -15,6 +17,16 @@ impl Metrics {
         if let Some(counter) = self.requests.get(usize::from(code / 100)) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Counts a request that panicked.
+    pub(crate) fn request_aborted(&self) {
+        self.aborted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a request that was rejected because too many are in flight.
+    pub(crate) fn request_terminated(&self) {
+        self.terminated.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn watch_began(&self) {
@@ -34,6 +46,23 @@ impl Metrics {
             let count = counter.load(Ordering::Relaxed);
             text.push_str(&format!(
                 "apiserver_request_total{{code=\"{class}xx\"}} {count}\n"
+            ));
+        }
+        for (name, help, counter) in [
+            (
+                "apiserver_request_aborts_total",
+                "Requests that panicked.",
+                &self.aborted,
+            ),
+            (
+                "apiserver_request_terminations_total",
+                "Requests rejected because too many are in flight.",
+                &self.terminated,
+            ),
+        ] {
+            let count = counter.load(Ordering::Relaxed);
+            text.push_str(&format!(
+                "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}\n"
             ));
         }
         let watches = self.watches.load(Ordering::Relaxed);

@@ -14,7 +14,7 @@ use outrigger_store::Scope;
 use outrigger_structural::schema::builtin;
 use serde::Serialize;
 
-use super::State;
+use super::{State, health};
 use crate::discovery::{aggregated, legacy};
 use crate::negotiation::{Accept, ApiResponse, Content, failure, text};
 use crate::openapi;
@@ -71,9 +71,11 @@ pub(super) fn handle(
         return Err(Status::method_not_allowed());
     }
     Ok(match parts.as_slice() {
-        ["healthz" | "livez" | "readyz", rest @ ..] => health(state, trimmed, rest, query),
+        ["healthz" | "livez" | "readyz", rest @ ..] => health::check(state, trimmed, rest, query),
         ["version"] => version(),
         ["metrics"] => metrics(state),
+        ["metrics", "slis"] => health::metrics(state),
+        ["openapi", "v2"] => swagger_document(state, &kinds, headers),
         ["openapi", "v3", rest @ ..] => openapi_document(state, &kinds, rest, headers),
         [""] => ApiResponse::value(StatusCode::OK, &serde_json::json!({"paths": paths(&kinds)})),
         ["api"] if accept.clone()?.aggregated => {
@@ -125,7 +127,7 @@ pub(super) fn no_such_resource(kinds: &Kinds, group: &str) -> ApiResponse {
     }
 }
 
-fn not_found() -> ApiResponse {
+pub(super) fn not_found() -> ApiResponse {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
@@ -161,6 +163,8 @@ fn paths(kinds: &Kinds) -> Vec<String> {
         "/healthz",
         "/livez",
         "/metrics",
+        "/metrics/slis",
+        "/openapi/v2",
         "/openapi/v3",
         "/readyz",
         "/version",
@@ -246,6 +250,45 @@ fn openapi_document(
     }
 }
 
+/// `/openapi/v2` in the first acceptable media type.
+fn swagger_document(state: &State, kinds: &Kinds, headers: &HeaderMap) -> ApiResponse {
+    let accept = headers.get(http::header::ACCEPT);
+    let accept = accept.and_then(|accept| accept.to_str().ok());
+    let clauses = accept.unwrap_or("*/*").split(',');
+    let mut media_types = clauses.map(|clause| clause.split(';').next().unwrap_or_default().trim());
+    let is_protobuf = media_types.find_map(|media_type| match media_type {
+        "" | "*/*" | "application/*" | "application/json" => Some(false),
+        media_type => openapi::v2::PROTOBUF.contains(&media_type).then_some(true),
+    });
+    let Some(is_protobuf) = is_protobuf else {
+        return ApiResponse::new(StatusCode::NOT_ACCEPTABLE, Content::Nothing);
+    };
+    let (name, content_type) = if is_protobuf {
+        ("openapi/v2 protobuf", openapi::v2::PROTOBUF[0])
+    } else {
+        ("openapi/v2", "application/json")
+    };
+    let document = state.documents.get(kinds, name, || {
+        let definitions = |api_version: &str, kind: &str| builtin::definitions(api_version, kind);
+        let document = openapi::v2::document(kinds, &definitions);
+        let bytes = if is_protobuf {
+            openapi::v2::encode(&document)
+        } else {
+            serde_json::to_vec(&document).ok()?
+        };
+        Some(Document {
+            etag: format!("\"{}\"", openapi::v2::hash(kinds)),
+            bytes: bytes.into(),
+        })
+    });
+    match document {
+        Some(document) => conditional(&document, headers)
+            .header(http::header::CONTENT_TYPE, content_type)
+            .header(http::header::VARY, "Accept"),
+        None => missing_document(),
+    }
+}
+
 fn missing_document() -> ApiResponse {
     ApiResponse::new(StatusCode::NOT_FOUND, Content::Nothing)
 }
@@ -274,30 +317,6 @@ fn go_architecture() -> &'static str {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
-    }
-}
-
-/// `ok`, or all checks if `verbose` is set.
-fn health(state: &State, path: &str, rest: &[&str], query: &Query<'_>) -> ApiResponse {
-    let checks = ["ping", "log", "store"];
-    let is_closing = *state.closed.borrow() && path.starts_with("readyz");
-    if is_closing {
-        return text(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "[-]shutdown failed: closing\n",
-        );
-    }
-    match rest {
-        [] if query.has("verbose") => {
-            let lines: String = checks
-                .iter()
-                .map(|check| format!("[+]{check} ok\n"))
-                .collect();
-            text(StatusCode::OK, format!("{lines}{path} check passed\n"))
-        }
-        [] => text(StatusCode::OK, "ok"),
-        [check] if checks.contains(check) => text(StatusCode::OK, "ok"),
-        _ => not_found(),
     }
 }
 

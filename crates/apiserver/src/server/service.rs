@@ -5,21 +5,25 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::{Bytes, BytesMut};
-use http::header::{AUTHORIZATION, CONTENT_LENGTH};
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, RETRY_AFTER};
 use http::request::Parts;
-use http::{Method, Request, Response};
-use http_body_util::BodyExt as _;
+use http::{Method, Request, Response, StatusCode};
 use outrigger_apimachinery::status::Status;
 
-use super::{Body, State, non_resource};
+use super::{Body, State, backup, non_resource, request_body};
 use crate::auth::{Attributes, Auth, Target, UserInfo};
-use crate::negotiation::{Accept, ApiResponse, NotAcceptable, failure};
+use crate::negotiation::{Accept, ApiResponse, NotAcceptable, failure, text};
+use crate::panics;
 use crate::request::{Endpoint, Query};
+use crate::transport::Connection;
 use crate::verbs::{self, RequestContext};
 
-/// The largest request body in bytes.
-const MAX_BODY: usize = 3 * 1024 * 1024;
+/// The body of the response to a request above the limit of requests in flight.
+const TOO_MANY: &str = "Too many requests, please try again later.\n";
+
+/// The body of the response to a request that panicked.
+const PANICKED: &str = "This request caused apiserver to panic. Look in the logs for details.\n";
 
 /// The API as a tower service. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -64,10 +68,16 @@ impl Service {
             .as_ref()
             .map_or_else(|_| Accept::any(), |accept| *accept);
         let mut warnings = Vec::new();
-        let response = self
-            .respond(&parts, query, accept, body, &mut warnings)
-            .await;
-        let response = response.unwrap_or_else(|status| failure(&status));
+        let response = self.respond(&parts, query, accept, body, &mut warnings);
+        let response = match panics::catch_async(response).await {
+            Ok(response) => response.unwrap_or_else(|status| failure(&status)),
+            Err(panic) => {
+                let (method, path) = (&parts.method, parts.uri.path());
+                tracing::error!(%method, path, %panic, "a request panicked");
+                self.state.metrics.request_aborted();
+                text(StatusCode::INTERNAL_SERVER_ERROR, PANICKED)
+            }
+        };
         self.state.metrics.count(response.code.as_u16());
         response.render(form, &warnings)
     }
@@ -87,9 +97,13 @@ impl Service {
         let endpoint = Endpoint::parse(parts.uri.path());
         let user = self.authorize(&endpoint, parts, &query)?;
         let info = match endpoint {
+            Endpoint::NonResource(backup::PATH) if parts.method == Method::GET => {
+                return backup::respond(&self.state).await;
+            }
             Endpoint::NonResource(path) => {
                 let (method, headers) = (&parts.method, &parts.headers);
                 let accept = accept.map_err(|error| error.built_in(false));
+                query.check_timeout()?;
                 return non_resource::handle(&self.state, method, path, &query, headers, accept);
             }
             Endpoint::Resource(info) => info,
@@ -102,13 +116,29 @@ impl Service {
             Some(_) => NotAcceptable::custom(),
             None => error.built_in(matches!(route.verb, "list" | "watch")),
         })?;
-        let body = read(&parts.method, &parts.headers, body).await?;
+        if !matches!(route.verb, "watch" | "connect") {
+            query.check_timeout()?;
+        }
+        let memory = &self.state.body_memory;
+        let body = request_body::read(memory, &parts.method, &parts.headers, body).await?;
+        let slot = self.state.in_flight.begin(route.verb);
+        if slot.is_none() && !self.is_exempt(&user, route.verb) {
+            self.state.metrics.request_terminated();
+            let response = text(StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
+            return Ok(response.header(RETRY_AFTER, "1"));
+        }
         let mut ctx =
             RequestContext::new(&self.state, &user, kinds, route, info, query, parts, accept)?;
-        ctx.body = body;
+        ctx.body = body.bytes.clone();
         let response = Box::pin(verbs::run(&mut ctx)).await;
         *warnings = ctx.take_warnings();
         response
+    }
+
+    /// The limit of requests in flight is for clients, except for watches and administrators.
+    fn is_exempt(&self, user: &UserInfo, verb: &str) -> bool {
+        let is_admin = || user.groups.iter().any(|group| group == "system:masters");
+        self.user.is_some() || verb == "watch" || is_admin()
     }
 
     /// Authenticates, impersonates and authorizes; returns the user that the request acts for.
@@ -139,6 +169,9 @@ impl Service {
             }
             None => {
                 let user = auth.authenticate(&parts.headers)?;
+                if let Some(connection) = parts.extensions.get::<Arc<Connection>>() {
+                    connection.set_authenticated();
+                }
                 Arc::new(auth.impersonate(user, &parts.headers, &attributes)?)
             }
         };
@@ -166,47 +199,6 @@ fn non_resource_verb(method: &Method) -> &'static str {
         Method::OPTIONS => "options",
         _ => "other",
     }
-}
-
-/// The body of a request that has one. What is too large is not read to its end.
-async fn read<B>(method: &Method, headers: &http::HeaderMap, body: B) -> Result<Bytes, Status>
-where
-    B: http_body::Body<Data = Bytes> + Send,
-    B::Error: std::fmt::Display,
-{
-    if matches!(*method, Method::GET | Method::HEAD) {
-        return Ok(Bytes::new());
-    }
-    let too_large = || Status::request_entity_too_large(&format!("limit is {MAX_BODY}"));
-    let length = headers
-        .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok());
-    let length: Option<u64> = length.and_then(|length| length.parse().ok());
-    if length.is_some_and(|length| length > MAX_BODY as u64) {
-        return Err(too_large());
-    }
-    let mut body = std::pin::pin!(body);
-    let mut first: Option<Bytes> = None;
-    let mut all = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Status::bad_request(error.to_string()))?;
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
-        if all.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > MAX_BODY {
-            return Err(too_large());
-        }
-        // Most bodies come in one piece, which is not copied.
-        match (first.take(), all.is_empty()) {
-            (None, true) => first = Some(data),
-            (Some(begin), _) => {
-                all.extend_from_slice(&begin);
-                all.extend_from_slice(&data);
-            }
-            (None, false) => all.extend_from_slice(&data),
-        }
-    }
-    Ok(first.unwrap_or_else(|| all.freeze()))
 }
 
 impl<B> tower_service::Service<Request<B>> for Service

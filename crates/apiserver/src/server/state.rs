@@ -9,8 +9,11 @@ use outrigger_builtin::prepare::service::Pool;
 use outrigger_store::Store;
 use tokio::sync::watch;
 
+use super::in_flight::InFlight;
 use super::metrics::Metrics;
 use super::non_resource::Documents;
+use super::policies::PolicyCache;
+use super::request_body::BodyMemory;
 use super::{Address, SchemaCache, Simulation};
 use crate::auth::{Auth, Credentials};
 use crate::transport::ServerCredentials;
@@ -28,8 +31,15 @@ pub(crate) struct State {
     pub(crate) schemas: SchemaCache,
     pub(crate) documents: Documents,
     pub(crate) metrics: Metrics,
+    pub(crate) body_memory: BodyMemory,
+    pub(crate) in_flight: InFlight,
+    /// Held while a backup is written.
+    pub(crate) backups: tokio::sync::Mutex<()>,
     /// Held while a definition is written, accepted and served.
     pub(crate) definitions: tokio::sync::Mutex<()>,
+    /// Held while an object is charged to a quota.
+    pub(crate) quotas: tokio::sync::Mutex<()>,
+    pub(crate) policies: PolicyCache,
     pub(crate) closed: watch::Receiver<bool>,
     pub(crate) address: Address,
     started: OnceLock<u64>,
@@ -54,7 +64,12 @@ impl State {
             schemas: SchemaCache::default(),
             documents: Documents::default(),
             metrics: Metrics::default(),
+            body_memory: BodyMemory::default(),
+            in_flight: InFlight::default(),
+            backups: tokio::sync::Mutex::new(()),
             definitions: tokio::sync::Mutex::new(()),
+            quotas: tokio::sync::Mutex::new(()),
+            policies: PolicyCache::default(),
             closed,
             address: Address::new(),
             started: OnceLock::new(),

@@ -16,7 +16,7 @@ pub(super) struct Certificates {
 }
 
 /// The validity of certificates.
-const YEARS: i64 = 10;
+const YEARS: i32 = 10;
 
 /// DNS names of the server.
 const NAMES: [&str; 5] = [
@@ -72,6 +72,6 @@ fn set_validity(params: &mut CertificateParams) {
             .to_zoned(jiff::tz::TimeZone::UTC)
             .year(),
     );
-    params.not_before = rcgen::date_time_ymd(year - 1, 1, 1);
-    params.not_after = rcgen::date_time_ymd(year + i32::try_from(YEARS).unwrap_or(10), 1, 1);
+    params.not_before = rcgen::date_time_ymd(year.saturating_sub(1), 1, 1);
+    params.not_after = rcgen::date_time_ymd(year.saturating_add(YEARS), 1, 1);
 }

@@ -1,5 +1,6 @@
 //! The kubeconfig for clients of the server.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use base64::Engine as _;
@@ -16,9 +17,13 @@ pub struct KubeconfigError(#[source] std::io::Error);
 /// Writes a kubeconfig for the server at `address`, readable by its owner only. It holds the admin token.
 pub fn write_kubeconfig(
     path: &Path,
-    address: std::net::SocketAddr,
+    mut address: SocketAddr,
     credentials: &ServerCredentials,
 ) -> Result<(), KubeconfigError> {
+    if address.ip().is_unspecified() {
+        // The server listens on all addresses, of which its certificate has this one.
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
     let name = "outrigger";
     let authority = STANDARD.encode(credentials.root_certificate());
     let config = json!({

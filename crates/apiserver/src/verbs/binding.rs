@@ -16,9 +16,12 @@ const PODS: GroupResource<'static> = GroupResource::new("", "pods");
 const ATTEMPTS: usize = 16;
 
 pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
-    let mut binding = decode::object_as(ctx, "v1", "Binding")?;
-    let name = ctx.name().to_owned();
-    decode::metadata_of(&mut binding).insert("name".to_owned(), name.into());
+    let binding = decode::object_as(ctx, "v1", "Binding")?;
+    if binding["metadata"]["name"] != ctx.name() {
+        return Err(Status::bad_request(
+            "name in URL does not match name in Binding object",
+        ));
+    }
     bind(ctx, &binding).await
 }
 
@@ -42,7 +45,8 @@ pub(super) async fn bind(ctx: &RequestContext<'_>, binding: &Value) -> Result<Ap
         }
         match write_value(ctx.state, key.clone(), &pod, Some(&old)).await {
             Ok(_) => return Ok(created()),
-            Err(WriteError::Conflict { .. }) => {}
+            // Changed or deleted meanwhile.
+            Err(WriteError::Conflict { .. } | WriteError::NotFound { .. }) => {}
             Err(error) => return Err(store_failure(&error)),
         }
     }

@@ -9,7 +9,7 @@ use super::request_context::RequestContext;
 use super::write::{Outcome, WriteRequest, respond};
 use super::{decode, response};
 use crate::controllers;
-use crate::negotiation::ApiResponse;
+use crate::negotiation::{ApiResponse, NotAcceptable, View};
 use crate::request::WriteOptions;
 
 pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Status> {
@@ -54,6 +54,9 @@ async fn review(
     options: WriteOptions,
 ) -> Result<ApiResponse, Status> {
     let kind = ctx.kind.clone();
+    if ctx.accept.view != View::Object {
+        return Err(NotAcceptable::custom());
+    }
     let object = decode::object_as(ctx, &kind.api_version(), &kind.kind)?;
     if kind.plural == "bindings" {
         return super::binding::bind(ctx, &object).await;

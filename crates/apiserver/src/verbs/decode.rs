@@ -6,6 +6,7 @@ use outrigger_builtin::defaults;
 use outrigger_builtin::protobuf;
 use outrigger_goyaml::Step;
 use outrigger_structural::schema::{self, DecodeError, Schema, builtin, strict};
+use outrigger_structural::{depth, go_types};
 use serde_json::{Map, Value, json};
 
 use super::request_context::RequestContext;
@@ -48,8 +49,11 @@ pub(super) fn object_as(
         BodyFormat::Protobuf => protobuf::decode_as(&ctx.body, api_version, kind)
             .map_err(|error| unrecognized(&protobuf_error(&error)))?,
     };
+    if depth::exceeds_limit(&value) {
+        return Err(unrecognized(depth::EXCEEDED));
+    }
     let Value::Object(fields) = &mut value else {
-        return Err(unrecognized("the body is not an object"));
+        return Err(unrecognized(&no_type_meta(&value)));
     };
     fields
         .entry("apiVersion")
@@ -61,25 +65,54 @@ pub(super) fn object_as(
         let found = (found_version.as_str(), found_kind.as_str());
         return Err(wrong_type(ctx, found, (api_version, kind)));
     }
+    as_go_type(api_version, kind, &mut value).map_err(|why| {
+        let version = GroupVersion::parse(api_version).version;
+        cannot_be_handled(kind, version, &why)
+    })?;
     Ok(value)
+}
+
+/// Decodes an object as its Go type.
+fn as_go_type(api_version: &str, kind: &str, object: &mut Value) -> Result<(), DecodeError> {
+    if let Some(id) = go_types::of_kind(GroupVersion::parse(api_version), kind) {
+        go_types::decode(id, object)?;
+    }
+    Ok(())
 }
 
 /// The `DeleteOptions` in the body of a deletion.
 pub(super) fn delete_options(ctx: &RequestContext<'_>) -> Result<Value, Status> {
     let bad_request = |why: String| Status::bad_request(why);
-    let value = match body_format(ctx.headers, false)? {
+    let mut value = match body_format(ctx.headers, false)? {
         BodyFormat::Json => json_value(&ctx.body).map_err(|why| bad_request(json_error(&why)))?,
         BodyFormat::Yaml => yaml_value(&ctx.body).map_err(bad_request)?,
         BodyFormat::Protobuf => protobuf::decode_as(&ctx.body, "v1", "DeleteOptions")
             .map_err(|error| bad_request(protobuf_error(&error)))?,
     };
+    if value.is_null() {
+        value = json!({});
+    }
+    if !value.is_object() {
+        return Err(bad_request(no_type_meta(&value)));
+    }
     match value["kind"].as_str() {
-        None | Some("" | "DeleteOptions") => Ok(value),
+        None | Some("" | "DeleteOptions") => {}
         Some(kind) => {
             let version = value["apiVersion"].as_str().unwrap_or_default();
-            Err(bad_request(not_registered(version, kind)))
+            return Err(bad_request(not_registered(version, kind)));
         }
     }
+    as_go_type("meta.k8s.io/v1", "DeleteOptions", &mut value)
+        .map_err(|why| bad_request(why.to_string()))?;
+    Ok(value)
+}
+
+/// The decoder's error for a value without `apiVersion` and `kind`.
+fn no_type_meta(value: &Value) -> String {
+    let found = strict::json_type(value);
+    format!(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+    )
 }
 
 /// The decoder's error for invalid JSON.
@@ -227,6 +260,9 @@ fn parse(
             (value, Vec::new())
         }
     };
+    if depth::exceeds_limit(&value) {
+        return Err(unrecognized(depth::EXCEEDED));
+    }
     check_type(ctx, &mut value)?;
     Ok((value, strict_errors))
 }
@@ -248,15 +284,7 @@ fn check_type(ctx: &RequestContext<'_>, value: &mut Value) -> Result<(), Status>
     let kind = &ctx.kind;
     let expected = kind.api_version();
     let Value::Object(fields) = value else {
-        let found = strict::json_type(value);
-        let why = format!(
-            "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
-        );
-        return Err(unrecognized(
-            &kind.kind,
-            &format!("couldn't get version/kind; json parse error: {why}"),
-            &ctx.body,
-        ));
+        return Err(unrecognized(&kind.kind, &no_type_meta(value), &ctx.body));
     };
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let (found_version, found_kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
@@ -315,12 +343,14 @@ pub(super) fn complete(
     object: &mut Value,
     schema: &Schema,
 ) -> Result<Vec<String>, Status> {
-    convert(ctx, object, schema).map_err(|why| {
-        let (name, version) = (&ctx.kind.kind, &ctx.kind.version);
-        Status::bad_request(format!(
-            "{name} in version \"{version}\" cannot be handled as a {name}: {why}"
-        ))
-    })
+    convert(ctx, object, schema)
+        .map_err(|why| cannot_be_handled(&ctx.kind.kind, &ctx.kind.version, &why))
+}
+
+fn cannot_be_handled(kind: &str, version: &str, why: &DecodeError) -> Status {
+    Status::bad_request(format!(
+        "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
+    ))
 }
 
 /// Like [`complete`], but leaves it to the caller to make a response of the error.

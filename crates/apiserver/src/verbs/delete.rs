@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use outrigger_apimachinery::status::Status;
+use outrigger_builtin::admission::{self, Attributes, ClusterState as _};
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::prepare::service::Allocator as _;
 use outrigger_builtin::strategy::raise_generation;
@@ -17,8 +18,8 @@ use super::response;
 use super::write::store_failure;
 use crate::controllers;
 use crate::negotiation::{ApiResponse, Content};
-use crate::request::{DeleteOptions, Propagation};
-use crate::server::State;
+use crate::request::{DeleteOptions, Propagation, go_seconds};
+use crate::server::{Lookup, State};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -43,6 +44,7 @@ impl DeleteOutcome {
 pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
     let options = options(ctx)?;
     let key = ctx.key()?;
+    admit(ctx, &key)?;
     let deleted = delete_object(ctx.state, &ctx.kind, &key, &options).await?;
     let is_accepted =
         matches!(deleted, DeleteOutcome::Pending(_)) && options.orphan_dependents == Some(false);
@@ -69,6 +71,23 @@ pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status>
         }
         deleted => response::object(ctx, code, deleted.object()),
     }
+}
+
+/// Rejects a deletion that an admission policy denies.
+pub(super) fn admit(ctx: &RequestContext<'_>, key: &Key) -> Result<(), Status> {
+    let cluster = Lookup(ctx.state);
+    if cluster.validating_policies().is_empty() {
+        return Ok(());
+    }
+    let Some(object) = ctx.state.store.get(key) else {
+        return Ok(());
+    };
+    let value = response::served_value(ctx.state, &ctx.kind, &object)?;
+    let attributes = Attributes {
+        namespace: key.namespace(),
+        ..ctx.attributes(&ctx.kind, admission::Operation::Delete)
+    };
+    admission::validate(&attributes, &value, &cluster).map(drop)
 }
 
 /// `DeleteOptions` from the body if there is one, otherwise from the query.
@@ -163,15 +182,15 @@ fn next_step(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOpti
             .as_i64()
             .unwrap_or(0);
         if pending > 0 && grace < pending {
-            set_deletion(value, shortened(value, pending, grace, now), grace);
+            let (time, grace) = shortened(value, pending, grace, now);
+            set_deletion(value, time, grace);
         } else if has_contents && strategy.is_finalized(value) {
             return Step::Remove;
         } else if !finalizers_changed {
             return Step::Wait;
         }
     } else {
-        let time = now + SignedDuration::from_secs(grace);
-        set_deletion(value, time, grace);
+        set_deletion(value, after(now, go_seconds(grace)), grace);
         strategy.begin_deletion(value, &crate::server::time_text(now));
     }
     if *value == before {
@@ -181,12 +200,27 @@ fn next_step(state: &State, kind: &Kind, value: &mut Value, options: &DeleteOpti
     }
 }
 
-/// A grace period can only be shortened.
-fn shortened(value: &Value, pending: i64, grace: i64, now: Timestamp) -> Timestamp {
+/// The time and the grace period of a pending deletion with a shorter grace period. If that has expired, the deletion
+/// stays graceful for the shortest time.
+fn shortened(value: &Value, pending: i64, grace: i64, now: Timestamp) -> (Timestamp, i64) {
     let until = value["metadata"]["deletionTimestamp"].as_str();
     let until: Timestamp = until.and_then(|text| text.parse().ok()).unwrap_or(now);
-    let until = until - SignedDuration::from_secs(pending) + SignedDuration::from_secs(grace);
-    until.max(now)
+    let began = after(until, go_seconds(pending.wrapping_neg()));
+    let until = after(began, go_seconds(grace));
+    if until < now {
+        return (now, grace.min(1));
+    }
+    (until, grace)
+}
+
+/// The first or the last time that exists, if the sum does not.
+fn after(time: Timestamp, duration: SignedDuration) -> Timestamp {
+    let limit = if duration.is_negative() {
+        Timestamp::MIN
+    } else {
+        Timestamp::MAX
+    };
+    time.checked_add(duration).unwrap_or(limit)
 }
 
 fn set_deletion(value: &mut Value, time: Timestamp, grace: i64) {

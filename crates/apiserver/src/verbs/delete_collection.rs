@@ -16,6 +16,7 @@ pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status>
     let selected = page::select(ctx, &list)?;
     let mut items: Vec<Value> = Vec::new();
     for object in &selected.objects {
+        delete::admit(ctx, object.key())?;
         // The object may have been deleted meanwhile.
         match delete_object(ctx.state, &ctx.kind, object.key(), &options).await {
             Ok(_) => items.push(response::served_value(ctx.state, &ctx.kind, object)?),

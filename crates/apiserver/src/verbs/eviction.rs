@@ -15,7 +15,7 @@ use crate::request::DeleteOptions;
 pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
     let eviction = decode::object_as(ctx, "policy/v1", "Eviction")?;
     let name = eviction["metadata"]["name"].as_str().unwrap_or_default();
-    if !name.is_empty() && name != ctx.name() {
+    if name != ctx.name() {
         return Err(Status::bad_request(
             "name in URL does not match name in Eviction object",
         ));

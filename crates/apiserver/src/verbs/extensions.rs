@@ -15,12 +15,12 @@ pub(super) fn check(ctx: &mut RequestContext<'_>, object: &Value) -> Result<(), 
     };
     if ctx.state.simulation().is_some() {
         ctx.warn(format!(
-            "this server calls no {extension}: it only keeps the object"
+            "{extension} are not called; the object is only stored"
         ));
         return Ok(());
     }
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let reason =
-        format!("this server calls no {extension}, so it does not keep what asks for them");
+        format!("{extension} are not supported by this server, so the object would have no effect");
     Err(Status::forbidden(ctx.group_resource(), name, reason))
 }

@@ -27,8 +27,14 @@ pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
     }
     let content = match ctx.accept.view {
         View::Object => as_objects(ctx, page, metadata)?,
-        View::Table => Content::Value(as_table(ctx, &page, metadata)?),
-        View::Metadata => Content::Value(as_metadata(ctx, &page, &metadata)?),
+        View::Table => {
+            let table = as_table(ctx, &page, metadata)?;
+            Content::Value(response::with_view_version(ctx, table))
+        }
+        View::Metadata => {
+            let list = as_metadata(ctx, &page, &metadata)?;
+            Content::Value(response::with_view_version(ctx, list))
+        }
     };
     Ok(ApiResponse::ok(content))
 }

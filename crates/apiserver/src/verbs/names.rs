@@ -24,16 +24,14 @@ pub(crate) fn random_suffix() -> Result<String, RandomError> {
     let bytes = random_bytes::<SUFFIX_LENGTH>(getrandom::fill)?;
     let characters = bytes
         .iter()
-        .map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]));
+        .filter_map(|byte| ALPHABET.iter().cycle().nth(usize::from(*byte)))
+        .map(|letter| char::from(*letter));
     Ok(characters.collect())
 }
 
 /// A name for an object with `generateName`.
 pub(super) fn generate(prefix: &str) -> Result<String, RandomError> {
-    let mut end = prefix.len().min(MAX_NAME_LENGTH - SUFFIX_LENGTH);
-    while !prefix.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = prefix.floor_char_boundary(MAX_NAME_LENGTH - SUFFIX_LENGTH);
     Ok(format!("{}{}", &prefix[..end], random_suffix()?))
 }
 

@@ -2,8 +2,9 @@
 
 use http::StatusCode;
 use outrigger_apimachinery::GroupKind;
-use outrigger_apimachinery::status::{Cause, Status, field};
+use outrigger_apimachinery::status::{Cause, Reason, Status, field};
 use outrigger_builtin::defaults;
+use outrigger_structural::depth;
 use outrigger_structural::merge::ApplyError;
 use outrigger_structural::patch::{self, Decoding, Patched};
 use outrigger_structural::schema::DecodeError;
@@ -29,9 +30,16 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
     let key = request.ctx.key()?;
     for _ in 0..ATTEMPTS {
         let Some(old) = request.ctx.state.store.get(&key) else {
-            return create(request, patch_type).await;
+            match create(&mut request, patch_type).await {
+                // Created meanwhile: applied to the object that exists now.
+                Err(status) if status.reason == Some(Reason::AlreadyExists) => continue,
+                created => return created,
+            }
         };
         let old_value = response::served_value(request.ctx.state, &request.ctx.kind, &old)?;
+        if depth::exceeds_limit(&old_value) {
+            response::check_patchable(&request.ctx.kind, &old)?;
+        }
         let mut new = if is_apply {
             applied(&mut request, Some(&old_value))?
         } else {
@@ -67,7 +75,7 @@ fn check_version(request: &WriteRequest<'_, '_>, new: &Value, old: &Value) -> Re
 
 /// Only an apply creates a missing object.
 async fn create(
-    mut request: WriteRequest<'_, '_>,
+    request: &mut WriteRequest<'_, '_>,
     patch_type: PatchType,
 ) -> Result<ApiResponse, Status> {
     let name = request.ctx.name().to_owned();
@@ -76,7 +84,7 @@ async fn create(
         return Err(request.ctx.not_found(&name));
     }
     request.ctx.authorize_create()?;
-    let mut object = applied(&mut request, None)?;
+    let mut object = applied(request, None)?;
     if let Some(uid) = object["metadata"]["uid"].as_str() {
         let why = format!(
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"

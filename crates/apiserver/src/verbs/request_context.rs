@@ -8,7 +8,9 @@ use http::header::USER_AGENT;
 use http::request::Parts;
 use outrigger_apimachinery::GroupResource;
 use outrigger_apimachinery::status::Status;
+use outrigger_builtin::admission::{Attributes, Operation};
 use outrigger_builtin::kinds::{Kind, Kinds};
+use outrigger_builtin::prepare::User;
 use outrigger_store::{Key, Resource, Scope};
 
 use super::route::Route;
@@ -110,6 +112,37 @@ impl<'r> RequestContext<'r> {
         agent
             .and_then(|agent| agent.to_str().ok())
             .unwrap_or_default()
+    }
+
+    /// The user, as admission and strategies see it.
+    pub(crate) fn admission_user(&self) -> User<'_> {
+        User {
+            name: &self.user.name,
+            uid: &self.user.uid,
+            groups: &self.user.groups,
+        }
+    }
+
+    /// What admission knows about a write of the main resource.
+    pub(crate) fn attributes<'a>(
+        &'a self,
+        kind: &'a Kind,
+        operation: Operation<'a>,
+    ) -> Attributes<'a> {
+        Attributes {
+            kind,
+            operation,
+            subresource: "",
+            namespace: self.namespace(),
+            user: self.admission_user(),
+            dry_run: false,
+        }
+    }
+
+    pub(crate) fn warn_all(&mut self, warnings: Vec<String>) {
+        for warning in warnings {
+            self.warn(warning);
+        }
     }
 
     /// Adds a warning header to the response.

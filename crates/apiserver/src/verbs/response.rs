@@ -8,7 +8,7 @@ use outrigger_apimachinery::status::{Reason, Status};
 use outrigger_builtin::kinds::{Kind, convert};
 use outrigger_builtin::table::{self, Include, Now};
 use outrigger_store::Object;
-use outrigger_structural::schema;
+use outrigger_structural::{depth, schema};
 use serde_json::{Map, Value, json};
 
 use super::request_context::RequestContext;
@@ -16,8 +16,23 @@ use crate::controllers::custom_resource_definitions;
 use crate::negotiation::{ApiResponse, Content, View};
 use crate::server::State;
 
+/// An object as it is stored. Of an object that an older version stored, what is nested too deep is null.
 pub(super) fn stored_value(object: &Object) -> Result<Value, Status> {
-    serde_json::from_slice(object.bytes()).map_err(Status::internal)
+    let stored = depth::parse_stored(object.bytes()).map_err(Status::internal)?;
+    Ok(stored.value)
+}
+
+/// Rejects a patch of an object that is nested too deep, of which a part would be lost.
+pub(super) fn check_patchable(kind: &Kind, object: &Object) -> Result<(), Status> {
+    let stored = depth::parse_stored(object.bytes()).map_err(Status::internal)?;
+    if !stored.is_truncated {
+        return Ok(());
+    }
+    let (kind, name) = (&kind.kind, object.key().name());
+    Err(Status::unprocessable(format!(
+        "{kind} \"{name}\" {}; it can only be replaced or deleted",
+        depth::EXCEEDED
+    )))
 }
 
 /// An object converted to the version of a kind.
@@ -95,7 +110,10 @@ fn view(ctx: &RequestContext<'_>, stored: &Value) -> Result<Value, Status> {
         if ctx.accept.is_list_view {
             return Err(wrong_view(ctx, false));
         }
-        return Ok(table::partial_metadata(&ctx.kind, stored));
+        return Ok(with_view_version(
+            ctx,
+            table::partial_metadata(&ctx.kind, stored),
+        ));
     }
     let mut metadata = Map::new();
     if let Some(version) = stored["metadata"].get("resourceVersion") {
@@ -103,7 +121,33 @@ fn view(ctx: &RequestContext<'_>, stored: &Value) -> Result<Value, Status> {
     }
     let now = Now(ctx.state.now());
     let table = table::table(&ctx.kind, metadata, [stored], include(ctx)?, now);
-    serde_json::to_value(table).map_err(Status::internal)
+    let table = serde_json::to_value(table).map_err(Status::internal)?;
+    Ok(with_view_version(ctx, table))
+}
+
+/// A table or metadata in the version that the client requested.
+pub(super) fn with_view_version(ctx: &RequestContext<'_>, mut view: Value) -> Value {
+    set_view_version(&mut view, ctx.accept.view_version());
+    view
+}
+
+/// Sets the version of a view and of the metadata in it.
+pub(super) fn set_view_version(view: &mut Value, version: &str) {
+    let is_metadata = |object: &Value| object["kind"] == "PartialObjectMetadata";
+    view["apiVersion"] = version.into();
+    for key in ["rows", "items"] {
+        let list = view.get_mut(key).and_then(Value::as_array_mut);
+        for item in list.into_iter().flatten() {
+            let object = if key == "rows" {
+                &mut item["object"]
+            } else {
+                item
+            };
+            if is_metadata(object) {
+                object["apiVersion"] = version.into();
+            }
+        }
+    }
 }
 
 /// The error for `PartialObjectMetadata` of a list, or `PartialObjectMetadataList` of an object.

@@ -71,8 +71,7 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
                 ));
             }
             Err(WriteFailure::Rejected(status)) => return Err(status),
-            Err(WriteFailure::Conflict) if is_patch || is_unconditional(&written) => {}
-            Err(WriteFailure::Conflict) => break,
+            Err(WriteFailure::Conflict) => {}
         }
     }
     let name = request.ctx.name().to_owned();

@@ -29,8 +29,9 @@ fn field_manager() -> FieldManager {
 pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
     let options = WriteOptions::parse(&ctx.query, "CreateOptions", false)?;
     let mut request = decode::object_as(ctx, VERSION, "TokenRequest")?;
-    if request["spec"]["expirationSeconds"].is_null() {
-        request["spec"]["expirationSeconds"] = DEFAULT_SECONDS.into();
+    let spec = &mut request["spec"];
+    if spec["expirationSeconds"].is_null() {
+        spec["expirationSeconds"] = DEFAULT_SECONDS.into();
     }
     let account = ctx.state.store.get(&ctx.key()?);
     let account = account.ok_or_else(|| ctx.not_found(ctx.name()))?;

@@ -11,7 +11,7 @@ use super::write::{WriteFailure, WriteRequest, respond};
 use crate::negotiation::ApiResponse;
 use crate::request::WriteOptions;
 
-/// How often an unconditional update is retried on conflicts.
+/// How often an update is tried on conflicts.
 const ATTEMPTS: usize = 16;
 
 pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Status> {
@@ -44,8 +44,7 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
         match request.replace(new, &old, &old_value).await {
             Ok(outcome) => return respond(request.ctx, StatusCode::OK, outcome),
             Err(WriteFailure::Rejected(status)) => return Err(status),
-            Err(WriteFailure::Conflict) if requested.is_none() => {}
-            Err(WriteFailure::Conflict) => break,
+            Err(WriteFailure::Conflict) => {}
         }
     }
     let name = request.ctx.name().to_owned();

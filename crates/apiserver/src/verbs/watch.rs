@@ -23,7 +23,8 @@ use super::page;
 use super::request_context::RequestContext;
 use super::response;
 use crate::negotiation::{ApiResponse, Content, View};
-use crate::request::ListOptions;
+use crate::panics;
+use crate::request::{ListOptions, go_seconds};
 use crate::server::{Body, State};
 
 /// Watches without a timeout end after this many seconds up to twice as many.
@@ -44,19 +45,29 @@ pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
         View::Metadata => EventView::Metadata,
         View::Table => EventView::Table(response::include(ctx)?),
     };
-    let seconds = match options.timeout {
-        Some(seconds) if seconds > 0 => seconds,
-        _ => {
-            MIN_TIMEOUT
-                + u64::from(ctx.state.now().subsec_nanosecond().unsigned_abs()) % MIN_TIMEOUT
-        }
+    let timeout = match options.timeout {
+        None | Some(0) => random_timeout(ctx.state),
+        // A timeout that wraps around to a negative one ends the watch at once.
+        Some(seconds) => Duration::try_from(go_seconds(seconds)).unwrap_or(Duration::ZERO),
     };
-    let stream = Stream::new(ctx, options, view, Duration::from_secs(seconds))?;
+    let stream = Stream::new(ctx, options, view, timeout)?;
     let lines = futures::stream::unfold(stream, |mut stream| async move {
-        let bytes = stream.next().await?;
+        let next = panics::catch_async(stream.next()).await;
+        let bytes = next.unwrap_or_else(|panic| {
+            let resource = stream.kind.group_resource().to_string();
+            tracing::error!(resource, %panic, "a watch panicked");
+            stream.state.metrics.request_aborted();
+            None
+        })?;
         Some((bytes, stream))
     });
     Ok(ApiResponse::ok(Content::Stream(Body::stream(lines))))
+}
+
+fn random_timeout(state: &State) -> Duration {
+    let random = u64::from(state.now().subsec_nanosecond().unsigned_abs());
+    let seconds = MIN_TIMEOUT.saturating_add(random % MIN_TIMEOUT);
+    Duration::from_secs(seconds)
 }
 
 /// The representation of objects in events.
@@ -78,6 +89,8 @@ struct Stream {
     kind: Arc<Kind>,
     options: ListOptions,
     view: EventView,
+    /// The `apiVersion` of tables and metadata.
+    view_version: &'static str,
     /// Existing objects that are still to be sent.
     initial: VecDeque<Arc<Object>>,
     /// The revision of the bookmark that ends the initial events.
@@ -97,7 +110,7 @@ impl Stream {
         ctx: &RequestContext<'_>,
         options: ListOptions,
         view: EventView,
-        time: Duration,
+        timeout: Duration,
     ) -> Result<Self, Status> {
         let state = Arc::clone(ctx.state);
         let scope = page::scope(ctx, &options)?;
@@ -144,13 +157,17 @@ impl Stream {
             state,
             options,
             view,
+            view_version: ctx.accept.view_version(),
             initial,
             watcher,
             revision,
             is_first_table: true,
             is_done: false,
-            bookmark_at: now + BOOKMARK_EVERY.min(time.saturating_sub(LAST_BOOKMARK)),
-            ends_at: now + time,
+            bookmark_at: later(
+                now,
+                BOOKMARK_EVERY.min(timeout.saturating_sub(LAST_BOOKMARK)),
+            ),
+            ends_at: later(now, timeout),
         })
     }
 
@@ -219,8 +236,8 @@ impl Stream {
         {
             self.bookmark(out, revision.max(self.revision), false);
         }
-        let last = self.ends_at - LAST_BOOKMARK;
-        self.bookmark_at = match now + BOOKMARK_EVERY {
+        let last = self.ends_at.checked_sub(LAST_BOOKMARK).unwrap_or(now);
+        self.bookmark_at = match later(now, BOOKMARK_EVERY) {
             next if next < last || now >= last => next,
             _ => last,
         };
@@ -285,9 +302,9 @@ impl Stream {
         let shown = match self.view {
             EventView::Object => response::served_bytes(&self.state, &self.kind, object),
             EventView::Metadata => response::stored_value(object).map(|value| {
-                table::partial_metadata(&self.kind, &value)
-                    .to_string()
-                    .into()
+                let mut view = table::partial_metadata(&self.kind, &value);
+                view["apiVersion"] = self.view_version.into();
+                view.to_string().into()
             }),
             EventView::Table(include) => self.table(object, include),
         };
@@ -314,8 +331,30 @@ impl Stream {
         if !std::mem::replace(&mut self.is_first_table, false) {
             table.columns = None;
         }
-        let bytes = serde_json::to_vec(&table).map_err(Status::internal)?;
-        Ok(bytes.into())
+        let mut table = serde_json::to_value(&table).map_err(Status::internal)?;
+        response::set_view_version(&mut table, self.view_version);
+        Ok(table.to_string().into())
+    }
+
+    /// The table of a bookmark, with a row for the object that has only metadata.
+    fn bookmark_table(&mut self, metadata: Map<String, Value>, include: Include) -> Value {
+        let revision = metadata.get("resourceVersion").cloned();
+        let object = self.empty_object(metadata);
+        let list = revision.map(|revision| ("resourceVersion".to_owned(), revision));
+        let now = Now(self.state.now());
+        let mut table = table::table(
+            &self.kind,
+            list.into_iter().collect(),
+            [&object],
+            include,
+            now,
+        );
+        if !std::mem::replace(&mut self.is_first_table, false) {
+            table.columns = None;
+        }
+        let mut table = serde_json::to_value(&table).unwrap_or_default();
+        response::set_view_version(&mut table, self.view_version);
+        table
     }
 
     /// The object of a bookmark: only metadata, and the empty fields of its Go type.
@@ -331,7 +370,7 @@ impl Stream {
         object
     }
 
-    fn bookmark(&self, out: &mut BytesMut, revision: u64, ends_initial: bool) {
+    fn bookmark(&mut self, out: &mut BytesMut, revision: u64, ends_initial: bool) {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
         if ends_initial {
@@ -344,21 +383,20 @@ impl Stream {
             EventView::Object => self.empty_object(metadata),
             EventView::Metadata => json!({
                 "kind": "PartialObjectMetadata",
-                "apiVersion": "meta.k8s.io/v1",
+                "apiVersion": self.view_version,
                 "metadata": metadata,
             }),
-            EventView::Table(_) => json!({
-                "kind": "Table",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": metadata,
-                "columnDefinitions": null,
-                "rows": [],
-            }),
+            EventView::Table(include) => self.bookmark_table(metadata, include),
         };
         let line = json!({"type": "BOOKMARK", "object": object});
         out.extend_from_slice(line.to_string().as_bytes());
         out.extend_from_slice(b"\n");
     }
+}
+
+/// Go's durations are shorter than 300 years, which the clock can represent.
+fn later(now: Instant, duration: Duration) -> Instant {
+    now.checked_add(duration).unwrap_or(now)
 }
 
 impl Drop for Stream {

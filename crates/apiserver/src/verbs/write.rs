@@ -1,5 +1,6 @@
 //! The common part of all writes: admission, strategy, validation, allocation, then the store.
 
+mod charge;
 mod errors;
 mod subresource;
 
@@ -7,14 +8,16 @@ use std::sync::Arc;
 
 use outrigger_apimachinery::status::Status;
 use outrigger_apimachinery::{GroupKind, GroupResource};
+use outrigger_builtin::admission::{self, Attributes};
 use outrigger_builtin::defaults;
 use outrigger_builtin::kinds::{Kind, convert};
 use outrigger_builtin::prepare::service::Allocator as _;
-use outrigger_builtin::prepare::{self, Creation, User, admission};
-use outrigger_builtin::validation;
+use outrigger_builtin::prepare::{self, Creation};
+use outrigger_builtin::{validation, warnings};
 use outrigger_store::{
     EncodedObject, Key, Object, Operation, Precondition, Resource, Transaction, WriteError,
 };
+use outrigger_structural::depth;
 use outrigger_structural::merge::{self, ignore_managed_fields_timestamps};
 use outrigger_structural::schema;
 use serde_json::Value;
@@ -45,7 +48,7 @@ pub(super) enum Outcome {
 
 #[derive(Debug)]
 pub(super) enum WriteFailure {
-    /// Another write came first. The request is retried unless it names a resource version.
+    /// Another write or a deletion came first. The request is tried again, and compares resource versions again.
     Conflict,
     Rejected(Status),
 }
@@ -189,41 +192,40 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         Ok(())
     }
 
-    async fn try_create(&self, mut object: Value) -> Result<Outcome, WriteFailure> {
+    async fn try_create(&mut self, mut object: Value) -> Result<Outcome, WriteFailure> {
         let state = self.ctx.state;
         let kind = Arc::clone(&self.ctx.kind);
         let _guard = controllers::lock(state, &kind).await;
-        admission::admit(
-            &kind,
-            &mut object,
-            self.ctx.namespace(),
-            &Lookup(&state.store),
-        )?;
+        let operation = admission::Operation::Create;
+        let attributes = self.attributes(&kind, operation);
+        admission::mutate(&attributes, &mut object, &Lookup(state))?;
         let user = self.ctx.user;
         let creation = Creation {
             now: &self.now,
             uid: &names::random_uid().map_err(Status::from)?,
-            user: User {
-                name: &user.name,
-                uid: &user.uid,
-                groups: &user.groups,
-            },
+            user: self.ctx.admission_user(),
         };
         kind.strategy.prepare_for_create(&mut object);
         prepare::create(&kind, &mut object, &creation);
         self.validate(&object, None)?;
+        self.warn(&object, None);
+        let attributes = self.attributes(&kind, operation);
         defaults::forget_empty_lists(&kind, &mut object, &Value::Null);
         state.auth.check_escalation(user, &kind, &object, None)?;
         if self.has_resource_version {
             let why = "resourceVersion should not be set on objects to be created";
             return Err(Status::unknown(why).into());
         }
+        let warnings = admission::validate(&attributes, &object, &Lookup(state))?;
+        self.ctx.warn_all(warnings);
+        let attributes = self.attributes(&kind, operation);
         let key = self.ctx.key_of(name_of(&object))?;
         if state.store.get(&key).is_some() {
             return Err(WriteFailure::Conflict);
         }
         self.allocate(&mut object, None)?;
         if self.options.dry_run {
+            charge::check(self, &attributes, &object)?;
             return Ok(Outcome::DryRun(object));
         }
         let encoded = self.encode(&object)?;
@@ -235,18 +237,14 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
             });
         }
         operations.push(Operation::Create { key, encoded });
-        match state.store.write(Transaction::new(operations)).await {
-            Ok(written) => {
-                let stored = written
-                    .results
-                    .last()
-                    .ok_or_else(|| Status::internal("nothing was written"))?;
-                controllers::after_write(state, &kind, stored).await;
-                Ok(Outcome::Stored(Arc::clone(stored)))
+        match charge::and_write(self, &attributes, &object, operations).await {
+            Ok(stored) => {
+                controllers::after_write(state, &kind, &stored).await;
+                Ok(Outcome::Stored(stored))
             }
-            Err(error) => {
+            Err(failure) => {
                 self.release(&object, None);
-                Err(write_failure(self.ctx, error))
+                Err(failure)
             }
         }
     }
@@ -267,6 +265,7 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
             kind.strategy.prepare_for_update(&mut new);
         }
         self.validate(&new, Some(old_value))?;
+        self.warn(&new, Some(old_value));
         defaults::forget_empty_lists(&kind, &mut new, &Value::Null);
         if self.subresource.is_empty() {
             extensions::check(self.ctx, &new)?;
@@ -275,9 +274,15 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
                 .auth
                 .check_escalation(user, &kind, &new, Some(old_value))?;
         }
+        let operation = admission::Operation::Update { old: old_value };
+        let attributes = self.attributes(&kind, operation);
+        let warnings = admission::validate(&attributes, &new, &Lookup(state))?;
+        self.ctx.warn_all(warnings);
+        let attributes = self.attributes(&kind, operation);
         self.allocate(&mut new, Some(old_value))?;
         ignore_managed_fields_timestamps(old_value, &mut new);
         if self.options.dry_run {
+            charge::check(self, &attributes, &new)?;
             return Ok(Outcome::DryRun(new));
         }
         let encoded = self.encode(&new)?;
@@ -298,28 +303,49 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         if old.has_content_of(&encoded) {
             return Ok(Outcome::Stored(Arc::clone(old)));
         }
-        match state
-            .store
-            .write(Transaction::replace(key, encoded, precondition))
-            .await
-        {
-            Ok(written) => {
+        let replace = Operation::Replace {
+            key,
+            encoded,
+            precondition,
+        };
+        match charge::and_write(self, &attributes, &new, vec![replace]).await {
+            Ok(stored) => {
                 self.release(old_value, Some(&new));
-                let stored = written
-                    .first()
-                    .ok_or_else(|| Status::internal("nothing was written"))?;
-                controllers::after_write(state, &kind, stored).await;
-                Ok(Outcome::Stored(Arc::clone(stored)))
+                controllers::after_write(state, &kind, &stored).await;
+                Ok(Outcome::Stored(stored))
             }
-            Err(error) => {
+            Err(failure) => {
                 self.release(&new, Some(old_value));
-                Err(write_failure(self.ctx, error))
+                Err(failure)
             }
+        }
+    }
+
+    fn warn(&mut self, new: &Value, old: Option<&Value>) {
+        if self.subresource.is_empty() {
+            let warnings = warnings::of_write(&self.ctx.kind, new, old);
+            self.ctx.warn_all(warnings);
+        }
+    }
+
+    fn attributes<'a>(
+        &'a self,
+        kind: &'a Kind,
+        operation: admission::Operation<'a>,
+    ) -> Attributes<'a> {
+        Attributes {
+            subresource: &self.subresource,
+            dry_run: self.options.dry_run,
+            ..self.ctx.attributes(kind, operation)
         }
     }
 
     fn validate(&self, new: &Value, old: Option<&Value>) -> Result<(), Status> {
         let kind = &self.ctx.kind;
+        // Patches and defaults may nest deeper than the request.
+        if depth::exceeds_limit(new) {
+            return Err(Status::bad_request(depth::EXCEEDED));
+        }
         let is_status = self.subresource == "status";
         let mut errors = match old {
             None => validation::create(kind, new),

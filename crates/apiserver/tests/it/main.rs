@@ -1,6 +1,12 @@
 //! The whole server: its verbs, its controllers and its transport.
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
+mod admission;
 mod controllers;
+mod depth;
+mod numeric_limits;
+mod panics;
+mod races;
+mod requests;
 mod server;
 mod transport;

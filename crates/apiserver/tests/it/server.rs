@@ -2,58 +2,14 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt as _, Full};
-use outrigger_apiserver::server::{Body, Options, Server, Service, Simulation};
+use http::{Method, StatusCode};
+use http_body_util::BodyExt as _;
+use outrigger_apiserver::server::Simulation;
 use serde_json::{Value, json};
 
+use crate::requests::{read, request, send, server};
+
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
-
-async fn server() -> Server {
-    Server::open(Options::in_memory()).await.unwrap()
-}
-
-async fn send(
-    service: &Service,
-    method: Method,
-    path: &str,
-    kind: &str,
-    body: &Value,
-) -> http::Response<Body> {
-    let body = if body.is_null() {
-        Vec::new()
-    } else {
-        body.to_string().into_bytes()
-    };
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("content-type", kind);
-    service
-        .handle(request.body(Full::new(Bytes::from(body))).unwrap())
-        .await
-}
-
-async fn request(
-    service: &Service,
-    method: Method,
-    path: &str,
-    body: &Value,
-) -> (StatusCode, Value) {
-    let kind = if method == Method::PATCH {
-        "application/merge-patch+json"
-    } else {
-        "application/json"
-    };
-    read(send(service, method, path, kind, body).await).await
-}
-
-async fn read(response: http::Response<Body>) -> (StatusCode, Value) {
-    let code = response.status();
-    let bytes = response.into_body().collect().await.unwrap().to_bytes();
-    (code, serde_json::from_slice(&bytes).unwrap_or_default())
-}
 
 fn config_map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"k": "v"}})
@@ -329,15 +285,18 @@ async fn rejects_objects_that_require_extensions_unless_workloads_are_simulated(
     assert_eq!(code, StatusCode::FORBIDDEN);
     assert_eq!(
         refused["message"],
-        "validatingwebhookconfigurations.admissionregistration.k8s.io \"w\" is forbidden: this server calls no \
-         admission webhooks, so it does not keep what asks for them"
+        "validatingwebhookconfigurations.admissionregistration.k8s.io \"w\" is forbidden: admission webhooks \
+         are not supported by this server, so the object would have no effect"
     );
     server.attach_simulation(Arc::new(NoNodes));
     let kind = "application/json";
     let kept = send(&service, Method::POST, path, kind, &configuration).await;
     assert_eq!(kept.status(), StatusCode::CREATED);
     let warning = kept.headers()["warning"].to_str().unwrap();
-    assert!(warning.contains("calls no admission webhooks"), "{warning}");
+    assert!(
+        warning.contains("admission webhooks are not called"),
+        "{warning}"
+    );
     server.close().await;
 }
 

@@ -1,20 +1,29 @@
 //! The server over HTTPS, and its folder.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use outrigger_apiserver::server::{Options, Server};
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use outrigger_apiserver::auth::UserInfo;
+use outrigger_apiserver::server::{Options, Server, backup};
 use outrigger_apiserver::transport::{ListenError, Listener, write_kubeconfig};
+use outrigger_store::Scope;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
 
 fn loopback() -> SocketAddr {
     ([127, 0, 0, 1], 0).into()
 }
 
-/// What a client gets that trusts the server's authority and sends these headers.
-async fn get(server: &Server, address: SocketAddr, headers: &str) -> String {
+/// A connection of a client that trusts the server's authority.
+async fn connect(server: &Server, address: SocketAddr) -> TlsStream<TcpStream> {
     let mut roots = rustls::RootCertStore::empty();
     let authority = server.credentials().root_certificate();
     roots
@@ -26,10 +35,15 @@ async fn get(server: &Server, address: SocketAddr, headers: &str) -> String {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let stream = TcpStream::connect(address).await.unwrap();
     let name = ServerName::try_from("127.0.0.1").unwrap();
     let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-    let mut stream = connector.connect(name, stream).await.unwrap();
+    connector.connect(name, stream).await.unwrap()
+}
+
+/// What a client gets that sends these headers.
+async fn get(server: &Server, address: SocketAddr, headers: &str) -> String {
+    let mut stream = connect(server, address).await;
     let request =
         format!("GET /api/v1/namespaces HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -89,4 +103,98 @@ async fn keeps_credentials_and_objects_across_a_restart_and_locks_the_folder() {
     assert_eq!(again.credentials().admin_token().expose(), token);
     assert_eq!(again.store().revision(), revision);
     again.close().await;
+}
+
+async fn is_closed(stream: &mut TlsStream<TcpStream>) -> bool {
+    let mut rest = Vec::new();
+    let read = stream.read_to_end(&mut rest);
+    tokio::time::timeout(Duration::from_secs(20), read)
+        .await
+        .is_ok()
+}
+
+#[tokio::test]
+async fn closes_silent_connections_and_serves_others_meanwhile() {
+    let server = Server::open(Options::in_memory()).await.unwrap();
+    let listener = Listener::bind(loopback(), false).await.unwrap();
+    let address = listener.address();
+    server.serve(listener).unwrap();
+    let mut without_tls = TcpStream::connect(address).await.unwrap();
+    let mut silent = connect(&server, address).await;
+    let mut incomplete = connect(&server, address).await;
+    incomplete.write_all(b"PRI * HTTP/2.0\r\n").await.unwrap();
+    let mut slow = connect(&server, address).await;
+    slow.write_all(b"GET / HTTP/1.1\r\nhost: ").await.unwrap();
+    let token = server.credentials().admin_token().expose();
+    let header = format!("authorization: Bearer {token}\r\n");
+    assert!(
+        get(&server, address, &header)
+            .await
+            .starts_with("HTTP/1.1 200")
+    );
+    let mut rest = Vec::new();
+    let read = without_tls.read_to_end(&mut rest);
+    let closed = tokio::join!(
+        is_closed(&mut silent),
+        is_closed(&mut incomplete),
+        is_closed(&mut slow),
+        async {
+            tokio::time::timeout(Duration::from_secs(20), read)
+                .await
+                .is_ok()
+        },
+    );
+    assert_eq!(closed, (true, true, true, true));
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_backup_of_a_running_server_can_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Server::open(Options::in_folder(&data)).await.unwrap();
+    let request = Request::get(backup::PATH)
+        .body(Full::<Bytes>::default())
+        .unwrap();
+    let response = server.service().handle(request).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let revision = response.headers()[backup::REVISION].clone();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    let files = fs_err::read_dir(&data).unwrap();
+    let names: BTreeSet<_> = files.map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(
+        names,
+        ["credentials.json", "lock", "store.redb"]
+            .map(Into::into)
+            .into()
+    );
+    let restored = folder.path().join("restored");
+    fs_err::create_dir(&restored).unwrap();
+    fs_err::write(restored.join("store.redb"), bytes).unwrap();
+    let copy = Server::open(Options::in_folder(&restored)).await.unwrap();
+    assert_eq!(
+        copy.store().revision().to_string(),
+        revision.to_str().unwrap()
+    );
+    let count = |server: &Server| server.store().snapshot().list(&Scope::everything()).count();
+    assert_eq!(count(&copy), count(&server));
+    copy.close().await;
+    server.close().await;
+}
+
+#[tokio::test]
+async fn only_administrators_get_a_backup() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(Options::in_folder(folder.path().join("data")))
+        .await
+        .unwrap();
+    let service = server.service().as_user(UserInfo::anonymous());
+    let request = Request::get(backup::PATH)
+        .body(Full::<Bytes>::default())
+        .unwrap();
+    assert_eq!(
+        service.handle(request).await.status(),
+        StatusCode::FORBIDDEN
+    );
+    server.close().await;
 }

@@ -21,12 +21,12 @@ pub(crate) fn validate(object: &Value, errors: &mut Vec<Error>) {
             let detail = "duplicate of key present in binaryData";
             errors.push(Error::invalid(&DATA.key(key), key.as_str(), detail));
         }
-        size += text_size(value);
+        size = text_size(value).saturating_add(size);
     }
     let binary = Path::root("binaryData");
     for (key, value) in map(object, "binaryData") {
         push_invalid(errors, &binary.key(key), key, syntax::config_map_key(key));
-        size += decoded_size(value);
+        size = decoded_size(value).saturating_add(size);
     }
     if size > MAX_SIZE {
         // kube-apiserver reports no field here.
@@ -40,7 +40,7 @@ fn text_size(value: &Value) -> usize {
 
 pub(crate) fn decoded_size(value: &Value) -> usize {
     let text = value.as_str().unwrap_or_default();
-    text.trim_end_matches('=').len() * 3 / 4
+    text.trim_end_matches('=').len().saturating_mul(3) / 4
 }
 
 pub(crate) fn validate_update(new: &Value, old: &Value, errors: &mut Vec<Error>) {
@@ -73,7 +73,7 @@ pub(crate) fn validate_immutable_data(
 }
 
 pub(crate) fn cells(object: &Value, now: Now) -> Vec<Value> {
-    let keys = count(object, "data") + count(object, "binaryData");
+    let keys = count(object, "data").saturating_add(count(object, "binaryData"));
     vec![name(object), keys.into(), age(object, now)]
 }
 

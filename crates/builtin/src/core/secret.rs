@@ -31,7 +31,7 @@ pub(crate) fn validate(object: &Value, errors: &mut Vec<Error>) {
     let mut size = 0;
     for (key, value) in map(object, "data") {
         push_invalid(errors, &DATA.key(key), key, syntax::config_map_key(key));
-        size += decoded_size(value);
+        size = decoded_size(value).saturating_add(size);
     }
     if size > MAX_SIZE {
         errors.push(Error::too_long(&DATA, MAX_SIZE));

@@ -121,7 +121,7 @@ fn number_or_name(text: &str, bounds: &Bounds) -> Result<u32, Error> {
     let lower = text.to_lowercase();
     let named = bounds.names.iter().position(|name| *name == lower);
     match named.and_then(|index| u32::try_from(index).ok()) {
-        Some(index) => Ok(index + bounds.min),
+        Some(index) => Ok(index.saturating_add(bounds.min)),
         None => number(text),
     }
 }

@@ -4,8 +4,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::admission::{
+    self, Attributes, BoundPolicy, ClusterState, Operation, ParamKind, Priority,
+};
 use crate::kinds::{Registry, convert};
-use crate::prepare::admission::{self, ClusterState, Priority};
 use crate::prepare::service;
 use crate::prepare::{self, Creation, User};
 use crate::recorded::{RecordedAllocator, kind_of, values};
@@ -40,6 +42,34 @@ impl ClusterState for Cluster<'_> {
         None
     }
 
+    fn runtime_class(&self, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn limit_ranges(&self, _: &str) -> Vec<Value> {
+        Vec::new()
+    }
+
+    fn resource_quotas(&self, _: &str) -> Vec<Value> {
+        Vec::new()
+    }
+
+    fn validating_policies(&self) -> Vec<BoundPolicy> {
+        Vec::new()
+    }
+
+    fn namespace(&self, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn is_namespaced(&self, _: ParamKind<'_>) -> Option<bool> {
+        Some(true)
+    }
+
+    fn params(&self, _: ParamKind<'_>, _: &str) -> Vec<Value> {
+        Vec::new()
+    }
+
     fn random_suffix(&self) -> Result<String, Status> {
         let volumes = self.0["spec"]["volumes"].as_array();
         let names = volumes.into_iter().flatten().map(|volume| &volume["name"]);
@@ -60,7 +90,15 @@ fn created(kind: &Kind, sent: &Value, answer: &Value) -> Value {
         object["metadata"]["namespace"] = answer["metadata"]["namespace"].clone();
     }
     let cluster = Cluster(answer);
-    admission::admit(kind, &mut object, "def", &cluster).unwrap();
+    let attributes = Attributes {
+        kind,
+        operation: Operation::Create,
+        subresource: "",
+        namespace: "def",
+        user: User::default(),
+        dry_run: false,
+    };
+    admission::mutate(&attributes, &mut object, &cluster).unwrap();
     let text = |key: &str| answer["metadata"][key].as_str().unwrap();
     let groups = ["system:masters", "system:authenticated"].map(str::to_owned);
     let creation = Creation {

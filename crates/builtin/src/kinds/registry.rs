@@ -138,7 +138,7 @@ fn add(groups: &mut Vec<Group>, priority: u32, kind: Kind) {
             versions: Vec::new(),
             priority,
         });
-        groups.len() - 1
+        groups.len().saturating_sub(1)
     });
     let versions = &mut groups[index].versions;
     match versions.iter_mut().find(|v| v.name == kind.version) {
@@ -224,7 +224,7 @@ impl Registry {
         let definitions = self.definitions.lock();
         let mut definitions = definitions.unwrap_or_else(PoisonError::into_inner);
         change(&mut definitions);
-        let revision = self.snapshot().revision + 1;
+        let revision = self.snapshot().revision.saturating_add(1);
         let next = Arc::new(Kinds::new(revision, &definitions));
         let current = self.current.write();
         *current.unwrap_or_else(PoisonError::into_inner) = next;

@@ -213,6 +213,10 @@ fn hosts_cell(rules: &[Value]) -> String {
     match (shown.is_empty(), has_more) {
         (true, _) => "*".to_owned(),
         (false, false) => shown.join(","),
-        (false, true) => format!("{} + {} more...", shown.join(","), rules.len() - MOST),
+        (false, true) => format!(
+            "{} + {} more...",
+            shown.join(","),
+            rules.len().saturating_sub(MOST)
+        ),
     }
 }

@@ -134,7 +134,10 @@ fn is_strict_subset(inner: &str, outer: &str) -> bool {
         IpAddr::V6(address) => u128::from(address),
     };
     let same_family = inner.0.is_ipv4() == outer.0.is_ipv4();
-    let mask = u128::MAX.checked_shl(128 - outer.1).unwrap_or(0);
+    let mask = 128_u32
+        .checked_sub(outer.1)
+        .and_then(|hosts| u128::MAX.checked_shl(hosts))
+        .unwrap_or(0);
     same_family && inner.1 > outer.1 && bits(inner.0) & mask == bits(outer.0) & mask
 }
 

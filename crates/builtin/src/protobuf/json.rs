@@ -49,7 +49,7 @@ impl Writer<'_> {
                 }
                 (_, _, Some(node)) => {
                     let value = self
-                        .field(field, node, depth + 1)
+                        .field(field, node, depth.saturating_add(1))
                         .map_err(|fault| fault.within(field.name))?;
                     if !(field.omit_empty && field.shape == Shape::Value && is_empty(&value)) {
                         object.insert(field.name.to_owned(), value);
@@ -57,7 +57,7 @@ impl Writer<'_> {
                 }
                 (_, _, None) if field.omit_empty => {}
                 (_, _, None) => {
-                    let value = self.unset(field, depth + 1)?;
+                    let value = self.unset(field, depth.saturating_add(1))?;
                     object.insert(field.name.to_owned(), value);
                 }
             }
@@ -75,7 +75,7 @@ impl Writer<'_> {
 
     fn list(&mut self, base: Base, list: &[Node<'_>], depth: usize) -> Result<Value, Located> {
         let elements = list.iter().enumerate().map(|(index, node)| {
-            self.one(base, node, depth + 1)
+            self.one(base, node, depth.saturating_add(1))
                 .map_err(|fault| fault.at(index))
         });
         elements.collect::<Result<_, _>>().map(Value::Array)
@@ -89,7 +89,7 @@ impl Writer<'_> {
     ) -> Result<Value, Located> {
         let entries = map.iter().map(|(key, node)| {
             let value = self
-                .one(base, node, depth + 1)
+                .one(base, node, depth.saturating_add(1))
                 .map_err(|fault| fault.under(key))?;
             Ok((text(key), value))
         });

@@ -25,11 +25,11 @@ fn weigh(text: &[u8], depth: usize, budget: &mut Budget) -> Result<(), Fault> {
             _ if in_string => {}
             b'{' => {
                 budget.object(depth)?;
-                depth += 1;
+                depth = depth.saturating_add(1);
             }
             b'[' => {
                 Budget::level(depth)?;
-                depth += 1;
+                depth = depth.saturating_add(1);
             }
             b'}' | b']' => depth = depth.saturating_sub(1),
             b',' => budget.member()?,

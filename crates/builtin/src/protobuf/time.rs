@@ -15,15 +15,21 @@ pub(super) fn seconds(seconds: Option<i64>) -> Result<Value, Fault> {
 
 /// A `MicroTime`. Nanoseconds are truncated towards zero.
 pub(super) fn micros(seconds: Option<i64>, nanoseconds: i64) -> Result<Value, Fault> {
-    format(seconds, nanoseconds / 1000 * 1000, "%Y-%m-%dT%H:%M:%S.%6fZ")
+    format(
+        seconds,
+        nanoseconds.saturating_sub(nanoseconds % 1000),
+        "%Y-%m-%dT%H:%M:%S.%6fZ",
+    )
 }
 
 fn format(seconds: Option<i64>, nanoseconds: i64, format: &str) -> Result<Value, Fault> {
     let Some(seconds) = seconds else {
         return Ok(Value::Null);
     };
-    let nanoseconds = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
-    if nanoseconds == i128::from(UNSET) * 1_000_000_000 {
+    let nanoseconds = i128::from(seconds)
+        .saturating_mul(1_000_000_000)
+        .saturating_add(i128::from(nanoseconds));
+    if nanoseconds == i128::from(UNSET).saturating_mul(1_000_000_000) {
         return Ok(Value::Null);
     }
     let time = Timestamp::from_nanosecond(nanoseconds).map_err(|_| Fault::Time)?;

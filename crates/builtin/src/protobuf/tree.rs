@@ -154,7 +154,7 @@ impl Parser<'_> {
                     self.field(fields, field, wire, &mut reader, depth)?;
                 }
                 Some(field) => self
-                    .field(fields, field, wire, &mut reader, depth + 1)
+                    .field(fields, field, wire, &mut reader, depth.saturating_add(1))
                     .map_err(|fault| fault.within(field.name))?,
             }
         }
@@ -259,7 +259,12 @@ impl Parser<'_> {
             return Ok(());
         };
         let element = self
-            .one(field.base, field.wire, reader, field.depth + 1)
+            .one(
+                field.base,
+                field.wire,
+                reader,
+                field.depth.saturating_add(1),
+            )
             .map_err(|fault| fault.at(list.len()))?;
         list.push(element);
         Ok(())
@@ -284,7 +289,7 @@ impl Parser<'_> {
                 1 => key = span(wire, &mut entry)?,
                 2 => {
                     value = Some(
-                        self.one(base, wire, &mut entry, depth + 1)
+                        self.one(base, wire, &mut entry, depth.saturating_add(1))
                             .map_err(|fault| fault.under(key))?,
                     );
                 }

@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
             Wire::GroupStart => loop {
                 match self.tag()? {
                     (_, Wire::GroupEnd) => return Ok(()),
-                    (_, inner) => self.skip_within(inner, depth + 1)?,
+                    (_, inner) => self.skip_within(inner, depth.saturating_add(1))?,
                 }
             },
         }

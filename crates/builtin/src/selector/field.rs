@@ -92,7 +92,7 @@ fn split(text: &str) -> Vec<&str> {
             '\\' => is_escaped = true,
             ',' => {
                 parts.push(&text[start..index]);
-                start = index + 1;
+                start = index.saturating_add(1);
             }
             _ => {}
         }
@@ -110,7 +110,7 @@ struct ParsedTerm {
 fn parse_term(text: &str, part: &str) -> Result<ParsedTerm, Error> {
     let start = part.find('=').map(|equals| {
         let before = part[..equals].ends_with('!');
-        if before { equals - 1 } else { equals }
+        equals.saturating_sub(usize::from(before))
     });
     let Some(start) = start else {
         return Err(Error(format!(

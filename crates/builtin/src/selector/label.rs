@@ -353,13 +353,13 @@ impl Parser {
     fn next(&mut self) -> (Token, String) {
         let (token, text) = self.peek();
         let next = (token, text.to_owned());
-        self.position += 1;
+        self.position = self.position.saturating_add(1);
         next
     }
 
     fn next_raw(&mut self) -> (Token, String) {
         let next = self.tokens.get(self.position).cloned();
-        self.position += 1;
+        self.position = self.position.saturating_add(1);
         next.unwrap_or((Token::End, String::new()))
     }
 }

@@ -141,7 +141,7 @@ impl<'a> Parser<'a> {
 
     fn bracket(&mut self) -> Option<Step> {
         if self.take("?(") {
-            self.depth += 1;
+            self.depth = self.depth.saturating_add(1);
             if self.depth > MAX_DEPTH {
                 return None;
             }
@@ -294,12 +294,12 @@ fn descend<'a>(value: &'a Value, next: &mut Vec<&'a Value>, depth: usize) {
     match value {
         Value::Array(items) => {
             for item in items {
-                descend(item, next, depth + 1);
+                descend(item, next, depth.saturating_add(1));
             }
         }
         Value::Object(map) => {
             for item in map.values() {
-                descend(item, next, depth + 1);
+                descend(item, next, depth.saturating_add(1));
             }
         }
         _ => {}
@@ -313,7 +313,13 @@ impl Slice {
         }
         let items = value.as_array()?;
         let length = i64::try_from(items.len()).ok()?;
-        let from_end = |index: i64| if index < 0 { index + length } else { index };
+        let from_end = |index: i64| {
+            if index < 0 {
+                index.saturating_add(length)
+            } else {
+                index
+            }
+        };
         if self.is_index {
             let index = usize::try_from(from_end(self.start?)).ok()?;
             next.push(items.get(index)?);

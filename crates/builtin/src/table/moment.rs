@@ -22,7 +22,7 @@ pub(crate) fn parse(text: &str) -> Option<Timestamp> {
 
 /// Whole seconds between two times, truncated towards zero.
 pub(crate) fn seconds_between(from: Timestamp, to: Timestamp) -> i64 {
-    let nanoseconds = to.as_nanosecond() - from.as_nanosecond();
+    let nanoseconds = to.as_nanosecond().saturating_sub(from.as_nanosecond());
     i64::try_from(nanoseconds / 1_000_000_000).unwrap_or(i64::MAX)
 }
 

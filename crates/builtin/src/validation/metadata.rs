@@ -21,6 +21,7 @@ fn name_syntax(kind: &Kind) -> Option<Syntax> {
     Some(match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Event") | ("events.k8s.io", _) | ("policy", "PodDisruptionBudget") => return None,
         ("", "Namespace" | "Service") | ("apps", "StatefulSet") => syntax::dns1123_label,
+        ("networking.k8s.io", "IPAddress") => syntax::ip_address,
         ("rbac.authorization.k8s.io" | "apiregistration.k8s.io", _) => syntax::path_segment,
         _ => syntax::dns1123_subdomain,
     })
@@ -66,15 +67,15 @@ fn check(kind: &Kind, object: &Value, syntax: Syntax, errors: &mut Vec<Error>) {
         }
         _ => {}
     }
-    validate_common(metadata, errors);
+    validate_common(kind, metadata, errors);
 }
 
 /// Validates everything but names.
-fn validate_common(metadata: &Value, errors: &mut Vec<Error>) {
+fn validate_common(kind: &Kind, metadata: &Value, errors: &mut Vec<Error>) {
     validate_labels(errors, &METADATA.child("labels"), &metadata["labels"]);
     annotations(errors, &METADATA.child("annotations"), metadata);
     owners(metadata, errors);
-    finalizers(metadata, errors);
+    finalizers(kind, metadata, errors);
 }
 
 /// `ValidateAnnotations`, for objects and templates.
@@ -82,7 +83,8 @@ pub(crate) fn annotations(errors: &mut Vec<Error>, path: &Path<'_>, metadata: &V
     let mut size = 0;
     for (key, value) in map(metadata, "annotations") {
         push_invalid(errors, path, key, syntax::label_key(&key.to_lowercase()));
-        size += key.len() + value.as_str().unwrap_or_default().len();
+        let length = value.as_str().unwrap_or_default().len();
+        size = key.len().saturating_add(length).saturating_add(size);
     }
     if size > MAX_ANNOTATIONS {
         errors.push(Error::too_long(path, MAX_ANNOTATIONS));
@@ -156,7 +158,7 @@ fn owner_text(owner: &Value) -> String {
     format!("{{{}}}", parts.join(","))
 }
 
-fn finalizers(metadata: &Value, errors: &mut Vec<Error>) {
+fn finalizers(kind: &Kind, metadata: &Value, errors: &mut Vec<Error>) {
     let field = METADATA.child("finalizers");
     let all = list(metadata, "finalizers");
     for finalizer in texts(all) {
@@ -167,7 +169,9 @@ fn finalizers(metadata: &Value, errors: &mut Vec<Error>) {
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
         errors.push(Error::invalid(&field, &metadata["finalizers"], detail));
     }
-    for (index, finalizer) in texts(all).enumerate() {
+    // The strategies of apiextensions do not require a domain.
+    let is_extension = kind.custom.is_some() || kind.group == "apiextensions.k8s.io";
+    for (index, finalizer) in texts(all).enumerate().filter(|_| !is_extension) {
         if !finalizer.contains('/') && !STANDARD.contains(&finalizer) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
             errors.push(Error::invalid(&field.index(index), finalizer, detail));
@@ -176,7 +180,7 @@ fn finalizers(metadata: &Value, errors: &mut Vec<Error>) {
 }
 
 /// `ValidateObjectMetaUpdate`.
-pub(super) fn update(new: &Value, old: &Value, errors: &mut Vec<Error>) {
+pub(super) fn update(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<Error>) {
     let metadata = &new["metadata"];
     let before = &old["metadata"];
     if before["deletionTimestamp"].is_string() {
@@ -204,5 +208,5 @@ pub(super) fn update(new: &Value, old: &Value, errors: &mut Vec<Error>) {
     ] {
         validate_immutable(errors, &METADATA.child(key), &metadata[key], &before[key]);
     }
-    validate_common(metadata, errors);
+    validate_common(kind, metadata, errors);
 }

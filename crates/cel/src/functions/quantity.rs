@@ -90,7 +90,7 @@ fn compare(args: &[Value<'_>]) -> Result<Ordering> {
 }
 
 fn float<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
-    Ok(Value::Double(only(args)?.approximate()))
+    Ok(Value::Double(only(args)?.to_f64()))
 }
 
 fn whole(quantity: Quantity) -> Option<i64> {
@@ -128,5 +128,5 @@ fn add<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
 
 fn subtract<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (one, other) = two(args)?;
-    Ok(Value::Opaque(Opaque::Quantity(one.plus(other.negated()))))
+    Ok(Value::Opaque(Opaque::Quantity(one.minus(other))))
 }

@@ -1,6 +1,6 @@
 //! Regular expressions. Literal ones are compiled when the expression is.
 
-use outrigger_gostd::regexp::Regexp;
+use outrigger_gostd::regexp::{self, Regexp};
 
 use super::{Function, int, text};
 use crate::error::Error;
@@ -55,7 +55,14 @@ pub(crate) fn call<'v>(
             let limit = args.get(2).map(int).transpose()?.unwrap_or(-1);
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             meter.copy(subject.len())?;
-            let found = regex.find_all(subject.as_bytes(), limit);
+            // The subject bounds the number of matches, and the meter has counted it.
+            let limits = regexp::Limits {
+                matches: usize::MAX,
+                bytes: usize::MAX,
+                interrupted: &|| false,
+            };
+            let found = regex.find_all(subject.as_bytes(), limit, &limits);
+            let found = found.ok_or(Error::TooLarge)?;
             Ok(Value::strings(found.into_iter().map(slice)))
         }
     }

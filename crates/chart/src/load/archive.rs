@@ -1,19 +1,34 @@
-//! Reads a `.tgz` as a stream. Rejects paths outside the chart, links, devices, and archives that exceed Helm's size
-//! limits.
+//! Reads a `.tgz` as a stream. Rejects paths outside the chart, links, devices, and archives that exceed a limit.
+//!
+//! Helm limits the size of files only. The other limits are far above what a chart within Helm's limits needs; they bound
+//! what headers, names and compression cost.
 
-use std::io::{ErrorKind, Read};
+use std::cell::Cell;
+use std::io::{self, ErrorKind, Read};
 
 use flate2::bufread::MultiGzDecoder;
-use tar::{Archive, EntryType};
+use tar::{Archive, Entry, EntryType};
 
 use crate::chart::File;
 use crate::profile::Profile;
 use outrigger_gostd::path;
 
-/// The maximum decompressed size of a chart.
-pub const MAX_TOTAL: u64 = 100 * 1024 * 1024;
-/// The maximum size of a file.
-pub const MAX_FILE: u64 = 5 * 1024 * 1024;
+/// The maximum size of an archive.
+pub const MAX_ARCHIVE: u64 = 128 * MIB;
+/// The maximum decompressed size of all files, as in Helm.
+pub const MAX_TOTAL: u64 = 100 * MIB;
+/// The maximum size of a file, as in Helm.
+pub const MAX_FILE: u64 = 5 * MIB;
+/// The maximum number of entries.
+pub const MAX_ENTRIES: u64 = 500_000;
+
+const MIB: u64 = 1024 * 1024;
+/// The maximum size of the headers of an entry. Go's limit is 1 MiB for each of up to three.
+const MAX_HEADER: u64 = 4 * MIB;
+/// The maximum size of all names.
+const MAX_NAMES: u64 = 64 * MIB;
+/// The maximum decompressed size, including headers and padding.
+const MAX_STREAM: u64 = 1024 * MIB;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -22,7 +37,7 @@ pub enum Error {
     #[error("gzip: invalid header")]
     Header,
     #[error("{}", crate::go_io::describe(.0))]
-    Read(#[source] std::io::Error),
+    Read(#[source] io::Error),
     #[error("chart illegally contains absolute paths")]
     AbsolutePath,
     #[error("chart illegally contains content outside the base directory: {0:?}")]
@@ -39,17 +54,37 @@ pub enum Error {
     TooLarge { limit_name: &'static str },
     #[error("decompressed chart file {0:?} is larger than the maximum file size {MAX_FILE}")]
     FileTooLarge(String),
+    #[error(transparent)]
+    Limit(Limit),
     #[error("no files in chart archive")]
     Empty,
     #[error("unable to detect chart version, no Chart.yaml found")]
     NoChart,
 }
 
-/// The number of bytes that may still be decompressed.
+/// A limit that Helm does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Limit {
+    #[error("chart archive is larger than the maximum size {MAX_ARCHIVE}")]
+    Archive,
+    #[error("chart archive has more than {MAX_ENTRIES} entries")]
+    Entries,
+    #[error("the names in the chart archive are longer than {MAX_NAMES} bytes in total")]
+    Names,
+    #[error("archive/tar: header field too long")]
+    Header,
+    #[error("decompressed chart archive is larger than the maximum size {MAX_STREAM}")]
+    Stream,
+}
+
+/// What may still be read.
 #[derive(Debug)]
 pub(super) struct Budget {
+    /// The contents of files.
     files: u64,
-    /// Including headers and padding.
+    entries: u64,
+    names: u64,
+    /// All decompressed bytes.
     stream: u64,
 }
 
@@ -57,7 +92,9 @@ impl Default for Budget {
     fn default() -> Self {
         Self {
             files: MAX_TOTAL,
-            stream: 2 * MAX_TOTAL,
+            entries: MAX_ENTRIES,
+            names: MAX_NAMES,
+            stream: MAX_STREAM,
         }
     }
 }
@@ -72,6 +109,31 @@ pub(super) fn read_within(
     profile: Profile,
     budget: &mut Budget,
 ) -> Result<Vec<File>, Error> {
+    check_gzip(archive)?;
+    let header = Cell::new(MAX_HEADER);
+    let stream = Cell::new(budget.stream);
+    let mut tar = Archive::new(Metered {
+        inner: MultiGzDecoder::new(archive),
+        meters: [(&header, Limit::Header), (&stream, Limit::Stream)],
+    });
+    let mut files = Vec::new();
+    let mut entries = tar.entries().map_err(Error::Read)?;
+    loop {
+        // The tar library reads the headers of an entry, and what is left of the previous one, before it returns.
+        header.set(MAX_HEADER);
+        let Some(entry) = entries.next() else { break };
+        header.set(u64::MAX);
+        let entry = entry.map_err(Error::of_tar)?;
+        files.extend(read_entry(entry, profile, budget)?);
+    }
+    budget.stream = stream.get();
+    if files.is_empty() {
+        return Err(Error::Empty);
+    }
+    Ok(files)
+}
+
+fn check_gzip(archive: &[u8]) -> Result<(), Error> {
     if archive.is_empty() {
         return Err(Error::NoBytes);
     }
@@ -82,52 +144,87 @@ pub(super) fn read_within(
     if !archive.starts_with(&[0x1f, 0x8b, 0x08]) {
         return Err(Error::Header);
     }
+    if archive.len() as u64 > MAX_ARCHIVE {
+        return Err(Error::Limit(Limit::Archive));
+    }
+    Ok(())
+}
+
+/// The file of an entry; `None` for folders and extended headers.
+fn read_entry<R: Read>(
+    mut entry: Entry<'_, R>,
+    profile: Profile,
+    budget: &mut Budget,
+) -> Result<Option<File>, Error> {
+    take(&mut budget.entries, 1, Limit::Entries)?;
+    let kind = entry.header().entry_type();
+    let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+    if kind == EntryType::Directory || path.ends_with('/') {
+        return Ok(None);
+    }
+    if kind.is_pax_global_extensions() || kind.is_pax_local_extensions() {
+        return Ok(None);
+    }
+    if !matches!(
+        kind,
+        EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse
+    ) {
+        return Err(Error::NotAFile(path));
+    }
+    take(&mut budget.names, path.len() as u64, Limit::Names)?;
+    let name = chart_path(&path)?;
     let limit_name = profile.rules().total_limit_name;
-    let too_large = || Error::TooLarge { limit_name };
-    let stream = MultiGzDecoder::new(archive).take(budget.stream);
-    let mut tar = Archive::new(stream);
-    let mut files = Vec::new();
-    for entry in tar.entries().map_err(Error::Read)? {
-        let mut entry = entry.map_err(Error::Read)?;
-        let kind = entry.header().entry_type();
-        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        if kind == EntryType::Directory || path.ends_with('/') {
-            continue;
-        }
-        if kind.is_pax_global_extensions() || kind.is_pax_local_extensions() {
-            continue;
-        }
-        if !matches!(
-            kind,
-            EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse
-        ) {
-            return Err(Error::NotAFile(path));
-        }
-        let name = chart_path(&path)?;
-        let size = entry.size();
-        if size > budget.files {
-            return Err(too_large());
-        }
-        if size > MAX_FILE {
-            return Err(Error::FileTooLarge(path));
-        }
-        let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-        let read = entry
-            .by_ref()
-            .take(budget.files)
-            .read_to_end(&mut data)
-            .map_err(Error::Read)? as u64;
-        budget.files -= read;
-        if read < size || budget.files == 0 {
-            return Err(too_large());
-        }
-        strip_byte_order_mark(&mut data);
-        files.push(File::new(name, data));
+    let size = entry.size();
+    if size > budget.files {
+        return Err(Error::TooLarge { limit_name });
     }
-    if files.is_empty() {
-        return Err(Error::Empty);
+    if size > MAX_FILE {
+        return Err(Error::FileTooLarge(path));
     }
-    Ok(files)
+    let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    entry.read_to_end(&mut data).map_err(Error::of_tar)?;
+    if (data.len() as u64) < size {
+        return Err(Error::Read(ErrorKind::UnexpectedEof.into()));
+    }
+    budget.files -= size;
+    if budget.files == 0 {
+        return Err(Error::TooLarge { limit_name });
+    }
+    strip_byte_order_mark(&mut data);
+    Ok(Some(File::new(name, data)))
+}
+
+fn take(budget: &mut u64, amount: u64, limit: Limit) -> Result<(), Error> {
+    *budget = budget.checked_sub(amount).ok_or(Error::Limit(limit))?;
+    Ok(())
+}
+
+/// Fails, instead of ending the stream, when a limit is reached.
+struct Metered<'m, R> {
+    inner: R,
+    /// The bytes that may still be read, and the limit to report.
+    meters: [(&'m Cell<u64>, Limit); 2],
+}
+
+impl<R: Read> Read for Metered<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        for (remaining, limit) in self.meters {
+            match remaining.get().checked_sub(read as u64) {
+                Some(rest) => remaining.set(rest),
+                None => return Err(io::Error::other(limit)),
+            }
+        }
+        Ok(read)
+    }
+}
+
+impl Error {
+    /// The error of a reader of tar entries.
+    fn of_tar(error: io::Error) -> Self {
+        let limit = error.get_ref().and_then(|inner| inner.downcast_ref());
+        limit.copied().map_or(Self::Read(error), Self::Limit)
+    }
 }
 
 /// The path inside the chart.
@@ -191,24 +288,140 @@ mod tests {
         for (files, is_rejected) in [(11, true), (12, true), (13, false)] {
             let mut budget = Budget {
                 files,
-                stream: 1 << 20,
+                ..Budget::default()
             };
             let result = read_within(&bytes, Profile::Helm4, &mut budget);
             assert_eq!(result.is_err(), is_rejected, "{files}");
         }
     }
 
-    #[test]
-    fn rejects_an_endless_name_at_the_stream_limit() {
+    fn gzipped(write: impl FnOnce(&mut GzEncoder<Vec<u8>>)) -> Vec<u8> {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
-        let header = entry(b"././@LongLink", EntryType::GNULongName, 8 << 30);
-        gzip.write_all(header.as_bytes()).unwrap();
-        gzip.write_all(&vec![b'x'; 1 << 16]).unwrap();
-        let bytes = gzip.finish().unwrap();
-        let mut budget = Budget {
-            files: 1 << 20,
-            stream: 1 << 15,
+        write(&mut gzip);
+        gzip.finish().unwrap()
+    }
+
+    fn limit_of(bytes: &[u8], budget: Budget) -> Limit {
+        let mut budget = budget;
+        match read_within(bytes, Profile::Helm4, &mut budget) {
+            Err(Error::Limit(limit)) => limit,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// An archive of files with one byte each.
+    fn small_files(count: usize) -> Vec<u8> {
+        let mut tar = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        for number in 0..count {
+            let name = format!("c/{number:06}");
+            tar.append(&entry(name.as_bytes(), EntryType::Regular, 1), &b"x"[..])
+                .unwrap();
+        }
+        tar.into_inner().unwrap().finish().unwrap()
+    }
+
+    #[test]
+    fn the_last_of_210_000_files_is_read() {
+        let file = |name: &[u8]| {
+            let header = entry(name, EntryType::Regular, 1);
+            [&header.as_bytes()[..], &[b'x'; 1], &[0; 511]].concat()
         };
-        assert!(read_within(&bytes, Profile::Helm4, &mut budget).is_err());
+        let many = file(b"c/a").repeat(1000);
+        let bytes = gzipped(|gzip| {
+            for _ in 0..210 {
+                gzip.write_all(&many).unwrap();
+            }
+            gzip.write_all(&file(b"c/last")).unwrap();
+        });
+        let files = read(&bytes, Profile::Helm4).unwrap();
+        assert_eq!(files.len(), 210_001);
+        assert_eq!(files[210_000].name, "last");
+    }
+
+    #[test]
+    fn each_limit_is_an_error_that_names_it() {
+        let bytes = small_files(100);
+        let cases = [
+            (Limit::Entries, 99, u64::MAX, u64::MAX),
+            (Limit::Names, u64::MAX, 799, u64::MAX),
+            (Limit::Stream, u64::MAX, u64::MAX, 100 * 1024 - 1),
+        ];
+        for (expected, entries, names, stream) in cases {
+            let budget = Budget {
+                files: MAX_TOTAL,
+                entries,
+                names,
+                stream,
+            };
+            assert_eq!(limit_of(&bytes, budget), expected);
+        }
+        let huge = [
+            b"\x1f\x8b\x08".to_vec(),
+            vec![0; usize::try_from(MAX_ARCHIVE).unwrap()],
+        ]
+        .concat();
+        assert_eq!(limit_of(&huge, Budget::default()), Limit::Archive);
+    }
+
+    #[test]
+    fn a_name_or_extended_header_of_many_megabytes_is_rejected_before_it_is_read() {
+        for kind in [
+            EntryType::GNULongName,
+            EntryType::GNULongLink,
+            EntryType::XHeader,
+        ] {
+            let header = entry(b"././@LongLink", kind, 150 << 20);
+            let bytes = gzipped(|gzip| {
+                gzip.write_all(header.as_bytes()).unwrap();
+                gzip.write_all(&vec![b'x'; 8 << 20]).unwrap();
+            });
+            assert_eq!(
+                limit_of(&bytes, Budget::default()),
+                Limit::Header,
+                "{kind:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_long_name_within_the_limit_is_read() {
+        let name = format!("c/{}", "x".repeat(1 << 20));
+        let mut tar = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        let mut header = Header::new_gnu();
+        header.set_size(4);
+        tar.append_data(&mut header, &name, &b"data"[..]).unwrap();
+        let bytes = tar.into_inner().unwrap().finish().unwrap();
+        assert_eq!(read(&bytes, Profile::Helm4).unwrap()[0].name, name[2..]);
+    }
+
+    #[test]
+    fn a_truncated_archive_is_an_error_wherever_it_ends() {
+        let tar = gzipped(|gzip| {
+            gzip.write_all(entry(b"c/a", EntryType::Regular, 1000).as_bytes())
+                .unwrap();
+            gzip.write_all(&[b'x'; 600]).unwrap();
+        });
+        let error = read(&tar, Profile::Helm4).unwrap_err().to_string();
+        assert_eq!(error, "unexpected EOF");
+        let whole = small_files(3);
+        for end in 10..whole.len() {
+            // The last blocks are padding.
+            if let Ok(files) = read(&whole[..end], Profile::Helm4) {
+                assert_eq!(files.len(), 3, "{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_may_span_gzip_members() {
+        let mut tar = Builder::new(Vec::new());
+        tar.append(&entry(b"c/a", EntryType::Regular, 4), &b"data"[..])
+            .unwrap();
+        let tar = tar.into_inner().unwrap();
+        let members = [&tar[..514], &[], &tar[514..]];
+        let bytes = members
+            .map(|part| gzipped(|gzip| gzip.write_all(part).unwrap()))
+            .concat();
+        assert_eq!(*read(&bytes, Profile::Helm4).unwrap()[0].data, b"data");
     }
 }

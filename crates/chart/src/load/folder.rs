@@ -3,10 +3,10 @@
 //! The walk follows symbolic links, is in byte order, and respects `.helmignore`.
 
 use std::fs::FileType;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use super::archive::{self, MAX_FILE};
+use super::archive::{self, MAX_ARCHIVE, MAX_FILE};
 use super::ignore::{self, Rules};
 use super::{Error as LoadError, WarnFn, content_type, detect_api_version, from_files};
 use outrigger_gotmpl::Data;
@@ -19,6 +19,15 @@ use crate::profile::Profile;
 
 /// The maximum depth of folders, so that a symbolic link to a parent does not loop forever.
 const MAX_DEPTH: usize = 64;
+
+/// The maximum number of files and folders in a chart folder.
+const MAX_ENTRIES: usize = 500_000;
+
+/// The maximum size of all files in a chart folder. Helm has no limit.
+const MAX_TOTAL: u64 = 1 << 30;
+
+/// The number of bytes from which the content type of a file is detected.
+const HEAD: u64 = 512;
 
 /// The maximum number of files that are kept open: the usual limit of a process is 1024.
 const MAX_OPEN_FILES: usize = 256;
@@ -43,6 +52,10 @@ pub enum Error {
     FileTooLarge(String),
     #[error("folders are nested more than {MAX_DEPTH} levels deep at {0}")]
     TooDeep(String),
+    #[error("folder {0} has more than {MAX_ENTRIES} files and folders")]
+    TooManyEntries(String),
+    #[error("the files in folder {0} are larger than {MAX_TOTAL} bytes in total")]
+    TooLarge(String),
     #[error(transparent)]
     Ignore(#[from] ignore::Error),
     #[error("file '{0}' seems to be a YAML file, but expected a gzipped archive")]
@@ -82,7 +95,8 @@ fn load(
     let metadata =
         fs_err::metadata(path).map_err(|_| Error::NotFound(path.display().to_string()))?;
     if metadata.is_dir() {
-        load_folder(path, profile, max_lazy_files, warn)
+        let files = walk_folder(path, profile, max_lazy_files)?;
+        from_files(files, profile, warn)
     } else {
         load_archive(path, profile, warn)
     }
@@ -90,12 +104,16 @@ fn load(
 
 fn load_archive(path: &Path, profile: Profile, warn: WarnFn<'_>) -> Result<Chart, LoadError> {
     let absolute_path = absolute(path)?.display().to_string();
-    let bytes = fs_err::read(path).map_err(|source| Error::io("open", path, source))?;
-    if !bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
+    let failed = |source| Error::io("open", path, source);
+    let (file, size) = open_file(path).map_err(failed)?;
+    let mut head = Vec::new();
+    let read = (&file).take(HEAD).read_to_end(&mut head);
+    read.map_err(failed)?;
+    if !head.starts_with(&[0x1f, 0x8b, 0x08]) {
         let is_yaml = path
             .extension()
             .is_some_and(|extension| extension == "yml" || extension == "yaml");
-        let found = content_type::detect(&bytes);
+        let found = content_type::detect(&head);
         let error = if is_yaml {
             Error::YamlFile(absolute_path)
         } else {
@@ -106,6 +124,8 @@ fn load_archive(path: &Path, profile: Profile, warn: WarnFn<'_>) -> Result<Chart
         };
         return Err(error.into());
     }
+    (&file).rewind().map_err(failed)?;
+    let bytes = read_to_limit(&file, size, MAX_ARCHIVE).map_err(failed)?;
     match super::from_archive(&bytes, profile, warn) {
         Err(LoadError::Archive(source @ archive::Error::Header)) => Err(Error::NotAChart {
             path: absolute_path,
@@ -122,35 +142,41 @@ fn load_archive(path: &Path, profile: Profile, warn: WarnFn<'_>) -> Result<Chart
     }
 }
 
-fn load_folder(
+/// The files of a chart folder that `.helmignore` does not exclude, for [`from_files`].
+pub fn read_folder(path: &Path, profile: Profile) -> Result<Vec<File>, LoadError> {
+    walk_folder(path, profile, 0)
+}
+
+fn walk_folder(
     path: &Path,
     profile: Profile,
     max_lazy_files: usize,
-    warn: WarnFn<'_>,
-) -> Result<Chart, LoadError> {
+) -> Result<Vec<File>, LoadError> {
     let root = absolute(path)?;
     if profile.rules().detects_api_version {
         let chart_yaml = root.join("Chart.yaml");
-        let data = fs_err::read(&chart_yaml).map_err(|source| Error::NoChart {
+        let data = read_file(&chart_yaml, MAX_FILE).map_err(|source| Error::NoChart {
             path: chart_yaml.display().to_string(),
             source,
         })?;
         detect_api_version(&data)?;
     }
     let ignore_file = root.join(ignore::FILE_NAME);
-    let text = match fs_err::read(&ignore_file) {
+    let text = match read_file(&ignore_file, MAX_FILE) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(source) => return Err(Error::io("open", &ignore_file, source).into()),
     };
     let mut walk = Walk {
+        root: &root,
         rules: Rules::parse(&text).map_err(Error::Ignore)?,
         files: Vec::new(),
         max_lazy_files,
+        max_entries: MAX_ENTRIES,
+        max_bytes: MAX_TOTAL,
     };
     walk.folder(&root, "", 0)?;
-    let files = walk.files;
-    from_files(files, profile, warn)
+    Ok(walk.files)
 }
 
 /// The entries of `charts/` in the folder of a chart, in byte order.
@@ -184,7 +210,7 @@ pub fn lint_source(path: &Path, profile: Profile, warn: WarnFn<'_>) -> Source {
     let chart = load_path(path, profile, warn);
     let entry = |name: &str| match fs_err::metadata(path.join(name)) {
         Ok(metadata) if metadata.is_dir() => Entry::Folder,
-        Ok(_) => fs_err::read(path.join(name)).map_or(Entry::Missing, Entry::File),
+        Ok(_) => read_file(&path.join(name), MAX_FILE).map_or(Entry::Missing, Entry::File),
         Err(_) => Entry::Missing,
     };
     let display_path = path.display().to_string();
@@ -208,7 +234,7 @@ fn archive_source(
     chart: Result<Chart, LoadError>,
     profile: Profile,
 ) -> Source {
-    let bytes = fs_err::read(path).unwrap_or_default();
+    let bytes = read_file(path, MAX_ARCHIVE).unwrap_or_default();
     let files = archive::read(&bytes, profile).unwrap_or_default();
     let file = |name: &str| {
         let file = files.iter().find(|file| file.name == name);
@@ -237,14 +263,19 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
     std::path::absolute(path).map_err(|source| Error::io("getwd", path, source))
 }
 
-struct Walk {
+struct Walk<'w> {
+    root: &'w Path,
     rules: Rules,
     files: Vec<File>,
     /// The number of files that may still be read lazily.
     max_lazy_files: usize,
+    /// The number of files and folders that may still be visited.
+    max_entries: usize,
+    /// The number of bytes that files may still have.
+    max_bytes: u64,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn folder(&mut self, folder: &Path, prefix: &str, depth: usize) -> Result<(), Error> {
         if depth > MAX_DEPTH {
             return Err(Error::TooDeep(folder.display().to_string()));
@@ -254,6 +285,10 @@ impl Walk {
             fs_err::read_dir(folder).map_err(|source| Error::io("open", folder, source))?;
         for entry in entries {
             let entry = entry.map_err(|source| Error::io("readdirent", folder, source))?;
+            self.max_entries = self
+                .max_entries
+                .checked_sub(1)
+                .ok_or_else(|| Error::TooManyEntries(self.root.display().to_string()))?;
             let kind = entry.file_type().ok();
             names.push((entry.file_name(), kind));
         }
@@ -294,23 +329,25 @@ impl Walk {
 
     fn file(&mut self, path: &Path, name: String) -> Result<(), Error> {
         let failed = |source| Error::io("open", path, source);
-        let file = fs_err::File::open(path).map_err(failed)?;
-        let size = file.metadata().map_err(failed)?.len();
-        let too_large = || Error::FileTooLarge(outrigger_gostd::path::base(&name).to_owned());
-        // Without the wrapper, whose reader initializes the buffer first.
-        let (file, _) = file.into_parts();
+        let (file, size) = open_file(path).map_err(failed)?;
         if size > MAX_FILE {
-            return Err(too_large());
+            let name = outrigger_gostd::path::base(&name);
+            return Err(Error::FileTooLarge(name.to_owned()));
         }
+        self.max_bytes = self
+            .max_bytes
+            .checked_sub(size)
+            .ok_or_else(|| Error::TooLarge(self.root.display().to_string()))?;
+        let read = move || {
+            let mut data = read_to_limit(&file, size, MAX_FILE)?;
+            archive::strip_byte_order_mark(&mut data);
+            Ok(data)
+        };
         let data = if self.max_lazy_files > 0 && !is_read_on_load(&name) {
             self.max_lazy_files -= 1;
-            Data::lazy(move || read_content(&file, size).expect("an open file can be read"))
+            Data::lazy(read)
         } else {
-            let data = read_content(&file, size).map_err(failed)?;
-            if data.len() as u64 > MAX_FILE {
-                return Err(too_large());
-            }
-            data.into()
+            read().map_err(failed)?.into()
         };
         self.files.push(File { name, data });
         Ok(())
@@ -328,11 +365,42 @@ fn is_read_on_load(name: &str) -> bool {
         || outrigger_gostd::path::ext(base) == ".tgz"
 }
 
-/// Reads a file of about this size, without a byte order mark.
-fn read_content(file: &std::fs::File, size: u64) -> io::Result<Vec<u8>> {
+/// Reads a regular file that has at most `limit` bytes.
+pub fn read_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let (file, size) = open_file(path)?;
+    read_to_limit(&file, size, limit)
+}
+
+/// Opens a regular file, and returns it with its size. Opening a named pipe would block.
+fn open_file(path: &Path) -> io::Result<(std::fs::File, u64)> {
+    if !fs_err::metadata(path)?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ));
+    }
+    // Without the wrapper, whose reader initializes the buffer first.
+    let (file, _) = fs_err::File::open(path)?.into_parts();
+    let size = file.metadata()?.len();
+    Ok((file, size))
+}
+
+/// Reads the rest of a file, whose size is about `size`.
+fn read_to_limit(file: &std::fs::File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
+    let too_large = || {
+        io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("file is larger than {limit} bytes"),
+        )
+    };
+    if size > limit {
+        return Err(too_large());
+    }
     let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
-    file.take(MAX_FILE + 1).read_to_end(&mut data)?;
-    archive::strip_byte_order_mark(&mut data);
+    file.take(limit + 1).read_to_end(&mut data)?;
+    if data.len() as u64 > limit {
+        return Err(too_large());
+    }
     Ok(data)
 }
 

@@ -19,6 +19,8 @@ use serde_json::{Map, Value as Json};
 
 use super::SchemaError;
 
+pub(super) use reference::resolve;
+
 /// The maximum nesting of references.
 const MAX_DEPTH: usize = 256;
 
@@ -158,7 +160,7 @@ impl Validator<'_> {
         result: &mut ValidationResult,
     ) {
         if depth > MAX_DEPTH {
-            return;
+            return result.add_error(context, "References are nested too deeply");
         }
         let schema = match schema {
             Json::Bool(false) if self.draft >= 6 => {
@@ -168,7 +170,7 @@ impl Validator<'_> {
             _ => return,
         };
         if let Some(Json::String(reference)) = schema.get("$ref") {
-            if let Some(target) = reference::resolve(self.root, reference) {
+            if let Some(target) = resolve(self.root, reference) {
                 self.validate(target, value, context, depth + 1, result);
             }
             return;

@@ -3,4 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers")]
 
 mod archive;
+mod folder;
 mod golden;
+mod render;

@@ -1,7 +1,7 @@
 //! The embedded API server as a process: `outrigger apiserver`.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -52,7 +52,7 @@ impl Options {
         self.data.with_extension("kubeconfig")
     }
 
-    fn log(&self) -> PathBuf {
+    pub(crate) fn log(&self) -> PathBuf {
         self.data.with_extension("log")
     }
 }
@@ -67,15 +67,17 @@ impl EmbeddedServer {
         Self::spawn(command, options).await
     }
 
-    /// Starts the server with a limit on the size of each file that it writes.
-    pub(crate) async fn start_with_file_size_limit(
+    /// Starts the server with a resource limit: `f` is the size of a file in blocks of 512 bytes, `n` the number of open
+    /// files.
+    pub(crate) async fn start_with_limit(
         options: &Options,
-        bytes: u64,
+        resource: &str,
+        limit: u64,
     ) -> anyhow::Result<Self> {
         let server = options.command(ANY_PORT, &options.kubeconfig());
         let server = server.as_std();
         // With SIGXFSZ ignored, a write beyond the limit returns an error, as on a full disk.
-        let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$@\"", bytes / 512);
+        let script = format!("trap '' XFSZ; ulimit -{resource} {limit}; exec \"$@\"");
         let mut shell = command("sh");
         shell
             .args(["-c", &script, "sh"])
@@ -120,6 +122,11 @@ impl EmbeddedServer {
         self.child
             .id()
             .context("the embedded API server has exited")
+    }
+
+    /// Waits for the process to exit.
+    pub(crate) async fn wait(&mut self) -> anyhow::Result<ExitStatus> {
+        Ok(self.child.wait().await?)
     }
 
     /// Sends SIGKILL and waits for the process to exit.

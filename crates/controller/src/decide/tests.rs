@@ -50,6 +50,7 @@ fn observed(plugin: Plugin) -> Observed {
         dependencies: Vec::new(),
         cycle: None,
         dependents: Vec::new(),
+        release_owner: None,
         objects: ObservedObjects::default(),
         retry: RetryState::default(),
         are_references_current: true,
@@ -116,7 +117,7 @@ fn a_plugin_waits_for_missing_unready_and_outdated_dependencies() {
     );
     check_waits(
         dependency("db", Some(">=2"), Some(ready("db", "1.9.0"))),
-        "DependencyVersion",
+        "DependencyVersionMismatch",
         "plugin db has version 1.9.0, but >=2 is required",
     );
     let mut disabled = ready("db", "1.0.0");
@@ -311,14 +312,14 @@ fn dependents_block_removal_until_they_are_removed_or_it_is_forced() {
     observed.dependents = vec![dependent("shop", false), dependent("blog", true)];
     check_removal_blocked(
         &observed,
-        "DependantsRemain",
+        "DependentsRemain",
         "other plugins depend on it: shop;",
         &[],
     );
     observed.dependents = vec![dependent("blog", true)];
     check_removal_blocked(
         &observed,
-        "DependantsGoing",
+        "RemovingDependents",
         "waiting for dependents to be removed: blog",
         &[],
     );
@@ -518,4 +519,26 @@ fn a_ready_plugin_stays_ready_until_its_objects_are_observed() {
         assess_health(Phase::Pending, &objects, false).0,
         Phase::Installing
     );
+}
+
+#[test]
+fn a_release_of_another_plugin_is_neither_changed_nor_uninstalled() {
+    let owner = Key::new("team", "web");
+    let mut observed = observed(plugin("web", |_| {}));
+    observed.release_owner = Some(owner.clone());
+    let Decision::Reject(cause) = decision(&observed) else {
+        panic!("{:?}", decision(&observed));
+    };
+    assert_eq!(cause.reason, "ReleaseConflict");
+    assert!(
+        cause.message.contains("belongs to plugin team/web"),
+        "{}",
+        cause.message
+    );
+    for annotation in [CASCADE, FORCE] {
+        let mut observed = disabled(|plugin| annotate(plugin, annotation));
+        observed.release_owner = Some(owner.clone());
+        let owner = owner.clone();
+        assert_eq!(decision(&observed), Decision::Disown { owner });
+    }
 }

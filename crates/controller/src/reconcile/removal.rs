@@ -52,6 +52,13 @@ impl Reconcile {
         self.release_plugin(event).await
     }
 
+    /// Releases the plugin without uninstalling the release. Returns whether the plugin was deleted.
+    pub(super) async fn disown(&mut self, owner: &Key) -> bool {
+        let message = format!("the release belongs to plugin {owner} and stays installed");
+        self.release_plugin(PluginEvent::normal("Removed", message))
+            .await
+    }
+
     async fn uninstall(&mut self, force: bool) -> Result<(), ReconcileError> {
         let (ctx, plugin) = (Arc::clone(&self.ctx), Arc::clone(&self.observed.plugin));
         let status = self.observed.status.clone();
@@ -90,7 +97,10 @@ impl Reconcile {
     /// Reports why the removal is blocked, and requests the removal of the `cascade` plugins.
     pub(super) async fn block_removal(&mut self, cause: &Cause, cascade: &[Key]) {
         if !self.is_reported(cause.reason) {
-            self.emit(PluginEvent::warning("RemovalWaits", cause.message.clone()));
+            self.emit(PluginEvent::warning(
+                "WaitingForDependents",
+                cause.message.clone(),
+            ));
         }
         self.pending.mark_removal_blocked(cause);
         let is_deleted = is_deleted(&self.observed.plugin);

@@ -79,7 +79,9 @@ async fn a_plugin_waits_for_a_newer_version_of_its_dependency() {
     harness.create("lib", "lib", json!({})).await;
     let spec = json!({"dependencies": [{"name": "lib", "version": ">=2, <3"}]});
     harness.create("app", "config", spec).await;
-    let message = harness.until_reason("app", "DependencyVersion").await;
+    let message = harness
+        .until_reason("app", "DependencyVersionMismatch")
+        .await;
     assert_eq!(
         message,
         "plugin lib has version 1.9.0, but >=2, <3 is required"

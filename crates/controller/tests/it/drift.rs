@@ -1,5 +1,6 @@
 //! Drift and health of installed objects: drift is corrected, reported or ignored.
 
+use k8s_openapi::jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use outrigger_api::plugin::Phase;
 use outrigger_testing::embedded_api::charts;
@@ -209,5 +210,34 @@ data:
     until_text(&harness, "random", "hello").await;
     harness.until_ready("random").await;
     assert_eq!(password().await, before);
+    harness.close().await;
+}
+
+/// Changes a value by server-side apply as Helm 4 does: with its field manager, which is ours as well. Managed fields have
+/// times in seconds, so it waits for the next one.
+async fn apply_as_helm(harness: &Harness, name: &str, text: &str) {
+    let maps = harness.config_maps();
+    let mut live = maps.get(name).await.unwrap();
+    let fields = live.metadata.managed_fields.take().unwrap();
+    let applied = fields.into_iter().find_map(|entry| entry.time).unwrap();
+    while Timestamp::now().as_second() <= applied.0.as_second() {
+        tokio::task::yield_now().await;
+    }
+    let parameters = PatchParams::apply("helm").force();
+    live.metadata.resource_version = None;
+    live.data["data"]["text"] = json!(text);
+    let patch = Patch::Apply(&live);
+    maps.patch(name, &parameters, &patch).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_change_by_the_same_field_manager_is_corrected() {
+    let harness = Harness::new().await;
+    harness.create("config", "config", json!({})).await;
+    harness.until_ready("config").await;
+    apply_as_helm(&harness, "config", "wrong").await;
+    until_text(&harness, "config", "hello").await;
+    harness.until_event("config", "DriftCorrected").await;
+    harness.until_ready("config").await;
     harness.close().await;
 }

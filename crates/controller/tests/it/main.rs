@@ -22,4 +22,5 @@ mod removal;
 mod repository_status;
 mod request_counts;
 mod scale;
+mod slow_charts;
 mod targets;

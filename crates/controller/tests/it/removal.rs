@@ -28,7 +28,7 @@ async fn removing_a_dependency_is_blocked_while_dependents_exist() {
     harness
         .patch("base", json!({"spec": {"enabled": false}}))
         .await;
-    let message = harness.until_reason("base", "DependantsRemain").await;
+    let message = harness.until_reason("base", "DependentsRemain").await;
     assert!(
         message.contains("other plugins depend on it: mid;"),
         "{message}"
@@ -54,7 +54,7 @@ async fn enabling_again_cancels_a_blocked_removal() {
     harness
         .patch("base", json!({"spec": {"enabled": false}}))
         .await;
-    harness.until_reason("base", "DependantsRemain").await;
+    harness.until_reason("base", "DependentsRemain").await;
     harness
         .patch("base", json!({"spec": {"enabled": true}}))
         .await;
@@ -193,5 +193,51 @@ async fn a_plugin_that_was_never_installed_is_deleted_at_once() {
     assert!(harness.get("lost").await.finalizers().is_empty());
     harness.delete("lost").await;
     harness.until_deleted("lost").await;
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_release_belongs_to_one_plugin_and_passes_on_when_that_is_gone() {
+    let harness = Harness::new().await;
+    harness.create("first", "config", json!({})).await;
+    harness.until_ready("first").await;
+    let release = json!({"releaseName": "first", "values": {"text": "second"}});
+    harness.create("a-second", "config", release).await;
+    let message = harness.until_reason("a-second", "ReleaseConflict").await;
+    assert!(message.contains("belongs to plugin first"), "{message}");
+    assert_eq!(harness.text("first").await.as_deref(), Some("hello"));
+
+    let disabled = json!({"spec": {"enabled": false}});
+    harness.patch("a-second", disabled).await;
+    harness.until_phase("a-second", Phase::Disabled).await;
+    assert_eq!(harness.text("first").await.as_deref(), Some("hello"));
+    assert!(harness.get("first").await.is_ready());
+
+    let enabled = json!({"spec": {"enabled": true}});
+    harness.patch("a-second", enabled).await;
+    harness.until_reason("a-second", "ReleaseConflict").await;
+    harness.delete("first").await;
+    harness.until_ready("a-second").await;
+    assert_eq!(harness.text("first").await.as_deref(), Some("second"));
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn the_annotations_of_a_removal_do_not_apply_to_the_next_one() {
+    let harness = chain().await;
+    let forced = json!({
+        "metadata": {"annotations": {FORCE: "true", CASCADE: "true", "example.com/other": "kept"}},
+        "spec": {"enabled": false},
+    });
+    harness.patch("base", forced).await;
+    let plugin = harness.until_phase("base", Phase::Disabled).await;
+    let annotations: Vec<&String> = plugin.annotations().keys().collect();
+    assert_eq!(annotations, ["example.com/other"]);
+    let enabled = json!({"spec": {"enabled": true}});
+    harness.patch("base", enabled).await;
+    harness.until_ready("base").await;
+    let disabled = json!({"spec": {"enabled": false}});
+    harness.patch("base", disabled).await;
+    harness.until_reason("base", "DependentsRemain").await;
     harness.close().await;
 }

@@ -2,7 +2,7 @@
 
 use crate::traversal::MAX_TEXT;
 
-/// Limits on one execution. The defaults are far above what real charts need.
+/// Limits on one render. The defaults are far above what real charts need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// The maximum recursion of `include` for one template; Helm's limit.
@@ -13,13 +13,13 @@ pub struct Limits {
     /// functions that traverse deep values. A nested `include` takes 1.5 to 4 KiB: to reach Helm's depth, run the engine
     /// on a thread with a large stack and allow most of it.
     pub stack_bytes: usize,
-    /// The maximum output of one file.
+    /// The maximum output of all files.
     pub output_bytes: usize,
     /// The maximum size of a string, and of a list at 24 bytes per item. Never more than 64 MiB.
     pub value_bytes: usize,
-    /// The maximum total size of the large values that one file creates.
-    pub total_bytes: usize,
-    /// The maximum number of statements and calls of one file.
+    /// The maximum memory of all values that exist at the same time.
+    pub memory_bytes: usize,
+    /// The maximum number of statements and calls of all files.
     pub steps: u64,
 }
 
@@ -31,8 +31,8 @@ impl Default for Limits {
             stack_bytes: 1 << 20,
             output_bytes: 256 << 20,
             value_bytes: MAX_TEXT,
-            total_bytes: 1 << 30,
-            steps: 100_000_000,
+            memory_bytes: 1 << 30,
+            steps: 1_000_000_000,
         }
     }
 }

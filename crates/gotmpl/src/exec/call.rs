@@ -2,10 +2,13 @@
 
 use super::{Frame, ReflectValue, Result, State};
 use crate::error::ExecError;
-use crate::function::{Call, CallError, Function, Signature, Ty};
+use crate::function::{Call, CallError, Function, INTERRUPTED, Signature, Ty};
 use crate::ir::{Node, OperandKind, Span, print};
 use crate::registry::{FunctionId, Operation};
 use crate::value::{Contents, Kind, Value};
+
+/// The interval at which the host's interrupt is checked before a call, in steps. A call may take a second.
+const CALLS_BETWEEN_CHECKS: u64 = 16;
 
 impl State<'_> {
     /// Calls a function. `node` is the location of errors that the function returns.
@@ -47,7 +50,7 @@ impl State<'_> {
     }
 
     /// Runs a function on the arguments from `base` on. The error has no location yet.
-    fn operate(
+    pub(super) fn operate(
         &mut self,
         frame: &Frame<'_>,
         function: &Function,
@@ -68,9 +71,13 @@ impl State<'_> {
                 crate::rendering::lint_result(operation, &self.arguments[base..]),
             ),
             _ => {
+                if self.steps.is_multiple_of(CALLS_BETWEEN_CHECKS) && self.host.interrupted() {
+                    return Err(ExecError::plain(INTERRUPTED));
+                }
                 let mut call = Call {
                     host: self.host,
                     dialect: &self.engine.dialect,
+                    memory_bytes: self.limits().memory_bytes,
                 };
                 (function.body)(&mut call, &self.arguments[base..]).map_err(ExecError::from_call)
             }

@@ -81,6 +81,10 @@ impl State<'_> {
             let text = Value::Str(text);
             self.check_size(frame, &text)?;
             text
+        } else if pipe.assigns
+            && let Some(append) = frame.append_function(pipe)
+        {
+            self.append_to_variable(frame, dot, pipe, append)?
         } else {
             self.commands(frame, dot, pipe.commands)?
         };
@@ -90,7 +94,7 @@ impl State<'_> {
         Ok(value)
     }
 
-    fn commands(
+    pub(super) fn commands(
         &mut self,
         frame: &mut Frame<'_>,
         dot: &ReflectValue,

@@ -4,12 +4,15 @@ use std::rc::Rc;
 
 use outrigger_gostd::strconv::quote_bytes;
 
-use super::{Frame, ReflectValue, Result, State};
+use super::{Frame, ReflectValue, Result, State, out_of_memory};
 use crate::engine::{File, TPL_NAME};
 use crate::error::ExecError;
 use crate::registry::Operation;
 use crate::rendering::remove_no_value;
-use crate::value::{Str, Value};
+use crate::value::{Str, Value, memory};
+
+/// The memory of a parse tree per byte of text, at most: `{{1}}` has five bytes.
+const MAX_PARSE_RATIO: usize = 24;
 
 /// A template that was looked up by name.
 enum Found<'e> {
@@ -73,6 +76,10 @@ impl<'e> State<'e> {
             return Ok(());
         };
         let slots = self.slots.len();
+        let slot_bytes = (slots + template.slots as usize) * size_of::<ReflectValue>();
+        if slot_bytes > self.limits().memory_bytes {
+            return Err(ExecError::plain(out_of_memory(self.limits().memory_bytes)));
+        }
         self.slots.push(data.clone());
         self.slots
             .resize_with(slots + template.slots as usize, ReflectValue::default);
@@ -162,6 +169,10 @@ impl<'e> State<'e> {
             self.out.extend_from_slice(text.as_bytes());
             remove_no_value(&mut self.out, start);
             return Ok(());
+        }
+        let parse_bytes = text.len().saturating_mul(MAX_PARSE_RATIO);
+        if memory::live().saturating_add(parse_bytes) > self.limits().memory_bytes {
+            return Err(ExecError::plain(out_of_memory(self.limits().memory_bytes)));
         }
         let file = self.engine.tpl_file(text).map_err(|error| {
             let text = quote_bytes(text.as_bytes());

@@ -3,7 +3,8 @@
 use super::{Frame, ReflectValue, Result, State};
 use crate::ir::{Branch, Node, Span, StatementKind};
 use crate::traversal::MAX_TEXT;
-use crate::value::{Contents, Element, List, Map, MapType, Value};
+use crate::value::memory::Charge;
+use crate::value::{Contents, Element, List, Map, MapType, Str, Value};
 
 /// How a list of statements ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl State<'_> {
         frame.at = Some(Node::Statement(id));
         // Printers stop at this length.
         if self.out.len() - start > MAX_TEXT {
-            return Err(frame.error("exceeded maximum size of values"));
+            return Err(self.value_too_large(frame));
         }
         self.check_output(frame)
     }
@@ -184,6 +185,9 @@ impl State<'_> {
     /// Iterates over a copy of the entries, since the body may change the map.
     fn range_map(&mut self, frame: &mut Frame<'_>, map: &Map, branch: Branch) -> Result<bool> {
         let is_interface = map.ty() != MapType::Strings;
+        let bytes = map.len() * size_of::<(Str, Value)>();
+        self.check_memory(frame, bytes)?;
+        let _charge = Charge::new(bytes);
         let entries = map.entries();
         let ran = !entries.is_empty();
         for (key, value) in entries {

@@ -22,6 +22,9 @@ pub(super) fn print(out: &mut Vec<u8>, format: &[u8], args: &[Value]) {
     };
     let mut printer = Printer::new(out);
     while let Some(percent) = memchr::memchr(b'%', &format[reader.at..]) {
+        if printer.is_full() {
+            return;
+        }
         printer
             .out
             .extend_from_slice(&format[reader.at..reader.at + percent]);
@@ -48,6 +51,9 @@ fn print_extra(printer: &mut Printer<'_>, extra: &[Value]) {
             printer.write("=");
         }
         printer.print(arg, 'v');
+        if printer.is_full() {
+            return;
+        }
     }
     printer.write(")");
 }

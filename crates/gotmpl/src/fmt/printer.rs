@@ -24,6 +24,11 @@ impl<'o> Printer<'o> {
         }
     }
 
+    /// Whether the text is so long that the executor rejects it.
+    pub(super) fn is_full(&self) -> bool {
+        self.out.len() - self.start > MAX_TEXT
+    }
+
     pub(super) fn write(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
@@ -139,6 +144,9 @@ impl<'o> Printer<'o> {
         for (at, item) in list.items().iter().enumerate() {
             self.separate(at);
             self.element(item, verb);
+            if self.is_full() {
+                break;
+            }
         }
         self.close();
     }
@@ -156,6 +164,9 @@ impl<'o> Printer<'o> {
                 self.element(&Value::Str(key.clone()), verb);
                 self.write(":");
                 self.element(value, verb);
+                if self.is_full() {
+                    break;
+                }
             }
         });
         self.close();
@@ -163,7 +174,7 @@ impl<'o> Printer<'o> {
 
     /// Starts a collection; returns false if the rest must not be printed.
     fn open(&mut self, type_name: &str, is_nil: bool) -> bool {
-        if self.depth >= MAX_DEPTH || self.out.len() - self.start > MAX_TEXT {
+        if self.depth >= MAX_DEPTH || self.is_full() {
             self.write("...");
             return false;
         }

@@ -30,6 +30,7 @@ const STR: Ty = Ty::String;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("bcrypt", &[STR], STR, |call, args| {
+        call.check_interrupt()?;
         Ok(Value::str(password::bcrypt(call.host, bytes(args, 0))))
     }),
     fixed("htpasswd", &[STR, STR], STR, htpasswd),
@@ -82,6 +83,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn htpasswd(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    call.check_interrupt()?;
     let user = bytes(args, 0);
     if user.contains(&b':') {
         return Ok(Value::str([b"invalid username: ", user].concat()));
@@ -95,7 +97,7 @@ fn generate_private_key(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let kind = text(args, 0);
     let key = match &*kind {
         "" | "rsa" => PrivateKey::Rsa(call.host.rsa_key(4096)?),
-        "dsa" => PrivateKey::Dsa(dsa::generate(call.host, dsa::SIZES)),
+        "dsa" => PrivateKey::Dsa(dsa::generate(call, dsa::SIZES)?),
         "ecdsa" => PrivateKey::generate_ecdsa(call.host)?,
         "ed25519" => PrivateKey::generate_ed25519(call.host)?,
         unknown => return Ok(Value::str(format!("Unknown type {unknown}"))),

@@ -30,13 +30,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("values", &[MAP], Ty::List, values),
     variadic("pick", &[MAP, STR], MAP, pick),
     variadic("omit", &[MAP, STR], MAP, omit),
-    variadic("merge", &[MAP, MAP], ANY, |_, args| merged(args, false)),
-    variadic("mergeOverwrite", &[MAP, MAP], ANY, |_, args| {
-        merged(args, true)
+    variadic("merge", &[MAP, MAP], ANY, |call, args| {
+        merged(call, args, false)
     }),
-    variadic("mustMerge", &[MAP, MAP], ANY, |_, args| merged(args, false)),
-    variadic("mustMergeOverwrite", &[MAP, MAP], ANY, |_, args| {
-        merged(args, true)
+    variadic("mergeOverwrite", &[MAP, MAP], ANY, |call, args| {
+        merged(call, args, true)
+    }),
+    variadic("mustMerge", &[MAP, MAP], ANY, |call, args| {
+        merged(call, args, false)
+    }),
+    variadic("mustMergeOverwrite", &[MAP, MAP], ANY, |call, args| {
+        merged(call, args, true)
     }),
     fixed("deepCopy", &[ANY], ANY, copy),
     fixed("mustDeepCopy", &[ANY], ANY, copy),
@@ -83,10 +87,11 @@ fn pluck(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::grown_list(found.collect()))
 }
 
-fn keys(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn keys(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut keys = Vec::new();
     for at in 0..args.len() {
         if let Some(map) = read(args, at) {
+            call.reserve_items(2 * keys.len() + map.len())?;
             map.with_entries(|entries| {
                 keys.extend(entries.iter().map(|(key, _)| Value::Str(key.clone())));
             });
@@ -95,7 +100,8 @@ fn keys(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::List(List::grown(Element::String, keys)))
 }
 
-fn values(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn values(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    call.reserve_items(read(args, 0).map_or(0, Map::len))?;
     let values = read(args, 0).map(|map| {
         map.with_entries(|entries| entries.iter().map(|(_, value)| value.clone()).collect())
     });
@@ -113,17 +119,24 @@ fn pick(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::map(picked.collect()))
 }
 
-fn omit(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn omit(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    reserve_entries(call, read(args, 0))?;
     let omitted: Vec<Str> = rest(args, 1).iter().map(to_str).collect();
     let mut entries = read(args, 0).map(Map::entries).unwrap_or_default();
     entries.retain(|(key, _)| !omitted.contains(key));
     Ok(Value::map(entries))
 }
 
-fn merged(args: &[Value], overwrite: bool) -> CallResult {
+/// Fails unless a copy of the entries may be allocated.
+fn reserve_entries(call: &Call<'_>, map: Option<&Map>) -> Result<(), CallError> {
+    call.reserve(map.map_or(0, Map::len) * size_of::<(Str, Value)>())
+}
+
+fn merged(call: &Call<'_>, args: &[Value], overwrite: bool) -> CallResult {
     let mut target = map(args, 0);
     for at in 1..args.len() {
         let source = map(args, at);
+        reserve_entries(call, Some(&source))?;
         if target.is_nil() && !source.is_nil() {
             target = Map::default();
         }
@@ -132,37 +145,41 @@ fn merged(args: &[Value], overwrite: bool) -> CallResult {
     Ok(Value::Map(target))
 }
 
-fn copy(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn copy(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let value = any(args, 0);
     if value.is_nil() {
         return Err(CallError::returned(
             "reflect: call of reflect.Value.Type on zero Value",
         ));
     }
-    deep_copy(value, 0, &mut VisitBudget::new())
+    deep_copy(call, value, 0, &mut VisitBudget::new())
 }
 
-fn deep_copy(value: &Value, depth: usize, budget: &mut VisitBudget) -> CallResult {
+fn deep_copy(call: &Call<'_>, value: &Value, depth: usize, budget: &mut VisitBudget) -> CallResult {
     if !budget.visit(depth) {
         return Err(CallError::returned("value is too large or cyclic"));
     }
     Ok(match value {
         Value::Map(map) if map.is_nil() => Value::Map(Map::nil(map.ty())),
         Value::Map(map) => {
+            reserve_entries(call, Some(map))?;
             let entries = map.with_entries(|entries| {
                 entries
                     .iter()
-                    .map(|(key, value)| Ok((key.clone(), deep_copy(value, depth + 1, budget)?)))
+                    .map(|(key, value)| {
+                        Ok((key.clone(), deep_copy(call, value, depth + 1, budget)?))
+                    })
                     .collect::<Result<_, CallError>>()
             })?;
             Value::Map(Map::from_entries(map.ty(), entries))
         }
         Value::List(list) if list.is_nil() => value.clone(),
         Value::List(list) => {
+            call.reserve_items(list.items().len())?;
             let items = list
                 .items()
                 .iter()
-                .map(|item| deep_copy(item, depth + 1, budget))
+                .map(|item| deep_copy(call, item, depth + 1, budget))
                 .collect::<Result<_, _>>()?;
             Value::List(List::with_capacity(list.element(), items, list.capacity()))
         }

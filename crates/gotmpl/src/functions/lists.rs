@@ -91,8 +91,9 @@ fn list(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     })
 }
 
-fn push(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn push(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot push on type")?;
+    call.reserve_items(items.len() + 1)?;
     let mut all = Vec::with_capacity(items.len() + 1);
     all.extend_from_slice(&items);
     all.push(any(args, 1).clone());
@@ -100,8 +101,9 @@ fn push(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     limited(all, capacity)
 }
 
-fn prepend(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn prepend(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot prepend on type")?;
+    call.reserve_items(items.len() + 1)?;
     let mut all = Vec::with_capacity(items.len() + 1);
     all.push(any(args, 1).clone());
     all.extend_from_slice(&items);
@@ -119,67 +121,89 @@ fn last(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(items.last().cloned().unwrap_or_default())
 }
 
-fn tail(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn tail(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot find rest on type")?;
+    call.reserve_items(items.len())?;
     Ok(match items.split_first() {
         Some((_, rest)) => Value::list(rest.to_vec()),
         None => Value::List(List::nil(Element::Any)),
     })
 }
 
-fn initial(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn initial(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot find initial on type")?;
+    call.reserve_items(items.len())?;
     Ok(match items.split_last() {
         Some((_, rest)) => Value::list(rest.to_vec()),
         None => Value::List(List::nil(Element::Any)),
     })
 }
 
-fn reverse(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn reverse(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot find reverse on type")?;
+    call.reserve_items(items.len())?;
     Ok(Value::list(items.iter().rev().cloned().collect()))
 }
 
-fn compact(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn compact(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot compact on type")?;
+    call.reserve_items(items.len())?;
     let kept = items.iter().filter(|item| !super::defaults::is_empty(item));
     Ok(Value::grown_list(kept.cloned().collect()))
 }
 
-fn uniq(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn uniq(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 0), "Cannot find uniq on type")?;
+    call.reserve_items(items.len())?;
     let mut kept: Vec<Value> = Vec::new();
     for item in items.iter() {
-        if !kept.iter().any(|other| deep_equal(item, other)) {
+        if !contains(call, &kept, item)? {
             kept.push(item.clone());
         }
     }
     Ok(Value::grown_list(kept))
 }
 
-fn without(_: &mut Call<'_>, args: &[Value]) -> CallResult {
-    let items = items_of(any(args, 0), "Cannot find without on type")?;
-    let omitted = rest(args, 1);
-    let kept = items
-        .iter()
-        .filter(|item| !omitted.iter().any(|other| deep_equal(item, other)));
-    Ok(Value::grown_list(kept.cloned().collect()))
+/// The number of items that are compared before the host is asked whether to stop.
+const COMPARISONS: usize = 4096;
+
+/// Whether one of the items equals a value.
+fn contains(call: &Call<'_>, items: &[Value], value: &Value) -> Result<bool, CallError> {
+    // A comparison of containers may visit millions of values.
+    let chunk = if value.is_container() { 1 } else { COMPARISONS };
+    for items in items.chunks(chunk) {
+        if items.iter().any(|item| deep_equal(value, item)) {
+            return Ok(true);
+        }
+        call.check_interrupt()?;
+    }
+    Ok(false)
 }
 
-fn has(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn without(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    let items = items_of(any(args, 0), "Cannot find without on type")?;
+    call.reserve_items(items.len())?;
+    let omitted = rest(args, 1);
+    let mut kept = Vec::new();
+    for item in items.iter() {
+        if !contains(call, omitted, item)? {
+            kept.push(item.clone());
+        }
+    }
+    Ok(Value::grown_list(kept))
+}
+
+fn has(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     if any(args, 1).is_nil() {
         return Ok(Value::Bool(false));
     }
     let items = items_of(any(args, 1), "Cannot find has on type")?;
-    let needle = any(args, 0);
-    Ok(Value::Bool(
-        items.iter().any(|item| deep_equal(needle, item)),
-    ))
+    contains(call, &items, any(args, 0)).map(Value::Bool)
 }
 
 /// `list[start:end]`, of the same type. As in Go, `end` may exceed the length up to the capacity; elements after the last
 /// item are zero.
-fn slice(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn slice(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let list = any(args, 0);
     let items = items_of(list, "list should be type of slice or array but")?;
     if items.is_empty() {
@@ -197,6 +221,7 @@ fn slice(_: &mut Call<'_>, args: &[Value]) -> CallResult {
         .zip(bound(2, items.len()))
         .filter(|(start, end)| start <= end && *end <= capacity)
         .ok_or_else(|| CallError::returned("reflect.Value.Slice: slice index out of bounds"))?;
+    call.reserve_items(end - start)?;
     let mut part = items
         .get(start..end.min(items.len()))
         .unwrap_or_default()
@@ -218,14 +243,19 @@ fn zero_of(element: Element) -> Value {
     }
 }
 
-fn concat(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn concat(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut all = Vec::new();
     for list in args {
         let error = |_| match list.kind().name() {
             "invalid" => nil_dereference(),
             kind => CallError::returned(format!("Cannot concat type {kind} as list")),
         };
-        all.extend_from_slice(&items_of(list, "").map_err(error)?);
+        let items = items_of(list, "").map_err(error)?;
+        if all.len() + items.len() > MAX_ITEMS {
+            return Err(too_large());
+        }
+        call.reserve_items(all.len() + items.len())?;
+        all.extend_from_slice(&items);
     }
     if all.is_empty() {
         return Ok(Value::List(List::nil(Element::Any)));
@@ -234,7 +264,7 @@ fn concat(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     limited(all, capacity)
 }
 
-fn chunk(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn chunk(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let items = items_of(any(args, 1), "Cannot chunk type")?;
     let size = int(args, 0);
     let out_of_range = || CallError::returned("runtime error: makeslice: len out of range");
@@ -250,6 +280,8 @@ fn chunk(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     if size == 0 {
         return Err(out_of_range());
     }
+    // Each chunk is a list of its own.
+    call.reserve_items(items.len() + 5 * items.len().div_ceil(size))?;
     let chunks = items.chunks(size).map(|chunk| Value::list(chunk.to_vec()));
     list(chunks.collect())
 }

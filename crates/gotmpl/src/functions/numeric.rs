@@ -37,12 +37,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::Int64(parse_int(&text, 8).unwrap_or(0)))
     }),
     variadic("seq", &[INT], Ty::String, seq),
-    fixed("until", &[INT], INTS, |_, args| {
+    fixed("until", &[INT], INTS, |call, args| {
         let count = int(args, 0);
-        Ok(int_list(counted(0, count, if count < 0 { -1 } else { 1 })?))
+        let step = if count < 0 { -1 } else { 1 };
+        Ok(int_list(counted(call, 0, count, step)?))
     }),
-    fixed("untilStep", &[INT, INT, INT], INTS, |_, args| {
-        Ok(int_list(counted(int(args, 0), int(args, 1), int(args, 2))?))
+    fixed("untilStep", &[INT, INT, INT], INTS, |call, args| {
+        let (start, stop, step) = (int(args, 0), int(args, 1), int(args, 2));
+        Ok(int_list(counted(call, start, stop, step)?))
     }),
     fixed("add1", &[ANY], INT64, |_, args| {
         Ok(Value::Int64(to_int64(any(args, 0)).wrapping_add(1)))
@@ -222,7 +224,7 @@ fn round(_: &mut Call<'_>, args: &[Value]) -> CallResult {
 }
 
 /// `start`, `start + step`, ... excluding `stop`.
-fn counted(start: i64, stop: i64, step: i64) -> Result<Vec<i64>, CallError> {
+fn counted(call: &Call<'_>, start: i64, stop: i64, step: i64) -> Result<Vec<i64>, CallError> {
     let mut numbers = Vec::new();
     let runs = if stop < start { step < 0 } else { step > 0 };
     if !runs {
@@ -233,6 +235,8 @@ fn counted(start: i64, stop: i64, step: i64) -> Result<Vec<i64>, CallError> {
     if count > MAX_ITEMS {
         return Err(too_large());
     }
+    // The numbers, and the values that they become.
+    call.reserve_items(2 * count)?;
     numbers.reserve(count);
     let mut at = start;
     for _ in 0..count {
@@ -250,7 +254,7 @@ fn int_list(numbers: Vec<i64>) -> Value {
 }
 
 /// Like the shell's `seq`: end; start and end; or start, step and end.
-fn seq(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn seq(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let (start, step, end) = match args.len() {
         1 => (1, None, int(args, 0)),
         2 => (int(args, 0), None, int(args, 1)),
@@ -262,6 +266,7 @@ fn seq(_: &mut Call<'_>, args: &[Value]) -> CallResult {
         return Ok(Value::str(""));
     }
     let numbers = counted(
+        call,
         start,
         end.saturating_add(direction),
         step.unwrap_or(direction),

@@ -56,6 +56,7 @@ fn random_text(call: &Call<'_>, args: &[Value], alphabet: &[u8]) -> CallResult {
     if count > MAX_TEXT {
         return Err(too_large());
     }
+    call.reserve(count)?;
     // Rejection sampling: every alphabet is shorter than 128, so many bytes masked to seven bits are valid indexes.
     let mut out = Vec::with_capacity(count);
     let mut pool = [0; 64];
@@ -89,9 +90,15 @@ fn random_bytes(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::str(base64::encode(&bytes)))
 }
 
+/// The number of random numbers that are generated before the host is asked whether to stop.
+const INTERVAL: usize = 4096;
+
 fn shuffle(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let mut chars: Vec<char> = unicode::runes(bytes(args, 0)).map(|(_, c)| c).collect();
     for at in (1..chars.len()).rev() {
+        if at.is_multiple_of(INTERVAL) {
+            call.check_interrupt()?;
+        }
         let bound = u64::try_from(at + 1).unwrap_or(1);
         let other = usize::try_from(below(call.host, bound)).unwrap_or(0);
         chars.swap(at, other);

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use outrigger_gostd::regexp::{self, Regexp, quote_meta};
+use outrigger_gostd::regexp::{self, Limits, Regexp, quote_meta};
 use outrigger_gostd::strconv::{can_backquote, quote_bytes};
 
 use super::args::{bytes, int};
-use super::{CallResult, MAX_TEXT, fixed, too_large};
-use crate::function::{CallError, Function, Ty};
+use super::{CallResult, MAX_ITEMS, MAX_TEXT, fixed, too_large};
+use crate::function::{Call, CallError, Function, Ty};
 use crate::value::{Element, List, Value, growth};
 
 /// The number of compiled expressions to cache; templates use few, in loops.
@@ -26,47 +26,58 @@ const STRINGS: Ty = Ty::Strings;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("regexMatch", &[STR, STR], BOOL, |_, args| {
-        let is_match = compile(args).is_ok_and(|regexp| regexp.is_match(bytes(args, 1)));
-        Ok(Value::Bool(is_match))
+        let Ok(regexp) = compile(args) else {
+            return Ok(Value::Bool(false));
+        };
+        check_cost(&regexp, args)?;
+        Ok(Value::Bool(regexp.is_match(bytes(args, 1))))
     }),
     fixed("mustRegexMatch", &[STR, STR], BOOL, |_, args| {
-        Ok(Value::Bool(compile(args)?.is_match(bytes(args, 1))))
+        let regexp = compile(args)?;
+        check_cost(&regexp, args)?;
+        Ok(Value::Bool(regexp.is_match(bytes(args, 1))))
     }),
-    fixed("regexFindAll", &[STR, STR, INT], STRINGS, |_, args| {
-        Ok(find_all(&*must_compile(args)?, args))
+    fixed("regexFindAll", &[STR, STR, INT], STRINGS, |call, args| {
+        find_all(call, &*must_compile(args)?, args)
     }),
-    fixed("mustRegexFindAll", &[STR, STR, INT], STRINGS, |_, args| {
-        Ok(find_all(&*compile(args)?, args))
-    }),
+    fixed(
+        "mustRegexFindAll",
+        &[STR, STR, INT],
+        STRINGS,
+        |call, args| find_all(call, &*compile(args)?, args),
+    ),
     fixed("regexFind", &[STR, STR], STR, |_, args| {
-        Ok(find(&*must_compile(args)?, args))
+        find(&*must_compile(args)?, args)
     }),
     fixed("mustRegexFind", &[STR, STR], STR, |_, args| {
-        Ok(find(&*compile(args)?, args))
+        find(&*compile(args)?, args)
     }),
-    fixed("regexReplaceAll", &[STR, STR, STR], STR, |_, args| {
-        replace_all(&*must_compile(args)?, args)
+    fixed("regexReplaceAll", &[STR, STR, STR], STR, |call, args| {
+        replace_all(call, &*must_compile(args)?, args)
     }),
-    fixed("mustRegexReplaceAll", &[STR, STR, STR], STR, |_, args| {
-        replace_all(&*compile(args)?, args)
-    }),
+    fixed(
+        "mustRegexReplaceAll",
+        &[STR, STR, STR],
+        STR,
+        |call, args| replace_all(call, &*compile(args)?, args),
+    ),
     fixed(
         "regexReplaceAllLiteral",
         &[STR, STR, STR],
         STR,
-        |_, args| replace_all_literal(&*must_compile(args)?, args),
+        |call, args| replace_all_literal(call, &*must_compile(args)?, args),
     ),
     fixed(
         "mustRegexReplaceAllLiteral",
         &[STR, STR, STR],
         STR,
-        |_, args| replace_all_literal(&*compile(args)?, args),
+        |call, args| replace_all_literal(call, &*compile(args)?, args),
     ),
-    fixed("regexSplit", &[STR, STR, INT], STRINGS, |_, args| {
-        Ok(split(&*must_compile(args)?, args))
+    fixed("regexSplit", &[STR, STR, INT], STRINGS, |call, args| {
+        split(call, &*must_compile(args)?, args)
     }),
-    fixed("mustRegexSplit", &[STR, STR, INT], STRINGS, |_, args| {
-        Ok(split(&*compile(args)?, args))
+    fixed("mustRegexSplit", &[STR, STR, INT], STRINGS, |call, args| {
+        split(call, &*compile(args)?, args)
     }),
     fixed("regexQuoteMeta", &[STR], STR, |_, args| {
         Ok(Value::str(quote_meta(bytes(args, 0))))
@@ -106,21 +117,51 @@ fn compile_cached(expression: &[u8]) -> Result<Rc<Regexp>, regexp::Error> {
     Ok(regexp)
 }
 
-fn find(regexp: &Regexp, args: &[Value]) -> Value {
-    let text = bytes(args, 1);
-    let found = regexp.find(text).map(|range| &text[range]);
-    Value::str(found.unwrap_or_default())
+/// Fails if matching could take minutes.
+fn check_cost(regexp: &Regexp, args: &[Value]) -> Result<(), CallError> {
+    if bytes(args, 1).len() > regexp.max_text_len() {
+        return Err(CallError::returned(format!(
+            "regexp is too complex for a text of more than {} bytes",
+            regexp.max_text_len()
+        )));
+    }
+    Ok(())
 }
 
-fn find_all(regexp: &Regexp, args: &[Value]) -> Value {
+/// Runs a function that finds all matches.
+fn bounded<T>(
+    call: &Call<'_>,
+    find: impl FnOnce(&Limits<'_>) -> Option<T>,
+) -> Result<T, CallError> {
+    let limits = Limits {
+        matches: MAX_ITEMS,
+        bytes: MAX_TEXT,
+        interrupted: &|| call.host.interrupted(),
+    };
+    match find(&limits) {
+        Some(found) => Ok(found),
+        None => call.check_interrupt().and_then(|()| Err(too_large())),
+    }
+}
+
+fn find(regexp: &Regexp, args: &[Value]) -> CallResult {
+    check_cost(regexp, args)?;
+    let text = bytes(args, 1);
+    let found = regexp.find(text).map(|range| &text[range]);
+    Ok(Value::str(found.unwrap_or_default()))
+}
+
+fn find_all(call: &Call<'_>, regexp: &Regexp, args: &[Value]) -> CallResult {
+    check_cost(regexp, args)?;
     let text = bytes(args, 1);
     let limit = usize::try_from(int(args, 2)).unwrap_or(usize::MAX);
-    let found: Vec<Value> = regexp
-        .find_all(text, limit)
+    let found = bounded(call, |limits| regexp.find_all(text, limit, limits))?;
+    call.reserve_items(found.len())?;
+    let found: Vec<Value> = found
         .into_iter()
         .map(|range| Value::str(&text[range]))
         .collect();
-    Value::List(if found.is_empty() {
+    Ok(Value::List(if found.is_empty() {
         List::nil(Element::String)
     } else {
         // Go allocates a slice with a capacity of ten.
@@ -129,29 +170,32 @@ fn find_all(regexp: &Regexp, args: &[Value]) -> Value {
             capacity = growth::append_capacity(Element::String, capacity, capacity + 1);
         }
         List::with_capacity(Element::String, found, capacity)
+    }))
+}
+
+fn replace_all(call: &Call<'_>, regexp: &Regexp, args: &[Value]) -> CallResult {
+    check_cost(regexp, args)?;
+    bounded(call, |limits| {
+        regexp.replace_all(bytes(args, 1), bytes(args, 2), limits)
     })
+    .map(Value::str)
 }
 
-fn replace_all(regexp: &Regexp, args: &[Value]) -> CallResult {
-    regexp
-        .replace_all(bytes(args, 1), bytes(args, 2), MAX_TEXT)
-        .map(Value::str)
-        .ok_or_else(too_large)
+fn replace_all_literal(call: &Call<'_>, regexp: &Regexp, args: &[Value]) -> CallResult {
+    check_cost(regexp, args)?;
+    bounded(call, |limits| {
+        regexp.replace_all_literal(bytes(args, 1), bytes(args, 2), limits)
+    })
+    .map(Value::str)
 }
 
-fn replace_all_literal(regexp: &Regexp, args: &[Value]) -> CallResult {
-    regexp
-        .replace_all_literal(bytes(args, 1), bytes(args, 2), MAX_TEXT)
-        .map(Value::str)
-        .ok_or_else(too_large)
-}
-
-fn split(regexp: &Regexp, args: &[Value]) -> Value {
-    match int(args, 2) {
-        0 => Value::List(List::nil(Element::String)),
-        limit => {
-            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            Value::strings(regexp.split(bytes(args, 1), limit))
-        }
-    }
+fn split(call: &Call<'_>, regexp: &Regexp, args: &[Value]) -> CallResult {
+    check_cost(regexp, args)?;
+    let limit = match int(args, 2) {
+        0 => return Ok(Value::List(List::nil(Element::String))),
+        limit => usize::try_from(limit).unwrap_or(usize::MAX),
+    };
+    let pieces = bounded(call, |limits| regexp.split(bytes(args, 1), limit, limits))?;
+    call.reserve_items(pieces.len())?;
+    Ok(Value::strings(pieces))
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use super::args::{any, bytes, text};
-use super::{CallResult, fixed, toml};
+use super::{CallResult, fixed, toml, too_large};
 use crate::function::{Call, CallError, Function, Ty};
 use crate::json::{self, EncodeError};
 use crate::value::{Map, Str, Value};
@@ -13,10 +13,10 @@ const STR: Ty = Ty::String;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("toJson", &[ANY], STR, |_, args| {
-        Ok(lenient(json::encode(any(args, 0), true)))
+        lenient(json::encode(any(args, 0), true))
     }),
     fixed("toPrettyJson", &[ANY], STR, |_, args| {
-        Ok(lenient(json::encode_pretty(any(args, 0))))
+        lenient(json::encode_pretty(any(args, 0)))
     }),
     fixed("toRawJson", &[ANY], STR, |_, args| {
         strict(json::encode(any(args, 0), false))
@@ -32,8 +32,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     fixed("fromJson", &[STR], Ty::Map, from_json),
     fixed("fromJsonArray", &[STR], Ty::List, from_json_array),
-    fixed("mustFromJson", &[STR], ANY, |_, args| {
-        json::decode(bytes(args, 0)).map_err(returned)
+    fixed("mustFromJson", &[STR], ANY, |call, args| {
+        json::decode_within(bytes(args, 0), call.memory_bytes).map_err(returned)
     }),
     fixed("toToml", &[ANY], STR, to_toml),
     fixed("mustToToml", &[ANY], STR, |call, args| {
@@ -42,9 +42,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("fromToml", &[STR], Ty::Map, from_toml),
 ];
 
-/// Functions without `must` return an empty string for a value that cannot be encoded.
-fn lenient(encoded: Result<Vec<u8>, EncodeError>) -> Value {
-    Value::str(encoded.unwrap_or_default())
+/// Functions without `must` return an empty string for a value that Go cannot encode. A limit is an error.
+fn lenient(encoded: Result<Vec<u8>, EncodeError>) -> CallResult {
+    match encoded {
+        Err(EncodeError::TooLarge) => Err(too_large()),
+        encoded => Ok(Value::str(encoded.unwrap_or_default())),
+    }
 }
 
 fn strict<E: Error>(encoded: Result<Vec<u8>, E>) -> CallResult {
@@ -61,15 +64,15 @@ fn with_error(map: Map, error: &dyn Error) -> Value {
     Value::Map(map)
 }
 
-fn from_json(_: &mut Call<'_>, args: &[Value]) -> CallResult {
-    Ok(match json::decode_map(bytes(args, 0)) {
+fn from_json(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    Ok(match json::decode_map(bytes(args, 0), call.memory_bytes) {
         (map, Some(error)) => with_error(map, &error),
         (map, None) => Value::Map(map),
     })
 }
 
-fn from_json_array(_: &mut Call<'_>, args: &[Value]) -> CallResult {
-    Ok(match json::decode_list(bytes(args, 0)) {
+fn from_json_array(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    Ok(match json::decode_list(bytes(args, 0), call.memory_bytes) {
         Ok(list) => Value::List(list),
         Err(error) => Value::list(vec![Value::str(error.to_string())]),
     })
@@ -98,7 +101,10 @@ fn encoded_toml(
 
 /// Returns the error of the encoder as text.
 fn to_toml(call: &mut Call<'_>, args: &[Value]) -> CallResult {
-    let encoded = encoded_toml(call, args)?;
+    let encoded = match encoded_toml(call, args)? {
+        Err(toml::EncodeError::TooLarge) => return Err(too_large()),
+        encoded => encoded,
+    };
     Ok(Value::str(
         encoded.unwrap_or_else(|error| error.to_string().into_bytes()),
     ))

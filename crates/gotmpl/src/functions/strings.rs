@@ -76,8 +76,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("toString", &[ANY], STR, |_, args| {
         Ok(Value::Str(to_str(any(args, 0))))
     }),
-    fixed("toStrings", &[ANY], STRINGS, |_, args| {
-        Ok(Value::List(strings_of(any(args, 0))))
+    fixed("toStrings", &[ANY], STRINGS, |call, args| {
+        strings_of(call, any(args, 0)).map(Value::List)
     }),
     fixed("join", &[STR, ANY], STR, split::join),
     fixed("sortAlpha", &[ANY], STRINGS, split::sort_alpha),
@@ -170,9 +170,10 @@ fn repeat_count(count: i64, length: usize) -> Result<usize, CallError> {
     }
 }
 
-fn repeat(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn repeat(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let text = bytes(args, 1);
     let count = repeat_count(int(args, 0), text.len())?;
+    call.reserve(count * text.len())?;
     Ok(Value::str(if text.is_empty() {
         Vec::new()
     } else {
@@ -215,6 +216,7 @@ fn quote(_: &mut Call<'_>, args: &[Value]) -> CallResult {
             out.push(b' ');
         }
         append_quote(&mut out, &strval(value));
+        check_length(&out)?;
     }
     Ok(Value::str(out))
 }
@@ -228,17 +230,29 @@ fn squote(_: &mut Call<'_>, args: &[Value]) -> CallResult {
         out.push(b'\'');
         crate::fmt::write_display(&mut out, value);
         out.push(b'\'');
+        check_length(&out)?;
     }
     Ok(Value::str(out))
 }
 
 fn cat(_: &mut Call<'_>, args: &[Value]) -> CallResult {
-    let shown: Vec<Vec<u8>> = args
-        .iter()
-        .filter(|value| !value.is_nil())
-        .map(crate::fmt::display)
-        .collect();
-    Ok(Value::str(shown.join(&b' ')))
+    let mut out = Vec::new();
+    let shown = args.iter().filter(|value| !value.is_nil());
+    for (at, value) in shown.enumerate() {
+        if at > 0 {
+            out.push(b' ');
+        }
+        crate::fmt::write_display(&mut out, value);
+        check_length(&out)?;
+    }
+    Ok(Value::str(out))
+}
+
+fn check_length(out: &[u8]) -> Result<(), CallError> {
+    if out.len() > MAX_TEXT {
+        return Err(too_large());
+    }
+    Ok(())
 }
 
 /// Indents every line, including empty ones.
@@ -262,28 +276,35 @@ fn indent(spaces: i64, text: &[u8], before: &[u8]) -> CallResult {
     Ok(Value::str(out))
 }
 
-fn replace(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+fn replace(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let (old, new, text) = (bytes(args, 0), bytes(args, 1), bytes(args, 2));
     if old == new {
         return Ok(Value::Str(string(args, 2)));
     }
-    let matches: Vec<usize> = if old.is_empty() {
-        unicode::runes(text)
-            .map(|(at, _)| at)
-            .chain([text.len()])
-            .collect()
-    } else {
-        memmem::find_iter(text, old).collect()
-    };
-    if matches.is_empty() {
-        return Ok(Value::Str(string(args, 2)));
+    if old.is_empty() {
+        let matches = || unicode::runes(text).map(|(at, _)| at).chain([text.len()]);
+        return replaced(call, args, (matches().count(), matches()));
     }
-    let total = matches
-        .len()
+    let matches = || memmem::find_iter(text, old);
+    match matches().count() {
+        0 => Ok(Value::Str(string(args, 2))),
+        count => replaced(call, args, (count, matches())),
+    }
+}
+
+/// The text with `new` for `old` at all matches.
+fn replaced(
+    call: &Call<'_>,
+    args: &[Value],
+    (count, matches): (usize, impl Iterator<Item = usize>),
+) -> CallResult {
+    let (old, new, text) = (bytes(args, 0), bytes(args, 1), bytes(args, 2));
+    let added = count
         .checked_mul(new.len())
         .filter(|added| *added <= MAX_TEXT)
         .ok_or_else(too_large)?;
-    let mut out = Vec::with_capacity(text.len() + total);
+    call.reserve(text.len() + added)?;
+    let mut out = Vec::with_capacity(text.len() + added);
     let mut from = 0;
     for at in matches {
         out.extend_from_slice(&text[from..at]);

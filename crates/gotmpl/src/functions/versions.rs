@@ -9,6 +9,7 @@ use outrigger_gostd::semver::{Constraint, Edition, Version};
 use super::args::text;
 use super::{CallResult, edition, fixed};
 use crate::function::{Call, CallError, Function, Signature, Ty};
+use crate::value::memory::Charge;
 use crate::value::{Element, Kind, List, Object, Value};
 
 const STR: Ty = Ty::String;
@@ -41,11 +42,13 @@ struct VersionObject {
     edition: Edition,
     /// Increments return a struct, which lacks the methods of the pointer.
     is_pointer: bool,
+    _memory: Charge,
 }
 
 impl VersionObject {
     fn pointer(version: Version, edition: Edition) -> Value {
         Value::Object(Rc::new(Self {
+            _memory: Charge::new(size_of::<Self>() + version.original().len()),
             version,
             edition,
             is_pointer: true,
@@ -54,6 +57,7 @@ impl VersionObject {
 
     fn plain(&self, version: Version) -> Value {
         Value::Object(Rc::new(Self {
+            _memory: Charge::new(size_of::<Self>() + version.original().len()),
             version,
             edition: self.edition,
             is_pointer: false,

@@ -6,7 +6,7 @@ use outrigger_gostd::json::{SyntaxError, literal_contexts};
 use outrigger_gostd::unicode;
 
 use crate::traversal::MAX_DEPTH;
-use crate::value::{Element, List, Map, MapType, Str, Value};
+use crate::value::{Element, List, Map, MapType, Str, Value, memory};
 
 /// Why JSON cannot be unmarshaled, with Go's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +15,9 @@ pub enum DecodeError {
     Syntax(#[from] SyntaxError),
     #[error("exceeded max depth")]
     MaxDepth,
+    /// Go has no limit.
+    #[error("json: value is too large")]
+    TooLarge,
     #[error("json: cannot unmarshal {found} into Go value of type {go_type}")]
     Type {
         found: String,
@@ -24,15 +27,20 @@ pub enum DecodeError {
 
 /// `json.Unmarshal` into an `interface {}`.
 pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
-    match decode_partly(bytes) {
+    decode_within(bytes, usize::MAX)
+}
+
+/// [`decode`], unless all values of the thread would need more than `memory_bytes`.
+pub(crate) fn decode_within(bytes: &[u8], memory_bytes: usize) -> Result<Value, DecodeError> {
+    match decode_partly(bytes, memory_bytes) {
         (value, None) => Ok(value),
         (_, Some(error)) => Err(error),
     }
 }
 
 /// `json.Unmarshal` into a `map[string]interface {}`: the map, which may be incomplete, and the error if any.
-pub(crate) fn decode_map(bytes: &[u8]) -> (Map, Option<DecodeError>) {
-    match decode_partly(bytes) {
+pub(crate) fn decode_map(bytes: &[u8], memory_bytes: usize) -> (Map, Option<DecodeError>) {
+    match decode_partly(bytes, memory_bytes) {
         (Value::Map(map), error) => (map, error),
         (Value::Nil, None) => (Map::nil(MapType::Any), None),
         (other, error) => {
@@ -43,8 +51,8 @@ pub(crate) fn decode_map(bytes: &[u8]) -> (Map, Option<DecodeError>) {
 }
 
 /// `json.Unmarshal` into a `[]interface {}`.
-pub(crate) fn decode_list(bytes: &[u8]) -> Result<List, DecodeError> {
-    match decode(bytes)? {
+pub(crate) fn decode_list(bytes: &[u8], memory_bytes: usize) -> Result<List, DecodeError> {
+    match decode_within(bytes, memory_bytes)? {
         Value::List(list) => Ok(list),
         Value::Nil => Ok(List::nil(Element::Any)),
         other => Err(mismatch(&other, "[]interface {}")),
@@ -66,12 +74,13 @@ fn mismatch(value: &Value, go_type: &'static str) -> DecodeError {
 }
 
 /// A number out of range is an error, but Go decodes everything else.
-fn decode_partly(bytes: &[u8]) -> (Value, Option<DecodeError>) {
+fn decode_partly(bytes: &[u8], memory_bytes: usize) -> (Value, Option<DecodeError>) {
     let mut decoder = Decoder {
         bytes,
         at: 0,
         depth: 0,
         number_error: None,
+        memory_bytes,
     };
     match decoder.document() {
         Ok(value) => (value, decoder.number_error),
@@ -84,6 +93,7 @@ struct Decoder<'b> {
     at: usize,
     depth: usize,
     number_error: Option<DecodeError>,
+    memory_bytes: usize,
 }
 
 impl Decoder<'_> {
@@ -150,6 +160,15 @@ impl Decoder<'_> {
         value
     }
 
+    /// Fails if all values, and the members of an open collection, need too much memory.
+    fn check_memory<T>(&self, members: &[T]) -> Result<(), DecodeError> {
+        // Growing doubles the capacity.
+        if memory::live().saturating_add(2 * size_of_val(members)) > self.memory_bytes {
+            return Err(DecodeError::TooLarge);
+        }
+        Ok(())
+    }
+
     fn object(&mut self) -> Result<Value, DecodeError> {
         let mut entries = Vec::new();
         self.skip_space();
@@ -171,6 +190,7 @@ impl Decoder<'_> {
             }
             self.at += 1;
             entries.push((key, self.value()?));
+            self.check_memory(&entries)?;
             self.skip_space();
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -191,6 +211,7 @@ impl Decoder<'_> {
         }
         loop {
             items.push(self.value()?);
+            self.check_memory(&items)?;
             self.skip_space();
             match self.peek() {
                 Some(b',') => self.at += 1,

@@ -79,9 +79,6 @@ impl Encoder {
         if self.depth > MAX_DEPTH {
             return Err(EncodeError::Cycle(type_name.to_owned()));
         }
-        if self.out.len() > MAX_TEXT {
-            return Err(EncodeError::TooLarge);
-        }
         Ok(())
     }
 
@@ -105,7 +102,7 @@ impl Encoder {
         self.enter("[]interface {}")?;
         self.out.push(b'[');
         for (at, item) in list.items().iter().enumerate() {
-            self.separate(at);
+            self.separate(at)?;
             self.value(item)?;
         }
         self.close(list.items().is_empty(), b']');
@@ -121,7 +118,7 @@ impl Encoder {
         self.out.push(b'{');
         map.with_entries(|entries| {
             for (at, (key, value)) in entries.iter().enumerate() {
-                self.separate(at);
+                self.separate(at)?;
                 self.string(key.as_bytes());
                 self.out.push(b':');
                 if self.indent.is_some() {
@@ -135,11 +132,15 @@ impl Encoder {
         Ok(())
     }
 
-    fn separate(&mut self, at: usize) {
+    fn separate(&mut self, at: usize) -> Result<(), EncodeError> {
+        if self.out.len() > MAX_TEXT {
+            return Err(EncodeError::TooLarge);
+        }
         if at > 0 {
             self.out.push(b',');
         }
         self.new_line();
+        Ok(())
     }
 
     fn close(&mut self, is_empty: bool, bracket: u8) {

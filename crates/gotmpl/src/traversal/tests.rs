@@ -14,6 +14,15 @@ const OTHER: &str =
 /// A map that contains itself twice.
 const KNOT: &str = "{{ $x := dict }}{{ $_ := set $x \"a\" $x }}{{ $_ := set $x \"b\" $x }}";
 
+/// Forty levels of lists, in a map.
+const SHARED_LISTS: &str =
+    "{{ $l := list 1 }}{{ range until 40 }}{{ $l = list $l $l }}{{ end }}{{ $x := dict \"l\" $l }}";
+/// A map that contains itself in a list, beside a value that is not a table.
+const KNOT_IN_LIST: &str = "{{ $x := dict }}{{ $_ := set $x \"a\" (list 1 $x $x) }}";
+/// A value that is nested more deeply than any stack allows.
+const DEEP: &str =
+    "{{ $x := dict \"k\" 1 }}{{ range until 100000 }}{{ $x = dict \"a\" (list 1 $x) }}{{ end }}";
+
 /// Terminates, with or without an error.
 fn run(template: &str) {
     let dialect = Dialect::HELM_4;
@@ -45,8 +54,14 @@ fn traversals_of_shared_and_cyclic_values_terminate() {
         "{{ mergeOverwrite $x $y | len }}",
         "{{ list $x | uniq | len }}",
         "{{ list $x | has $y }}",
+        "{{ values $x | join \",\" | len }}",
+        "{{ values $x | toStrings | len }}",
+        "{{ eq $x $y }}",
+        "{{ compact (values $x) | len }}",
+        "{{ printf \"%#v %s %d\" $x $x $x | len }}",
+        "{{ html $x | len }}",
     ];
-    for (start, usage) in [SHARED, KNOT]
+    for (start, usage) in [SHARED, KNOT, SHARED_LISTS, KNOT_IN_LIST, DEEP]
         .iter()
         .flat_map(|start| uses.map(|u| (start, u)))
     {

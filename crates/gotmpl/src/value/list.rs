@@ -3,7 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use super::{Value, growth, teardown};
+use super::{Value, growth, memory, teardown};
 
 /// The element type of a slice, which `typeOf`, `deepEqual` and `has` distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +47,17 @@ struct ListData {
     capacity: usize,
 }
 
+impl ListData {
+    /// The memory that is counted for it.
+    fn bytes(&self) -> usize {
+        let items = self.items.as_ref().map_or(0, Vec::capacity);
+        memory::OVERHEAD + items * size_of::<Value>()
+    }
+}
+
 impl Drop for ListData {
     fn drop(&mut self) {
+        memory::freed(self.bytes());
         if let Some(items) = &mut self.items
             && items.iter().any(Value::is_container)
         {
@@ -71,20 +80,53 @@ impl List {
     }
 
     pub fn with_capacity(element: Element, items: Vec<Value>, capacity: usize) -> Self {
-        Self(Rc::new(ListData {
+        Self::counted(ListData {
             element,
             items: Some(items),
             capacity,
-        }))
+        })
     }
 
     /// The nil slice, which `rest` of an empty list returns.
     pub fn nil(element: Element) -> Self {
-        Self(Rc::new(ListData {
+        Self::counted(ListData {
             element,
             items: None,
             capacity: 0,
-        }))
+        })
+    }
+
+    fn counted(data: ListData) -> Self {
+        memory::allocated(data.bytes());
+        Self(Rc::new(data))
+    }
+
+    /// An empty slice.
+    pub(crate) fn empty() -> Self {
+        Self::new(Element::Any, Vec::new())
+    }
+
+    /// Whether [`Self::appended`] does not copy, and returns what Sprig's `append` returns.
+    pub(crate) fn is_appendable(&self) -> bool {
+        self.0.element == Element::Any && self.0.items.is_some() && Rc::strong_count(&self.0) == 1
+    }
+
+    /// The slice with one more item. Its items are copied only if they are shared.
+    #[must_use]
+    pub(crate) fn appended(mut self, item: Value) -> Self {
+        if let Some(data) = Rc::get_mut(&mut self.0)
+            && let Some(items) = &mut data.items
+        {
+            let before = items.capacity();
+            items.push(item);
+            memory::allocated((items.capacity() - before) * size_of::<Value>());
+            // Sprig appends to a copy whose capacity is its length.
+            data.capacity = growth::append_capacity(data.element, items.len() - 1, items.len());
+            return self;
+        }
+        let mut items = self.items().to_vec();
+        items.push(item);
+        Self::new(self.element(), items)
     }
 
     pub fn is_nil(&self) -> bool {

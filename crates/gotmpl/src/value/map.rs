@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-use super::{Str, Value, teardown};
+use super::entries::Entries;
+use super::{Str, Value, cycles, teardown};
 
 /// The type of a map, which `typeOf` and parameter types distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,14 +33,12 @@ impl MapType {
 #[derive(Clone)]
 pub struct Map(Rc<MapData>);
 
-struct MapData {
+pub(super) struct MapData {
     ty: MapType,
     /// The nil map: empty, read-only, and `null` in JSON and YAML.
     nil: bool,
     storage: Storage,
 }
-
-type Entries = Vec<(Str, Value)>;
 
 enum Storage {
     Own(RefCell<Entries>),
@@ -47,13 +46,22 @@ enum Storage {
     Shared(Map),
 }
 
+impl MapData {
+    /// Removes all entries, also if the map contains itself.
+    pub(super) fn clear(&self) {
+        if let Storage::Own(entries) = &self.storage {
+            let containers = entries.borrow_mut().take_containers();
+            teardown::drop_children(containers.into_iter());
+        }
+    }
+}
+
 impl Drop for MapData {
     fn drop(&mut self) {
         if let Storage::Own(entries) = &mut self.storage {
-            let entries = entries.get_mut();
-            if entries.iter().any(|(_, value)| value.is_container()) {
-                let entries = std::mem::take(entries);
-                teardown::drop_children(entries.into_iter().map(|(_, value)| value));
+            let containers = entries.get_mut().take_containers();
+            if !containers.is_empty() {
+                teardown::drop_children(containers.into_iter());
             }
         }
     }
@@ -90,11 +98,11 @@ impl Map {
         Self::owning(ty, true, Vec::new())
     }
 
-    fn owning(ty: MapType, nil: bool, entries: Entries) -> Self {
+    fn owning(ty: MapType, nil: bool, entries: Vec<(Str, Value)>) -> Self {
         Self(Rc::new(MapData {
             ty,
             nil,
-            storage: Storage::Own(RefCell::new(entries)),
+            storage: Storage::Own(RefCell::new(Entries::new(entries))),
         }))
     }
 
@@ -122,15 +130,21 @@ impl Map {
         }))
     }
 
+    /// The map that owns the entries, and its entries.
     #[inline]
-    fn storage(&self) -> &RefCell<Entries> {
+    fn owner(&self) -> (&Rc<MapData>, &RefCell<Entries>) {
         let mut map = self;
         loop {
             match &map.0.storage {
-                Storage::Own(entries) => return entries,
+                Storage::Own(entries) => return (&map.0, entries),
                 Storage::Shared(base) => map = base,
             }
         }
+    }
+
+    #[inline]
+    fn storage(&self) -> &RefCell<Entries> {
+        self.owner().1
     }
 
     pub fn len(&self) -> usize {
@@ -138,68 +152,56 @@ impl Map {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.storage().borrow().is_empty()
+        self.len() == 0
     }
 
     #[inline]
     pub fn get(&self, key: &[u8]) -> Option<Value> {
-        let entries = self.storage().borrow();
-        let at = position(&entries, key).ok()?;
-        Some(entries[at].1.clone())
+        self.storage().borrow().get(key).cloned()
     }
 
     /// [`Self::get`] that first tries the index of an earlier lookup of this key.
     #[inline]
     pub(crate) fn get_near(&self, key: &[u8], hint: &mut u32) -> Option<Value> {
-        let entries = self.storage().borrow();
-        if let Some((k, value)) = entries.get(*hint as usize)
-            && k.as_bytes() == key
-        {
-            return Some(value.clone());
-        }
-        let at = position(&entries, key).ok()?;
-        *hint = u32::try_from(at).unwrap_or_default();
-        Some(entries[at].1.clone())
+        self.storage().borrow().get_near(key, hint).cloned()
     }
 
     pub fn contains_key(&self, key: &[u8]) -> bool {
-        position(&self.storage().borrow(), key).is_ok()
+        self.storage().borrow().get(key).is_some()
     }
 
     pub fn set(&self, key: Str, value: Value) {
-        let mut entries = self.storage().borrow_mut();
-        match position(&entries, key.as_bytes()) {
-            Ok(at) => entries[at].1 = value,
-            Err(at) => entries.insert(at, (key, value)),
+        let (owner, entries) = self.owner();
+        if value.is_container() {
+            cycles::remember(owner);
         }
+        let old = entries.borrow_mut().set(key, value);
+        drop(old);
     }
 
     pub fn remove(&self, key: &[u8]) -> Option<Value> {
-        let mut entries = self.storage().borrow_mut();
-        let at = position(&entries, key).ok()?;
-        Some(entries.remove(at).1)
+        self.storage().borrow_mut().remove(key)
     }
 
     /// A copy of the entries, sorted by key.
     pub fn entries(&self) -> Vec<(Str, Value)> {
-        self.storage().borrow().clone()
+        self.with_entries(<[_]>::to_vec)
     }
 
     /// Calls `read` with the entries, without copying them. `read` must not change the map.
     pub fn with_entries<R>(&self, read: impl FnOnce(&[(Str, Value)]) -> R) -> R {
-        read(&self.storage().borrow())
+        let entries = self.storage();
+        let is_vector = entries.borrow().is_vector();
+        if !is_vector {
+            entries.borrow_mut().make_vector();
+        }
+        read(entries.borrow().as_slice())
     }
 
     /// Whether both share their entries, whatever their types.
     pub fn ptr_eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.storage(), other.storage())
     }
-}
-
-/// The index of `key`, or the index to insert it at.
-#[inline]
-fn position(entries: &[(Str, Value)], key: &[u8]) -> Result<usize, usize> {
-    entries.binary_search_by(|(k, _)| k.as_bytes().cmp(key))
 }
 
 impl fmt::Debug for Map {

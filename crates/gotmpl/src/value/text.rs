@@ -6,8 +6,13 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
+use super::memory;
+
 /// The maximum length of an inline string, chosen so that strings and values take 24 bytes.
 const INLINE: usize = 22;
+
+/// The reference counts of a string on the heap, and the header of the allocator.
+const HEADER: usize = 24;
 
 /// An immutable byte string. Go strings need not be UTF-8: `trunc` may cut a character in two.
 #[derive(Clone)]
@@ -16,7 +21,27 @@ pub struct Str(Repr);
 #[derive(Clone)]
 enum Repr {
     Inline(u8, [u8; INLINE]),
-    Heap(Rc<[u8]>),
+    Heap(Heap),
+}
+
+/// Bytes that are counted as long as they exist.
+#[derive(Clone)]
+struct Heap(Rc<[u8]>);
+
+impl Heap {
+    fn new(bytes: Rc<[u8]>) -> Self {
+        memory::allocated(bytes.len() + HEADER);
+        Self(bytes)
+    }
+}
+
+impl Drop for Heap {
+    #[inline]
+    fn drop(&mut self) {
+        if Rc::strong_count(&self.0) == 1 {
+            memory::freed(self.0.len() + HEADER);
+        }
+    }
 }
 
 impl Str {
@@ -24,7 +49,7 @@ impl Str {
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Repr::Inline(len, bytes) => bytes.get(..usize::from(*len)).unwrap_or(bytes),
-            Repr::Heap(bytes) => bytes,
+            Repr::Heap(bytes) => &bytes.0,
         }
     }
 
@@ -37,7 +62,7 @@ impl Str {
     pub fn len(&self) -> usize {
         match &self.0 {
             Repr::Inline(len, _) => usize::from(*len),
-            Repr::Heap(bytes) => bytes.len(),
+            Repr::Heap(bytes) => bytes.0.len(),
         }
     }
 
@@ -65,7 +90,7 @@ impl Default for Str {
 impl From<&[u8]> for Str {
     #[inline]
     fn from(bytes: &[u8]) -> Self {
-        Self::inline(bytes).unwrap_or_else(|| Self(Repr::Heap(bytes.into())))
+        Self::inline(bytes).unwrap_or_else(|| Self(Repr::Heap(Heap::new(bytes.into()))))
     }
 }
 
@@ -84,7 +109,7 @@ impl From<String> for Str {
 
 impl From<Vec<u8>> for Str {
     fn from(bytes: Vec<u8>) -> Self {
-        Self::inline(&bytes).unwrap_or_else(|| Self(Repr::Heap(bytes.into())))
+        Self::inline(&bytes).unwrap_or_else(|| Self(Repr::Heap(Heap::new(bytes.into()))))
     }
 }
 

@@ -1,10 +1,7 @@
 //! `outrigger apiserver`: a Kubernetes API server in one process, with its data in one file.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
-
-use anyhow::Context as _;
-use outrigger_store::{Options, Store};
 
 use crate::printer::Printer;
 
@@ -36,24 +33,14 @@ enum Verb {
     Export(export::Args),
 }
 
-/// The `--data` flag of commands that work on the data of a stopped server.
-#[derive(Debug, clap::Args)]
-pub(crate) struct DataFlag {
-    /// Data folder of the server, which must be stopped
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
-}
-
-impl DataFlag {
-    /// Opens the store. Does not create the folder if it does not exist.
-    fn open(&self) -> anyhow::Result<Store> {
-        anyhow::ensure!(
-            self.data.is_dir(),
-            "data folder {} does not exist",
-            self.data.display()
-        );
-        Store::open(Options::in_folder(&self.data)).context("failed to open the data folder")
-    }
+/// Rejects a data folder that does not exist, which would be created otherwise.
+fn check_exists(data: &Path) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        data.is_dir(),
+        "data folder {} does not exist",
+        data.display()
+    );
+    Ok(())
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {

@@ -1,14 +1,25 @@
 //! The tokio runtime of the commands that serve, and the signals that stop them.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
-use tokio::runtime::{Builder, Runtime};
+use outrigger_apiserver::transport::raise_open_files_limit;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-pub(super) fn build() -> anyhow::Result<Runtime> {
-    Builder::new_multi_thread()
+/// How long blocking work, such as a template function, may continue after the command is done.
+const BLOCKING_GRACE: Duration = Duration::from_millis(500);
+
+/// Runs a command that serves or connects.
+pub(super) fn run<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    raise_open_files_limit();
+    let runtime = Builder::new_multi_thread()
         .enable_all()
         .build()
-        .context("failed to start the tokio runtime")
+        .context("failed to start the tokio runtime")?;
+    let result = runtime.block_on(command);
+    runtime.shutdown_timeout(BLOCKING_GRACE);
+    result
 }
 
 /// Installs the signal handlers. The future completes on SIGTERM or SIGINT.

@@ -53,7 +53,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    runtime::build()?.block_on(serve(args))?;
+    runtime::run(serve(args))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -83,7 +83,7 @@ async fn check_definitions(client: &Client) -> anyhow::Result<()> {
     let first = ListParams::default().limit(1);
     match plugins.list_metadata(&first).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Err(anyhow::anyhow!(
-            "the custom resource definition of plugins is not installed"
+            "the Plugin CRD (plugins.outrigger.dev) is not installed"
         ))
         .hint("--install-crds installs it"),
         _ => Ok(()),

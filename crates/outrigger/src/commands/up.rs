@@ -4,6 +4,7 @@ mod status_lines;
 mod watch;
 
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    runtime::build()?.block_on(up(args, printer))
+    runtime::run(up(args, printer))
 }
 
 async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
@@ -191,9 +192,7 @@ impl Kubeconfig {
             (Some(path), _) => (path.clone(), None),
             (None, Some(data)) => (data.join("kubeconfig"), None),
             (None, None) => {
-                let name = format!("outrigger-{}", std::process::id());
-                let folder = std::env::temp_dir().join(name);
-                fs_err::create_dir_all(&folder)?;
+                let folder = private_temporary_folder()?;
                 (folder.join("kubeconfig"), Some(folder))
             }
         };
@@ -204,6 +203,16 @@ impl Kubeconfig {
             temporary_folder,
         })
     }
+}
+
+/// A new folder with an unpredictable name, for its owner only.
+fn private_temporary_folder() -> anyhow::Result<PathBuf> {
+    let number = getrandom::u64().context("failed to read random bytes")?;
+    let folder = std::env::temp_dir().join(format!("outrigger-{number:016x}"));
+    let mut builder = std::fs::DirBuilder::new();
+    let created = builder.mode(0o700).create(&folder);
+    created.with_context(|| format!("failed to create {}", folder.display()))?;
+    Ok(folder)
 }
 
 impl Drop for Kubeconfig {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Change, Plan, Step};
+use crate::action::Action;
 
 /// Fields that are printed per object; further ones are only counted.
 const MAX_FIELDS: usize = 8;
@@ -22,11 +23,15 @@ impl fmt::Display for Change {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{} {} to revision {} ({} {})",
-            self.action, self.release, self.revision, self.chart.name, self.chart.version
-        )?;
+        match self.action {
+            Action::Nothing => write!(
+                f,
+                "no changes: {} stays at revision {}",
+                self.release, self.revision
+            )?,
+            action => write!(f, "{action} {} to revision {}", self.release, self.revision)?,
+        }
+        writeln!(f, " ({} {})", self.chart.name, self.chart.version)?;
         for step in self.crds.iter().chain(&self.objects) {
             line(f, step)?;
         }
@@ -47,7 +52,7 @@ fn line(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
         let text = |value: &Option<serde_json::Value>| {
             value
                 .as_ref()
-                .map_or_else(|| "nothing".to_owned(), ToString::to_string)
+                .map_or_else(|| "(unset)".to_owned(), ToString::to_string)
         };
         writeln!(
             f,

@@ -1,7 +1,8 @@
 //! The host functions of templates: clock, random numbers, keys, and `lookup`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use outrigger_gotmpl::function::{CallError, Host};
@@ -14,12 +15,14 @@ use crate::cluster::Cluster;
 use crate::error::{Error, chain};
 use crate::id::ObjectId;
 
+use super::control::RenderControl;
+
 #[derive(Debug)]
 pub(super) struct ClusterHost {
     pub(super) cluster: Cluster,
     pub(super) runtime: Handle,
     pub(super) now: fn() -> Timestamp,
-    pub(super) cancelled: Arc<AtomicBool>,
+    pub(super) control: Arc<RenderControl>,
 }
 
 impl Host for ClusterHost {
@@ -44,8 +47,15 @@ impl Host for ClusterHost {
             namespace: Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
             name: name.to_owned(),
         };
-        let found = self.runtime.block_on(find(&self.cluster, &id));
-        let found = found.map_err(|error| CallError::returned(chain(&error)))?;
+        let found = self.runtime.block_on(async {
+            tokio::select! {
+                found = find(&self.cluster, &id) => Some(found),
+                () = self.control.until_cancelled() => None,
+            }
+        });
+        let found = found
+            .ok_or_else(cancelled)?
+            .map_err(|error| CallError::returned(chain(&error)))?;
         Ok(found.map_or_else(|| GoValue::map(Vec::new()), |object| go_value(&object)))
     }
 
@@ -53,13 +63,35 @@ impl Host for ClusterHost {
         String::new()
     }
 
+    /// Generates the key on another thread, which cannot be stopped.
     fn rsa_key(&self, bits: usize) -> Result<Vec<u8>, CallError> {
-        rsa_key(bits)
+        let (sender, receiver) = sync_channel(1);
+        std::thread::spawn(move || {
+            // A cancelled render no longer receives it.
+            let _ = sender.send(rsa_key(bits));
+        });
+        loop {
+            match receiver.recv_timeout(CANCEL_INTERVAL) {
+                Ok(key) => return key,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(CallError::returned("failed to generate an RSA key"));
+                }
+                Err(RecvTimeoutError::Timeout) if self.interrupted() => return Err(cancelled()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
     }
 
     fn interrupted(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.control.interrupted()
     }
+}
+
+/// How often a render that waits for a key checks whether it is cancelled.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
+
+fn cancelled() -> CallError {
+    CallError::returned("render was cancelled")
 }
 
 /// The object, or the list of all objects if the name is empty. An unknown kind is an error, as in Helm.

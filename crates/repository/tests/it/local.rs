@@ -179,3 +179,60 @@ async fn fetches_manifests_of_folders_archives_and_files_sorted_by_name() {
     assert_eq!(folder_digest, archive_digest);
     assert_eq!(names("./m/b.yaml").await.0, ["b.yaml"]);
 }
+
+#[tokio::test]
+async fn a_12_gigabyte_archive_is_rejected_without_reading_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs_err::File::create(folder.path().join("x.tgz")).unwrap();
+    file.set_len(12 << 30).unwrap();
+    for repo in ["file://x.tgz", "./x.tgz"] {
+        let fetcher = local(folder.path());
+        let chart = fetcher.fetch(&request(repo, "x", "")).await.unwrap_err();
+        let manifests = fetcher.fetch_manifests(&request(repo, "", "")).await;
+        for error in [chart, manifests.unwrap_err()] {
+            let Error::Read { source, .. } = &error else {
+                panic!("{error:?}");
+            };
+            assert_eq!(source.to_string(), "file is larger than 134217728 bytes");
+        }
+    }
+}
+
+#[tokio::test]
+async fn manifests_are_read_within_limits() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let fetch = async || {
+        let fetched = local(root).fetch_manifests(&request(".", "", "")).await;
+        fetched.map(|manifests| manifests.files.len())
+    };
+    write(root, "a/b.yaml", "kind: A");
+    let _listener = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+    assert_eq!(fetch().await.unwrap(), 1);
+    std::os::unix::fs::symlink(root, root.join("a/loop")).unwrap();
+    let error = fetch().await.unwrap_err().to_string();
+    assert!(
+        error.ends_with("has folders that are nested more than 32 levels deep"),
+        "{error}"
+    );
+    fs_err::remove_file(root.join("a/loop")).unwrap();
+    for name in ["b", "c"] {
+        let file = fs_err::File::create(root.join(format!("{name}.yaml"))).unwrap();
+        file.set_len(60 << 20).unwrap();
+    }
+    let error = fetch().await.unwrap_err().to_string();
+    assert!(
+        error.ends_with("has manifests of more than 104857600 bytes in total"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn the_whole_disk_is_not_walked() {
+    let request = request("file:///", "", "");
+    let fetched = local(Path::new("/")).fetch_manifests(&request).await;
+    assert!(matches!(
+        fetched.unwrap_err(),
+        Error::Limit { .. } | Error::Read { .. }
+    ));
+}

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -65,13 +66,17 @@ impl File {
         length: impl Fn() -> u64,
         folder: Option<Folder>,
     ) -> Result<(Self, State), OpenError> {
-        let mut database = open_checked(&path, &open)?;
-        if let Err(error) = compact_if_sparse(&mut database, length()) {
-            tracing::warn!(path = %path.display(), %error, "failed to compact the store file");
-            drop(database);
-            database = open_checked(&path, &open)?;
-        }
-        let state = format::load(&database, &path)?;
+        let load = || {
+            let mut database = open_checked(&path, &open)?;
+            if let Err(error) = compact_if_sparse(&mut database, length()) {
+                tracing::warn!(path = %path.display(), %error, "failed to compact the store file");
+                drop(database);
+                database = open_checked(&path, &open)?;
+            }
+            let state = format::load(&database, &path)?;
+            Ok((database, state))
+        };
+        let (database, state) = catch(load, |error| open_error(&path, error))?;
         let file = Self {
             path,
             open,
@@ -91,7 +96,11 @@ impl File {
         writes: &Writes,
         state: &State,
     ) -> Result<(), StorageError> {
-        let result = self.try_commit(revision, writes, state);
+        let path = self.path.clone();
+        let result = catch(
+            || self.try_commit(revision, writes, state),
+            |error| StorageError::new(&path, error),
+        );
         match &result {
             Ok(()) => {
                 self.revision = revision;
@@ -100,7 +109,12 @@ impl File {
             Err(error) => {
                 let cause = std::error::Error::source(error).map(ToString::to_string);
                 tracing::warn!(%error, cause, "failed to commit to the store file");
-                self.database = None;
+                let failed = self.database.take();
+                let close = || {
+                    drop(failed);
+                    Ok(())
+                };
+                let _ = catch(close, |error| error);
                 self.uncertain.extend(writes.keys().cloned());
             }
         }
@@ -187,6 +201,20 @@ pub(crate) fn write_copy<'a>(
     write_whole(path, write)
         .map_err(|error| StorageError::new(path, error))?
         .map_err(|error: redb::Error| StorageError::new(path, error))
+}
+
+/// redb panics on some damaged files. Such a panic becomes an error.
+fn catch<T, E>(
+    function: impl FnOnce() -> Result<T, E>,
+    error: impl FnOnce(redb::Error) -> E,
+) -> Result<T, E> {
+    let result = std::panic::catch_unwind(AssertUnwindSafe(function));
+    result.unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref().copied());
+        let text = format!("redb panicked: {}", text.unwrap_or_default());
+        Err(error(redb::Error::Corrupted(text)))
+    })
 }
 
 fn builder() -> Builder {

@@ -1,15 +1,23 @@
 //! The data folder: its file names, and the lock that keeps other processes out.
 
-use std::fs::TryLockError;
+use std::fs::{Permissions, TryLockError};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use fs_err::os::unix::fs::OpenOptionsExt;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
 
 use super::error::OpenError;
 
-/// Only the owner may read the files, because objects contain secrets.
+/// Only the owner may access the folder and its files, because objects contain secrets.
+const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
+/// The mode of a folder that users share, such as that for temporary files.
+const STICKY: u32 = 0o1000;
+
+/// The names of the files in the folder.
+const STORE: &str = "store.redb";
+const LOCK: &str = "lock";
 
 /// A locked folder; unlocked when dropped.
 #[derive(Debug)]
@@ -26,10 +34,11 @@ impl Folder {
             folder: path.to_owned(),
             source,
         };
-        fs_err::create_dir_all(path).map_err(failure)?;
+        make_private(path).map_err(failure)?;
         let lock = options()
+            .create(true)
             .truncate(false)
-            .open(path.join("lock"))
+            .open(path.join(LOCK))
             .map_err(failure)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self {
@@ -48,7 +57,7 @@ impl Folder {
     }
 
     pub(super) fn store(&self) -> PathBuf {
-        self.path.join("store.redb")
+        self.path.join(STORE)
     }
 }
 
@@ -60,6 +69,40 @@ impl Drop for Folder {
     }
 }
 
+/// Creates a folder for its owner only. One that exists is made private if it is ours: empty, or with a store.
+fn make_private(path: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(FOLDER_MODE).create(path)?;
+    let mode = fs_err::metadata(path)?.permissions().mode();
+    if mode & 0o7777 == FOLDER_MODE {
+        return Ok(());
+    }
+    if !is_ours(path)? || mode & STICKY != 0 {
+        let why = "it is accessible to other users and has other files; use a folder of its own, with mode 0700";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    fs_err::set_permissions(path, Permissions::from_mode(FOLDER_MODE))?;
+    for entry in fs_err::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs_err::set_permissions(entry.path(), Permissions::from_mode(FILE_MODE))?;
+        }
+    }
+    Ok(())
+}
+
+fn is_ours(path: &Path) -> io::Result<bool> {
+    let mut is_empty = true;
+    for entry in fs_err::read_dir(path)? {
+        let name = entry?.file_name();
+        if name == LOCK || name.to_string_lossy().starts_with(STORE) {
+            return Ok(true);
+        }
+        is_empty = false;
+    }
+    Ok(is_empty)
+}
+
 /// Writes a file atomically: `write` gets a temporary file, which is then renamed to `path`.
 pub(super) fn write_whole<E>(
     path: &Path,
@@ -68,7 +111,12 @@ pub(super) fn write_whole<E>(
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let temporary = path.with_file_name(name);
-    let result = write(options().truncate(true).open(&temporary)?);
+    // What an earlier attempt left, or another user has put there, is not written to.
+    match fs_err::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let result = write(options().create_new(true).open(&temporary)?);
     if result.is_err() {
         // The error matters more than the temporary file, which the next attempt overwrites.
         let _ = fs_err::remove_file(&temporary);
@@ -90,13 +138,51 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
 
 fn options() -> fs_err::OpenOptions {
     let mut options = fs_err::OpenOptions::new();
-    options.read(true).write(true).create(true).mode(FILE_MODE);
+    options.read(true).write(true).mode(FILE_MODE);
     options
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs_err::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn the_folder_and_its_files_are_private() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("data");
+        let folder = Folder::lock(&path).unwrap();
+        assert_eq!((mode(&path), mode(&path.join("lock"))), (0o700, 0o600));
+        drop(folder);
+        // As an older version left it.
+        fs_err::write(path.join(STORE), "").unwrap();
+        for (path, mode) in [(path.clone(), 0o755), (path.join(STORE), 0o644)] {
+            fs_err::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        }
+        drop(Folder::lock(&path).unwrap());
+        assert_eq!((mode(&path), mode(&path.join(STORE))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn rejects_a_folder_that_others_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = |mode| fs_err::set_permissions(folder.path(), Permissions::from_mode(mode));
+        shared(0o1777).unwrap();
+        assert!(matches!(
+            Folder::lock(folder.path()),
+            Err(OpenError::Folder { .. })
+        ));
+        shared(0o755).unwrap();
+        fs_err::write(folder.path().join("letter.txt"), "").unwrap();
+        assert!(matches!(
+            Folder::lock(folder.path()),
+            Err(OpenError::Folder { .. })
+        ));
+        assert_eq!(mode(folder.path()), 0o755);
+    }
 
     #[test]
     fn unlocks_the_folder_while_a_child_process_still_has_its_files_open() {

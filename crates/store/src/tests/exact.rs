@@ -81,7 +81,7 @@ async fn a_backup_opens_as_a_store() {
     fs_err::create_dir(&copy).unwrap();
     let file = copy.join("store.redb");
     let before = store.snapshot();
-    assert_eq!(store.backup(&file).unwrap(), before.revision());
+    assert_eq!(store.backup(&file).unwrap().revision, before.revision());
     put(&store, "later", "1").await;
     assert!(matches!(
         store.backup(&file),

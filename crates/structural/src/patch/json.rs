@@ -6,12 +6,15 @@ use std::fmt;
 use outrigger_gostd::json::marshal;
 use serde_json::{Map, Value};
 
-use super::{Error, depth};
-use crate::schema::MAX_DEPTH;
+use super::Error;
+use crate::depth::{EXCEEDED, MAX_BODY_DEPTH};
 
 const MAX_OPERATIONS: usize = 10_000;
 /// The maximum number of bytes that all copies of a patch may add.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
+/// The maximum work of a patch, so that it takes a fraction of a second: thousands of operations on short lists, or some
+/// on long ones.
+const MAX_STEPS: usize = 20_000_000;
 
 /// The unknown fields of operations, as strict decoding reports them.
 pub(super) fn unknown_fields(operations: &[Value]) -> Vec<String> {
@@ -26,60 +29,180 @@ pub(super) fn unknown_fields(operations: &[Value]) -> Vec<String> {
     unknown.collect()
 }
 
-pub(super) fn apply(mut document: Value, operations: &[Value]) -> Result<Value, Error> {
+pub(super) fn apply(document: Value, operations: &[Value]) -> Result<Value, Error> {
     if operations.len() > MAX_OPERATIONS {
         return Err(Error::TooLarge(format!(
             "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
             operations.len()
         )));
     }
-    let mut copied = 0;
+    let mut patch = Patch {
+        depth: depth(&document),
+        document,
+        copied: 0,
+        steps: 0,
+    };
     for operation in operations {
-        apply_operation(&mut document, operation, &mut copied).map_err(Error::Unprocessable)?;
+        patch.apply(operation).map_err(Error::Unprocessable)?;
+        if patch.steps > MAX_STEPS {
+            return Err(Error::TooLarge(format!(
+                "The allowed maximum steps of a JSON patch is {MAX_STEPS}"
+            )));
+        }
     }
-    Ok(document)
+    Ok(patch.document)
 }
 
-fn apply_operation(
-    document: &mut Value,
-    operation: &Value,
-    copied: &mut usize,
-) -> Result<(), String> {
-    let kind = operation
-        .get("op")
-        .and_then(Value::as_str)
-        .unwrap_or("unknown");
-    let text = |name: &str| operation.get(name).and_then(Value::as_str);
-    let path = text("path")
-        .ok_or_else(|| format!("{kind} operation failed to decode path: missing value"));
-    let from = text("from")
-        .ok_or_else(|| format!("{kind} operation failed to decode from: missing value"));
-    let value = operation.get("value");
-    match kind {
-        "add" => {
-            let path = path?;
-            add(document, path, value.cloned().unwrap_or(Value::Null))
-        }
-        "remove" => remove(document, path?).map(drop),
-        "replace" => replace(document, path?, value),
-        "test" => test(document, path?, value),
-        "move" => {
-            let value = remove(document, from?)?;
-            add(document, path?, value)
-        }
-        "copy" => {
-            let from = from?;
-            let value = get(document, from)?.cloned().unwrap_or(Value::Null);
-            *copied += marshal(&value).len();
-            if *copied > MAX_COPIED {
-                return Err(format!(
-                    "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
-                ));
+/// A document while a patch is applied, and the limits of the patch.
+struct Patch {
+    document: Value,
+    /// The nesting depth is at most this.
+    depth: usize,
+    /// How many bytes all copies have added.
+    copied: usize,
+    /// How many list items were shifted, and how many values were visited to find out their depth.
+    steps: usize,
+}
+
+impl Patch {
+    fn apply(&mut self, operation: &Value) -> Result<(), String> {
+        let kind = operation
+            .get("op")
+            .and_then(Value::as_str)
+            .unwrap_or("unknown");
+        let text = |name: &str| operation.get(name).and_then(Value::as_str);
+        let path = text("path")
+            .ok_or_else(|| format!("{kind} operation failed to decode path: missing value"));
+        let from = text("from")
+            .ok_or_else(|| format!("{kind} operation failed to decode from: missing value"));
+        let value = operation.get("value");
+        match kind {
+            "add" => {
+                let (path, value) = (path?, value.unwrap_or(&Value::Null));
+                self.check_depth(path, depth(value))?;
+                self.add(path, value.clone())
             }
-            add(document, path?, value)
+            "remove" => self.remove(path?).map(drop),
+            "replace" => {
+                let (path, value) = (path?, value.unwrap_or(&Value::Null));
+                self.check_depth(path, depth(value))?;
+                replace(&mut self.document, path, value)
+            }
+            "test" => test(&mut self.document, path?, value),
+            "move" => {
+                let from = from?;
+                let value = self.remove(from)?;
+                let path = path?;
+                self.check_moved_depth(from, path, &value)?;
+                self.add(path, value)
+            }
+            "copy" => {
+                let from = from?;
+                let value = self.copy(from)?;
+                let path = path?;
+                self.check_moved_depth(from, path, &value)?;
+                self.add(path, value)
+            }
+            other => Err(format!("Unexpected kind: {other}")),
         }
-        other => Err(format!("Unexpected kind: {other}")),
     }
+
+    fn copy(&mut self, from: &str) -> Result<Value, String> {
+        let value = get(&mut self.document, from)?.unwrap_or(&Value::Null);
+        let copied = self.copied.saturating_add(marshal(value).len());
+        if copied > MAX_COPIED {
+            return Err(format!(
+                "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
+            ));
+        }
+        let value = value.clone();
+        self.copied = copied;
+        Ok(value)
+    }
+
+    /// Rejects a value of some depth that would make the document nest too deep.
+    fn check_depth(&mut self, path: &str, depth: usize) -> Result<(), String> {
+        self.depth = self.depth.max(level(path).saturating_add(depth));
+        if self.depth > MAX_BODY_DEPTH {
+            return Err(EXCEEDED.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Like [`Self::check_depth`], for a value of the document, whose depth is found out only if it matters.
+    fn check_moved_depth(&mut self, from: &str, path: &str, value: &Value) -> Result<(), String> {
+        let at_most = self.depth.saturating_sub(level(from));
+        if level(path).saturating_add(at_most) <= MAX_BODY_DEPTH {
+            return self.check_depth(path, at_most);
+        }
+        self.steps = self
+            .steps
+            .saturating_add(count(value))
+            .saturating_add(count(&self.document));
+        self.depth = depth(&self.document);
+        self.check_depth(path, depth(value))
+    }
+
+    fn add(&mut self, path: &str, value: Value) -> Result<(), String> {
+        let Target { container, token } = find(&mut self.document, path)?;
+        match container {
+            Container::Object(fields) => {
+                fields.insert(token, value);
+            }
+            Container::Array(items) if token == "-" => items.push(value),
+            Container::Array(items) => {
+                let index = resolve_index(&token, items.len().saturating_add(1))?;
+                if index > items.len() {
+                    return Err(invalid_index(index));
+                }
+                self.steps = self.steps.saturating_add(items.len() - index);
+                items.insert(index, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, path: &str) -> Result<Value, String> {
+        let Target { container, token } = find(&mut self.document, path)?;
+        match container {
+            Container::Object(fields) => fields
+                .remove(&token)
+                .ok_or_else(|| format!("Unable to remove nonexistent key: {token}: missing value")),
+            Container::Array(items) => {
+                let index = resolve_index(&token, items.len())?;
+                if index >= items.len() {
+                    return Err(invalid_index(index));
+                }
+                self.steps = self.steps.saturating_add(items.len() - index);
+                Ok(items.remove(index))
+            }
+        }
+    }
+}
+
+/// How many containers a path goes through.
+fn level(path: &str) -> usize {
+    path.split('/').count().saturating_sub(1)
+}
+
+/// The number of nested lists and maps.
+fn depth(value: &Value) -> usize {
+    let deepest = match value {
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Object(map) => map.values().map(depth).max(),
+        _ => return 0,
+    };
+    deepest.unwrap_or(0).saturating_add(1)
+}
+
+/// The number of values.
+fn count(value: &Value) -> usize {
+    let items: usize = match value {
+        Value::Array(items) => items.iter().map(count).sum(),
+        Value::Object(map) => map.values().map(count).sum(),
+        _ => 0,
+    };
+    items.saturating_add(1)
 }
 
 /// A container in the document, and the last reference token of a path.
@@ -153,50 +276,8 @@ fn missing_path(path: &str) -> String {
     format!("operation does not apply: doc is missing path: {path:?}: missing value")
 }
 
-/// Like [`find`], for a value to insert there, which must not make the document nest too deep.
-fn find_for<'d>(document: &'d mut Value, path: &str, value: &Value) -> Result<Target<'d>, String> {
-    if depth(value) + path.split('/').count() > MAX_DEPTH {
-        return Err("exceeded max depth".to_owned());
-    }
-    find(document, path)
-}
-
-fn add(document: &mut Value, path: &str, value: Value) -> Result<(), String> {
-    let Target { container, token } = find_for(document, path, &value)?;
-    match container {
-        Container::Object(fields) => {
-            fields.insert(token, value);
-        }
-        Container::Array(items) if token == "-" => items.push(value),
-        Container::Array(items) => {
-            let index = resolve_index(&token, items.len() + 1)?;
-            if index > items.len() {
-                return Err(invalid_index(index));
-            }
-            items.insert(index, value);
-        }
-    }
-    Ok(())
-}
-
-fn remove(document: &mut Value, path: &str) -> Result<Value, String> {
-    let Target { container, token } = find(document, path)?;
-    match container {
-        Container::Object(fields) => fields
-            .remove(&token)
-            .ok_or_else(|| format!("Unable to remove nonexistent key: {token}: missing value")),
-        Container::Array(items) => {
-            let index = resolve_index(&token, items.len())?;
-            if index >= items.len() {
-                return Err(invalid_index(index));
-            }
-            Ok(items.remove(index))
-        }
-    }
-}
-
-fn replace(document: &mut Value, path: &str, value: Option<&Value>) -> Result<(), String> {
-    let value = value.cloned().unwrap_or(Value::Null);
+fn replace(document: &mut Value, path: &str, value: &Value) -> Result<(), String> {
+    let value = value.clone();
     if path.is_empty() {
         if !matches!(value, Value::Object(_) | Value::Array(_)) {
             return Err("replace operation value must be object or array".to_owned());
@@ -204,7 +285,7 @@ fn replace(document: &mut Value, path: &str, value: Option<&Value>) -> Result<()
         *document = value;
         return Ok(());
     }
-    let Target { container, token } = find_for(document, path, &value)?;
+    let Target { container, token } = find(document, path)?;
     match container {
         Container::Object(fields) => {
             fields.insert(token, value);
@@ -229,5 +310,73 @@ fn test(document: &mut Value, path: &str, value: Option<&Value>) -> Result<(), S
         Ok(())
     } else {
         Err(format!("testing value {path} failed: test failed"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn moves(count: usize, from: &str, path: &str) -> Vec<Value> {
+        let there = json!({"op": "move", "from": from, "path": path});
+        let back = json!({"op": "move", "from": path, "path": from});
+        [there, back].into_iter().cycle().take(count).collect()
+    }
+
+    #[test]
+    fn ten_thousand_moves_of_a_large_value_take_no_time() {
+        let large: Vec<Value> = (0..100_000).map(|number| json!([number])).collect();
+        let document = json!({"large": large, "other": {}});
+        let start = Instant::now();
+        let moved = apply(document.clone(), &moves(10_000, "/large", "/other/large")).unwrap();
+        assert_eq!(moved, document);
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn moves_in_a_long_list_are_limited() {
+        let long: Vec<Value> = (0..100_000).map(Value::from).collect();
+        let error = apply(json!({"long": long}), &moves(10_000, "/long/0", "/other")).unwrap_err();
+        assert_eq!(error.code(), 413);
+        assert_eq!(
+            error.to_string(),
+            "The allowed maximum steps of a JSON patch is 20000000"
+        );
+    }
+
+    #[test]
+    fn more_than_ten_thousand_operations_are_rejected() {
+        let error = apply(json!({}), &moves(10_001, "/a", "/b")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "The allowed maximum operations in a JSON patch is 10000, got 10001"
+        );
+    }
+
+    #[test]
+    fn moves_and_copies_do_not_nest_values_too_deep() {
+        let document: Map<String, Value> = (0..1000)
+            .map(|number| (format!("k{number}"), json!({})))
+            .collect();
+        for op in ["move", "copy"] {
+            let nest = (1..1000).map(|number| {
+                let from = format!("/k{}", number - 1);
+                json!({"op": op, "from": from, "path": format!("/k{number}/x")})
+            });
+            let error = apply(document.clone().into(), &nest.collect::<Vec<_>>()).unwrap_err();
+            assert_eq!(error, Error::Unprocessable(EXCEEDED.to_owned()));
+        }
+    }
+
+    #[test]
+    fn moving_back_and_forth_at_the_limit_works() {
+        let deep = (1..MAX_BODY_DEPTH - 1).fold(json!([]), |value, _| json!([value]));
+        let document = json!({"deep": deep, "other": {}, "shallow": {}});
+        let operations = moves(1000, "/shallow", "/other/shallow");
+        assert_eq!(apply(document.clone(), &operations), Ok(document));
     }
 }

@@ -9,6 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use super::{DecodeError, SchemaRef};
+use crate::depth;
 
 /// Further errors are dropped.
 const MAX_STRICT_ERRORS: usize = 100;
@@ -44,6 +45,8 @@ fn parse_with(bytes: &[u8], schema: Option<SchemaRef<'_>>) -> Result<Parsed, Dec
         Ok(value) => Ok((value, reader.strict_errors.into_inner())),
         Err(error) => Err(DecodeError::new(match check_valid(bytes) {
             Err(syntax) => syntax.to_string(),
+            // Valid JSON that serde_json does not parse is nested too deep.
+            Ok(()) if error.is_syntax() => depth::EXCEEDED.to_owned(),
             Ok(()) => error.to_string(),
         })),
     }

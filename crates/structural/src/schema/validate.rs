@@ -9,7 +9,7 @@ pub(super) use correlate::{Correlated, OldItems};
 use result::{ValidationError, ValidationResult};
 
 mod correlate;
-mod formats;
+pub(crate) mod formats;
 mod lists;
 mod number;
 mod resources;
@@ -482,7 +482,7 @@ fn check_string(path: &str, text: &str, schema: SchemaRef<'_>) -> ValidationResu
         && !pattern
             .regex
             .as_ref()
-            .is_some_and(|regex| regex.is_match(text))
+            .is_some_and(|regex| regex.is_match(text.as_bytes()))
     {
         let detail = format!("should match '{}'", pattern.text);
         result.add(ValidationError::at(path, ErrorType::Invalid, text, detail));

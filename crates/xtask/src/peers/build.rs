@@ -34,8 +34,38 @@ pub(super) fn go(peers: &[Peer], scratch: &Path) -> anyhow::Result<()> {
 fn package(peer: &Peer) -> Option<&'static str> {
     match peer.source {
         Source::Go { package, .. } | Source::Kubernetes { package } => Some(package),
-        Source::Python { .. } | Source::Cargo => None,
+        Source::Python { .. }
+        | Source::Cargo
+        | Source::KubernetesTest { .. }
+        | Source::GoModule { .. } => None,
     }
+}
+
+/// Builds a test program of Kubernetes.
+pub(super) fn kubernetes_test(peer: Peer, package: &str, scratch: &Path) -> anyhow::Result<()> {
+    fs::write(
+        scratch.join("go.mod"),
+        manifest(&kubernetes_go_mod(scratch)?),
+    )?;
+    let mut go = go_tool(scratch);
+    go.args(["test", "-c", "-vet=off", "-trimpath", "-buildvcs=false"])
+        .args(["-gcflags=all=-dwarf=false", "-ldflags", &link_flags()])
+        .args(["-o", peer.name, package]);
+    output(&mut go).map(drop)
+}
+
+/// Builds a program with the versions that its own module requires.
+pub(super) fn go_module(peer: Peer, package: &str, scratch: &Path) -> anyhow::Result<()> {
+    fs::write(
+        scratch.join("go.mod"),
+        "module example.test/peer\n\ngo 1.25.0\n",
+    )?;
+    let package_version = format!("{package}@v{}", peer.version);
+    output(go_tool(scratch).args(["get", &package_version]))?;
+    let mut go = go_tool(scratch);
+    go.args(["build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"])
+        .args(["-o", peer.name, package]);
+    output(&mut go).map(drop)
 }
 
 /// The file name of the program of a Go package: the last path element that is not a major version.

@@ -20,9 +20,8 @@ pub(super) fn encode_failure(error: EncodeError) -> Status {
 pub(super) fn write_failure(ctx: &RequestContext<'_>, error: WriteError) -> WriteFailure {
     match error {
         WriteError::AlreadyExists { .. } | WriteError::Conflict { .. } => WriteFailure::Conflict,
-        WriteError::NotFound { key } if key.resource() == ctx.resource => {
-            WriteFailure::Rejected(ctx.not_found(key.name()))
-        }
+        // Deleted meanwhile: another attempt finds out, and creates it if the verb does.
+        WriteError::NotFound { key } if key.resource() == ctx.resource => WriteFailure::Conflict,
         WriteError::NotFound { key } => WriteFailure::Rejected(Status::not_found(
             GroupResource::new("", "namespaces"),
             key.name(),

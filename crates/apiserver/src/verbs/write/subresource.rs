@@ -15,13 +15,23 @@ pub(super) fn prepare_for_update(
 ) {
     match subresource {
         "status" => prepare::update_status(kind, new, old, now),
-        "finalize" => keep_all_but(new, old, "spec", "finalizers"),
-        "approval" => keep_all_but(new, old, "status", "conditions"),
+        "finalize" => {
+            let finalizers = new["spec"].get("finalizers").cloned();
+            prepare::update(kind, new, old);
+            set_field(new, "spec", "finalizers", finalizers);
+        }
+        "approval" => {
+            let conditions = new["status"].get("conditions").cloned();
+            prepare::update_status(kind, new, old, now);
+            new["status"] = old["status"].clone();
+            set_field(new, "status", "conditions", conditions);
+        }
         "ephemeralcontainers" => {
             keep_all_but(new, old, "spec", "ephemeralContainers");
             if new["spec"] != old["spec"] {
                 let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
-                metadata_of(new).insert("generation".to_owned(), (generation + 1).into());
+                let next = generation.wrapping_add(1);
+                metadata_of(new).insert("generation".to_owned(), next.into());
             }
         }
         _ => prepare::update(kind, new, old),
@@ -35,14 +45,19 @@ fn keep_all_but(new: &mut Value, old: &Value, part: &str, field: &str) {
     let value = new[part].get(field).cloned();
     let managed = new["metadata"].get("managedFields").cloned();
     *new = old.clone();
-    if !new[part].is_object() {
-        new[part] = serde_json::json!({});
-    }
-    if let Value::Object(part) = &mut new[part] {
-        part.remove(field);
-        part.extend(value.map(|value| (field.to_owned(), value)));
-    }
+    set_field(new, part, field, value);
     if let Some(managed) = managed {
         metadata_of(new).insert("managedFields".to_owned(), managed);
+    }
+}
+
+/// Sets or removes a field of a part of an object, such as `status.conditions`.
+fn set_field(object: &mut Value, part: &str, field: &str, value: Option<Value>) {
+    if !object[part].is_object() {
+        object[part] = serde_json::json!({});
+    }
+    if let Value::Object(part) = &mut object[part] {
+        part.remove(field);
+        part.extend(value.map(|value| (field.to_owned(), value)));
     }
 }

@@ -89,11 +89,9 @@ fn next_token(text: &str) -> (&str, &str) {
     let end = if text.starts_with(['.', '[', ']']) {
         1
     } else if let Some(quoted) = text.strip_prefix('\'') {
-        let bytes = text.as_bytes();
-        let ends = quoted.match_indices('\'').map(|(at, _)| at + 1);
-        ends.into_iter()
-            .find(|at| bytes.get(at - 1) != Some(&b'\\'))
-            .map_or(text.len(), |at| at + 1)
+        let mut ends = quoted.match_indices('\'');
+        ends.find(|(at, _)| !quoted[..*at].ends_with('\\'))
+            .map_or(text.len(), |(at, _)| at.saturating_add(2))
     } else {
         text.find(['.', '[', ']']).unwrap_or(text.len())
     };

@@ -180,24 +180,28 @@ fn environment(errors: &mut Vec<Error>, path: &Path<'_>, container: &Value) {
 
 fn value_source(errors: &mut Vec<Error>, path: &Path<'_>, variable: &Value) {
     let source = &variable["valueFrom"];
-    let mut count = 0;
+    let one_of = [
+        "fieldRef",
+        "resourceFieldRef",
+        "configMapKeyRef",
+        "secretKeyRef",
+        "fileKeyRef",
+    ];
+    let count = one_of
+        .iter()
+        .filter(|key| source[**key].is_object())
+        .count();
     if source["fieldRef"].is_object() {
-        count += 1;
         field_reference(errors, &path.child("fieldRef"), &source["fieldRef"]);
     }
     if source["resourceFieldRef"].is_object() {
-        count += 1;
         let field = path.child("resourceFieldRef");
         resources::reference(errors, &field, &source["resourceFieldRef"]);
     }
     for key in ["configMapKeyRef", "secretKeyRef"] {
         if source[key].is_object() {
-            count += 1;
             key_reference(errors, &path.child(key), &source[key]);
         }
-    }
-    if source["fileKeyRef"].is_object() {
-        count += 1;
     }
     if !text(variable, "value").is_empty() {
         if count > 0 {
@@ -267,10 +271,13 @@ fn environment_sources(errors: &mut Vec<Error>, path: &Path<'_>, container: &Val
                 syntax::env_var_name(prefix),
             );
         }
-        let mut count = 0;
-        for key in ["configMapRef", "secretRef"] {
+        let one_of = ["configMapRef", "secretRef"];
+        let count = one_of
+            .iter()
+            .filter(|key| source[**key].is_object())
+            .count();
+        for key in one_of {
             if source[key].is_object() {
-                count += 1;
                 let field = field.child(key);
                 let name = text(&source[key], "name");
                 if require(errors, &field.child("name"), name) {

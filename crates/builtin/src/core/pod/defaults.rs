@@ -3,6 +3,7 @@
 use outrigger_apimachinery::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
+use super::status;
 use crate::defaults::Rule;
 use crate::fields::{items_mut, object_mut, set_missing, str_field};
 
@@ -10,6 +11,8 @@ pub(crate) fn of_type(name: &str) -> Option<Rule> {
     let rule: Rule = match name.strip_prefix("core/v1.")? {
         "Pod" => pod,
         "PodSpec" => pod_spec,
+        "PodStatus" => status::sync_addresses,
+        "NodeSpec" => |spec| status::sync_plural(spec, "podCIDR", "podCIDRs", Value::clone),
         "Container" | "EphemeralContainer" => container,
         "ContainerPort" => |port| set_missing(port, [("protocol", json!("TCP"))]),
         "Probe" => |probe| {

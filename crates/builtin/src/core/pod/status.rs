@@ -30,8 +30,36 @@ pub(crate) fn keep_qos_class(pod: &mut Map<String, Value>, old: &Value) {
     }
 }
 
+/// `podIP` is the first of `podIPs`. If both are sent and differ, `podIP` wins.
+pub(crate) fn sync_addresses(status: &mut Map<String, Value>) {
+    sync_plural(status, "podIP", "podIPs", |address| json!({"ip": address}));
+}
+
+/// Does the same for a field and the list that superseded it.
+pub(crate) fn sync_plural(
+    object: &mut Map<String, Value>,
+    singular: &str,
+    plural: &str,
+    item: fn(&Value) -> Value,
+) {
+    let first = object.get(plural).and_then(|list| list.get(0));
+    match (object.get(singular), first) {
+        (Some(one), first) => {
+            let wanted = item(one);
+            if first != Some(&wanted) {
+                object.insert(plural.to_owned(), json!([wanted]));
+            }
+        }
+        (None, Some(first)) => {
+            let one = first.get("ip").unwrap_or(first).clone();
+            object.insert(singular.to_owned(), one);
+        }
+        (None, None) => {}
+    }
+}
+
 /// The `QoS` class, by requests and limits.
-fn qos_class(spec: &Value) -> &'static str {
+pub(crate) fn qos_class(spec: &Value) -> &'static str {
     let pod_level = &spec["resources"];
     if pod_level.is_object() {
         return qos_class_of(&[pod_level]);

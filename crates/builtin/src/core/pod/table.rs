@@ -75,7 +75,9 @@ impl State {
             .iter()
             .filter(|container| is_sidecar(container));
         let mut state = Self {
-            total: list(spec, "containers").len() + sidecars.count(),
+            total: list(spec, "containers")
+                .len()
+                .saturating_add(sidecars.count()),
             reason: text_or(status, "reason", text(status, "phase")).to_owned(),
             ..Self::default()
         };
@@ -117,7 +119,7 @@ impl State {
                 .find(|declared| declared["name"] == container["name"])
                 .is_some_and(is_sidecar);
             if sidecar {
-                of_sidecars.0 += number(container, "restartCount");
+                of_sidecars.0 = number(container, "restartCount").saturating_add(of_sidecars.0);
                 of_sidecars.1 = of_sidecars.1.max(last_end(container));
             }
             let ended = &container["state"]["terminated"];
@@ -125,7 +127,9 @@ impl State {
                 continue;
             }
             if sidecar && container["started"] == true {
-                self.ready += usize::from(container["ready"] == true);
+                self.ready = self
+                    .ready
+                    .saturating_add(usize::from(container["ready"] == true));
                 continue;
             }
             let waiting = text(&container["state"]["waiting"], "reason");
@@ -161,7 +165,7 @@ impl State {
                 }
             } else if container["ready"] == true && state["running"].is_object() {
                 is_running = true;
-                self.ready += 1;
+                self.ready = self.ready.saturating_add(1);
             }
         }
         if self.reason != "Completed" {
@@ -178,7 +182,7 @@ impl State {
     }
 
     fn count_restarts(&mut self, container: &Value) {
-        self.restarts += number(container, "restartCount");
+        self.restarts = number(container, "restartCount").saturating_add(self.restarts);
         self.last_restart = self.last_restart.max(last_end(container));
     }
 }

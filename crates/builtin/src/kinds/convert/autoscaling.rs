@@ -345,13 +345,13 @@ fn uncapitalized(value: &Value, depth: usize) -> Value {
                 let mut letters = key.chars();
                 let first = letters.next().map(|first| first.to_ascii_lowercase());
                 let key = first.into_iter().chain(letters).collect::<String>();
-                (key, uncapitalized(value, depth + 1))
+                (key, uncapitalized(value, depth.saturating_add(1)))
             })
             .collect::<Map<_, _>>()
             .into(),
         Value::Array(items) if depth < MAX_DEPTH => items
             .iter()
-            .map(|item| uncapitalized(item, depth + 1))
+            .map(|item| uncapitalized(item, depth.saturating_add(1)))
             .collect(),
         other => other.clone(),
     }

@@ -1,7 +1,10 @@
 //! Checks the schema itself, as gojsonschema does when it parses a schema.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value as Json};
 
+use super::reference;
 use crate::schema::SchemaError;
 
 const TYPES: [&str; 7] = [
@@ -13,28 +16,106 @@ const MAX_DEPTH: usize = 256;
 
 /// Returns the first error, with the message of gojsonschema.
 pub(super) fn check(schema: &Json) -> Result<(), SchemaError> {
-    check_at(schema, 0).map_err(SchemaError)
+    let mut checker = Checker {
+        root: schema,
+        targets: HashSet::new(),
+    };
+    checker.check_at(schema, 0).map_err(SchemaError)
 }
 
-fn check_at(schema: &Json, depth: usize) -> Result<(), String> {
-    let Json::Object(schema) = schema else {
-        return match schema {
-            Json::Bool(_) => Ok(()),
-            _ => Err("Expected: valid schema, given: Invalid JSON".to_owned()),
+struct Checker<'s> {
+    root: &'s Json,
+    /// The references whose targets are checked.
+    targets: HashSet<&'s str>,
+}
+
+impl<'s> Checker<'s> {
+    fn check_at(&mut self, schema: &'s Json, depth: usize) -> Result<(), String> {
+        let Json::Object(schema) = schema else {
+            return match schema {
+                Json::Bool(_) => Ok(()),
+                _ => Err("Expected: valid schema, given: Invalid JSON".to_owned()),
+            };
         };
-    };
-    if depth > MAX_DEPTH || schema.get("$ref").is_some_and(Json::is_string) {
-        return Ok(());
+        if depth > MAX_DEPTH {
+            return Ok(());
+        }
+        if let Some(Json::String(reference)) = schema.get("$ref") {
+            return self.check_target(reference, depth);
+        }
+        for key in ["title", "description", "$ref"] {
+            if schema.get(key).is_some_and(|value| !value.is_string()) {
+                return Err(format!("Invalid type. Expected: string, given: {key}"));
+            }
+        }
+        check_types(schema)?;
+        check_bounds(schema)?;
+        check_lists(schema)?;
+        self.check_subschemas(schema, depth + 1)
     }
-    for key in ["title", "description", "$ref"] {
-        if schema.get(key).is_some_and(|value| !value.is_string()) {
-            return Err(format!("Invalid type. Expected: string, given: {key}"));
+
+    /// Checks the schema that a reference refers to.
+    fn check_target(&mut self, reference: &'s str, depth: usize) -> Result<(), String> {
+        if !self.targets.insert(reference) {
+            return Ok(());
+        }
+        match reference::resolve(self.root, reference) {
+            Some(target) => self.check_at(target, depth + 1),
+            None => Err(reference::problem(self.root, reference)),
         }
     }
-    check_types(schema)?;
-    check_bounds(schema)?;
-    check_lists(schema)?;
-    check_subschemas(schema, depth + 1)
+
+    fn check_subschemas(
+        &mut self,
+        schema: &'s Map<String, Json>,
+        depth: usize,
+    ) -> Result<(), String> {
+        for key in ["definitions", "properties", "patternProperties"] {
+            match schema.get(key) {
+                Some(Json::Object(schemas)) => {
+                    for schema in schemas.values() {
+                        self.check_at(schema, depth)?;
+                    }
+                }
+                Some(_) if key == "properties" => {
+                    return Err("properties must be of type object".to_owned());
+                }
+                _ => {}
+            }
+        }
+        for key in [
+            "additionalProperties",
+            "items",
+            "additionalItems",
+            "contains",
+            "propertyNames",
+            "not",
+            "if",
+            "then",
+            "else",
+        ] {
+            match schema.get(key) {
+                Some(Json::Array(schemas)) => {
+                    for schema in schemas {
+                        self.check_at(schema, depth)?;
+                    }
+                }
+                Some(schema @ Json::Object(_)) => self.check_at(schema, depth)?,
+                _ => {}
+            }
+        }
+        for key in ["oneOf", "anyOf", "allOf"] {
+            for schema in schema
+                .get(key)
+                .and_then(Json::as_array)
+                .into_iter()
+                .flatten()
+            {
+                self.check_at(schema, depth)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn check_types(schema: &Map<String, Json>) -> Result<(), String> {
@@ -131,54 +212,6 @@ fn check_lists(schema: &Map<String, Json>) -> Result<(), String> {
             .any(|(index, item)| items[..index].contains(item))
         {
             return Err(format!("{key} items must be unique"));
-        }
-    }
-    Ok(())
-}
-
-fn check_subschemas(schema: &Map<String, Json>, depth: usize) -> Result<(), String> {
-    for key in ["definitions", "properties", "patternProperties"] {
-        match schema.get(key) {
-            Some(Json::Object(schemas)) => {
-                for schema in schemas.values() {
-                    check_at(schema, depth)?;
-                }
-            }
-            Some(_) if key == "properties" => {
-                return Err("properties must be of type object".to_owned());
-            }
-            _ => {}
-        }
-    }
-    for key in [
-        "additionalProperties",
-        "items",
-        "additionalItems",
-        "contains",
-        "propertyNames",
-        "not",
-        "if",
-        "then",
-        "else",
-    ] {
-        match schema.get(key) {
-            Some(Json::Array(schemas)) => {
-                for schema in schemas {
-                    check_at(schema, depth)?;
-                }
-            }
-            Some(schema @ Json::Object(_)) => check_at(schema, depth)?,
-            _ => {}
-        }
-    }
-    for key in ["oneOf", "anyOf", "allOf"] {
-        for schema in schema
-            .get(key)
-            .and_then(Json::as_array)
-            .into_iter()
-            .flatten()
-        {
-            check_at(schema, depth)?;
         }
     }
     Ok(())

@@ -53,17 +53,30 @@ const TYPES: &[&str] = &[
 pub(super) fn contains(schema: &Value) -> bool {
     let draft = schema.get("$schema").map_or(Some(""), Value::as_str);
     draft.is_some_and(|draft| draft.is_empty() || DRAFTS.contains(&draft.trim_end_matches('#')))
-        && contains_schema(schema, 0)
+        && contains_schema(schema, schema, 0)
 }
 
-/// The section and the name of a reference to a definition in the document.
-pub(super) fn local_reference(reference: &Value) -> Option<(&str, &str)> {
-    let (section, name) = reference.as_str()?.strip_prefix("#/")?.split_once('/')?;
-    let is_section = matches!(section, "$defs" | "definitions");
-    (is_section && !name.contains(['/', '~', '%'])).then_some((section, name))
+/// The pointer of a reference to a definition in the document, or to a definition inside of it.
+pub(super) fn local_reference(reference: &Value) -> Option<&str> {
+    let pointer = reference.as_str()?.strip_prefix('#')?;
+    let parts: Vec<&str> = pointer.strip_prefix('/')?.split('/').collect();
+    let is_definition = |pair: &[&str]| matches!(pair, [section, name] if matches!(*section, "$defs" | "definitions") && !name.is_empty());
+    let is_local = parts.chunks(2).all(is_definition) && !pointer.contains(['~', '%']);
+    is_local.then_some(pointer)
 }
 
-fn contains_schema(schema: &Value, depth: usize) -> bool {
+/// Whether an id does not change what the local references of a document refer to.
+fn is_absolute_url(id: &Value) -> bool {
+    id.as_str().is_some_and(|id| {
+        let rest = id
+            .strip_prefix("https://")
+            .or_else(|| id.strip_prefix("http://"));
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/".contains(&byte);
+        rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(is_plain))
+    })
+}
+
+fn contains_schema(root: &Value, schema: &Value, depth: usize) -> bool {
     match schema {
         Value::Bool(_) => true,
         Value::Object(schema) => {
@@ -71,7 +84,7 @@ fn contains_schema(schema: &Value, depth: usize) -> bool {
             depth < MAX_DEPTH
                 && schema.iter().all(|(keyword, argument)| {
                     (!has_reference || is_annotation(keyword))
-                        && contains_keyword(keyword, argument, depth)
+                        && contains_keyword(root, keyword, argument, depth)
                 })
         }
         _ => false,
@@ -94,12 +107,13 @@ fn is_annotation(keyword: &str) -> bool {
     )
 }
 
-fn contains_keyword(keyword: &str, argument: &Value, depth: usize) -> bool {
-    let is_schema = |schema: &Value| contains_schema(schema, depth + 1);
+fn contains_keyword(root: &Value, keyword: &str, argument: &Value, depth: usize) -> bool {
+    let is_schema = |schema: &Value| contains_schema(root, schema, depth + 1);
     let are_schemas = |schemas: &Map<String, Value>| schemas.values().all(is_schema);
     match keyword {
         "$schema" => depth == 0,
-        "$ref" => local_reference(argument).is_some(),
+        "$id" => depth == 0 && is_absolute_url(argument),
+        "$ref" => local_reference(argument).is_some_and(|pointer| root.pointer(pointer).is_some()),
         "$comment" | "title" | "description" => argument.is_string(),
         "deprecated" | "readOnly" | "writeOnly" | "uniqueItems" => argument.is_boolean(),
         "examples" | "enum" => argument.is_array(),

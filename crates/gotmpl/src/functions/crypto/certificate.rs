@@ -12,6 +12,7 @@ use outrigger_gostd::time::civil_from_days;
 use super::der::{self, Reader};
 use super::key::PrivateKey;
 use super::pem;
+use crate::value::memory::Charge;
 use crate::value::{Kind, Object, Value};
 
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
@@ -297,13 +298,19 @@ fn alternative_names(template: &Template<'_>) -> Result<Vec<u8>, CertificateErro
 pub(super) struct CertificateObject {
     pub(super) certificate: String,
     pub(super) key: String,
+    _memory: Charge,
 }
 
 impl CertificateObject {
     pub(super) fn new(der: &[u8], key: &PrivateKey) -> Self {
+        Self::from_pem(pem::encode("CERTIFICATE", der), key.to_pem())
+    }
+
+    pub(super) fn from_pem(certificate: String, key: String) -> Self {
         Self {
-            certificate: pem::encode("CERTIFICATE", der),
-            key: key.to_pem(),
+            _memory: Charge::new(certificate.len() + key.len()),
+            certificate,
+            key,
         }
     }
 

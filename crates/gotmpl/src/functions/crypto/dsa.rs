@@ -3,7 +3,7 @@
 use num_bigint::BigUint;
 
 use super::der::{self, Reader};
-use crate::function::Host;
+use crate::function::{Call, CallError, Host};
 
 /// The sizes of the primes p and q in bits.
 pub(super) const SIZES: (u64, u64) = (2048, 256);
@@ -43,9 +43,10 @@ impl DsaKey {
 }
 
 /// A new key with primes of the given sizes.
-pub(super) fn generate(host: &dyn Host, (p_bits, q_bits): (u64, u64)) -> DsaKey {
+pub(super) fn generate(call: &Call<'_>, (p_bits, q_bits): (u64, u64)) -> Result<DsaKey, CallError> {
+    let host = call.host;
     let one = BigUint::from(1_u32);
-    let (p, q) = primes(host, p_bits, q_bits);
+    let (p, q) = primes(call, p_bits, q_bits)?;
     let exponent = (&p - &one) / &q;
     let generator = (2_u32..1000)
         .map(|base| BigUint::from(base).modpow(&exponent, &p))
@@ -58,13 +59,14 @@ pub(super) fn generate(host: &dyn Host, (p_bits, q_bits): (u64, u64)) -> DsaKey 
         }
     };
     let public = generator.modpow(&secret, &p);
-    DsaKey {
+    Ok(DsaKey {
         numbers: [p, q, generator, public, secret],
-    }
+    })
 }
 
 /// Two primes p and q such that q divides p - 1.
-fn primes(host: &dyn Host, p_bits: u64, q_bits: u64) -> (BigUint, BigUint) {
+fn primes(call: &Call<'_>, p_bits: u64, q_bits: u64) -> Result<(BigUint, BigUint), CallError> {
+    let host = call.host;
     let one = BigUint::from(1_u32);
     loop {
         let mut q = random(host, q_bits);
@@ -74,13 +76,14 @@ fn primes(host: &dyn Host, p_bits: u64, q_bits: u64) -> (BigUint, BigUint) {
             continue;
         }
         for _ in 0..4 * p_bits {
+            call.check_interrupt()?;
             let mut p = random(host, p_bits);
             p.set_bit(0, true);
             p.set_bit(p_bits - 1, true);
             let rest = &p % (&q << 1_u32);
             let p = p + &one - rest;
             if p.bits() == p_bits && is_prime(host, &p) {
-                return (p, q);
+                return Ok((p, q));
             }
         }
     }

@@ -169,5 +169,5 @@ pub(super) fn build_custom(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     }
     PrivateKey::from_pem(&key)
         .map_err(|error| CallError::returned(format!("error parsing private key: {error}")))?;
-    Ok(CertificateObject { certificate, key }.into_value())
+    Ok(CertificateObject::from_pem(certificate, key).into_value())
 }

@@ -81,7 +81,8 @@ fn characters(class: u8) -> &'static [u8] {
 }
 
 /// `derivePassword` by the Master Password algorithm: counter, type, password, user and site.
-pub(super) fn derive(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+pub(super) fn derive(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    call.check_interrupt()?;
     let kind = text(args, 1);
     let Some((_, templates)) = TEMPLATES.iter().find(|(name, _)| *name == kind) else {
         return Ok(Value::str(format!("cannot find password template {kind}")));

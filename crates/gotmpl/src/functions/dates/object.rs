@@ -7,15 +7,19 @@ use outrigger_gostd::time::{Duration, Location, MONTHS, RFC3339_NANO, Time, WEEK
 
 use crate::function::{CallError, Signature, Ty};
 use crate::functions::CallResult;
+use crate::value::memory::Charge;
 use crate::value::{Kind, Object, Value};
 
 /// `time.Time`
 #[derive(Debug)]
-pub(super) struct TimeObject(Time);
+pub(super) struct TimeObject(
+    Time,
+    #[expect(dead_code, reason = "counts its memory")] Charge,
+);
 
 impl TimeObject {
     pub(super) fn value(time: Time) -> Value {
-        Value::Object(Rc::new(Self(time)))
+        Value::Object(Rc::new(Self(time, Charge::new(size_of::<Self>()))))
     }
 
     pub(super) fn time_of(value: &Value) -> Option<Time> {
@@ -158,11 +162,14 @@ fn wrong_type(wanted: &str, found: &Value) -> CallError {
 
 /// `time.Duration`
 #[derive(Debug)]
-struct DurationObject(Duration);
+struct DurationObject(
+    Duration,
+    #[expect(dead_code, reason = "counts its memory")] Charge,
+);
 
 impl DurationObject {
     fn value(duration: Duration) -> Value {
-        Value::Object(Rc::new(Self(duration)))
+        Value::Object(Rc::new(Self(duration, Charge::new(size_of::<Self>()))))
     }
 
     fn duration_of(value: &Value) -> Option<Duration> {
@@ -243,6 +250,7 @@ struct NamedInt {
     type_name: &'static str,
     name: &'static str,
     number: i64,
+    _memory: Charge,
 }
 
 impl NamedInt {
@@ -255,6 +263,7 @@ impl NamedInt {
             type_name,
             name,
             number,
+            _memory: Charge::new(size_of::<Self>()),
         }))
     }
 }

@@ -5,24 +5,28 @@ use memchr::memmem;
 use outrigger_gostd::unicode;
 
 use super::string_list;
-use crate::function::Call;
+use crate::function::{Call, CallError};
 use crate::functions::args::{any, bytes, int, strval, to_str};
 use crate::functions::{CallResult, MAX_TEXT, too_large};
 use crate::value::{Contents, Element, List, Map, MapType, Str, Value};
 
 /// Sprig's `strslice`: nil elements are dropped, and a single value becomes a list of one.
-pub(in crate::functions) fn strings_of(value: &Value) -> List {
+pub(in crate::functions) fn strings_of(call: &Call<'_>, value: &Value) -> Result<List, CallError> {
     let texts = |items: &[Value]| {
-        let kept = items.iter().filter(|item| !item.is_nil());
-        List::with_capacity(
-            Element::String,
-            kept.map(|item| Value::Str(to_str(item))).collect(),
-            items.len(),
-        )
+        call.reserve_items(items.len())?;
+        let mut texts = Vec::with_capacity(items.len());
+        for item in items.iter().filter(|item| !item.is_nil()) {
+            texts.push(Value::Str(to_str(item)));
+            if item.is_container() {
+                call.reserve(0)?;
+                call.check_interrupt()?;
+            }
+        }
+        Ok(List::with_capacity(Element::String, texts, items.len()))
     };
     match value {
         Value::Nil => texts(&[]),
-        Value::List(list) if list.element() == Element::String => list.clone(),
+        Value::List(list) if list.element() == Element::String => Ok(list.clone()),
         Value::List(list) => texts(list.items()),
         Value::Object(object) => match object.contents() {
             Contents::List(list) => texts(list.items()),
@@ -32,10 +36,10 @@ pub(in crate::functions) fn strings_of(value: &Value) -> List {
     }
 }
 
-pub(super) fn join(_: &mut Call<'_>, args: &[Value]) -> CallResult {
+pub(super) fn join(call: &mut Call<'_>, args: &[Value]) -> CallResult {
     let separator = bytes(args, 0);
     let mut out = Vec::new();
-    for (at, item) in strings_of(any(args, 1)).items().iter().enumerate() {
+    for (at, item) in strings_of(call, any(args, 1))?.items().iter().enumerate() {
         if at > 0 {
             out.extend_from_slice(separator);
         }
@@ -47,8 +51,9 @@ pub(super) fn join(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     Ok(Value::str(out))
 }
 
-pub(super) fn sort_alpha(_: &mut Call<'_>, args: &[Value]) -> CallResult {
-    let texts = strings_of(any(args, 0));
+pub(super) fn sort_alpha(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    let texts = strings_of(call, any(args, 0))?;
+    call.reserve_items(texts.items().len())?;
     let mut items = texts.items().to_vec();
     if items.is_empty() && any(args, 0).is_nil() {
         items.push(Value::str("<nil>"));
@@ -62,21 +67,39 @@ pub(super) fn sort_alpha(_: &mut Call<'_>, args: &[Value]) -> CallResult {
     )))
 }
 
-pub(super) fn split(_: &mut Call<'_>, args: &[Value]) -> CallResult {
-    Ok(numbered(&pieces(bytes(args, 1), bytes(args, 0), -1)))
+pub(super) fn split(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    let pieces = limited_pieces(call, bytes(args, 1), bytes(args, 0), -1)?;
+    Ok(numbered(&pieces))
 }
 
-pub(super) fn splitn(_: &mut Call<'_>, args: &[Value]) -> CallResult {
-    Ok(numbered(&pieces(
-        bytes(args, 2),
-        bytes(args, 0),
-        int(args, 1),
-    )))
+pub(super) fn splitn(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    let pieces = limited_pieces(call, bytes(args, 2), bytes(args, 0), int(args, 1))?;
+    Ok(numbered(&pieces))
 }
 
-pub(super) fn split_list(_: &mut Call<'_>, args: &[Value]) -> CallResult {
-    let pieces = pieces(bytes(args, 1), bytes(args, 0), -1);
+pub(super) fn split_list(call: &mut Call<'_>, args: &[Value]) -> CallResult {
+    let pieces = limited_pieces(call, bytes(args, 1), bytes(args, 0), -1)?;
     Ok(string_list(pieces.into_iter().map(Value::str).collect()))
+}
+
+/// [`pieces`], unless there are too many of them.
+fn limited_pieces<'t>(
+    call: &Call<'_>,
+    text: &'t [u8],
+    separator: &[u8],
+    limit: i64,
+) -> Result<Vec<&'t [u8]>, CallError> {
+    let count = match separator {
+        [] => text.len(),
+        [byte] => memchr::memchr_iter(*byte, text).count(),
+        _ => memmem::find_iter(text, separator).count(),
+    };
+    let count = usize::try_from(limit).map_or(count, |limit| limit.min(count));
+    // A piece, its value, and its entry in a map.
+    call.reserve(count.saturating_mul(
+        size_of::<&[u8]>() + size_of::<(Str, Value)>() + text.len() / (count + 1),
+    ))?;
+    Ok(pieces(text, separator, limit))
 }
 
 /// A map with the keys `_0`, `_1`, ...

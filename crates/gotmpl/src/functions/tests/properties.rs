@@ -140,6 +140,7 @@ fn call(name: &str, args: &[Value]) -> Value {
     let mut call = Call {
         host: &host,
         dialect: &Dialect::HELM_4,
+        memory_bytes: usize::MAX,
     };
     let body = function.expect("the function exists").body;
     body(&mut call, args).expect("the call succeeds")
@@ -150,6 +151,7 @@ fn run(function: &Function, dialect: &Dialect, args: &[Value]) -> Result<Value, 
     let mut call = Call {
         host: &host,
         dialect,
+        memory_bytes: usize::MAX,
     };
     (function.body)(&mut call, args).map_err(|error| error.to_string())
 }
@@ -241,7 +243,7 @@ fn rejects_results_that_exhaust_memory() {
         );
         assert_eq!(
             outcome.err().as_deref(),
-            Some("result is larger than 64 MiB"),
+            Some("exceeded maximum size of a value (67108864 bytes)"),
             "{name}"
         );
     }

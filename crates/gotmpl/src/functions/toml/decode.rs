@@ -6,7 +6,7 @@ use outrigger_gostd::unicode::is_letter;
 use super::number;
 use super::scan::{END, Result, Scanner, is_blank, is_line_end};
 use super::strings;
-use super::tables::{KeyError, Tables};
+use super::tables::{KeyError, MAX_KEY_PARTS, Tables};
 use super::{Edition, ParseError};
 use crate::function::Call;
 use crate::value::{Map, Str, Value};
@@ -53,6 +53,7 @@ impl Decoder<'_, '_> {
             if self.scan.is_at_end() {
                 return Ok(());
             }
+            self.check_memory(&[])?;
             match self.scan.peek()? {
                 '#' => {
                     self.scan.next()?;
@@ -108,6 +109,9 @@ impl Decoder<'_, '_> {
                 }
                 _ => key.push(self.key_part()?),
             }
+            if key.len() > MAX_KEY_PARTS {
+                return Err(self.scan.error("keys are nested too deeply"));
+            }
             if key.len() == 1 {
                 self.key_line = self.scan.line;
             }
@@ -136,8 +140,8 @@ impl Decoder<'_, '_> {
         }
         let entered = self.tables.enter(&key, is_array);
         self.at_key(entered)?;
-        self.tables.set_array("", false);
-        Ok(())
+        let set = self.tables.set_array("", false);
+        self.at_key(set)
     }
 
     /// One part of a dotted key.
@@ -174,7 +178,8 @@ impl Decoder<'_, '_> {
         let (value, is_array) = self.value(false)?;
         let set = self.tables.set(last, value.clone());
         self.at_key(set)?;
-        self.tables.set_array(last, is_array);
+        let set = self.tables.set_array(last, is_array);
+        self.at_key(set)?;
         if let Some(table) = inline {
             let mut table = table.clone();
             for part in parents {
@@ -214,6 +219,9 @@ impl Decoder<'_, '_> {
                     return Err(self.scan.error(format!("unexpected '{c}'")));
                 }
                 _ => key.push(self.key_part()?),
+            }
+            if key.len() > MAX_KEY_PARTS {
+                return Err(self.scan.error("keys are nested too deeply"));
             }
             if key.len() == 1 {
                 self.key_line = self.scan.line;
@@ -310,7 +318,8 @@ impl Decoder<'_, '_> {
 
     fn array(&mut self) -> Result<Value> {
         let key = self.tables.current_key.clone();
-        self.tables.set_array(&key, true);
+        let set = self.tables.set_array(&key, true);
+        self.at_key(set)?;
         let mut items = Vec::new();
         loop {
             self.skip_between()?;
@@ -319,6 +328,7 @@ impl Decoder<'_, '_> {
                 ']' => break,
                 _ => items.push(self.value(true)?.0),
             }
+            self.check_memory(&items)?;
             self.skip_between()?;
             match self.scan.peek()? {
                 ',' => drop(self.scan.next()?),
@@ -338,6 +348,13 @@ impl Decoder<'_, '_> {
         }
         self.scan.next()?;
         Ok(Value::list(items))
+    }
+
+    /// Fails if the values of the document need too much memory, or if the execution is to stop.
+    fn check_memory(&self, items: &[Value]) -> Result<()> {
+        let reserved = self.call.reserve_items(2 * items.len());
+        let reserved = reserved.and_then(|()| self.call.check_interrupt());
+        reserved.map_err(|error| self.scan.error(error.to_string()))
     }
 
     /// Blanks, line breaks and comments between the items of an array.
@@ -364,7 +381,8 @@ impl Decoder<'_, '_> {
         let outer_key = std::mem::take(&mut self.tables.current_key);
         let mut context = outer_context.clone();
         context.push(outer_key.clone());
-        self.tables.mark_implicit(&context);
+        let marked = self.tables.mark_implicit(&context);
+        self.at_key(marked)?;
         self.tables.context.clone_from(&context);
         let entered = self.tables.enter(&context, in_array);
         self.at_key(entered)?;

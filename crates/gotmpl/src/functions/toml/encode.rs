@@ -4,7 +4,7 @@ use outrigger_gostd::strconv::format_float;
 
 use super::{Edition, maybe_quoted};
 use crate::functions::dates;
-use crate::traversal::{MAX_DEPTH, MAX_TEXT};
+use crate::traversal::{MAX_DEPTH, MAX_TEXT, VisitBudget};
 use crate::value::{Element, Map, Str, Value};
 
 /// Why a value cannot be encoded, with the message of the library, which has no limits.
@@ -28,6 +28,8 @@ pub(in crate::functions) fn encode(
     let mut encoder = Encoder {
         out: Vec::new(),
         edition,
+        depth: 0,
+        visits: VisitBudget::new(),
     };
     encoder.entry(&mut Vec::new(), &plain(value))?;
     Ok(encoder.out)
@@ -45,6 +47,9 @@ enum Shape {
 struct Encoder {
     out: Vec<u8>,
     edition: Edition,
+    /// The nesting of values on one line.
+    depth: usize,
+    visits: VisitBudget,
 }
 
 /// Objects other than times are replaced by their values.
@@ -59,8 +64,8 @@ fn plain(value: &Value) -> Value {
     }
 }
 
-fn shape(value: &Value, depth: usize) -> Result<Shape, EncodeError> {
-    if depth > MAX_DEPTH {
+fn shape(value: &Value, depth: usize, visits: &mut VisitBudget) -> Result<Shape, EncodeError> {
+    if !visits.visit(depth) {
         return Err(EncodeError::TooDeep);
     }
     Ok(match plain(value) {
@@ -72,7 +77,7 @@ fn shape(value: &Value, depth: usize) -> Result<Shape, EncodeError> {
         Value::List(list) => {
             let mut all_tables = !list.items().is_empty();
             for item in list.items() {
-                match shape(item, depth + 1)? {
+                match shape(item, depth + 1, visits)? {
                     Shape::Nil => return Err(EncodeError::NilElement),
                     Shape::Table => {}
                     _ => all_tables = false,
@@ -114,7 +119,7 @@ impl Encoder {
     /// A value with its full key, which is empty for the document.
     fn entry(&mut self, key: &mut Vec<Str>, value: &Value) -> Result<(), EncodeError> {
         self.check_length()?;
-        match (shape(value, key.len())?, value) {
+        match (shape(value, key.len(), &mut self.visits)?, value) {
             (Shape::Nil, _) => Ok(()),
             (Shape::Tables, Value::List(list)) => {
                 if key.is_empty() {
@@ -168,7 +173,7 @@ impl Encoder {
 
     /// Values first, then sub-tables.
     fn table(&mut self, key: &mut Vec<Str>, map: &Map) -> Result<(), EncodeError> {
-        let (direct, tables) = split(map, key.len())?;
+        let (direct, tables) = split(map, key.len(), &mut self.visits)?;
         for (name, value) in direct.into_iter().chain(tables) {
             key.push(name);
             self.entry(key, &value)?;
@@ -180,6 +185,10 @@ impl Encoder {
     /// A value on one line.
     fn element(&mut self, value: &Value) -> Result<(), EncodeError> {
         self.check_length()?;
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(EncodeError::TooDeep);
+        }
         match &plain(value) {
             Value::Str(text) => self.out.extend(quoted(text.as_bytes())),
             Value::Float(x) => self.float(*x),
@@ -197,16 +206,17 @@ impl Encoder {
             time @ Value::Object(_) => self.text(&dates::to_toml(time)),
             other => crate::fmt::write_display(&mut self.out, other),
         }
+        self.depth -= 1;
         Ok(())
     }
 
     /// Entries without a value are omitted, but not the comma before the next one.
     fn inline_table(&mut self, map: &Map) -> Result<(), EncodeError> {
-        let (direct, tables) = split(map, 0)?;
+        let (direct, tables) = split(map, self.depth, &mut self.visits)?;
         self.text("{");
         for (entries, more_follow) in [(&direct, !tables.is_empty()), (&tables, false)] {
             for (at, (name, value)) in entries.iter().enumerate() {
-                if shape(value, 0)? == Shape::Nil {
+                if shape(value, self.depth, &mut self.visits)? == Shape::Nil {
                     continue;
                 }
                 self.out.extend(maybe_quoted(name.as_bytes()));
@@ -245,11 +255,15 @@ impl Encoder {
 type Entries = Vec<(Str, Value)>;
 
 /// The entries that are values, and those that are tables.
-fn split(map: &Map, depth: usize) -> Result<(Entries, Entries), EncodeError> {
+fn split(
+    map: &Map,
+    depth: usize,
+    visits: &mut VisitBudget,
+) -> Result<(Entries, Entries), EncodeError> {
     let (mut direct, mut tables) = (Vec::new(), Vec::new());
     for (name, value) in map.entries() {
         let value = plain(&value);
-        match shape(&value, depth)? {
+        match shape(&value, depth, visits)? {
             Shape::Table | Shape::Tables => tables.push((name, value)),
             _ => direct.push((name, value)),
         }

@@ -16,7 +16,16 @@ pub(super) enum KeyError {
     AlreadyDefined(String),
     #[error("{0} is not a table")]
     NotATable(String),
+    /// The library has no limit, and needs as much memory.
+    #[error("keys are longer than {MAX_KEY_BYTES} bytes in total")]
+    TooManyKeys,
 }
+
+/// The maximum size of the keys of all implicit tables and arrays. A key of many parts creates as many tables, each with a key.
+const MAX_KEY_BYTES: usize = 32 << 20;
+
+/// The maximum number of parts of a key.
+pub(super) const MAX_KEY_PARTS: usize = 1000;
 
 /// The tables, and the position of the decoder in them.
 #[derive(Debug)]
@@ -28,6 +37,8 @@ pub(super) struct Tables {
     pub(super) current_key: String,
     /// Tables that only a longer key has created so far.
     implicit: HashSet<String>,
+    /// The total length of the keys of implicit tables and arrays.
+    key_bytes: usize,
     arrays: HashSet<String>,
     edition: Edition,
 }
@@ -64,6 +75,7 @@ impl Tables {
             context: Vec::new(),
             current_key: String::new(),
             implicit: HashSet::new(),
+            key_bytes: 0,
             arrays: HashSet::new(),
             edition,
         }
@@ -79,29 +91,42 @@ impl Tables {
         }
     }
 
-    pub(super) fn mark_implicit(&mut self, key: &[String]) {
-        self.implicit.insert(full_key(key));
+    pub(super) fn mark_implicit(&mut self, key: &[String]) -> Result<(), KeyError> {
+        let key = full_key(key);
+        self.count_key(&key)?;
+        self.implicit.insert(key);
+        Ok(())
     }
 
     /// Records whether the value of a key, or the current table, is an array.
-    pub(super) fn set_array(&mut self, key: &str, is_array: bool) {
+    pub(super) fn set_array(&mut self, key: &str, is_array: bool) -> Result<(), KeyError> {
         let mut parts = self.context.clone();
         if !key.is_empty() {
             parts.push(key.to_owned());
         }
         let key = full_key(&parts);
         if is_array {
+            self.count_key(&key)?;
             self.arrays.insert(key);
         } else {
             self.arrays.remove(&key);
         }
+        Ok(())
+    }
+
+    fn count_key(&mut self, key: &str) -> Result<(), KeyError> {
+        self.key_bytes += key.len();
+        if self.key_bytes > MAX_KEY_BYTES {
+            return Err(KeyError::TooManyKeys);
+        }
+        Ok(())
     }
 
     /// Enters a table that a dotted key creates.
     pub(super) fn enter_implicit(&mut self, part: &str) -> Result<(), KeyError> {
         let mut key = self.context.clone();
         key.push(part.to_owned());
-        self.mark_implicit(&key);
+        self.mark_implicit(&key)?;
         self.enter(&key, false)
     }
 
@@ -115,7 +140,7 @@ impl Tables {
         for part in parents {
             path.push(part.clone());
             if !table.contains_key(part.as_bytes()) {
-                self.mark_implicit(&path);
+                self.mark_implicit(&path)?;
                 table.set(key_text(part), Value::map(Vec::new()));
             }
             let inner = table.get(part.as_bytes()).unwrap_or_default();
@@ -123,15 +148,16 @@ impl Tables {
         }
         self.context = path;
         if array {
-            let mut items = match table.get(last.as_bytes()) {
-                None => Vec::new(),
-                Some(Value::List(list)) if list.element() == Element::Map => list.items().to_vec(),
+            // Removed, so that it is not copied for each table.
+            let tables = match table.remove(last.as_bytes()) {
+                None => List::new(Element::Map, Vec::new()),
+                Some(Value::List(list)) if list.element() == Element::Map => list,
                 Some(_) => {
                     return Err(KeyError::NotAnArray(full_key(key)));
                 }
             };
-            items.push(Value::map(Vec::new()));
-            table.set(key_text(last), Value::List(List::new(Element::Map, items)));
+            let tables = tables.appended(Value::map(Vec::new()));
+            table.set(key_text(last), Value::List(tables));
         } else {
             self.set(last, Value::map(Vec::new()))?;
         }

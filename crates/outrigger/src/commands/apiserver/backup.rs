@@ -1,26 +1,102 @@
 //! Copies all objects to one file. To restore it, move the file into an empty data folder as `store.redb`.
+//!
+//! If a server uses the data folder, the copy comes from that server.
 
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use futures::StreamExt as _;
+use http_body_util::BodyExt as _;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use outrigger_apiserver::server::backup;
+use outrigger_store::{Backup, OpenError, Options, Store};
 
-use super::DataFlag;
+use super::check_exists;
+use crate::commands::runtime;
 use crate::printer::Printer;
+use crate::report::HintExt as _;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    data: DataFlag,
+    /// Data folder of the server, which may be running
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
     /// File to write, which must not exist
     file: PathBuf,
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let store = args.data.open()?;
-    let revision = store
-        .backup(&args.file)
-        .context("failed to write the backup")?;
-    printer.line(&format!("revision {revision}"))?;
+    check_exists(&args.data)?;
+    let folder = &args.data;
+    let backup = match Store::open(Options::in_folder(folder)) {
+        Ok(store) => store
+            .backup(&args.file)
+            .context("failed to write the backup")?,
+        Err(OpenError::InUse { .. }) => runtime::run(download(folder, &args.file))
+            .context("failed to get a backup from the running server")?,
+        Err(error) => return Err(error).context("failed to open the data folder"),
+    };
+    let path = std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone());
+    printer.line(&format!("objects {}", backup.objects))?;
+    printer.line(&format!("resourceVersion {}", backup.revision))?;
+    printer.line(&format!("file {}", path.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Gets a backup from the server that uses the folder, and wrote its kubeconfig there.
+async fn download(folder: &Path, path: &Path) -> anyhow::Result<Backup> {
+    if path.try_exists().unwrap_or(true) {
+        bail!("{} already exists", path.display());
+    }
+    let kubeconfig = Kubeconfig::read_from(folder.join("kubeconfig"))
+        .context("failed to read the kubeconfig in the data folder")
+        .hint("a server of an older version has to be stopped")?;
+    let config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    let client = kube::Client::try_from(config)?;
+    let request = http::Request::get(backup::PATH).body(kube::client::Body::empty())?;
+    let response = client.send(request).await?;
+    if !response.status().is_success() {
+        bail!("the server returned {}", response.status());
+    }
+    let number = |name: http::HeaderName| -> anyhow::Result<u64> {
+        let value = response.headers().get(&name);
+        let value = value.with_context(|| format!("the response has no header {name}"))?;
+        Ok(value.to_str()?.parse()?)
+    };
+    let backup = Backup {
+        revision: number(backup::REVISION)?,
+        objects: usize::try_from(number(backup::OBJECTS)?)?,
+    };
+    write(path, response.into_body()).await?;
+    Ok(backup)
+}
+
+/// Writes the file under another name first, and renames it when it is complete.
+async fn write(path: &Path, body: kube::client::Body) -> anyhow::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{:016x}", getrandom::u64()?));
+    let temporary = PathBuf::from(temporary);
+    let mut options = fs_err::OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&temporary)?;
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let written = chunk.map_err(anyhow::Error::from);
+        let written = written.and_then(|chunk| Ok(file.write_all(&chunk)?));
+        if let Err(error) = written {
+            // The error matters more than what is left.
+            let _ = fs_err::remove_file(&temporary);
+            return Err(error);
+        }
+    }
+    file.sync_all()?;
+    fs_err::rename(&temporary, path)?;
+    Ok(())
 }

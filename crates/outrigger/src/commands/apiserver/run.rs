@@ -46,7 +46,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    runtime::build()?.block_on(serve(args, printer))?;
+    runtime::run(serve(args, printer))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -73,7 +73,9 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     if args.simulate_workloads {
         simulate::start(&server, simulate::Options::default());
     }
-    if let Some(path) = &args.kubeconfig {
+    // For `apiserver backup`, and for whoever may read the folder.
+    let in_folder = args.data.as_ref().map(|folder| folder.join("kubeconfig"));
+    for path in in_folder.iter().chain(&args.kubeconfig) {
         write_kubeconfig(path, address, server.credentials())?;
     }
     printer.line(&format!("https://{address}"))?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 
 use clap::ValueEnum;
-use outrigger_chart::{Chart, Profile, load_path_lazily, preparse, template_bytes};
+use outrigger_chart::{Chart, Profile, load_path, load_path_lazily, preparse, template_bytes};
 use outrigger_gotmpl::ParseCache;
 
 /// The Helm version to be compatible with.
@@ -37,6 +37,12 @@ impl CompatFlag {
 
 /// Loads a folder or an archive.
 pub(crate) fn load(path: &Path, profile: Profile) -> anyhow::Result<Chart> {
+    load_path(path, profile, &mut warn).map_err(helm_error)
+}
+
+/// As [`load`], but reads files when a template uses them. Before anything is printed, `Chart::check_reads` must be
+/// called.
+pub(crate) fn load_lazily(path: &Path, profile: Profile) -> anyhow::Result<Chart> {
     load_path_lazily(path, profile, &mut warn).map_err(helm_error)
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use outrigger_chart::render::release_name;
 use outrigger_chart::{
-    KubeVersion, PrintOptions, RenderOptions, Rendered, print, print_template, render_cached,
+    KubeVersion, PrintOptions, RenderOptions, print, print_template, render_cached,
 };
 
 use super::host::LocalHost;
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let profile = args.render.compat.profile();
     let host = LocalHost::new(args.enable_dns);
     let (name, path) = args.name_and_chart(&host)?;
-    let chart = source::load(path, profile)?;
+    let chart = source::load_lazily(path, profile)?;
     let mut parsed = source::parse_templates(&chart, profile);
     let values = args.render.values.merge(profile)?;
     let options = args.render_options(name.clone())?;
@@ -100,12 +100,15 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         skip_tests: args.skip_tests,
         show_only: args.show_only.clone(),
     };
-    match &args.output_dir {
-        Some(folder) if args.release_name => {
-            write_files(&rendered, &print, &folder.join(name), printer)?;
-        }
-        Some(folder) => write_files(&rendered, &print, folder, printer)?,
-        None => printer.bytes(&print_template(&rendered, &print, profile).map_err(helm_error)?)?,
+    if let Some(folder) = &args.output_dir {
+        let files = print::files(&rendered, &print);
+        chart.check_reads()?;
+        let subfolder = if args.release_name { &*name } else { "" };
+        write_files(files, &folder.join(subfolder), printer)?;
+    } else {
+        let text = print_template(&rendered, &print, profile).map_err(helm_error)?;
+        chart.check_reads()?;
+        printer.bytes(&text)?;
     }
     // The process exits: skipping the destructors saves time.
     std::mem::forget((chart, values, parsed, rendered));
@@ -167,12 +170,11 @@ fn generated_name(chart: &str, host: &LocalHost) -> String {
 
 /// Writes the manifests of each template to one file, as Helm does.
 fn write_files(
-    rendered: &Rendered,
-    options: &PrintOptions,
+    files: Vec<(String, Vec<u8>)>,
     folder: &Path,
     printer: &Printer,
 ) -> anyhow::Result<()> {
-    for (path, text) in print::files(rendered, options) {
+    for (path, text) in files {
         let path = folder.join(path);
         if let Some(parent) = path.parent() {
             fs_err::create_dir_all(parent)?;

@@ -41,7 +41,7 @@ impl ChangeFlags {
         self.finish(
             &connection,
             &[plugin],
-            "changed",
+            "configured",
             WaitCondition::Ready,
             printer,
         )

@@ -58,14 +58,18 @@ pub(crate) async fn load_config(
         Some(path) => match Kubeconfig::read_from(path) {
             Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
             Err(error) => Err(error),
-        }
-        .map_err(without_source),
-        None if context.is_some() => Config::from_kubeconfig(&options)
-            .await
-            .map_err(without_source),
-        None => Config::infer().await.map_err(without_source),
+        },
+        None => Config::from_kubeconfig(&options).await,
     };
+    if config.is_err()
+        && kubeconfig.is_none()
+        && context.is_none()
+        && let Ok(config) = Config::incluster()
+    {
+        return Ok(config);
+    }
     config
+        .map_err(without_source)
         .context("failed to load the kubeconfig")
         .hint("specify one with --kubeconfig FILE, or start a local cluster: outrigger up")
 }
@@ -116,7 +120,7 @@ pub(crate) fn explain(error: kube::Error, plugin: Option<&str>) -> anyhow::Error
             "outrigger plugin list -A lists all plugins",
         ),
         (404, _) => hinted(
-            anyhow!("the custom resource definition of plugins is not installed"),
+            anyhow!("the Plugin CRD (plugins.outrigger.dev) is not installed"),
             "outrigger serve --install-crds installs it",
         ),
         (403, _) => anyhow!("access denied: {}", status.message),

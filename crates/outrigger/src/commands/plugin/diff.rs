@@ -32,7 +32,7 @@ pub(crate) struct Args {
         long = "file",
         value_name = "FILE",
         conflicts_with_all = [
-            "name", "version", "newest", "repo", "files", "set", "set_string", "set_json", "set_file", "set_literal",
+            "name", "version", "latest", "repo", "files", "set", "set_string", "set_json", "set_file", "set_literal",
         ]
     )]
     plugin_files: Vec<PathBuf>,

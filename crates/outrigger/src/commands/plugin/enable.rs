@@ -1,5 +1,6 @@
 //! `outrigger plugin enable`: enables plugins.
 
+use outrigger_api::annotation::{CASCADE, FORCE};
 use outrigger_api::plugin::Plugin;
 
 use super::change::ChangeFlags;
@@ -47,6 +48,10 @@ pub(super) async fn enable(
     for name in names {
         let enabled = edit(&api, name, dry_run, |plugin| {
             plugin.spec.enabled = true;
+            if let Some(annotations) = &mut plugin.metadata.annotations {
+                // They belong to the removal that this cancels.
+                annotations.retain(|name, _| name != CASCADE && name != FORCE);
+            }
             Ok(())
         });
         plugins.push(enabled.await?);

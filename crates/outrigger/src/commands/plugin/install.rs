@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Source of the chart: an https:// or file:// URL, a folder, or the name of a Repository
     #[arg(long, value_name = "URL")]
     repo: Option<String>,
-    /// Chart version or version range [default: the newest]
+    /// Chart version or version range [default: the latest]
     #[arg(long, value_name = "RANGE")]
     version: Option<String>,
     /// Folder inside the source

@@ -53,7 +53,7 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<(&'static str, String)> {
         let range = dependency.version.as_deref().unwrap_or_default();
         format!("{namespace}/{name} {range}").trim_end().to_owned()
     });
-    let desired = spec.version.clone().unwrap_or_else(|| "newest".to_owned());
+    let desired = spec.version.clone().unwrap_or_else(|| "latest".to_owned());
     let kind = serde_json::to_value(spec.kind).unwrap_or_default();
     vec![
         ("Name", format!("{}/{}", plugin.namespace(), plugin.name())),

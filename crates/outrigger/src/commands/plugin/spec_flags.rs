@@ -14,9 +14,9 @@ pub(crate) struct SpecFlags {
     /// Chart version or version range
     #[arg(long, value_name = "RANGE")]
     version: Option<String>,
-    /// Always use the newest version
+    /// Always use the latest version
     #[arg(long, conflicts_with = "version")]
-    newest: bool,
+    latest: bool,
     /// Source of the chart
     #[arg(long, value_name = "URL")]
     repo: Option<String>,
@@ -41,14 +41,14 @@ impl SpecFlags {
 
     /// Whether the flags change the version or the source.
     pub(super) fn changes_chart(&self) -> bool {
-        self.version.is_some() || self.newest || self.repo.is_some()
+        self.version.is_some() || self.latest || self.repo.is_some()
     }
 }
 
 impl SpecChange<'_> {
     /// Changes the spec. Relative paths are resolved against `folder`.
     pub(super) fn apply(&self, plugin: &mut Plugin, folder: &Path) {
-        if self.flags.newest {
+        if self.flags.latest {
             plugin.spec.version = None;
         }
         if let Some(version) = &self.flags.version {

@@ -348,7 +348,7 @@ async fn distinguishes_a_missing_plugin_from_a_missing_definition() {
     ] {
         assert_eq!(
             text(&error),
-            "the custom resource definition of plugins is not installed"
+            "the Plugin CRD (plugins.outrigger.dev) is not installed"
         );
     }
     bare.close().await;

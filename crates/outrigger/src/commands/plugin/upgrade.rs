@@ -11,7 +11,7 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger plugin upgrade web --version 1.3.0 --wait
   outrigger plugin upgrade web --version '>=1.3, <2' --set replicas=3
-  outrigger plugin upgrade web --newest";
+  outrigger plugin upgrade web --latest";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     ensure!(
         args.spec.changes_chart(),
-        "no version specified: use --version, --newest or --repo"
+        "no version specified: use --version, --latest or --repo"
     );
     let spec = args.spec.read()?;
     let folder = std::env::current_dir()?;

@@ -1,6 +1,7 @@
 //! The rules of structural schemas: every field has a type, and logical junctors only constrain values.
 
 use outrigger_apimachinery::status::field;
+use outrigger_gostd::regexp::Regexp;
 use serde_json::Value;
 
 use super::{Object, flag, list, object, objects_in, text};
@@ -203,11 +204,9 @@ fn validate_junctors(
     }
     let pattern = text(schema, "pattern");
     if !pattern.is_empty()
-        && let Err(error) = regex::Regex::new(pattern)
+        && let Err(error) = Regexp::compile(pattern.as_bytes())
     {
-        let reason = error.to_string();
-        let reason = reason.lines().last().unwrap_or_default();
-        let detail = format!("must be a valid regular expression, but isn't: {reason}");
+        let detail = format!("must be a valid regular expression, but isn't: {error}");
         errors.push(field::Error::invalid(
             format!("{path}.pattern"),
             pattern,

@@ -50,6 +50,16 @@ pub(super) fn supported_format(schema: SchemaRef<'_>) -> &str {
     if is_known { format } else { "" }
 }
 
+/// Whether values of a type are validated against a format.
+pub fn is_recognized_format(type_: &str, format: &str) -> bool {
+    match type_ {
+        "" | "string" => is_string_format(format),
+        "integer" => matches!(format, "int32" | "int64"),
+        "number" => matches!(format, "float" | "double"),
+        _ => false,
+    }
+}
+
 /// Whether strings are validated against the format.
 pub(super) fn is_string_format(format: &str) -> bool {
     STRING_FORMATS.contains(&format.replace('-', "").as_str())

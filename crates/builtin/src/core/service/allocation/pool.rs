@@ -58,7 +58,10 @@ impl Pool {
 
     /// The number of usable addresses, without the first and the last.
     fn hosts(&self) -> u32 {
-        (1 << (32 - u32::from(self.prefix))) - 2
+        u32::MAX
+            .checked_shr(u32::from(self.prefix))
+            .unwrap_or(0)
+            .saturating_sub(1)
     }
 
     /// The offset of an address in the network.
@@ -74,9 +77,13 @@ impl Allocator for Pool {
         let hosts = self.hosts();
         for _ in 0..hosts {
             let host = self.next_address;
-            self.next_address = if host >= hosts { 1 } else { host + 1 };
+            self.next_address = if host >= hosts {
+                1
+            } else {
+                host.saturating_add(1)
+            };
             if self.allocated_addresses.insert(host) {
-                return Ok(Ipv4Addr::from(u32::from(self.network) + host).to_string());
+                return Ok(Ipv4Addr::from(u32::from(self.network).saturating_add(host)).to_string());
             }
         }
         Err(AllocationError::Full)
@@ -104,7 +111,7 @@ impl Allocator for Pool {
             self.next_port = if port >= *self.ports.end() {
                 *self.ports.start()
             } else {
-                port + 1
+                port.saturating_add(1)
             };
             if self.allocated_ports.insert(port) {
                 return Ok(port);
@@ -128,7 +135,7 @@ impl Allocator for Pool {
     fn release_address(&mut self, address: &str) {
         if let Some(host) = self.host(address) {
             self.allocated_addresses.remove(&host);
-            if self.next_address == host + 1 {
+            if self.next_address == host.saturating_add(1) {
                 // Reuse the last address, so that a dry run has no side effects.
                 self.next_address = host;
             }

@@ -1,0 +1,232 @@
+//! What objects use of a `ResourceQuota`: the evaluators of kube-apiserver, one file for each resource that is more than
+//! counted.
+
+use outrigger_apimachinery::quantity::Quantity;
+use serde_json::Value;
+
+use crate::core::resource_list::{self, ResourceList};
+use crate::fields::{list, text, texts};
+
+mod claims;
+mod pods;
+mod resource_claims;
+mod services;
+
+pub(crate) use pods::is_terminating;
+#[cfg(test)]
+mod tests;
+
+/// Measures the objects of one resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Evaluator<'a> {
+    Pods,
+    Services,
+    Claims,
+    ResourceClaims,
+    /// Objects that are only counted.
+    Count {
+        group: &'a str,
+        plural: &'a str,
+    },
+}
+
+impl<'a> Evaluator<'a> {
+    pub(crate) fn of(group: &'a str, plural: &'a str) -> Self {
+        match (group, plural) {
+            ("", "pods") => Self::Pods,
+            ("", "services") => Self::Services,
+            ("", "persistentvolumeclaims") => Self::Claims,
+            ("resource.k8s.io", "resourceclaims") => Self::ResourceClaims,
+            _ => Self::Count { group, plural },
+        }
+    }
+
+    fn resource(self) -> (&'a str, &'a str) {
+        match self {
+            Self::Pods => ("", "pods"),
+            Self::Services => ("", "services"),
+            Self::Claims => ("", "persistentvolumeclaims"),
+            Self::ResourceClaims => ("resource.k8s.io", "resourceclaims"),
+            Self::Count { group, plural } => (group, plural),
+        }
+    }
+
+    /// Whether objects of the resource use this name of a quota.
+    pub(crate) fn measures(self, name: &str) -> bool {
+        let (group, plural) = self.resource();
+        if is_count_of(name, group, plural) {
+            return true;
+        }
+        match self {
+            Self::Pods => pods::measures(name),
+            Self::Services => services::measures(name),
+            Self::Claims => claims::measures(name),
+            Self::ResourceClaims => resource_claims::measures(name),
+            Self::Count { .. } => {
+                group.is_empty() && name == plural && LEGACY_COUNTS.contains(&plural)
+            }
+        }
+    }
+
+    pub(crate) fn usage(self, object: &Value) -> ResourceList {
+        let mut usage = match self {
+            Self::Pods => pods::usage(object),
+            Self::Services => services::usage(object),
+            Self::Claims => claims::usage(object),
+            Self::ResourceClaims => resource_claims::usage(object),
+            Self::Count { group: "", plural } if LEGACY_COUNTS.contains(&plural) => {
+                ResourceList::from([(plural.to_owned(), Quantity::ONE)])
+            }
+            Self::Count { .. } => ResourceList::new(),
+        };
+        let (group, plural) = self.resource();
+        usage.insert(count_name(group, plural), Quantity::ONE);
+        usage
+    }
+
+    /// Rejects an object that does not specify what a quota limits.
+    pub(crate) fn check_required(self, required: &[&str], object: &Value) -> Result<(), String> {
+        match self {
+            Self::Pods => pods::check_required(required, object),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether an object is in all scopes of a quota.
+    pub(crate) fn is_in_scope(self, quota: &Value, object: &Value) -> bool {
+        scopes(&quota["spec"]).all(|scope| match self {
+            Self::Pods => pods::is_in_scope(&scope, object),
+            Self::Claims => claims::is_in_scope(&scope, object),
+            Self::Services | Self::ResourceClaims | Self::Count { .. } => false,
+        })
+    }
+}
+
+/// Names without a prefix that count objects of the core group.
+const LEGACY_COUNTS: [&str; 4] = [
+    "configmaps",
+    "secrets",
+    "replicationcontrollers",
+    "resourcequotas",
+];
+
+/// `count/deployments.apps`.
+fn count_name(group: &str, plural: &str) -> String {
+    if group.is_empty() {
+        format!("count/{plural}")
+    } else {
+        format!("count/{plural}.{group}")
+    }
+}
+
+fn is_count_of(name: &str, group: &str, plural: &str) -> bool {
+    let Some(rest) = name
+        .strip_prefix("count/")
+        .and_then(|name| name.strip_prefix(plural))
+    else {
+        return false;
+    };
+    match rest.strip_prefix('.') {
+        Some(rest) => !group.is_empty() && rest == group,
+        None => rest.is_empty() && group.is_empty(),
+    }
+}
+
+/// A requirement on the scope of an object.
+pub(crate) struct Scope<'a> {
+    name: &'a str,
+    operator: &'a str,
+    values: &'a [Value],
+}
+
+impl Scope<'_> {
+    /// Whether one of several names, or the absence of any, satisfies the requirement.
+    fn selects(&self, names: &[&str]) -> bool {
+        let is_listed = |name: &&str| texts(self.values).any(|value| value == *name);
+        match self.operator {
+            "In" => names.iter().any(is_listed),
+            "NotIn" => names.is_empty() || !names.iter().all(is_listed),
+            "DoesNotExist" => names.is_empty(),
+            _ => !names.is_empty(),
+        }
+    }
+}
+
+fn scopes(spec: &Value) -> impl Iterator<Item = Scope<'_>> {
+    let plain = texts(list(spec, "scopes")).map(|name| Scope {
+        name,
+        operator: "Exists",
+        values: &[],
+    });
+    let selected = list(&spec["scopeSelector"], "matchExpressions").iter();
+    plain.chain(selected.map(|requirement| Scope {
+        name: text(requirement, "scopeName"),
+        operator: text(requirement, "operator"),
+        values: list(requirement, "values"),
+    }))
+}
+
+/// The objects of a namespace.
+pub trait Objects {
+    /// The namespaced resources of the server whose objects can be counted, as group and plural.
+    fn resources(&self) -> Vec<(String, String)>;
+    fn count(&self, group: &str, plural: &str) -> usize;
+    fn list(&self, group: &str, plural: &str) -> Vec<Value>;
+}
+
+/// The status of a quota for the objects of its namespace; `None` if it has that status already.
+pub fn status(quota: &Value, objects: &dyn Objects) -> Option<Value> {
+    let hard = resource_list::parse(&quota["spec"]["hard"]);
+    let mut used = ResourceList::new();
+    for (group, plural) in objects.resources() {
+        let evaluator = Evaluator::of(&group, &plural);
+        if hard.keys().any(|name| evaluator.measures(name)) {
+            resource_list::add(&mut used, &total_usage(evaluator, quota, objects));
+        }
+    }
+    // What nothing measures any more keeps its last value.
+    let last = resource_list::parse(&quota["status"]["used"]);
+    let is_measured = |name: &String| used.contains_key(name);
+    let last: ResourceList = last
+        .into_iter()
+        .filter(|(name, _)| !is_measured(name))
+        .collect();
+    used.extend(last);
+    used.retain(|name, _| hard.contains_key(name));
+    let status = &quota["status"];
+    let is_current = resource_list::parse(&status["hard"]) == hard
+        && resource_list::parse(&status["used"]) == used;
+    (!is_current).then(|| {
+        serde_json::json!({
+            "hard": resource_list::to_json(&hard),
+            "used": resource_list::to_json(&used),
+        })
+    })
+}
+
+fn total_usage(evaluator: Evaluator<'_>, quota: &Value, objects: &dyn Objects) -> ResourceList {
+    let (group, plural) = evaluator.resource();
+    let hard = quota["spec"]["hard"].as_object().into_iter().flatten();
+    let names = hard
+        .map(|(name, _)| name)
+        .filter(|name| evaluator.measures(name));
+    let mut used: ResourceList = names.map(|name| (name.clone(), Quantity::ZERO)).collect();
+    if let Evaluator::Count { .. } = evaluator {
+        // Quotas with scopes count nothing else than Pods and claims.
+        if scopes(&quota["spec"]).next().is_none() {
+            let count = objects.count(group, plural);
+            for amount in used.values_mut() {
+                *amount = Quantity::from_count(count);
+            }
+        }
+        return used;
+    }
+    for object in objects.list(group, plural) {
+        if evaluator.is_in_scope(quota, &object) {
+            let mut usage = evaluator.usage(&object);
+            usage.retain(|name, _| used.contains_key(name));
+            resource_list::add(&mut used, &usage);
+        }
+    }
+    used
+}

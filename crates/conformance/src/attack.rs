@@ -1,0 +1,92 @@
+//! Attacks: hostile or unlucky input gets its sender an error, in bounded time and memory, and nobody else notices.
+#![expect(
+    clippy::print_stdout,
+    reason = "the table is the output of this command"
+)]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+
+#[derive(Debug, clap::Args)]
+#[group(skip)] // Its name would be that of the arguments that include these.
+pub(crate) struct Args {
+    /// Only attacks whose name contains this text
+    #[arg(long, default_value = "")]
+    attack: String,
+    /// Only attacks that take seconds
+    #[arg(long)]
+    short: bool,
+}
+
+/// How an attack ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// What the attacker got.
+    pub(crate) answer: String,
+    /// The peak memory of the attacked process in bytes, if it was measured.
+    pub(crate) peak: Option<u64>,
+    /// The 99th percentile of the response times of another client, if there is one.
+    pub(crate) neighbor: Option<Duration>,
+}
+
+impl Outcome {
+    pub(crate) fn answered(answer: String) -> Self {
+        Self {
+            answer,
+            peak: None,
+            neighbor: None,
+        }
+    }
+}
+
+/// An attack that the loop can select.
+pub(crate) trait Named {
+    fn name(&self) -> &str;
+
+    /// Whether the attack takes only seconds.
+    fn is_short(&self) -> bool;
+}
+
+/// Runs the selected attacks one after the other, each in an empty directory, and prints a table.
+pub(crate) async fn run<A: Named>(
+    args: &Args,
+    attacks: &[A],
+    run: impl AsyncFn(&A, &Path) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<()> {
+    let is_selected =
+        |attack: &&A| attack.name().contains(&args.attack) && (attack.is_short() || !args.short);
+    println!(
+        "{:<52} {:>8} {:>9} {:>9}  ANSWER",
+        "ATTACK", "SECONDS", "PEAK MiB", "P99 ms"
+    );
+    let (mut total, mut failed) = (0, 0);
+    for attack in attacks.iter().filter(is_selected) {
+        let directory = tempfile::tempdir()?;
+        let start = Instant::now();
+        let outcome = run(attack, directory.path()).await;
+        let seconds = start.elapsed().as_secs_f64();
+        total += 1;
+        failed += usize::from(outcome.is_err());
+        println!("{}", row(attack.name(), seconds, &outcome));
+    }
+    if failed > 0 {
+        bail!("{failed} of {total} attacks succeeded");
+    }
+    println!("{total} attacks repelled");
+    Ok(())
+}
+
+fn row(name: &str, seconds: f64, outcome: &anyhow::Result<Outcome>) -> String {
+    let (peak, neighbor, answer) = match outcome {
+        Ok(outcome) => (outcome.peak, outcome.neighbor, outcome.answer.clone()),
+        Err(error) => (None, None, format!("FAILED: {error:#}")),
+    };
+    let peak = peak.map_or_else(|| "-".to_owned(), |bytes| (bytes >> 20).to_string());
+    let neighbor = neighbor.map_or_else(
+        || "-".to_owned(),
+        |p99| format!("{:.1}", p99.as_secs_f64() * 1000.0),
+    );
+    format!("{name:<52} {seconds:>8.1} {peak:>9} {neighbor:>9}  {answer}")
+}
