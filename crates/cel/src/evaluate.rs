@@ -109,12 +109,12 @@ fn equality<'f, 'v>(
 ) -> Result<Value<'v>> {
     let [one, other] = operands;
     let (one, other) = (evaluate(one, frame), evaluate(other, frame));
-    let sizes = [&one, &other].map(|operand| operand.as_ref().map_or(1, cost::size));
     let is_opaque = expected && matches!(one, Ok(Value::Opaque(_)));
     let cost = if is_opaque {
         1
     } else {
-        cost::traversal(sizes[0].min(sizes[1]))
+        let [one, other] = [&one, &other].map(|operand| operand.as_ref().unwrap_or(&Value::Null));
+        cost::traversal(cost::min_size(one, other))
     };
     frame.meter.charge(cost)?;
     let is_equal = match equal(&one?, &other?, &mut frame.meter) {

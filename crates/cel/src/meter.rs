@@ -8,11 +8,13 @@ use outrigger_gostd::regexp::Regexp;
 use crate::error::Error;
 
 /// How many elements an evaluation may create and compare. The cost of cel-go does not cover all of them.
-const MAX_WORK: u64 = 4 << 20;
+const MAX_WORK: u64 = 2 << 20;
 /// How many bytes are copied as fast as one element is compared.
 const BYTES_PER_WORK: usize = 8;
+/// How many bytes are read as fast as one element is compared.
+const SCANNED_BYTES_PER_WORK: usize = 64;
 /// The work of compiling a regular expression.
-const REGEX_WORK: usize = 1 << 14;
+const REGEX_WORK: usize = 1 << 15;
 /// The maximum size of a compiled regular expression that is not a literal.
 const MAX_REGEX: usize = 256 << 10;
 /// How many iterations are evaluated between two calls of the interrupt hook.
@@ -64,6 +66,11 @@ impl<'i> Meter<'i> {
     /// Counts bytes before they are copied.
     pub(crate) fn copy(&mut self, bytes: usize) -> Result<(), Error> {
         self.work(bytes.div_ceil(BYTES_PER_WORK))
+    }
+
+    /// Counts bytes before they are read.
+    pub(crate) fn scan(&mut self, bytes: usize) -> Result<(), Error> {
+        self.work(bytes / SCANNED_BYTES_PER_WORK)
     }
 
     /// Counts elements before they are created or compared.

@@ -30,6 +30,26 @@ pub(super) fn size(value: &Value<'_>) -> u64 {
     }
 }
 
+/// The smaller one of two sizes. Long texts are not counted if the other one is short.
+pub(super) fn min_size(one: &Value<'_>, other: &Value<'_>) -> u64 {
+    let (Value::String(first), Value::String(second)) = (one, other) else {
+        return size(one).min(size(other));
+    };
+    let (short, long) = if first.as_str().len() <= second.as_str().len() {
+        (one, second)
+    } else {
+        (other, first)
+    };
+    let count = short.size();
+    // A code point has four bytes at most.
+    let at_least = u64::try_from(long.as_str().len() / 4).unwrap_or(u64::MAX);
+    if count <= at_least {
+        count
+    } else {
+        count.min(Value::String(long.clone()).size())
+    }
+}
+
 /// The part of the cost that depends on the arguments. It is charged before the call.
 pub(super) fn of_call(call: &CallNode, args: &[Value<'_>], meter: &mut Meter<'_>) -> Result<u64> {
     let at = |index: usize| args.get(index).map_or(1, Value::size);
@@ -82,7 +102,10 @@ fn of_standard_call(call: &CallNode, args: &[Value<'_>]) -> u64 {
         "add_string" | "add_bytes" => traversal(at(0).saturating_add(at(1))),
         "matches_string" => regex(at(0), at(1)),
         "contains_string" => traversal(at(0)).saturating_mul(traversal(at(1))),
-        overload if compares_text(overload) => traversal(at(0).min(at(1))),
+        overload if compares_text(overload) => match args {
+            [one, other] => traversal(min_size(one, other)),
+            _ => 1,
+        },
         _ => 1,
     }
 }

@@ -376,7 +376,10 @@ fn greater_equals<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value
     relation("_>=_", args, Ordering::is_ge)
 }
 
-fn size<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn size<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+    if let [Value::String(text)] = args {
+        meter.scan(text.as_str().len())?;
+    }
     match args {
         [value @ (Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_))] => {
             Ok(Value::Int(i64::try_from(value.size()).unwrap_or(i64::MAX)))

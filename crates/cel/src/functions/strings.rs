@@ -122,11 +122,12 @@ fn out_of_range<T>(index: i64) -> Result<T> {
     Err(Error::function(format!("index out of range: {index}")))
 }
 
-fn char_at<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn char_at<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let [text_value, index] = args else {
         return Err(Error::NoSuchOverload);
     };
     let (text, index) = (text(text_value)?, int(index)?);
+    meter.scan(text.len())?;
     let Some(character) = usize::try_from(index).ok().map(|i| text.chars().nth(i)) else {
         return out_of_range(index);
     };
@@ -239,20 +240,44 @@ fn replace<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v
 }
 
 fn split<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
-    let (text, separator) = two(args)?;
     let limit = number(args, 2)?.unwrap_or(-1);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    meter.copy(text.len())?;
+    let [Value::String(subject), separator, ..] = args else {
+        return Err(Error::NoSuchOverload);
+    };
+    let parts: Vec<Value<'v>> = match subject {
+        // The parts are borrowed as well.
+        Text::Borrowed(subject) => parts(subject, text(separator)?, limit, meter)?
+            .into_iter()
+            .map(Value::from)
+            .collect(),
+        Text::Shared(subject) => parts(subject, text(separator)?, limit, meter)?
+            .into_iter()
+            .map(Value::string)
+            .collect(),
+    };
+    Ok(Value::list(parts))
+}
+
+/// `strings.SplitN`
+fn parts<'t>(
+    subject: &'t str,
+    separator: &str,
+    limit: usize,
+    meter: &mut Meter<'_>,
+) -> Result<Vec<&'t str>> {
+    meter.copy(subject.len())?;
     if limit == 0 {
-        return Ok(Value::list(Vec::new()));
+        return Ok(Vec::new());
     }
     if !separator.is_empty() {
-        let parts = text.splitn(limit, separator);
-        return Ok(Value::strings(parts));
+        meter.work(subject.matches(separator).take(limit).count())?;
+        return Ok(subject.splitn(limit, separator).collect());
     }
     // Like Go, an empty separator splits after each character.
+    meter.work(subject.len().min(limit))?;
     let mut parts = Vec::new();
-    let mut rest = text;
+    let mut rest = subject;
     while let Some(character) = rest.chars().next() {
         if parts.len().saturating_add(1) == limit {
             break;
@@ -264,7 +289,7 @@ fn split<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>>
     if !rest.is_empty() {
         parts.push(rest);
     }
-    Ok(Value::strings(parts))
+    Ok(parts)
 }
 
 fn substring<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {

@@ -1,9 +1,9 @@
 //! Creates expressions and records where they are in the source.
 
-use crate::ast::{Call, Comprehension, Expr, Id, Kind, List, Literal};
+use crate::ast::{Call, Comprehension, Entry, Expr, Id, Kind, List, Literal, Select, Struct};
 
 /// Macros copy their target, so that a short text may expand to a very large tree.
-const MAX_EXPRESSIONS: usize = 200_000;
+const MAX_EXPRESSIONS: usize = 150_000;
 
 /// Creates expressions with new ids.
 #[derive(Debug, Default)]
@@ -123,27 +123,38 @@ impl Builder {
     }
 
     fn copy_kind(&mut self, kind: &Kind) -> Kind {
-        let mut kind = match kind {
-            Kind::Comprehension(fold) => return self.copy_comprehension(fold),
-            other => other.clone(),
-        };
-        match &mut kind {
-            Kind::Select(select) => select.operand = self.copy(&select.operand),
-            Kind::Call(call) => {
-                call.target = call.target.as_ref().map(|target| self.copy(target));
-                call.args = self.copy_all(&call.args);
-            }
-            Kind::List(list) => list.elements = self.copy_all(&list.elements),
+        match kind {
+            Kind::Unspecified => Kind::Unspecified,
+            Kind::Literal(literal) => Kind::Literal(literal.clone()),
+            Kind::Ident(name) => Kind::Ident(name.clone()),
+            Kind::Select(select) => Kind::Select(Box::new(Select {
+                operand: self.copy(&select.operand),
+                field: select.field.clone(),
+                test_only: select.test_only,
+            })),
+            Kind::Call(call) => Kind::Call(Box::new(Call {
+                function: call.function.clone(),
+                target: call.target.as_ref().map(|target| self.copy(target)),
+                args: self.copy_all(&call.args),
+            })),
+            Kind::List(list) => Kind::List(List {
+                elements: self.copy_all(&list.elements),
+                optionals: list.optionals.clone(),
+            }),
             Kind::Map(entries) => {
-                for entry in entries {
-                    entry.key = self.copy(&entry.key);
-                    entry.value = self.copy(&entry.value);
-                }
+                let entries = entries.iter().map(|entry| Entry {
+                    key: self.copy(&entry.key),
+                    value: self.copy(&entry.value),
+                    optional: entry.optional,
+                });
+                Kind::Map(entries.collect())
             }
-            Kind::Struct(message) => message.values = self.copy_all(&message.values),
-            Kind::Unspecified | Kind::Literal(_) | Kind::Ident(_) | Kind::Comprehension(_) => {}
+            Kind::Struct(message) => Kind::Struct(Box::new(Struct {
+                type_name: message.type_name.clone(),
+                values: self.copy_all(&message.values),
+            })),
+            Kind::Comprehension(fold) => self.copy_comprehension(fold),
         }
-        kind
     }
 
     fn copy_comprehension(&mut self, fold: &Comprehension) -> Kind {

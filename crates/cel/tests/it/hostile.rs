@@ -144,3 +144,19 @@ fn an_interrupted_evaluation_ends() {
     let evaluation = program.evaluate(&Activation::new(), limits);
     assert_eq!(evaluation.result.unwrap_err(), Error::Interrupted);
 }
+
+#[test]
+fn long_strings_that_are_only_counted_end_by_their_size() {
+    let data = json!({"l": (0..1000).collect::<Vec<_>>(), "s": "a".repeat(1_000_000)});
+    for expression in [
+        "self.l.all(x, self.l.all(y, self.s.size() > 0))",
+        "self.l.all(x, self.l.all(y, self.s.charAt(5) == 'a'))",
+        "self.l.all(x, self.s.split('').size() > 0)",
+    ] {
+        let error = run(expression, &data).unwrap_err();
+        assert!(error.is_cancellation(), "{expression}: {error}");
+    }
+    // The length of the other operand bounds the cost, so the long one is not counted.
+    let error = run("self.l.all(x, self.l.all(y, self.s != 'b'))", &data).unwrap_err();
+    assert_eq!(error, Error::CostLimitExceeded);
+}
