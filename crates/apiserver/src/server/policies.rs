@@ -40,15 +40,15 @@ impl PolicyCache {
                 continue;
             }
             let known = compiled.get(object.key());
-            let policy = match known.filter(|(revision, _)| *revision == object.revision()) {
-                Some((_, policy)) => Arc::clone(policy),
-                None => {
-                    let value = serde_json::from_slice(object.bytes()).unwrap_or_default();
-                    let policy = Arc::new(Policy::compile(&value));
-                    let entry = (object.revision(), Arc::clone(&policy));
-                    compiled.insert(object.key().clone(), entry);
-                    policy
-                }
+            let known = known.filter(|(revision, _)| *revision == object.revision());
+            let policy = if let Some((_, policy)) = known {
+                Arc::clone(policy)
+            } else {
+                let value = serde_json::from_slice(object.bytes()).unwrap_or_default();
+                let policy = Arc::new(Policy::compile(&value));
+                let entry = (object.revision(), Arc::clone(&policy));
+                compiled.insert(object.key().clone(), entry);
+                policy
             };
             bound.push(BoundPolicy { policy, bindings });
         }
