@@ -1,7 +1,7 @@
 //! Streams a backup of the running server: a file for an empty data folder.
 
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::Path;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -18,6 +18,8 @@ pub const PATH: &str = "/outrigger.dev/backup";
 /// The headers that describe the backup.
 pub const REVISION: HeaderName = HeaderName::from_static("outrigger-resource-version");
 pub const OBJECTS: HeaderName = HeaderName::from_static("outrigger-objects");
+/// The size in bytes: a client with fewer has not got all.
+pub const SIZE: HeaderName = HeaderName::from_static("outrigger-size");
 
 const CHUNK: usize = 256 * 1024;
 
@@ -31,25 +33,27 @@ pub(super) async fn respond(state: &State) -> Result<ApiResponse, Status> {
     };
     let path = folder.join(format!("backup-{}.redb", random_uid()?));
     let store = state.store.clone();
-    let written = tokio::task::spawn_blocking(move || write(&store, path)).await;
+    let written = tokio::task::spawn_blocking(move || write(&store, &path)).await;
     let (backup, file) = written.map_err(Status::internal)??;
+    let size = file.metadata().map_err(Status::internal)?.len();
     let body = Body::stream(chunks(file));
     let response = ApiResponse::new(StatusCode::OK, Content::Stream(body));
     Ok(response
         .header(CONTENT_TYPE, "application/octet-stream")
         .header(REVISION, &backup.revision.to_string())
-        .header(OBJECTS, &backup.objects.to_string()))
+        .header(OBJECTS, &backup.objects.to_string())
+        .header(SIZE, &size.to_string()))
 }
 
 /// Writes a backup and opens it. The file has no name then, so that nothing is left of it whatever happens.
-fn write(store: &Store, path: PathBuf) -> Result<(outrigger_store::Backup, fs_err::File), Status> {
-    let backup = store.backup(&path).map_err(Status::internal)?;
-    let file = fs_err::File::open(&path);
-    fs_err::remove_file(&path).map_err(Status::internal)?;
+fn write(store: &Store, path: &Path) -> Result<(outrigger_store::Backup, fs_err::File), Status> {
+    let backup = store.backup(path).map_err(Status::internal)?;
+    let file = fs_err::File::open(path);
+    fs_err::remove_file(path).map_err(Status::internal)?;
     Ok((backup, file.map_err(Status::internal)?))
 }
 
-/// The content of a file. A read error ends the stream, and the client misses the end of the file.
+/// The content of a file. A read error ends the stream, and the client finds out by the size.
 fn chunks(file: fs_err::File) -> impl futures::Stream<Item = Bytes> {
     futures::stream::unfold(file, |mut file| async move {
         let read = tokio::task::spawn_blocking(move || {
@@ -60,12 +64,11 @@ fn chunks(file: fs_err::File) -> impl futures::Stream<Item = Bytes> {
         });
         match read.await {
             Ok(Ok((chunk, file))) if !chunk.is_empty() => Some((chunk, file)),
-            Ok(Ok(_)) => None,
             Ok(Err(error)) => {
                 tracing::error!(%error, "failed to read a backup");
                 None
             }
-            Err(_) => None,
+            Ok(Ok(_)) | Err(_) => None,
         }
     })
 }

@@ -71,32 +71,39 @@ async fn download(folder: &Path, path: &Path) -> anyhow::Result<Backup> {
         revision: number(backup::REVISION)?,
         objects: usize::try_from(number(backup::OBJECTS)?)?,
     };
-    write(path, response.into_body()).await?;
+    let size = number(backup::SIZE)?;
+    write(path, response.into_body(), size).await?;
     Ok(backup)
 }
 
 /// Writes the file under another name first, and renames it when it is complete.
-async fn write(path: &Path, body: kube::client::Body) -> anyhow::Result<()> {
+async fn write(path: &Path, body: kube::client::Body, size: u64) -> anyhow::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{:016x}", getrandom::u64()?));
     let temporary = PathBuf::from(temporary);
+    let written = download_to(&temporary, body, size).await;
+    if written.is_err() {
+        // The error matters more than what is left.
+        let _ = fs_err::remove_file(&temporary);
+        return written;
+    }
+    fs_err::rename(&temporary, path)?;
+    Ok(())
+}
+
+async fn download_to(path: &Path, body: kube::client::Body, size: u64) -> anyhow::Result<()> {
     let mut options = fs_err::OpenOptions::new();
     let mut file = options
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(&temporary)?;
+        .open(path)?;
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
-        let written = chunk.map_err(anyhow::Error::from);
-        let written = written.and_then(|chunk| Ok(file.write_all(&chunk)?));
-        if let Err(error) = written {
-            // The error matters more than what is left.
-            let _ = fs_err::remove_file(&temporary);
-            return Err(error);
-        }
+        file.write_all(&chunk?)?;
     }
     file.sync_all()?;
-    fs_err::rename(&temporary, path)?;
+    let length = file.metadata()?.len();
+    anyhow::ensure!(length == size, "the server sent {length} of {size} bytes");
     Ok(())
 }
