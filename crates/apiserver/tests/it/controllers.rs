@@ -194,3 +194,71 @@ async fn authorizes_in_process_requests_of_other_users() {
     );
     server.close().await;
 }
+
+#[tokio::test]
+async fn a_namespace_keeps_other_objects_while_a_pod_remains() {
+    let (server, client) = server().await;
+    let namespaces = |name: &str| ResourcePath::all("v1", "namespaces").named(name);
+    let inside = |plural: &str, name: &str| {
+        ResourcePath::all("v1", plural)
+            .in_namespace("n")
+            .named(name)
+    };
+    let namespace = json!({"metadata": {"name": "n"}});
+    client.create(&namespaces(""), &namespace).await.unwrap();
+    let config = json!({"metadata": {"name": "c"}});
+    client
+        .create(&inside("configmaps", ""), &config)
+        .await
+        .unwrap();
+    let pod = json!({
+        "metadata": {"name": "p", "finalizers": ["example.org/hold"]},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    client.create(&inside("pods", ""), &pod).await.unwrap();
+    client.delete(&namespaces("n"), &json!({})).await.unwrap();
+    until(&client, &namespaces("n"), |object| {
+        let conditions = object.and_then(|object| object["status"]["conditions"].as_array());
+        let mut conditions = conditions.into_iter().flatten();
+        conditions.any(|condition| {
+            condition["type"] == "NamespaceFinalizersRemaining"
+                && condition["message"] == "Some content in the namespace has finalizers remaining: example.org/hold in 1 resource instances"
+        })
+    })
+    .await;
+    client.get(&inside("configmaps", "c")).await.unwrap();
+    let released = json!({"metadata": {"finalizers": null}});
+    client
+        .patch(&inside("pods", "p"), Patch::Merge, &released)
+        .await
+        .unwrap();
+    until(&client, &namespaces("n"), |object| object.is_none()).await;
+    server.close().await;
+}
+
+#[tokio::test]
+async fn default_objects_of_a_namespace_are_restored() {
+    let (server, client) = server().await;
+    let certificates = config("kube-root-ca.crt");
+    let original = client.get(&certificates).await.unwrap();
+    let change = json!({"data": {"ca.crt": "changed"}});
+    client
+        .patch(&certificates, Patch::Merge, &change)
+        .await
+        .unwrap();
+    until(&client, &certificates, |object| {
+        object.is_some_and(|object| object["data"] == original["data"])
+    })
+    .await;
+    for (path, uid) in [
+        (certificates, original["metadata"]["uid"].clone()),
+        (path("v1", "serviceaccounts", "default"), Value::Null),
+    ] {
+        client.delete(&path, &json!({})).await.unwrap();
+        until(&client, &path, |object| {
+            object.is_some_and(|object| object["metadata"]["uid"] != uid)
+        })
+        .await;
+    }
+    server.close().await;
+}
