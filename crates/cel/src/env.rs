@@ -71,7 +71,7 @@ impl Env {
     pub(crate) fn field(&self, object: &str, field: &str) -> Option<Type> {
         let fields = self.objects.get(object)?;
         let field = fields.get(field).or_else(|| {
-            let is_keyword = schema::RESERVED.contains(&field);
+            let is_keyword = schema::is_reserved(field);
             is_keyword.then(|| fields.get(&format!("__{field}__")))?
         });
         field.cloned()

@@ -18,7 +18,8 @@ const MAX_RECURSION: u32 = 250;
 /// What can start an expression, as in the messages of cel-go.
 const EXPRESSION_START: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
-const RESERVED: [&str; 17] = [
+/// Identifiers that expressions must not use.
+pub(crate) const RESERVED: [&str; 17] = [
     "as",
     "break",
     "const",

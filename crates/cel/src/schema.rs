@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::parser::RESERVED;
+
 /// A schema of JSON data.
 #[derive(Debug, Clone, Default)]
 pub struct Schema {
@@ -96,29 +98,10 @@ impl Schema {
     }
 }
 
-pub(crate) const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
+/// Whether a name is a keyword or reserved, so that a field of that name must be escaped.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    matches!(name, "true" | "false" | "null" | "in") || RESERVED.contains(&name)
+}
 
 /// The identifier of a field in expressions; `None` if the name cannot be written as one.
 pub fn escape(name: &str) -> Option<Cow<'_, str>> {
@@ -127,7 +110,7 @@ pub fn escape(name: &str) -> Option<Cow<'_, str>> {
     if !starts_right || !name.chars().all(is_escapable) {
         return None;
     }
-    if RESERVED.contains(&name) {
+    if is_reserved(name) {
         return Some(format!("__{name}__").into());
     }
     if !name.contains("__") && !name.contains(['.', '-', '/']) {
@@ -159,7 +142,7 @@ pub(crate) fn unescape(identifier: &str) -> Option<Cow<'_, str>> {
             "dot" => ".",
             "dash" => "-",
             "slash" => "/",
-            word if RESERVED.contains(&word) && out.is_empty() && after.is_empty() => word,
+            word if is_reserved(word) && out.is_empty() && after.is_empty() => word,
             _ => return None,
         };
         out.push_str(text);

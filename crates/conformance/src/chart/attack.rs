@@ -20,6 +20,9 @@ mod templates;
 /// Protects the machine, in KiB of address space. A process that needs more aborts.
 const ADDRESS_SPACE: u64 = 6 << 20;
 
+/// How long an attack may take.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
 /// What errors about limits say.
 const LIMIT_WORDS: &[&str] = &["exceed", "limit", "maximum", "too large", "too long"];
 
@@ -41,7 +44,6 @@ struct Attack {
     name: &'static str,
     write: Write,
     expected: Expected,
-    time: Duration,
     /// The limit for the peak memory in MiB.
     memory: u64,
 }
@@ -52,7 +54,6 @@ impl Attack {
             name,
             write,
             expected,
-            time: Duration::from_secs(20),
             memory: 1_500,
         }
     }
@@ -107,10 +108,10 @@ async fn repel(attack: &Attack, binary: &Path, directory: &Path) -> anyhow::Resu
     let pid = child.id();
     let waited = tokio::task::spawn_blocking(move || child.wait4());
     let mut waited = std::pin::pin!(waited);
-    let Ok(usage) = timeout(attack.time, &mut waited).await else {
+    let Ok(usage) = timeout(TIMEOUT, &mut waited).await else {
         signal("KILL", pid).await?;
         waited.await??;
-        bail!("not answered in {:?}", attack.time);
+        bail!("not answered in {TIMEOUT:?}");
     };
     let usage = usage??;
     let peak = usage.rusage.maxrss;
