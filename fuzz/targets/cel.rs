@@ -2,6 +2,7 @@
 #![no_main]
 
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libfuzzer_sys::fuzz_target;
 use outrigger_cel::{Activation, Env, Limits, Type, Value};
@@ -16,7 +17,9 @@ static DATA: LazyLock<Json> = LazyLock::new(|| {
 
 fuzz_target!(|text: &str| {
     let env = Env::new().variable("self", Type::Dyn).variable("oldSelf", Type::Dyn);
-    let Ok(compiled) = env.compile(text) else { return };
+    let compiled = env.compile(text);
+    count(compiled.is_ok());
+    let Ok(compiled) = compiled else { return };
     let estimate = compiled.estimate_cost();
     assert!(estimate.min <= estimate.max, "{estimate:?}");
     let Ok(program) = compiled.program() else { return };
@@ -29,3 +32,14 @@ fuzz_target!(|text: &str| {
         let _ = value.to_string();
     }
 });
+
+/// Prints regularly how many expressions compile.
+fn count(compiles: bool) {
+    static ALL: AtomicUsize = AtomicUsize::new(0);
+    static COMPILED: AtomicUsize = AtomicUsize::new(0);
+    let compiled = COMPILED.fetch_add(usize::from(compiles), Ordering::Relaxed);
+    let all = ALL.fetch_add(1, Ordering::Relaxed);
+    if all % 1_000_000 == 999_999 {
+        eprintln!("{compiled} of {all} expressions compile");
+    }
+}

@@ -1,17 +1,22 @@
-//! Converts objects of other systems to plugins: KubeGems' Plugin and Bundle, TKEStack's App.
+//! Converts objects of other systems to ours: KubeGems' Plugin and Bundle and TKEStack's App to plugins, TKEStack's
+//! Cluster to a cluster.
 //!
 //! Conversions are pure and strict: an unknown field, or one that requests something unsupported, is an error that names
-//! the field. In the other direction only the status is converted.
+//! the field. In the other direction the status is converted, and
+//! changes that are made through the plugin.
 
 pub mod chart_annotations;
+mod comments;
 mod error;
 mod fields;
 mod foreign_kind;
 mod kubegems_bundle;
 mod kubegems_plugin;
 mod metadata;
+mod origin;
 mod status;
 mod tkestack_app;
+pub mod tkestack_cluster;
 
 #[cfg(test)]
 mod tests;
@@ -19,16 +24,23 @@ mod tests;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
+use crate::cluster::Cluster;
 use crate::plugin::Plugin;
 use crate::{GROUP, VERSION};
 
+pub use comments::strip_comments;
 pub use error::Error;
 pub use foreign_kind::ForeignKind;
+pub use origin::MIRRORS;
 
-/// The custom resource definitions of the foreign kinds, for clusters that do not have them.
+/// The custom resource definitions of the foreign kinds that are mirrored, for clusters that do not have them. TKEStack's
+/// Cluster is only read from files.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
     let kinds = ForeignKind::ALL.iter();
-    kinds.map(|kind| kind.definition()).collect()
+    let definitions = kinds.map(|kind| kind.definition());
+    definitions
+        .chain([tkestack_cluster::definition()])
+        .collect()
 }
 
 /// Reads a plugin from an object of our kind or of a foreign kind. `None` for objects of other kinds.
@@ -44,4 +56,29 @@ pub fn read(object: Value) -> Result<Option<Plugin>, Error> {
     }
     let plugin = serde_json::from_value(object).map_err(|source| Error::Deserialize { source })?;
     Ok(Some(plugin))
+}
+
+/// Reads a cluster from an object of our kind or of TKEStack's. `None` for objects of other kinds.
+pub fn read_cluster(object: Value) -> Result<Option<Cluster>, Error> {
+    let is_kind = |api_version: &str| {
+        object["apiVersion"].as_str() == Some(api_version)
+            && object["kind"].as_str() == Some("Cluster")
+    };
+    if is_kind(&tkestack_cluster::resource().api_version) {
+        return tkestack_cluster::convert(object).map(Some);
+    }
+    if !is_kind(&format!("{GROUP}/{VERSION}")) {
+        return Ok(None);
+    }
+    let mut object = object;
+    if object["metadata"].is_null() {
+        object["metadata"] = serde_json::json!({});
+    }
+    let cluster: Result<Cluster, _> = serde_json::from_value(object);
+    let mut cluster = cluster.map_err(|source| Error::Deserialize { source })?;
+    if cluster.metadata.name.is_none() {
+        let prefix = cluster.metadata.generate_name;
+        cluster.metadata.generate_name = prefix.or_else(|| Some("cls-".to_owned()));
+    }
+    Ok(Some(cluster))
 }

@@ -5,18 +5,57 @@ use kube::CustomResourceExt as _;
 use serde_json::{Value, json};
 
 use crate::annotation::GENERATED_NAME_PREFIX;
+use crate::cluster::{self, Cluster};
+use crate::machine::Machine;
 use crate::plugin::{Plugin, rules};
 use crate::repository::Repository;
+
+/// A CEL validation rule.
+pub(crate) struct Rule {
+    rule: String,
+    message: String,
+}
+
+impl Rule {
+    pub(crate) fn new(rule: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            rule: rule.into(),
+            message: message.into(),
+        }
+    }
+}
 
 /// The custom resource definitions of all our kinds.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
     vec![
-        finish(Plugin::crd(), |schema| {
-            add_rules(schema, "/properties/spec", rules::SPEC);
-            let values_from = "/properties/spec/properties/valuesFrom/items";
-            add_rules(schema, values_from, rules::VALUES_FROM);
+        finish(&Plugin::crd(), |schema| {
+            add_rules(schema, "", &rules::spec());
+            add_rules(
+                schema,
+                "/properties/valuesFrom/items",
+                &rules::values_from(),
+            );
         }),
-        finish(Repository::crd(), |_| {}),
+        finish(&Repository::crd(), |_| {}),
+        finish(&Cluster::crd(), |schema| {
+            add_rules(schema, "", &cluster::rules::spec());
+            add_rules(
+                schema,
+                "/properties/machines/items",
+                &cluster::rules::access(),
+            );
+            let features = "/properties/features/properties";
+            add_rules(
+                schema,
+                &format!("{features}/hooks"),
+                &cluster::rules::hooks(),
+            );
+            let files = format!("{features}/files/items");
+            add_rules(schema, &files, &cluster::rules::files());
+        }),
+        finish(&Machine::crd(), |schema| {
+            add_rules(schema, "", &cluster::rules::machine());
+        }),
     ]
 }
 
@@ -35,11 +74,14 @@ pub fn files() -> Vec<(String, Vec<u8>)> {
 }
 
 fn finish(
-    definition: CustomResourceDefinition,
+    definition: &CustomResourceDefinition,
     add: impl FnOnce(&mut Value),
 ) -> CustomResourceDefinition {
-    let mut value = serde_json::to_value(&definition).expect("a definition serializes");
-    let prefix = format!("{}-", definition.spec.names.singular.unwrap_or_default());
+    let mut value = serde_json::to_value(definition).expect("a definition serializes");
+    let prefix = match definition.spec.names.singular.as_deref() {
+        Some("cluster") => "cls-".to_owned(),
+        singular => format!("{}-", singular.unwrap_or_default()),
+    };
     value["metadata"]["annotations"] = json!({ GENERATED_NAME_PREFIX: prefix });
     if let Some(schema) = value.pointer_mut("/spec/versions/0/schema/openAPIV3Schema") {
         to_structural(schema);
@@ -54,7 +96,18 @@ fn to_structural(schema: &mut Value) {
         Value::Object(fields) => {
             fields.remove("nullable");
             let format = fields.get("format").and_then(Value::as_str);
-            if format.is_some_and(|format| format.starts_with("uint")) {
+            let is_unsigned = format.is_some_and(|format| format.starts_with("uint"));
+            let maximum = match format {
+                Some("uint8") => Some(u64::from(u8::MAX)),
+                Some("uint16") => Some(u64::from(u16::MAX)),
+                Some("uint32") => Some(u64::from(u32::MAX)),
+                _ => None,
+            };
+            if let Some(maximum) = maximum {
+                // An object with a larger number could not be read, and neither could a list that contains it.
+                fields.entry("maximum").or_insert_with(|| maximum.into());
+            }
+            if is_unsigned {
                 fields.remove("format");
             }
             fields.values_mut().for_each(to_structural);
@@ -64,13 +117,14 @@ fn to_structural(schema: &mut Value) {
     }
 }
 
-fn add_rules(schema: &mut Value, pointer: &str, rules: &[rules::Rule]) {
+/// Adds rules to a field of `spec`.
+fn add_rules(schema: &mut Value, pointer: &str, rules: &[Rule]) {
     let rules: Vec<Value> = rules
         .iter()
         .map(|rule| json!({"rule": rule.rule, "message": rule.message}))
         .collect();
     let field = schema
-        .pointer_mut(pointer)
+        .pointer_mut(&format!("/properties/spec{pointer}"))
         .expect("the schema has the field");
     field["x-kubernetes-validations"] = Value::Array(rules);
 }
@@ -80,6 +134,19 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    #[test]
+    fn numbers_that_could_not_be_read_are_rejected() {
+        let plugins = Plugin::crd();
+        let schema = finish(&plugins, |_| {});
+        let value = serde_json::to_value(schema).unwrap();
+        let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+        for field in ["history", "retries"] {
+            let maximum = value.pointer(&format!("{spec}/{field}/maximum"));
+            let maximum = maximum.and_then(Value::as_f64);
+            assert_eq!(maximum, Some(f64::from(u32::MAX)), "{field}");
+        }
+    }
 
     #[test]
     fn the_committed_definitions_are_up_to_date() {
@@ -100,7 +167,7 @@ mod tests {
             .pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec")
             .unwrap();
         let rules = spec["x-kubernetes-validations"].as_array().unwrap();
-        assert_eq!(rules.len(), rules::SPEC.len());
+        assert_eq!(rules.len(), rules::spec().len());
         assert_eq!(spec["properties"]["enabled"]["default"], true);
         assert_eq!(spec["properties"]["kind"]["default"], "helm");
         assert_eq!(

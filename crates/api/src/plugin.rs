@@ -14,7 +14,8 @@ mod defaults;
 pub(crate) mod rules;
 mod validation;
 
-pub use validation::{FieldError, validate};
+pub use crate::field_error::FieldError;
+pub use validation::validate;
 
 /// The finalizer that keeps a Plugin until its release is removed.
 pub const FINALIZER: &str = "outrigger.dev/plugin";
@@ -117,6 +118,9 @@ pub struct PluginSpec {
     /// What to do about drift: objects that others change or delete
     #[serde(default)]
     pub drift: Drift,
+    /// What to do about fields of its objects that another field manager has changed
+    #[serde(default)]
+    pub conflicts: Conflicts,
     /// How custom resource definitions in the chart's folder `crds` are installed
     #[serde(default)]
     pub crds: CrdPolicy,
@@ -223,6 +227,19 @@ pub enum Drift {
     Ignore,
 }
 
+/// What to do about fields that another field manager has changed, when the plugin is installed or upgraded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Conflicts {
+    /// Fail, and name the fields and the manager, as Helm does
+    #[default]
+    Fail,
+    /// Leave the fields to the other manager
+    Keep,
+    /// Take the fields over
+    Take,
+}
+
 /// How custom resource definitions in the chart's folder `crds` are installed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -276,11 +293,17 @@ pub enum Phase {
 pub struct PluginStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// Generation whose spec the installed release has
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installed_generation: Option<i64>,
     #[serde(default)]
     pub phase: Phase,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
+    /// Name of the installed chart
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chart: Option<String>,
     /// Version of the installed chart
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -316,6 +339,9 @@ pub struct PluginStatus {
     /// Rendered NOTES.txt of the chart
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
+    /// Value of the annotation `outrigger.dev/reconcile` that was handled last
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconcile_handled: Option<String>,
     /// For plugins that render plugins: the number of rendered plugins by phase
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub children: BTreeMap<String, u32>,

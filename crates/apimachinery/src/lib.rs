@@ -4,6 +4,7 @@
 //! [`syntax`] the syntax of names, labels and keys. Nothing here depends on a kind, a store or a request.
 
 mod group;
+pub mod nearest;
 pub mod quantity;
 pub mod status;
 pub mod syntax;

@@ -28,6 +28,8 @@ pub enum Reason {
     Gone,
     Expired,
     Invalid,
+    /// Rejected by a mutating admission policy: `Invalid`, with the code of `Forbidden`.
+    InvalidByPolicy,
     ServerTimeout,
     Timeout,
     TooManyRequests,
@@ -52,7 +54,7 @@ impl Reason {
             Self::Conflict => "Conflict",
             Self::Gone => "Gone",
             Self::Expired => "Expired",
-            Self::Invalid => "Invalid",
+            Self::Invalid | Self::InvalidByPolicy => "Invalid",
             Self::ServerTimeout => "ServerTimeout",
             Self::Timeout => "Timeout",
             Self::TooManyRequests => "TooManyRequests",
@@ -72,7 +74,7 @@ impl Reason {
         match self {
             Self::BadRequest => 400,
             Self::Unauthorized => 401,
-            Self::Forbidden => 403,
+            Self::Forbidden | Self::InvalidByPolicy => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::NotAcceptable => 406,

@@ -22,6 +22,11 @@ pub(crate) async fn lock<'s>(state: &'s State, kind: &Kind) -> Option<MutexGuard
     custom_resource_definitions::lock(state, kind).await
 }
 
+/// Whether a write of the kind compiles schemas and rules, so that even a small object is expensive.
+pub(crate) fn compiles(kind: &Kind) -> bool {
+    custom_resource_definitions::is_definition(kind)
+}
+
 /// Runs after a client has created an object, before the response.
 pub(crate) async fn after_create(state: &Arc<State>, kind: &Kind, object: &Object) {
     namespaces::after_create(state, kind, object).await;

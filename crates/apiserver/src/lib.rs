@@ -13,7 +13,6 @@ pub mod discovery;
 pub mod gc;
 pub mod loopback;
 mod negotiation;
-pub mod openapi;
 pub mod panics;
 mod request;
 pub mod server;

@@ -1,14 +1,14 @@
 //! Content negotiation: media types of requests and responses, compression, warnings.
 //!
-//! Responses are JSON, or YAML if a client requests it. A client that accepts only protobuf gets JSON too, which all
-//! known clients decode.
+//! Responses are JSON, or YAML if a client requests it. Only metadata are sent as protobuf; a client that accepts only
+//! protobuf gets JSON for the rest, which all known clients decode.
 
 mod accept;
 mod content_type;
 mod response;
 mod yaml;
 
-pub(crate) use accept::{Accept, NotAcceptable, View};
+pub(crate) use accept::{Accept, Format, NotAcceptable, View};
 pub(crate) use content_type::{BodyFormat, PatchType, body_format, patch_type};
 pub(crate) use response::{ApiResponse, Content, failure, text};
 pub(crate) use yaml::{from_yaml, strict_error, strict_warnings};

@@ -24,6 +24,11 @@ impl Panic {
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
         Self(text.unwrap_or_else(|| "no message".to_owned()))
     }
+
+    /// Panics again, on the thread of the caller. The hook, which has reported the panic, is not called.
+    pub fn resume(self) -> ! {
+        std::panic::resume_unwind(Box::new(self.0))
+    }
 }
 
 /// Runs a function that may panic. Nothing that it may have left half done may be used afterwards.

@@ -5,11 +5,13 @@
 
 pub mod backup;
 mod body;
+mod expensive;
 mod health;
 mod in_flight;
 mod lookup;
 mod metrics;
 mod non_resource;
+mod parsed_objects;
 mod policies;
 mod request_body;
 mod schemas;
@@ -24,6 +26,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use body::Body;
+pub(crate) use expensive::Thread;
 pub(crate) use lookup::Lookup;
 pub(crate) use schemas::{ResourceSchema, SchemaCache};
 pub use service::Service;

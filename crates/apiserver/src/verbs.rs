@@ -7,6 +7,7 @@ mod decode;
 mod delete;
 mod delete_collection;
 mod eviction;
+mod expense;
 mod extensions;
 mod get;
 mod go_format;
@@ -24,6 +25,7 @@ mod watch;
 mod write;
 
 pub(crate) use delete::{DeleteOutcome, delete_object};
+pub(crate) use expense::is_expensive;
 pub(crate) use names::{RandomError, random_suffix, random_uid};
 pub(crate) use request_context::RequestContext;
 pub(crate) use route::route;

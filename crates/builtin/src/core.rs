@@ -12,7 +12,6 @@ pub(crate) mod pod;
 pub(crate) mod pod_template;
 pub(crate) mod replication_controller;
 pub(crate) mod resource;
-pub(crate) mod resource_list;
 pub(crate) mod resource_quota;
 pub(crate) mod secret;
 pub(crate) mod service;

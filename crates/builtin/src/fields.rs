@@ -2,48 +2,42 @@
 
 use serde_json::{Map, Value, json};
 
-pub(crate) fn text<'a>(object: &'a Value, key: &str) -> &'a str {
+pub fn text<'a>(object: &'a Value, key: &str) -> &'a str {
     object[key].as_str().unwrap_or_default()
 }
 
-pub(crate) fn list<'a>(object: &'a Value, key: &str) -> &'a [Value] {
+pub fn list<'a>(object: &'a Value, key: &str) -> &'a [Value] {
     object[key].as_array().map_or(&[], Vec::as_slice)
 }
 
-pub(crate) fn map<'a>(
-    object: &'a Value,
-    key: &str,
-) -> impl Iterator<Item = (&'a String, &'a Value)> {
+pub fn map<'a>(object: &'a Value, key: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
     object[key].as_object().into_iter().flatten()
 }
 
-pub(crate) fn texts(values: &[Value]) -> impl Iterator<Item = &str> {
+pub fn texts(values: &[Value]) -> impl Iterator<Item = &str> {
     values
         .iter()
         .map(|value| value.as_str().unwrap_or_default())
 }
 
-pub(crate) fn number(object: &Value, key: &str) -> i64 {
+pub fn number(object: &Value, key: &str) -> i64 {
     object[key].as_i64().unwrap_or_default()
 }
 
 /// Like [`text`], for a map.
-pub(crate) fn str_field<'a>(object: &'a Map<String, Value>, key: &str) -> &'a str {
+pub fn str_field<'a>(object: &'a Map<String, Value>, key: &str) -> &'a str {
     object.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Sets the fields that are absent.
-pub(crate) fn set_missing<const N: usize>(
-    object: &mut Map<String, Value>,
-    fields: [(&str, Value); N],
-) {
+pub fn set_missing<const N: usize>(object: &mut Map<String, Value>, fields: [(&str, Value); N]) {
     for (key, value) in fields {
         object.entry(key).or_insert(value);
     }
 }
 
 /// Sets a field, or removes it.
-pub(crate) fn set_or_remove(object: &mut Map<String, Value>, key: &str, value: Option<Value>) {
+pub fn set_or_remove(object: &mut Map<String, Value>, key: &str, value: Option<Value>) {
     match value {
         Some(value) => object.insert(key.to_owned(), value),
         None => object.remove(key),
@@ -51,7 +45,7 @@ pub(crate) fn set_or_remove(object: &mut Map<String, Value>, key: &str, value: O
 }
 
 /// The object in a field, inserted if absent. `None` if the field has another type.
-pub(crate) fn object_mut<'a>(
+pub fn object_mut<'a>(
     object: &'a mut Map<String, Value>,
     key: &str,
 ) -> Option<&'a mut Map<String, Value>> {
@@ -62,7 +56,7 @@ pub(crate) fn object_mut<'a>(
 }
 
 /// The objects in a list.
-pub(crate) fn items_mut<'a>(
+pub fn items_mut<'a>(
     object: &'a mut Map<String, Value>,
     key: &str,
 ) -> impl Iterator<Item = &'a mut Map<String, Value>> + use<'a> {

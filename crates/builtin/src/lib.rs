@@ -2,14 +2,13 @@
 //!
 //! Each kind has a module in the module of its group, such as `apps::daemon_set`, with its defaults, validation and table
 //! cells. [`defaults`], [`validation`] and [`table`] dispatch to them, [`prepare`] has what a strategy does before a
-//! write, [`strategy`] its other hooks, [`kinds`] is the registry of built-in kinds and custom resources, [`selector`] has label and field selectors,
-//! and [`protobuf`] decodes request bodies.
+//! write, [`strategy`] its other hooks, [`kinds`] is the registry of built-in kinds and custom resources, and [`selector`]
+//! has label and field selectors.
 
 // Clients choose the operands: overflow must be handled, not panic.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
-pub mod admission;
-mod admissionregistration;
+pub mod admissionregistration;
 mod apiextensions;
 mod apiregistration;
 mod apps;
@@ -21,13 +20,11 @@ mod core;
 pub mod cron;
 pub mod defaults;
 mod discovery;
-mod fields;
+pub mod fields;
 pub mod kinds;
 mod networking;
 mod policy;
 pub mod prepare;
-pub mod protobuf;
-pub mod quota;
 mod rbac;
 #[cfg(test)]
 mod recorded;

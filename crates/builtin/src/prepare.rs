@@ -1,7 +1,7 @@
 //! `PrepareForCreate` and `PrepareForUpdate` of the strategies: system fields, generation, status, and fields that some
 //! kinds derive from others.
 //!
-//! A write calls [`defaults::complete`](crate::defaults::complete), [`admission::mutate`](crate::admission::mutate), then [`create`] or [`update`] here,
+//! A write calls [`defaults::complete`](crate::defaults::complete), the mutating admission plugins, then [`create`] or [`update`] here,
 //! then [`validation`](crate::validation), and for Services [`service::allocate`]. All functions take objects of the served
 //! version.
 

@@ -24,6 +24,7 @@ pub use crate::apiextensions::custom_resource_definition::strategy::{
     CLEANUP_FINALIZER, remove_cleanup_finalizer,
 };
 pub use crate::core::pod::binding::assign_node;
+pub use crate::core::pod::status::qos_class;
 
 /// What the generic verbs do differently for one kind. The defaults fit most kinds.
 pub trait Strategy: Debug + Send + Sync {

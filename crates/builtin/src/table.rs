@@ -87,24 +87,21 @@ impl Serialize for Row {
     }
 }
 
-/// The table of stored objects. `metadata` is that of the list, or the resource version of the single object.
-pub fn table<'a>(
-    kind: &Kind,
-    metadata: Map<String, Value>,
-    objects: impl IntoIterator<Item = &'a Value>,
-    include: Include,
-    now: Now,
-) -> Table {
-    let mut objects: Vec<_> = objects.into_iter().collect();
-    if kind.kind == "FlowSchema" {
-        // The order in which they are matched.
-        objects.sort_by_key(|object| object["spec"]["matchingPrecedence"].as_i64());
-    }
-    let rows = objects.into_iter();
+/// The table with these rows. `metadata` is that of the list, or the resource version of the single object.
+pub fn table(kind: &Kind, metadata: Map<String, Value>, rows: Vec<Row>) -> Table {
     Table {
         metadata,
         columns: Some(columns::of(kind)),
-        rows: rows.map(|object| row(kind, object, include, now)).collect(),
+        rows,
+    }
+}
+
+/// Where the row of an object belongs; rows with the same position keep their order.
+pub fn position(kind: &Kind, object: &Value) -> Option<i64> {
+    match kind.kind.as_str() {
+        // The order in which they are matched.
+        "FlowSchema" => object["spec"]["matchingPrecedence"].as_i64(),
+        _ => None,
     }
 }
 

@@ -13,7 +13,9 @@
 use outrigger_apimachinery::status::field::Error;
 use serde_json::Value;
 
-use crate::admissionregistration::{validating_admission_policy, webhook_configuration};
+use crate::admissionregistration::{
+    mutating_admission_policy, validating_admission_policy, webhook_configuration,
+};
 use crate::apiextensions::custom_resource_definition;
 use crate::apiregistration::api_service;
 use crate::apps::{daemon_set, deployment, pod_controller, replica_set, stateful_set, status};
@@ -108,6 +110,12 @@ fn validate_spec(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
         ("policy", "PodDisruptionBudget") => pod_disruption_budget::validate,
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
             validating_admission_policy::validate
+        }
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => {
+            mutating_admission_policy::validate
+        }
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding") => {
+            mutating_admission_policy::validate_binding
         }
         ("rbac.authorization.k8s.io", "Role") => role::validate_role,
         ("rbac.authorization.k8s.io", "ClusterRole") => role::validate_cluster_role,

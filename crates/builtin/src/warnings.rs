@@ -38,10 +38,6 @@ pub fn of_write(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<String> {
 fn without_effect(kind: &Kind, new: &Value, old: Option<&Value>) -> Option<String> {
     let what = match (kind.group.as_str(), kind.kind.as_str()) {
         ("flowcontrol.apiserver.k8s.io", _) => "priority and fairness",
-        (
-            "admissionregistration.k8s.io",
-            "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding",
-        ) => "mutating admission policies",
         ("", "Namespace") => {
             const LABEL: &str = "pod-security.kubernetes.io/enforce";
             let level = |object: &Value| text(&object["metadata"]["labels"], LABEL).to_owned();

@@ -70,7 +70,16 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone)]
 pub(crate) struct Struct {
     pub(crate) type_name: Arc<str>,
-    pub(crate) values: Vec<Expr>,
+    pub(crate) fields: Vec<Field>,
+}
+
+/// A field of a struct.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub(crate) id: Id,
+    pub(crate) name: Arc<str>,
+    pub(crate) value: Expr,
+    pub(crate) optional: bool,
 }
 
 /// A fold over a list or map, which most macros expand to.
@@ -118,7 +127,7 @@ impl Expr {
                 .iter()
                 .flat_map(|entry| [&entry.key, &entry.value])
                 .collect(),
-            Kind::Struct(message) => message.values.iter().collect(),
+            Kind::Struct(message) => message.fields.iter().map(|field| &field.value).collect(),
             Kind::Comprehension(fold) => vec![
                 &fold.range,
                 &fold.init,

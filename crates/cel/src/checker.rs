@@ -5,7 +5,7 @@ mod validators;
 
 use std::sync::Arc;
 
-use crate::ast::{Call, Comprehension, Entry, Expr, Id, Kind, List, Literal, Select};
+use crate::ast::{Call, Comprehension, Entry, Expr, Id, Kind, List, Literal, Select, Struct};
 use crate::env::Env;
 use crate::functions::{Function, function};
 use crate::parser::Parsed;
@@ -174,12 +174,40 @@ impl Checker<'_> {
             Kind::Map(entries) => self.map(entries),
             Kind::Struct(message) => {
                 let name = message.type_name.trim_start_matches('.').to_owned();
-                self.undeclared(expr, &name);
-                Type::Error
+                if let Some(type_) = self.env.patch_type(&name) {
+                    self.create(message, &name);
+                    type_
+                } else {
+                    self.undeclared(expr, &name);
+                    Type::Error
+                }
             }
             Kind::Comprehension(fold) => self.comprehension(fold),
         };
         self.set(id, type_);
+    }
+
+    /// Checks the fields of a new object.
+    fn create(&mut self, message: &mut Struct, name: &str) {
+        message.type_name = name.into();
+        for field in &mut message.fields {
+            self.check(&mut field.value);
+            let mut found = self.type_of(&field.value);
+            if field.optional {
+                found = self.unwrap_optional(&field.value, found);
+            }
+            let Some(declared) = self.env.field(name, &field.name) else {
+                self.report_at(field.id, format!("undefined field '{}'", field.name));
+                continue;
+            };
+            if !self.is_assignable(&declared, &found) {
+                let message = format!(
+                    "expected type of field '{}' is '{declared}' but provided type is '{found}'",
+                    field.name
+                );
+                self.report_at(field.id, message);
+            }
+        }
     }
 
     /// The type of a name and what it refers to.
@@ -196,7 +224,7 @@ impl Checker<'_> {
             }
             return Some((type_.clone(), Reference::Variable));
         }
-        let type_ = type_named(name)?;
+        let type_ = type_named(name).or_else(|| self.env.patch_type(name))?;
         Some((Type::type_of(type_.clone()), Reference::Type(type_)))
     }
 
@@ -299,7 +327,7 @@ impl Checker<'_> {
             Some(target) => target
                 .qualified_name()
                 .map(|target| format!("{target}.{}", call.function))
-                .filter(|name| function(name).is_some()),
+                .filter(|name| function(name).is_some() && self.env.declares(name)),
         };
         if let Some(name) = name {
             call.target = None;

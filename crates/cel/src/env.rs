@@ -22,9 +22,13 @@ const RED_ZONE: usize = 16 << 20;
 pub struct Env {
     variables: Vec<(Arc<str>, Type)>,
     objects: Arc<HashMap<Arc<str>, Fields>>,
+    has_patch_types: bool,
     /// The declaration that the sizes of variables are estimated with.
     sizes: Option<Arc<DeclType>>,
 }
+
+/// The type of the operations of a JSON patch.
+const JSON_PATCH: &str = "JSONPatch";
 
 type Fields = Arc<HashMap<String, Type>>;
 
@@ -62,6 +66,25 @@ impl Env {
         self
     }
 
+    /// Declares what the expressions of mutating admission policies create: `Object`, the types of its fields such as
+    /// `Object.spec.template`, and `JSONPatch`, with the function `jsonpatch.escapeKey`.
+    #[must_use]
+    pub fn patch_types(mut self) -> Self {
+        self.has_patch_types = true;
+        self
+    }
+
+    /// The type that expressions can create by this name.
+    pub(crate) fn patch_type(&self, name: &str) -> Option<Type> {
+        let is_patch_type = name == JSON_PATCH || name == "Object" || name.starts_with("Object.");
+        (self.has_patch_types && is_patch_type).then(|| Type::object(name))
+    }
+
+    /// Whether expressions can call a function.
+    pub(crate) fn declares(&self, function: &str) -> bool {
+        self.has_patch_types || function != "jsonpatch.escapeKey"
+    }
+
     pub(crate) fn lookup(&self, name: &str) -> Option<&(Arc<str>, Type)> {
         self.variables
             .iter()
@@ -69,6 +92,14 @@ impl Env {
     }
 
     pub(crate) fn field(&self, object: &str, field: &str) -> Option<Type> {
+        if self.patch_type(object).is_some() {
+            return match (object, field) {
+                (JSON_PATCH, "op" | "path" | "from") => Some(Type::String),
+                (JSON_PATCH, "value") => Some(Type::Dyn),
+                (JSON_PATCH, _) => None,
+                _ => Some(Type::Dyn),
+            };
+        }
         let fields = self.objects.get(object)?;
         let field = fields.get(field).or_else(|| {
             let is_keyword = schema::is_reserved(field);

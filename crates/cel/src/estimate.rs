@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::ast::{Call, Comprehension, Entry, Expr, Id, Kind, List, Literal, Select};
 use crate::checker::{Checked, Reference};
 use crate::decl::DeclType;
+use crate::evaluate::OBJECT_COST;
 use crate::types::{GenericKind, Type};
 pub use size::CostEstimate;
 pub(crate) use size::SizeEstimate;
@@ -88,7 +89,12 @@ struct Coster<'c> {
 impl Coster<'_> {
     fn cost(&mut self, expr: &Expr) -> CostEstimate {
         match &expr.kind {
-            Kind::Unspecified | Kind::Literal(_) | Kind::Struct(_) => CostEstimate::fixed(0),
+            Kind::Unspecified | Kind::Literal(_) => CostEstimate::fixed(0),
+            Kind::Struct(message) => message
+                .fields
+                .iter()
+                .map(|field| self.cost(&field.value))
+                .fold(CostEstimate::fixed(OBJECT_COST), CostEstimate::add),
             Kind::Ident(name) => self.ident(expr, name),
             Kind::Select(select) => self.select(expr, select),
             Kind::Call(call) => self.call(expr, call),

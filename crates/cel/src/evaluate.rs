@@ -14,7 +14,7 @@ use crate::plan::Node;
 use crate::program::Activation;
 use crate::value::compare::equal;
 use crate::value::map::Key;
-use crate::value::{Map, Value};
+use crate::value::{Map, Object, Value};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -23,10 +23,13 @@ const LIST_COST: u64 = 10;
 /// The cost of creating a map.
 const MAP_COST: u64 = 30;
 
+/// The cost of creating an object.
+pub(crate) const OBJECT_COST: u64 = 40;
+
 /// The state of an evaluation.
-pub(crate) struct Frame<'f, 'v, 'i> {
+pub(crate) struct Frame<'f, 'v> {
     pub(crate) activation: &'f Activation<'v>,
-    pub(crate) meter: Meter<'i>,
+    pub(crate) meter: Meter,
     /// The variables of comprehensions.
     pub(crate) slots: Vec<Slot<'f, 'v>>,
 }
@@ -40,7 +43,7 @@ pub(crate) enum Slot<'f, 'v> {
 }
 
 /// Evaluates a node.
-pub(crate) fn evaluate<'f, 'v>(node: &'f Node, frame: &mut Frame<'f, 'v, '_>) -> Result<Value<'v>> {
+pub(crate) fn evaluate<'f, 'v>(node: &'f Node, frame: &mut Frame<'f, 'v>) -> Result<Value<'v>> {
     match node {
         Node::Constant(value) => Ok(value.clone()),
         Node::Attribute(attribute) => attribute::evaluate(attribute, frame),
@@ -68,16 +71,21 @@ pub(crate) fn evaluate<'f, 'v>(node: &'f Node, frame: &mut Frame<'f, 'v, '_>) ->
             frame.meter.charge(MAP_COST)?;
             map
         }
+        Node::Object(type_, fields) => {
+            let object = object(type_, fields, frame);
+            frame.meter.charge(OBJECT_COST)?;
+            object
+        }
         Node::Fold(fold) => fold::evaluate(fold, frame),
     }
 }
 
 /// Evaluates a list or map of literals, which costs nothing.
-pub(crate) fn constant(node: &Node, meter: &mut Meter<'_>) -> Result<Value<'static>> {
+pub(crate) fn constant(node: &Node, meter: &mut Meter) -> Result<Value<'static>> {
     let activation = Activation::new();
     let mut frame = Frame {
         activation: &activation,
-        meter: std::mem::replace(meter, Meter::new(u64::MAX, None)),
+        meter: std::mem::replace(meter, Meter::new(u64::MAX)),
         slots: Vec::new(),
     };
     evaluate(node, &mut frame)
@@ -87,7 +95,7 @@ pub(crate) fn constant(node: &Node, meter: &mut Meter<'_>) -> Result<Value<'stat
 fn logical<'f, 'v>(
     terms: &'f [Node; 2],
     decisive: bool,
-    frame: &mut Frame<'f, 'v, '_>,
+    frame: &mut Frame<'f, 'v>,
 ) -> Result<Value<'v>> {
     let mut failure = None;
     for term in terms {
@@ -105,7 +113,7 @@ fn logical<'f, 'v>(
 fn equality<'f, 'v>(
     operands: &'f [Node; 2],
     expected: bool,
-    frame: &mut Frame<'f, 'v, '_>,
+    frame: &mut Frame<'f, 'v>,
 ) -> Result<Value<'v>> {
     let [one, other] = operands;
     let (one, other) = (evaluate(one, frame), evaluate(other, frame));
@@ -124,10 +132,7 @@ fn equality<'f, 'v>(
     Ok(Value::Bool(is_equal == expected))
 }
 
-fn not_strictly_false<'f, 'v>(
-    operand: &'f Node,
-    frame: &mut Frame<'f, 'v, '_>,
-) -> Result<Value<'v>> {
+fn not_strictly_false<'f, 'v>(operand: &'f Node, frame: &mut Frame<'f, 'v>) -> Result<Value<'v>> {
     let result = evaluate(operand, frame);
     frame.meter.charge(1)?;
     match result {
@@ -141,7 +146,7 @@ fn not_strictly_false<'f, 'v>(
 fn optional_or<'f, 'v>(
     operands: &'f [Node; 2],
     unwrap: bool,
-    frame: &mut Frame<'f, 'v, '_>,
+    frame: &mut Frame<'f, 'v>,
 ) -> Result<Value<'v>> {
     let [first, second] = operands;
     match evaluate(first, frame)? {
@@ -151,7 +156,7 @@ fn optional_or<'f, 'v>(
     }
 }
 
-fn list<'f, 'v>(items: &'f [(Node, bool)], frame: &mut Frame<'f, 'v, '_>) -> Result<Value<'v>> {
+fn list<'f, 'v>(items: &'f [(Node, bool)], frame: &mut Frame<'f, 'v>) -> Result<Value<'v>> {
     let mut values = Vec::with_capacity(items.len());
     for (item, optional) in items {
         match (evaluate(item, frame)?, optional) {
@@ -170,10 +175,7 @@ fn list<'f, 'v>(items: &'f [(Node, bool)], frame: &mut Frame<'f, 'v, '_>) -> Res
     Ok(Value::list(values))
 }
 
-fn map<'f, 'v>(
-    entries: &'f [(Node, Node, bool)],
-    frame: &mut Frame<'f, 'v, '_>,
-) -> Result<Value<'v>> {
+fn map<'f, 'v>(entries: &'f [(Node, Node, bool)], frame: &mut Frame<'f, 'v>) -> Result<Value<'v>> {
     let mut map = BTreeMap::new();
     for (key, value, optional) in entries {
         let key_value = evaluate(key, frame)?;
@@ -203,4 +205,33 @@ fn map<'f, 'v>(
     }
     frame.meter.work(map.len())?;
     Ok(Value::Map(Map::Entries(Arc::new(map))))
+}
+
+fn object<'f, 'v>(
+    type_: &Arc<str>,
+    fields: &'f [(Arc<str>, Node, bool)],
+    frame: &mut Frame<'f, 'v>,
+) -> Result<Value<'v>> {
+    let mut values = BTreeMap::new();
+    for (name, value, optional) in fields {
+        match (evaluate(value, frame)?, optional) {
+            (value, false) => {
+                values.insert(name.clone(), value);
+            }
+            (Value::Optional(value), true) => {
+                let value = value.map(|value| value.as_ref().clone());
+                values.extend(value.map(|value| (name.clone(), value)));
+            }
+            (value, true) => {
+                return Err(Error::function(format!(
+                    "cannot initialize optional entry '{name}' from non-optional value {value}"
+                )));
+            }
+        }
+    }
+    frame.meter.work(values.len())?;
+    Ok(Value::Object(Arc::new(Object {
+        type_: type_.clone(),
+        fields: values,
+    })))
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod convert;
 mod format;
+mod json_patch;
 mod lists;
 pub(crate) mod named_format;
 mod network;
@@ -27,7 +28,7 @@ pub(crate) use format::check as check_format;
 
 /// Computes the result of a call. The arguments may be taken out of the slice.
 pub(crate) type Implementation =
-    for<'v> fn(&mut Meter<'_>, &mut [Value<'v>]) -> Result<Value<'v>, Error>;
+    for<'v> fn(&mut Meter, &mut [Value<'v>]) -> Result<Value<'v>, Error>;
 
 /// One signature of a function.
 #[derive(Debug)]
@@ -140,7 +141,7 @@ impl Function {
     /// Calls the overload whose types match the values.
     pub(crate) fn dispatch<'v>(
         &self,
-        meter: &mut Meter<'_>,
+        meter: &mut Meter,
         args: &mut [Value<'v>],
     ) -> Result<Value<'v>, Error> {
         let mut overloads = self.overloads.iter();
@@ -228,6 +229,7 @@ fn all() -> HashMap<&'static str, Function> {
         semver::functions(),
         named_format::functions(),
         optional::functions(),
+        json_patch::functions(),
     ];
     let mut functions: HashMap<&'static str, Function> = HashMap::new();
     for function in libraries.into_iter().flatten() {

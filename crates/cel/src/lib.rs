@@ -23,10 +23,12 @@
 //!   [`Compiled::estimate_cost`] is what Kubernetes decides on whether to accept a definition.
 //! - [`Value::from_json`] and [`Value::from_json_with_schema`] borrow the data; nothing is copied.
 //! - `variables` of admission policies, which are evaluated when they are read, implement [`Lookup`].
+//! - An [`Allowance`] bounds the cost of many evaluations together, and stops them.
 //! - The library for authorization checks (`authorizer`) is not declared.
 
 #![deny(clippy::arithmetic_side_effects)]
 
+mod allowance;
 mod ast;
 mod checker;
 mod compiled;
@@ -46,14 +48,14 @@ mod source;
 mod types;
 mod value;
 
+pub use allowance::{Allowance, Exhausted, RegexError, regex_program, spend};
 pub use compiled::{Compiled, ProgramError};
 pub use decl::DeclType;
 pub use env::Env;
 pub use error::Error;
 pub use estimate::CostEstimate;
-pub use meter::Interrupt;
 pub use program::{Activation, Evaluation, Limits, Program};
 pub use schema::Schema;
 pub use source::Issues;
 pub use types::Type;
-pub use value::{List, Lookup, Map, Opaque, Text, Value};
+pub use value::{List, Lookup, Map, Object, Opaque, Text, Value};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use outrigger_gostd::regexp::Regexp;
 
+use crate::allowance;
 use crate::error::Error;
 
 /// How many elements an evaluation may create and compare. The cost of cel-go does not cover all of them.
@@ -17,30 +18,21 @@ const SCANNED_BYTES_PER_WORK: usize = 64;
 const REGEX_WORK: usize = 1 << 15;
 /// The maximum size of a compiled regular expression that is not a literal.
 const MAX_REGEX: usize = 256 << 10;
-/// How many iterations are evaluated between two calls of the interrupt hook.
-const CHECK_FREQUENCY: u32 = 100;
-
-/// Returns true if the evaluation must stop.
-pub type Interrupt<'i> = &'i (dyn Fn() -> bool + Sync);
 
 /// Counts the cost of an evaluation.
-pub(crate) struct Meter<'i> {
+pub(crate) struct Meter {
     cost: u64,
     limit: u64,
     work: u64,
-    interrupt: Option<Interrupt<'i>>,
-    iterations: u32,
     regexes: HashMap<Arc<str>, Arc<Regexp>>,
 }
 
-impl<'i> Meter<'i> {
-    pub(crate) fn new(limit: u64, interrupt: Option<Interrupt<'i>>) -> Self {
+impl Meter {
+    pub(crate) fn new(limit: u64) -> Self {
         Self {
             cost: 0,
             limit,
             work: 0,
-            interrupt,
-            iterations: 0,
             regexes: HashMap::new(),
         }
     }
@@ -55,7 +47,7 @@ impl<'i> Meter<'i> {
         if self.cost > self.limit {
             return Err(Error::CostLimitExceeded);
         }
-        Ok(())
+        allowance::take(cost)
     }
 
     /// The cost that may still be charged.
@@ -80,19 +72,12 @@ impl<'i> Meter<'i> {
         if self.work > MAX_WORK {
             return Err(Error::TooLarge);
         }
-        Ok(())
+        allowance::take(amount)
     }
 
     /// Counts an iteration of a comprehension.
     pub(crate) fn iteration(&mut self) -> Result<(), Error> {
-        self.work(1)?;
-        self.iterations = self.iterations.wrapping_add(1);
-        let is_interrupted = self.iterations.is_multiple_of(CHECK_FREQUENCY)
-            && self.interrupt.is_some_and(|interrupt| interrupt());
-        if is_interrupted {
-            return Err(Error::Interrupted);
-        }
-        Ok(())
+        self.work(1)
     }
 
     /// Compiles a regular expression, or returns the one that was compiled before.

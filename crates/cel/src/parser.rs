@@ -6,7 +6,7 @@ mod unescape;
 
 use std::sync::Arc;
 
-use crate::ast::{Entry, Expr, Kind, List, Literal, Select, Struct};
+use crate::ast::{Entry, Expr, Field, Kind, List, Literal, Select, Struct};
 use crate::lexer::{Token, TokenKind, tokens};
 use crate::source::{Issues, Location, Source};
 use builder::Builder;
@@ -535,24 +535,36 @@ impl Parser<'_> {
         }
         self.at = at;
         let open = self.advance();
-        let mut values = Vec::new();
+        let mut fields = Vec::new();
+        let mut depth = 0;
         while self.accept("}").is_none() {
-            self.accept("?");
-            match self.token().kind {
+            let optional = self.accept("?").is_some();
+            let name = match self.token().kind {
                 TokenKind::Ident => self.advance(),
                 _ => return Err(self.mismatch("{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}")),
             };
-            self.expect(":", "':'")?;
-            values.push(self.expr()?);
+            let name = self.text(name).into();
+            let colon = self.expect(":", "':'")?;
+            let id = self.builder.id(colon.start);
+            let value = self.expr()?;
+            depth = depth.max(self.builder.depth(std::slice::from_ref(&value)));
+            fields.push(Field {
+                id,
+                name,
+                value,
+                optional,
+            });
             if self.accept(",").is_none() && !self.is("}") {
                 return Err(self.mismatch("{'}', ','}"));
             }
         }
         let message = Kind::Struct(Box::new(Struct {
             type_name: type_name.into(),
-            values,
+            fields,
         }));
-        Ok(Some(self.builder.expr_at(open.start, message)))
+        let expr = self.builder.expr_at(open.start, message);
+        self.builder.set_depth(expr.id, depth);
+        Ok(Some(expr))
     }
 
     /// Lists and maps may consist of a comma alone.

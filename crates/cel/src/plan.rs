@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use outrigger_gostd::regexp::Regexp;
+use outrigger_gostd::regexp::CachedRegexp;
 
+use crate::allowance::regex_program;
 use crate::ast::{Call, Comprehension, Expr, Kind, List, Literal, Select};
 use crate::checker::{Checked, Reference};
 use crate::functions::convert::{is_conversion, lossless_int, lossless_uint};
@@ -13,9 +14,6 @@ use crate::meter::Meter;
 use crate::program::Program;
 use crate::value::map::Key;
 use crate::value::{Text, Value};
-
-/// The maximum size of a compiled literal regular expression.
-pub(crate) const MAX_REGEX: usize = 8 << 20;
 
 /// A node that can be evaluated.
 #[derive(Debug)]
@@ -36,6 +34,8 @@ pub(crate) enum Node {
     Call(Box<CallNode>),
     List(Vec<(Self, bool)>),
     Map(Vec<(Self, Self, bool)>),
+    /// A new object of a type.
+    Object(Arc<str>, Vec<(Arc<str>, Self, bool)>),
     Fold(Box<Fold>),
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct CallNode {
     pub(crate) overload: &'static str,
     pub(crate) implementation: Option<Implementation>,
     /// The literal regular expression of `matches`, `find` and `findAll`.
-    pub(crate) regex: Option<Regexp>,
+    pub(crate) regex: Option<CachedRegexp>,
     /// Whether an error in an argument prevents the evaluation of those that follow.
     pub(crate) is_variadic: bool,
     pub(crate) args: Vec<Node>,
@@ -138,7 +138,7 @@ impl Planner<'_> {
         self.depth = self.depth.saturating_add(1);
         self.max_depth = self.max_depth.max(self.depth);
         let node = match &expr.kind {
-            Kind::Unspecified | Kind::Struct(_) => Err("unsupported expression".to_owned()),
+            Kind::Unspecified => Err("unsupported expression".to_owned()),
             Kind::Literal(literal) => Ok(Node::Constant(literal_value(literal))),
             Kind::Ident(name) => Ok(self.ident(expr, name)),
             Kind::Select(select) => self.select(select),
@@ -154,6 +154,14 @@ impl Planner<'_> {
                     ));
                 }
                 Ok(fold_constants(Node::Map(nodes)))
+            }
+            Kind::Struct(message) => {
+                let mut nodes = Vec::with_capacity(message.fields.len());
+                for field in &message.fields {
+                    let value = self.node(&field.value)?;
+                    nodes.push((field.name.clone(), value, field.optional));
+                }
+                Ok(Node::Object(message.type_name.clone(), nodes))
             }
             Kind::Comprehension(fold) => self.fold(fold),
         };
@@ -247,7 +255,7 @@ impl Planner<'_> {
             if list.is_empty() {
                 return Ok(Node::Constant(Value::Bool(false)));
             }
-            let mut meter = Meter::new(u64::MAX, None);
+            let mut meter = Meter::new(u64::MAX);
             let items = list.to_vec(&mut meter).unwrap_or_default();
             if let Some(members) = members(&items) {
                 let arg = args.into_iter().next();
@@ -288,7 +296,7 @@ impl Planner<'_> {
             accumulator,
         };
         if is_literal && is_conversion(function.name) {
-            let mut meter = Meter::new(u64::MAX, None);
+            let mut meter = Meter::new(u64::MAX);
             let value = node.call_with_constants(&mut meter);
             return value.map(Node::Constant).map_err(|error| error.to_string());
         }
@@ -397,7 +405,7 @@ fn fold_constants(node: Node) -> Node {
     if !is_foldable {
         return node;
     }
-    let mut meter = Meter::new(u64::MAX, None);
+    let mut meter = Meter::new(u64::MAX);
     match crate::evaluate::constant(&node, &mut meter) {
         Ok(value) => Node::Constant(value),
         Err(_) => node,
@@ -431,13 +439,14 @@ fn members(items: &[Value<'static>]) -> Option<BTreeSet<Key<'static>>> {
     Some(members)
 }
 
-fn literal_regex(function: &str, args: &[Node]) -> Result<Option<Regexp>, String> {
+fn literal_regex(function: &str, args: &[Node]) -> Result<Option<CachedRegexp>, String> {
     if !matches!(function, "matches" | "find" | "findAll") {
         return Ok(None);
     }
     let Some(Node::Constant(Value::String(pattern))) = args.get(1) else {
         return Ok(None);
     };
-    let regex = Regexp::compile_within(pattern.as_str().as_bytes(), MAX_REGEX);
-    regex.map(Some).map_err(|error| error.to_string())
+    let regex = CachedRegexp::new(pattern.as_str());
+    regex_program(&regex).map_err(|error| error.to_string())?;
+    Ok(Some(regex))
 }

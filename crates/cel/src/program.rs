@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::evaluate::{Frame, Slot, evaluate};
-use crate::meter::{Interrupt, Meter};
+use crate::meter::Meter;
 use crate::plan::Node;
 use crate::value::Value;
 
@@ -47,27 +47,14 @@ impl<'v> Activation<'v> {
 }
 
 /// What an evaluation may cost.
-#[derive(Clone, Copy)]
-pub struct Limits<'i> {
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
     pub cost: u64,
-    /// Is called regularly; the evaluation stops when it returns true.
-    pub interrupt: Option<Interrupt<'i>>,
 }
 
-impl std::fmt::Debug for Limits<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Limits")
-            .field("cost", &self.cost)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Limits<'_> {
+impl Limits {
     /// The limit of Kubernetes for one evaluation.
-    pub const PER_CALL: Self = Self {
-        cost: 1_000_000,
-        interrupt: None,
-    };
+    pub const PER_CALL: Self = Self { cost: 1_000_000 };
 }
 
 /// The result of an evaluation, and what it cost.
@@ -79,10 +66,10 @@ pub struct Evaluation<'v> {
 
 impl Program {
     /// Evaluates the program. Takes milliseconds at most.
-    pub fn evaluate<'v>(&self, activation: &Activation<'v>, limits: Limits<'_>) -> Evaluation<'v> {
+    pub fn evaluate<'v>(&self, activation: &Activation<'v>, limits: Limits) -> Evaluation<'v> {
         let mut frame = Frame {
             activation,
-            meter: Meter::new(limits.cost, limits.interrupt),
+            meter: Meter::new(limits.cost),
             slots: Vec::new(),
         };
         frame

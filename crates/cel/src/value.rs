@@ -5,7 +5,9 @@ pub(crate) mod display;
 mod json;
 pub(crate) mod list;
 pub(crate) mod map;
+mod object;
 pub(crate) mod opaque;
+mod to_json;
 
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ use crate::schema::Schema;
 use crate::types::Type;
 pub use list::List;
 pub use map::{Lookup, Map};
+pub use object::Object;
 pub use opaque::Opaque;
 
 /// A value of an expression.
@@ -34,6 +37,8 @@ pub enum Value<'v> {
     Timestamp(Arc<Time>),
     List(List<'v>),
     Map(Map<'v>),
+    /// An object that an expression creates.
+    Object(Arc<Object<'v>>),
     Type(Type),
     Optional(Option<Arc<Self>>),
     Opaque(Opaque),
@@ -120,6 +125,7 @@ impl<'v> Value<'v> {
             Self::Timestamp(_) => Type::Timestamp,
             Self::List(_) => Type::list(Type::Dyn),
             Self::Map(_) => Type::map(Type::Dyn, Type::Dyn),
+            Self::Object(object) => Type::Struct(object.type_.clone()),
             Self::Type(_) => Type::type_of(Type::Dyn),
             Self::Optional(_) => Type::optional(Type::Dyn),
             Self::Opaque(opaque) => opaque.type_(),
@@ -146,6 +152,7 @@ impl<'v> Value<'v> {
             Self::Timestamp(_) => "types.Timestamp",
             Self::List(_) => "*types.baseList",
             Self::Map(_) => "*types.baseMap",
+            Self::Object(_) => "*dynamic.ObjectVal",
             Self::Type(_) => "*types.Type",
             Self::Optional(_) => "*types.Optional",
             Self::Opaque(_) | Self::Preserved(_) => "cel.Value",
@@ -179,6 +186,7 @@ impl<'v> Value<'v> {
             Self::Timestamp(time) => time.is_zero(),
             Self::List(list) => list.is_empty() && !list.is_typed(),
             Self::Map(map) => map.is_empty() && !map.is_typed(),
+            Self::Object(object) => object.fields.is_empty(),
             Self::Type(_) | Self::Optional(_) | Self::Opaque(_) | Self::Preserved(_) => false,
         }
     }

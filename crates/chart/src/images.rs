@@ -4,11 +4,17 @@
 //! `image` or `...Image` are images if they have the syntax of an image reference. Arguments and environment variables
 //! of containers are images if they are full references.
 
+mod config_map;
+mod relocation;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use crate::render::Rendered;
+
+pub use config_map::find_in_config_map;
+pub use relocation::{Collision, collision, relocate};
 
 /// One reference to an image.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

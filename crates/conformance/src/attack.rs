@@ -31,16 +31,6 @@ pub(crate) struct Outcome {
     pub(crate) neighbor: Option<Duration>,
 }
 
-impl Outcome {
-    pub(crate) fn answered(answer: String) -> Self {
-        Self {
-            answer,
-            peak: None,
-            neighbor: None,
-        }
-    }
-}
-
 /// An attack that the loop can select.
 pub(crate) trait Named {
     fn name(&self) -> &str;

@@ -12,6 +12,8 @@ mod bench;
 mod chart;
 mod client;
 mod crash;
+mod hooks;
+mod images;
 mod kubernetes;
 mod plugins;
 mod process;
@@ -55,6 +57,10 @@ enum Conformance {
     Kubernetes(kubernetes::Args),
     /// Install and uninstall chart archives with Helm 4 and as plugins on a real API server and compare the objects
     Plugins(plugins::compare::Args),
+    /// Install a catalogue of KubeGems' plugin charts at once, with stand-ins for the upstream charts
+    Catalog(plugins::catalog::Args),
+    /// Run the conformance suite of the OCI distribution specification on the registry
+    Registry(images::suite::Args),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -65,6 +71,13 @@ enum Bench {
     Apiserver(apiserver::bench::Args),
     /// Plugins against `helm install` of both majors: time, memory, dependency chains, idle plugins
     Plugins(plugins::bench::Args),
+    /// Files and hooks on machines against ansible-playbook and OpenSSH: time and memory
+    Hooks(hooks::bench::Args),
+    /// What `hooks` measures
+    #[command(hide = true)]
+    HooksRunner(hooks::runner::Args),
+    /// `image sync` against skopeo, between registries of Debian and between ours: time, CPU, memory
+    Images(images::bench::Args),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -73,6 +86,8 @@ enum Crash {
     Apiserver(crash::Args),
     /// The plugin controller, while plugins are created, changed and deleted
     Plugins(crash::Args),
+    /// Copies of images and the registry, through proxies with faults
+    Images(crash::Args),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -81,8 +96,10 @@ enum Attack {
     Apiserver(attack::Args),
     /// The chart engine: templates and archives without end
     Chart(attack::Args),
-    /// The plugin controller: the API server is down or hangs during installations
+    /// The plugin controller: hostile repositories and specs, neighbors that share and edit, an API server that is down
     Plugins(plugins::attack::Args),
+    /// Clients of registries: answers without end, lies, redirects, foreign token services
+    Images(attack::Args),
 }
 
 #[tokio::main]
@@ -108,10 +125,22 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Conformance(Conformance::Plugins(args)) => {
             plugins::compare::run(binary, &args).await
         }
+        Command::Conformance(Conformance::Catalog(args)) => {
+            plugins::catalog::run(binary, &args).await
+        }
+        Command::Conformance(Conformance::Registry(args)) => {
+            images::suite::run(binary, &args).await
+        }
         Command::Differential(args) => chart::differential::run(binary, &args),
         Command::Bench(Bench::Chart(args)) => chart::bench::run(binary, &args),
         Command::Bench(Bench::Apiserver(args)) => apiserver::bench::run(binary, &args).await,
         Command::Bench(Bench::Plugins(args)) => plugins::bench::run(binary, &args).await,
+        Command::Bench(Bench::Hooks(args)) => hooks::bench::run(&args).await,
+        Command::Bench(Bench::HooksRunner(args)) => hooks::runner::run(&args).await,
+        Command::Bench(Bench::Images(args)) => images::bench::run(binary, &args).await,
+        Command::Crash(Crash::Images(args)) => {
+            crash::run::<images::crash::Test>(binary, &args).await
+        }
         Command::Crash(Crash::Apiserver(args)) => {
             crash::run::<apiserver::crash::Test>(binary, &args).await
         }
@@ -120,6 +149,7 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         }
         Command::Attack(Attack::Apiserver(args)) => apiserver::attack::run(binary, &args).await,
         Command::Attack(Attack::Chart(args)) => chart::attack::run(binary, &args).await,
+        Command::Attack(Attack::Images(args)) => images::attack::run(binary, &args).await,
         Command::Attack(Attack::Plugins(args)) => plugins::attack::run(binary, &args).await,
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod attack;
 pub(crate) mod bench;
+pub(crate) mod catalog;
 mod chart;
 mod cluster;
 pub(crate) mod compare;

@@ -11,9 +11,11 @@ mod uninstall;
 use std::collections::HashMap;
 
 use outrigger_api::duration;
-use outrigger_api::plugin::{self, InventoryEntry, Plugin};
+use outrigger_api::plugin::{self, InventoryEntry, Plugin, PluginKind};
 use outrigger_chart::manifest::hook::Event as HookEvent;
-use outrigger_release::{Action, ActionError, Cluster, CrdPolicy, Desired, Plan, ReleaseId};
+use outrigger_release::{
+    Action, ActionError, Cluster, Conflicts, CrdPolicy, Desired, ObjectId, Plan, ReleaseId,
+};
 
 use crate::conditions::{APPLIED, Cause};
 use crate::error::ReconcileError;
@@ -39,11 +41,18 @@ pub(crate) enum Mode {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) revision: i64,
+    /// The number of objects that were written or deleted.
+    pub(crate) changed: usize,
+    /// Objects that were left out, because their kinds are not defined yet.
+    pub(crate) deferred: Vec<ObjectId>,
     pub(crate) inventory: Vec<InventoryEntry>,
     pub(crate) resource_versions: HashMap<InventoryEntry, u64>,
+    pub(crate) chart: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) app_version: Option<String>,
     pub(crate) notes: Option<String>,
+    /// What the user should know although the apply succeeded.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Renders the inputs and applies the difference to the cluster.
@@ -65,8 +74,11 @@ pub(crate) async fn apply(
         }
         Mode::CorrectDrift => {
             options.rollback_on_failure = false;
-            // Takes back fields that others own now.
-            options.force_conflicts = true;
+            options.compare_values = true;
+            if options.conflicts == Conflicts::Fail {
+                // Takes back fields that others own now.
+                options.conflicts = Conflicts::Take;
+            }
         }
     }
     let deployed = rendered.history.deployed().map(|record| record.revision);
@@ -74,6 +86,7 @@ pub(crate) async fn apply(
     let status = plugin.status.as_ref();
     let ours = status.and_then(|status| status.revision);
     let deployed = deployed.filter(|revision| Some(i64::from(*revision)) == ours);
+    let warnings = rendered.desired.warnings().to_vec();
     let plan = make_plan(cluster, rendered, &options).await?;
     let is_reproduced = matches!(plan.action, Action::Repair | Action::Nothing);
     let report = |event| progress.update(event);
@@ -87,7 +100,11 @@ pub(crate) async fn apply(
         }
         _ => outrigger_release::execute(cluster, plan, &options, &report).await,
     };
-    Ok(outcome?.into())
+    let outcome = outcome.map_err(|error| action_failed(error, plugin))?;
+    Ok(Outcome {
+        warnings,
+        ..Outcome::from(outcome)
+    })
 }
 
 /// Plans what [`apply`] would do to deploy the inputs.
@@ -133,6 +150,48 @@ fn crd_policy(plugin: &Plugin) -> CrdPolicy {
     }
 }
 
+/// What the objects that were left out wait for.
+pub(crate) fn deferred_cause(deferred: &[ObjectId]) -> Option<Cause> {
+    if deferred.is_empty() {
+        return None;
+    }
+    let error = outrigger_release::Error::UnknownKinds(deferred.to_vec());
+    match ReconcileError::from_release(APPLIED, "ApplyFailed", &error) {
+        ReconcileError::Awaited(cause) => Some(cause),
+        _ => None,
+    }
+}
+
+/// A conflict names both field managers, and the way out.
+fn action_failed(error: ActionError, plugin: &Plugin) -> ReconcileError {
+    let is_conflict = matches!(
+        error.cluster_error(),
+        Some(outrigger_release::Error::Conflict { .. })
+    );
+    if !is_conflict {
+        return error.into();
+    }
+    let message = format!(
+        "{}; plugin {name} applies them as field manager \"helm\"; `outrigger plugin set {name} -n {namespace} --conflicts \
+         take` takes them over, `--conflicts keep` leaves them to the other manager (spec.conflicts)",
+        error.full_message(),
+        name = plugin.name(),
+        namespace = plugin.namespace(),
+    );
+    ReconcileError::Failed {
+        condition: APPLIED,
+        cause: Cause::new("FieldConflict", message),
+    }
+}
+
+fn conflicts(plugin: &Plugin) -> Conflicts {
+    match plugin.spec.conflicts {
+        plugin::Conflicts::Fail => Conflicts::Fail,
+        plugin::Conflicts::Keep => Conflicts::Keep,
+        plugin::Conflicts::Take => Conflicts::Take,
+    }
+}
+
 fn release_options(
     controller: &crate::Options,
     plugin: &Plugin,
@@ -148,7 +207,9 @@ fn release_options(
         rollback_on_failure: plugin.spec.rollback,
         max_history: plugin.history_limit() as usize,
         crds: crd_policy(plugin),
+        conflicts: conflicts(plugin),
         create_namespace: true,
+        create_object_namespaces: plugin.spec.kind != PluginKind::Helm,
         health_rules,
         now: controller.now,
         ..defaults
@@ -161,11 +222,15 @@ impl From<outrigger_release::Outcome> for Outcome {
         let non_empty = |text: String| (!text.is_empty()).then_some(text);
         Self {
             revision: i64::from(outcome.revision),
+            changed: outcome.changed,
+            deferred: outcome.deferred,
             inventory,
             resource_versions,
+            chart: non_empty(outcome.chart.name),
             version: non_empty(outcome.chart.version),
             app_version: non_empty(outcome.chart.app_version),
             notes: outcome.notes.map(truncated),
+            warnings: Vec::new(),
         }
     }
 }

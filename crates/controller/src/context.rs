@@ -1,16 +1,18 @@
 //! What all reconcile tasks share.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use kube::Client;
 use outrigger_api::plugin::Plugin;
+use outrigger_flow::Identity;
 use tokio::sync::mpsc::Sender;
 
-use crate::Options;
 use crate::events::EventRecorder;
+use crate::resolution::Resolutions;
 use crate::sources::Sources;
 use crate::target::Targets;
 use crate::watch_event::WatchEvent;
+use crate::{ClusterOptions, Options};
 
 pub(crate) struct Context {
     pub(crate) client: Client,
@@ -18,10 +20,13 @@ pub(crate) struct Context {
     pub(crate) targets: Targets,
     pub(crate) sources: Sources,
     pub(crate) recorder: EventRecorder,
+    pub(crate) resolutions: Resolutions,
     /// To the controller loop.
     pub(crate) events: Sender<WatchEvent>,
     /// The image registry in the cluster-wide defaults.
     cluster_registry: RwLock<Option<String>>,
+    /// Identifies this controller as the runner of flows.
+    holder: String,
 }
 
 impl Context {
@@ -32,13 +37,28 @@ impl Context {
         events: Sender<WatchEvent>,
     ) -> Self {
         Self {
-            targets: Targets::new(client.clone()),
+            targets: Targets::new(
+                client.clone(),
+                Arc::clone(&options.metrics),
+                options.trust.clone(),
+            ),
             recorder: EventRecorder::start(client.clone()),
+            resolutions: Resolutions::default(),
             cluster_registry: RwLock::default(),
+            holder: format!("outrigger-{:016x}", getrandom::u64().unwrap_or_default()),
             client,
             options,
             sources,
             events,
+        }
+    }
+
+    /// The identity of this controller as the runner of flows. With leader election, there is no other.
+    pub(crate) fn identity(&self, options: &ClusterOptions) -> Identity {
+        Identity {
+            holder: self.holder.clone(),
+            lease: options.lease,
+            is_exclusive: self.options.leader_election.is_some(),
         }
     }
 

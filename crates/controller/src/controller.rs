@@ -1,5 +1,6 @@
 //! The controller loop: handles watch events, enqueues the plugins that they affect, and spawns reconcile tasks.
 
+mod cluster_events;
 mod dynamic_watches;
 mod watch_events;
 
@@ -11,9 +12,11 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 
+use crate::clusters::{self, ClusterIndex};
 use crate::context::Context;
 use crate::index::{Enqueued, Index};
 use crate::key::Key;
+use crate::metrics::ReconcileResult;
 use crate::objects::Kind;
 use crate::queue::Queue;
 use crate::reconcile::{self, Outcome};
@@ -24,7 +27,7 @@ use crate::watch_event::WatchEvent;
 use crate::watches;
 
 /// How long reconcile tasks may continue after a shutdown request.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 
 /// Interval for dropping unused watches.
 const WATCH_CLEANUP_INTERVAL: Duration = Duration::from_secs(30);
@@ -35,14 +38,29 @@ const EVENT_BATCH: usize = 256;
 /// Counted as failures for the backoff after a panic.
 const PANIC_FAILURES: u32 = 3;
 
+/// An object to reconcile.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum WorkItem {
+    Plugin(Key),
+    /// A cluster and its machines.
+    Cluster(String),
+}
+
+/// The result of a reconcile task.
+enum TaskOutcome {
+    Plugin(Box<Outcome>),
+    Cluster(clusters::Outcome),
+}
+
 pub(crate) struct Controller {
     ctx: Arc<Context>,
     index: Index,
-    queue: Queue,
+    clusters: ClusterIndex,
+    queue: Queue<WorkItem>,
     events: Receiver<WatchEvent>,
-    tasks: JoinSet<Outcome>,
-    /// The plugin of each task.
-    task_keys: HashMap<Id, Key>,
+    tasks: JoinSet<TaskOutcome>,
+    /// The object of each task.
+    task_items: HashMap<Id, WorkItem>,
     /// Signals to the task of a plugin that the plugin changed.
     superseded: HashMap<Key, watch::Sender<bool>>,
     /// The plugin watches whose initial list is not complete.
@@ -54,6 +72,13 @@ pub(crate) struct Controller {
     reference_listings: HashMap<(ReferenceKind, String), HashMap<String, String>>,
     object_watches: HashMap<(ClusterRef, Kind), AbortOnDrop>,
     _static_watches: Vec<AbortOnDrop>,
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        // Their tasks share the context, and would keep it alive.
+        self.ctx.resolutions.retain(|_| false);
+    }
 }
 
 impl Controller {
@@ -76,12 +101,17 @@ impl Controller {
             repositories,
             sender(),
         ));
+        if ctx.options.clusters.is_some() {
+            static_watches.push(watches::clusters(ctx.client.clone(), sender()));
+            static_watches.push(watches::machines(ctx.client.clone(), sender()));
+        }
         Self {
             index: Index::default(),
+            clusters: ClusterIndex::default(),
             queue: Queue::new(ctx.options.max_concurrent_reconciles),
             events,
             tasks: JoinSet::new(),
-            task_keys: HashMap::new(),
+            task_items: HashMap::new(),
             superseded: HashMap::new(),
             unsynced_namespaces: namespaces.into_iter().collect(),
             plugin_listings: HashMap::new(),
@@ -102,6 +132,7 @@ impl Controller {
         let mut next_resync = Instant::now() + self.ctx.options.resync_period;
         loop {
             self.spawn_tasks();
+            self.record_turn();
             let mut wake_at = next_cleanup.min(next_resync);
             if let Some(due) = self.next_due() {
                 wake_at = wake_at.min(due);
@@ -132,6 +163,12 @@ impl Controller {
         self.stop_tasks().await;
     }
 
+    fn record_turn(&self) {
+        let (waiting, active) = (self.queue.len(), self.tasks.len());
+        let metrics = &self.ctx.options.metrics;
+        metrics.record_turn(self.has_synced(), waiting, active);
+    }
+
     /// Whether the initial lists that decisions depend on are complete.
     fn has_synced(&self) -> bool {
         self.unsynced_namespaces.is_empty()
@@ -148,57 +185,85 @@ impl Controller {
             return;
         }
         let now = Instant::now();
-        while let Some(key) = self.queue.get(now) {
-            self.index.elect_release_owner(&key);
-            let Some(observed) = self.index.observe(&key, now) else {
-                self.queue.done(&key);
-                continue;
+        while let Some(item) = self.queue.get(now) {
+            let is_spawned = match &item {
+                WorkItem::Plugin(key) => self.spawn_plugin(key, now),
+                WorkItem::Cluster(name) => self.spawn_cluster(name),
             };
-            self.queue.cancel_delayed(&key);
-            let (sender, superseded) = watch::channel(false);
-            let task = reconcile::run(Arc::clone(&self.ctx), observed, superseded);
-            let id = self.tasks.spawn(task).id();
-            self.task_keys.insert(id, key.clone());
-            self.superseded.insert(key, sender);
+            match is_spawned {
+                Some(id) => drop(self.task_items.insert(id, item)),
+                None => self.queue.done(&item),
+            }
         }
     }
 
-    fn handle_task_result(&mut self, result: Result<(Id, Outcome), JoinError>) {
+    fn spawn_plugin(&mut self, key: &Key, now: Instant) -> Option<Id> {
+        self.index.elect_release_owner(key);
+        let Some(observed) = self.index.observe(key, now) else {
+            self.ctx.options.metrics.forget(key);
+            return None;
+        };
+        self.queue.cancel_delayed(&WorkItem::Plugin(key.clone()));
+        let (sender, superseded) = watch::channel(false);
+        let task = reconcile::run(Arc::clone(&self.ctx), observed, superseded);
+        let task = async { TaskOutcome::Plugin(Box::new(Box::pin(task).await)) };
+        self.superseded.insert(key.clone(), sender);
+        Some(self.tasks.spawn(task).id())
+    }
+
+    fn handle_task_result(&mut self, result: Result<(Id, TaskOutcome), JoinError>) {
         let (id, outcome) = match result {
             Ok((id, outcome)) => (id, Some(outcome)),
             Err(error) => {
                 tracing::error!(%error, "reconcile task panicked");
+                let metrics = &self.ctx.options.metrics;
+                metrics.record_reconcile(ReconcileResult::Panicked, Duration::ZERO);
                 (error.id(), None)
             }
         };
-        let Some(key) = self.task_keys.remove(&id) else {
+        let Some(item) = self.task_items.remove(&id) else {
             return;
         };
-        self.superseded.remove(&key);
-        if let Some(outcome) = outcome {
-            self.handle_outcome(&key, outcome);
-        } else {
-            let delay = self.ctx.options.backoff.delay(PANIC_FAILURES);
-            self.queue.add_at(key.clone(), Instant::now() + delay);
+        if let WorkItem::Plugin(key) = &item {
+            self.superseded.remove(key);
         }
-        self.queue.done(&key);
+        match (&item, outcome) {
+            (WorkItem::Plugin(key), Some(TaskOutcome::Plugin(outcome))) => {
+                self.handle_outcome(key, *outcome);
+            }
+            (WorkItem::Cluster(name), Some(TaskOutcome::Cluster(outcome))) => {
+                self.handle_cluster_outcome(name, outcome);
+            }
+            _ => {
+                let delay = self.ctx.options.backoff.delay(PANIC_FAILURES);
+                self.queue.add_at(item.clone(), Instant::now() + delay);
+            }
+        }
+        self.queue.done(&item);
     }
 
     fn handle_outcome(&mut self, key: &Key, outcome: Outcome) {
-        self.index.store(key, outcome.unwritten, outcome.retry);
+        let uid = outcome.uid.as_deref();
+        if !self.index.store(key, uid, outcome.unwritten, outcome.retry) {
+            return;
+        }
         if let Some(plugin) = outcome.written {
             let mut enqueued = self.index.apply(*plugin);
-            // Its own write is no reason to reconcile it again.
-            enqueued.remove(key);
+            // The watch reports the change of somebody else too, but as an older version, which is ignored.
+            if outcome.is_superseded {
+                enqueued.insert(key.clone());
+            } else {
+                enqueued.remove(key);
+            }
             self.enqueue(enqueued);
         }
         if let Some(read) = outcome.read
             && self.index.references.record_read(key, read)
         {
-            self.queue.add(key.clone());
+            self.queue.add(WorkItem::Plugin(key.clone()));
         }
         if let Some(at) = outcome.requeue_at {
-            self.queue.add_at(key.clone(), at);
+            self.queue.add_at(WorkItem::Plugin(key.clone()), at);
         }
         self.watch_objects_of(key);
         self.watch_references();
@@ -206,13 +271,14 @@ impl Controller {
 
     fn enqueue(&mut self, keys: Enqueued) {
         for key in keys {
-            self.queue.add(key);
+            self.queue.add(WorkItem::Plugin(key));
         }
     }
 
     fn enqueue_all(&mut self) {
         let all: Enqueued = self.index.keys().cloned().collect();
         self.enqueue(all);
+        self.enqueue_clusters();
     }
 
     /// Lets the tasks finish within the grace period, then aborts them. Aborted work is resumed after the next start.

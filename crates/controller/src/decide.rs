@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use outrigger_api::annotation::{CASCADE, FORCE};
+use outrigger_api::annotation::{CASCADE, FORCE, SUSPEND};
 use outrigger_api::plugin::{self, ClusterReference, Drift, Phase, Plugin, PluginKind};
 
 use crate::backoff::Backoff;
@@ -33,6 +33,8 @@ pub(crate) enum Decision {
     Reject(Cause),
     /// A dependency is not ready.
     Wait(Cause),
+    /// Only its health is reported.
+    Suspended,
     /// Fetch the chart and the values. If `blocked`, the plugin is installed but must not be changed now.
     ResolveInputs { blocked: Option<Cause> },
 }
@@ -54,6 +56,9 @@ pub(crate) enum Action {
 pub(crate) fn decision(observed: &Observed) -> Decision {
     if is_removing(&observed.plugin) {
         return removal(observed);
+    }
+    if observed.plugin.is_annotated(SUSPEND) {
+        return Decision::Suspended;
     }
     if let Some(cause) = rejection(observed) {
         return Decision::Reject(cause);
@@ -313,8 +318,15 @@ pub(crate) fn action(
 /// Corrects drift at once the first time, then with backoff: someone else may revert each correction.
 fn drift_action(observed: &Observed, backoff: &Backoff) -> Action {
     let is_correcting = observed.plugin.spec.drift == Drift::Correct;
-    if !is_correcting || observed.objects.drifted.is_empty() {
+    if !is_correcting {
         return Action::None;
+    }
+    if observed.objects.drifted.is_empty() {
+        return if observed.objects.is_suspect {
+            Action::CorrectDrift
+        } else {
+            Action::None
+        };
     }
     let retry = &observed.retry;
     let last = retry
@@ -409,6 +421,10 @@ pub(crate) fn assess_health(
         // After a timeout it remains Failed until it is healthy.
         (false, false, false) if before == Phase::Failed => (Phase::Failed, "Timeout"),
         (false, false, false) => (in_progress(before), "Progressing"),
+    };
+    let message = match reason {
+        "Timeout" => format!("timed out: {message}"),
+        _ => message,
     };
     let updates = vec![
         ConditionUpdate::mark_false(HEALTHY, reason, message.clone()),

@@ -3,7 +3,7 @@
 //! Values from Secrets are salted with the uid of the Secret, which only its readers know. Without the salt, the digest
 //! in the status would let anyone test guesses of a weak password.
 
-use outrigger_api::plugin::{CrdPolicy, PluginSpec};
+use outrigger_api::plugin::{Conflicts, CrdPolicy, PluginSpec};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -53,6 +53,9 @@ pub(crate) fn of(inputs: &Inputs<'_>) -> String {
         CrdPolicy::Replace => "replace",
         CrdPolicy::Skip => "skip",
     });
+    if spec.conflicts != Conflicts::Fail {
+        hasher.text(&format!("conflicts {:?}", spec.conflicts));
+    }
     hasher.text(inputs.kube_version);
     hasher.finish()
 }

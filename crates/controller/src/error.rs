@@ -2,16 +2,23 @@
 
 use std::error::Error as StdError;
 
-use outrigger_release::ActionError;
+use outrigger_release::{ActionError, Rejection};
 
 use crate::conditions::{APPLIED, Cause, FETCHED, READY, RENDERED};
 use crate::{file_overrides, sources, target, values};
+
+/// Reasons of [`ReconcileError::Awaited`].
+pub(crate) const KIND_MISSING: &str = "KindMissing";
+pub(crate) const NAMESPACE_MISSING: &str = "NamespaceMissing";
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReconcileError {
     /// Something is missing; a watch reports when it is created.
     #[error("{}", .0.message)]
     Wait(Cause),
+    /// A kind or a namespace is missing that another plugin may bring.
+    #[error("{}", .0.message)]
+    Awaited(Cause),
     /// The plugin cannot be installed as written.
     #[error("{}", .0.message)]
     Rejected(Cause),
@@ -54,6 +61,10 @@ impl ReconcileError {
         reason: &'static str,
         error: &outrigger_release::Error,
     ) -> Self {
+        if let outrigger_release::Error::UnknownKinds(_) = error {
+            let message = format!("{}; waiting for the kind to be defined", error_chain(error));
+            return Self::Awaited(Cause::new(KIND_MISSING, message));
+        }
         let is_transient = error.is_transient();
         let reason = match (is_transient, error.is_forbidden()) {
             (true, _) => "Unreachable",
@@ -65,20 +76,25 @@ impl ReconcileError {
     }
 }
 
+/// What is reported about a response that cannot be decoded.
+const INVALID_RESPONSE: &str = "the response of the server is not the expected object";
+
 /// The message of an error followed by those of its sources, each once.
 pub(crate) fn error_chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
-        let message = match error.downcast_ref::<kube::Error>() {
-            Some(kube::Error::Api(status)) => status.message.clone(),
-            _ => error.to_string(),
+        let (message, next) = match error.downcast_ref::<kube::Error>() {
+            Some(kube::Error::Api(status)) => (status.message.clone(), None),
+            // The message of the parser would quote the response.
+            Some(kube::Error::SerdeError(_)) => (INVALID_RESPONSE.to_owned(), None),
+            _ => (error.to_string(), error.source()),
         };
         if !message.is_empty() && !text.contains(&message) {
             text.push_str(": ");
             text.push_str(&message);
         }
-        source = error.source();
+        source = next;
     }
     text
 }
@@ -92,16 +108,11 @@ pub(crate) fn with_hint(mut text: String, hint: Option<String>) -> String {
     text
 }
 
-/// Whether a failed request may succeed when it is repeated.
-pub(crate) fn is_transient(error: &kube::Error) -> bool {
-    match error {
-        kube::Error::Api(status) => status.code == 429 || status.code >= 500,
-        _ => true,
-    }
-}
-
 impl From<ActionError> for ReconcileError {
     fn from(error: ActionError) -> Self {
+        if let Some(cause) = awaited(&error) {
+            return Self::Awaited(cause);
+        }
         let reason = match error.cluster_error() {
             Some(error) if error.is_forbidden() => "Forbidden",
             Some(error) if error.is_transient() => "Unreachable",
@@ -119,6 +130,21 @@ impl From<ActionError> for ReconcileError {
         let cause = Cause::new(reason, with_hint(error.full_message(), error.hint()));
         Self::failed(APPLIED, cause, error.is_transient())
     }
+}
+
+/// What another plugin may bring, if that is missing.
+fn awaited(error: &ActionError) -> Option<Cause> {
+    let (reason, what) = match error {
+        ActionError::Rejected(Rejection::NamespaceNotFound { .. }) => {
+            (NAMESPACE_MISSING, "the namespace to be created")
+        }
+        ActionError::Cluster(outrigger_release::Error::UnknownKinds(_)) => {
+            (KIND_MISSING, "the kind to be defined")
+        }
+        _ => return None,
+    };
+    let message = format!("{}; waiting for {what}", error.full_message());
+    Some(Cause::new(reason, message))
 }
 
 impl From<sources::Error> for ReconcileError {

@@ -1,5 +1,6 @@
 //! Records Kubernetes events about plugins, in the background.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -14,6 +15,9 @@ const MAX_NOTE: usize = 1024;
 
 /// Events in the queue. Further events are dropped.
 const CAPACITY: usize = 1000;
+
+/// Recorders that are kept to count repeated events.
+const MAX_RECORDERS: usize = 10_000;
 
 /// Minimum time between two events, so that they do not compete with reconciles.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -67,7 +71,10 @@ impl EventRecorder {
 }
 
 async fn publish_all(client: Client, mut receiver: mpsc::Receiver<(ObjectReference, PluginEvent)>) {
-    let recorder = Recorder::new(client, Reporter::from("outrigger"));
+    let mut recorders = Recorders {
+        client,
+        last: HashMap::new(),
+    };
     let mut interval = tokio::time::interval(INTERVAL);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while let Some((regarding, event)) = receiver.recv().await {
@@ -83,10 +90,37 @@ async fn publish_all(client: Client, mut receiver: mpsc::Receiver<(ObjectReferen
             secondary: None,
         };
         interval.tick().await;
+        let recorder = recorders.of(&regarding, &event);
         // Events are best effort: a terminating namespace rejects them, and so may RBAC.
         if let Err(error) = recorder.publish(&event, &regarding).await {
             tracing::debug!(%error, "failed to publish event");
         }
+    }
+}
+
+/// A recorder counts the events with one reason about one object, and keeps the note of the first. So that a note is never
+/// untrue, another note gets another recorder.
+struct Recorders {
+    client: Client,
+    /// The last note about an object with a reason, and its recorder.
+    last: HashMap<(Option<String>, String), (Option<String>, Recorder)>,
+}
+
+impl Recorders {
+    fn of(&mut self, regarding: &ObjectReference, event: &Event) -> Recorder {
+        let key = (regarding.uid.clone(), event.reason.clone());
+        if let Some((note, recorder)) = self.last.get(&key)
+            && *note == event.note
+        {
+            return recorder.clone();
+        }
+        if self.last.len() >= MAX_RECORDERS {
+            self.last.clear();
+        }
+        let recorder = Recorder::new(self.client.clone(), Reporter::from("outrigger"));
+        self.last
+            .insert(key, (event.note.clone(), recorder.clone()));
+        recorder
     }
 }
 

@@ -8,6 +8,7 @@ use kube::ResourceExt as _;
 use outrigger_api::plugin::{InventoryEntry, Phase, Plugin, PluginStatus};
 
 use crate::conditions::{self, READY};
+use crate::error::{KIND_MISSING, NAMESPACE_MISSING};
 use crate::graph;
 use crate::key::Key;
 use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
@@ -118,12 +119,36 @@ impl Index {
         self.plugin(self.releases.owner(release)?)
     }
 
-    /// Stores what a reconcile leaves for the next one.
-    pub(crate) fn store(&mut self, key: &Key, unwritten: Option<PluginStatus>, retry: RetryState) {
-        if let Some(entry) = self.plugins.get_mut(key) {
-            entry.unwritten = unwritten;
-            entry.retry = retry;
-        }
+    /// Stores what a reconcile leaves for the next one. Returns false if the plugin with this uid no longer exists: it
+    /// was deleted, and maybe created anew, during the reconcile.
+    #[must_use]
+    pub(crate) fn store(
+        &mut self,
+        key: &Key,
+        uid: Option<&str>,
+        unwritten: Option<PluginStatus>,
+        retry: RetryState,
+    ) -> bool {
+        let entry = self.plugins.get_mut(key);
+        let Some(entry) = entry.filter(|entry| entry.plugin.metadata.uid.as_deref() == uid) else {
+            return false;
+        };
+        entry.unwritten = unwritten;
+        entry.retry = retry;
+        true
+    }
+
+    /// Handles the end of a list of objects. Enqueues all plugins with objects of the kind: those that are missing are not
+    /// in the list.
+    pub(crate) fn finish_listing(&mut self, cluster: &ClusterRef, kind: &Kind) -> Enqueued {
+        self.objects.finish_listing(cluster, kind);
+        let uses_kind = |entry: &Entry| {
+            let mut inventory = entry.inventory().iter();
+            ClusterRef::of(&entry.plugin) == *cluster
+                && inventory.any(|object| Kind::of(object) == *kind)
+        };
+        let users = self.plugins.iter().filter(|(_, entry)| uses_kind(entry));
+        users.map(|(key, _)| key.clone()).collect()
     }
 
     /// Whether some plugin has a health rule for a kind.
@@ -191,6 +216,7 @@ impl Index {
                 &cluster,
                 &status.inventory,
                 entry.retry.awaited_versions(now),
+                entry.retry.just_applied_versions(now),
                 |entry| self.child_plugin(&cluster, entry),
             ),
             status,
@@ -265,7 +291,11 @@ impl Index {
     }
 
     fn add_relations(&mut self, key: &Key, before: Option<&Plugin>, plugin: &Plugin) {
-        if before.is_some_and(|before| before.metadata.generation == plugin.metadata.generation) {
+        let has_same_spec = |before: &Plugin| {
+            before.metadata.uid == plugin.metadata.uid
+                && before.metadata.generation == plugin.metadata.generation
+        };
+        if before.is_some_and(has_same_spec) {
             return;
         }
         if let Some(before) = before {
@@ -310,6 +340,7 @@ impl Index {
                 .iter()
                 .flat_map(|release| self.releases.candidates(release));
             enqueued.extend(parents.cloned());
+            self.enqueue_awaiting(enqueued);
         }
         self.enqueue_claimants(before, after, enqueued);
         let in_use = |plugin: Option<&Plugin>| {
@@ -324,6 +355,17 @@ impl Index {
             enqueued.extend(before.into_iter().filter(known));
             self.enqueue_cycles(key, enqueued);
         }
+    }
+
+    /// Enqueues the plugins that wait for a kind or a namespace, which the changed plugin may have brought.
+    fn enqueue_awaiting(&self, enqueued: &mut Enqueued) {
+        let awaits = |entry: &Entry| {
+            let conditions = entry.status().map(|status| status.conditions.as_slice());
+            let ready = conditions::find(conditions.unwrap_or_default(), READY);
+            ready.is_some_and(|ready| [KIND_MISSING, NAMESPACE_MISSING].contains(&&*ready.reason))
+        };
+        let awaiting = self.plugins.iter().filter(|(_, entry)| awaits(entry));
+        enqueued.extend(awaiting.map(|(key, _)| key.clone()));
     }
 
     /// Enqueues the plugins that name the release that a plugin no longer needs, or now names.

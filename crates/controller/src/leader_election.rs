@@ -11,6 +11,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 
+/// How long a shutdown waits for the release of the lease.
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(200);
+
 #[derive(Debug, Clone)]
 pub struct Options {
     pub namespace: String,
@@ -125,8 +128,15 @@ impl LeaderElector {
         }
     }
 
-    /// Gives up the lease, so that another process can acquire it at once.
+    /// Gives up the lease, so that another process can acquire it at once. Does not wait for a server that is gone.
     pub(crate) async fn release(&self) {
+        let released = tokio::time::timeout(RELEASE_TIMEOUT, self.clear_holder()).await;
+        if released.is_err() {
+            tracing::info!("failed to release lease in time");
+        }
+    }
+
+    async fn clear_holder(&self) {
         let Ok(Some(mut lease)) = self.api.get_opt(&self.options.name).await else {
             return;
         };

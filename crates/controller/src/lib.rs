@@ -1,4 +1,5 @@
-//! The plugin controller: keeps the releases of plugins installed, up to date, healthy, and in dependency order.
+//! The controller: keeps the releases of plugins installed, up to date, healthy, and in dependency order, and runs the
+//! flows of clusters on their machines.
 //!
 //! ```text
 //! watches ─events→ controller ─observed→ decide (pure) ─→ observe ─→ act ─outcome→ status, events ─→ API server
@@ -11,6 +12,7 @@
 
 mod act;
 mod backoff;
+mod clusters;
 mod conditions;
 mod context;
 mod controller;
@@ -26,27 +28,33 @@ mod index;
 mod key;
 pub mod leader_election;
 mod lifecycle;
+mod metrics;
 mod mirror;
 mod objects;
 mod observe;
 mod observed;
 mod pending_status;
+mod pods;
 mod preview;
 mod queue;
 mod reconcile;
+mod redact;
 mod references;
 mod release_claims;
 mod release_ref;
 mod repository_status;
+mod resolution;
 mod sources;
 mod status;
 mod target;
 mod task;
+mod trust;
 mod values;
 mod version_range;
 mod watch_event;
 mod watches;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -55,7 +63,11 @@ use outrigger_repository::Fetcher;
 use tokio::sync::mpsc;
 
 pub use backoff::Backoff;
+pub use clusters::ClusterOptions;
 pub use key::Key;
+pub use metrics::Metrics;
+pub use trust::{ClusterRules, Trust};
+
 pub use preview::{PreviewError, preview};
 
 use crate::context::Context;
@@ -84,6 +96,12 @@ pub struct Options {
     /// Whether objects of KubeGems and TKEStack are mirrored.
     pub compat: bool,
     pub fetcher: outrigger_repository::Options,
+    /// What plugins may make the controller do.
+    pub trust: Trust,
+    /// Where the controller counts what it does.
+    pub metrics: Arc<Metrics>,
+    /// How clusters and machines are reconciled. Without it, they are not.
+    pub clusters: Option<ClusterOptions>,
     /// The wall clock.
     pub now: fn() -> Timestamp,
 }
@@ -100,6 +118,9 @@ impl Default for Options {
             leader_election: None,
             compat: false,
             fetcher: outrigger_repository::Options::default(),
+            trust: Trust::default(),
+            metrics: Arc::default(),
+            clusters: None,
             now: Timestamp::now,
         }
     }
@@ -135,6 +156,8 @@ pub async fn run(client: Client, options: Options, shutdown: impl Future<Output 
 }
 
 async fn run_controller(client: Client, options: Options, stop: impl Future<Output = ()>) {
+    let metrics = Arc::clone(&options.metrics);
+    metrics.set_leader(true);
     let (sender, receiver) = mpsc::channel(EVENT_CAPACITY);
     let sources = Sources {
         client: client.clone(),
@@ -150,4 +173,5 @@ async fn run_controller(client: Client, options: Options, stop: impl Future<Outp
     let ctx = Context::new(client, options, sources, sender);
     Controller::new(ctx, receiver).run(stop).await;
     drop((mirror, repository_status));
+    metrics.set_leader(false);
 }

@@ -16,3 +16,9 @@ pub(crate) fn has_finalizer(plugin: &Plugin) -> bool {
 pub(crate) fn is_removing(plugin: &Plugin) -> bool {
     is_deleted(plugin) || !plugin.spec.enabled
 }
+
+/// Whether a reconcile of the plugin as it was before works on an outdated spec.
+pub(crate) fn is_superseded(before: &Plugin, after: &Plugin) -> bool {
+    before.metadata.generation != after.metadata.generation
+        || is_deleted(before) != is_deleted(after)
+}

@@ -15,7 +15,7 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
-use outrigger_api::compat::ForeignKind;
+use outrigger_api::compat::{ForeignKind, MIRRORS};
 use outrigger_api::plugin::Plugin;
 use serde_json::{Value, json};
 
@@ -25,9 +25,6 @@ use crate::key::Key;
 use crate::status::{merge_patch, patch_params};
 
 const FIELD_MANAGER: &str = "outrigger-mirror";
-
-/// The label of mirrored plugins; its value is the kind that is mirrored.
-const LABEL: &str = "outrigger.dev/mirrors";
 
 const BACKOFF: Backoff = Backoff {
     initial: Duration::from_millis(200),
@@ -114,7 +111,7 @@ impl Mirror {
     async fn run(mut self) {
         let objects: Api<DynamicObject> = Api::all_with(self.client.clone(), &self.resource);
         let plugins: Api<Plugin> = Api::all(self.client.clone());
-        let label = format!("{LABEL}={}", self.label());
+        let label = format!("{MIRRORS}={}", self.kind.label());
         let mut objects = std::pin::pin!(watcher(objects, Config::default()));
         let mut plugins = std::pin::pin!(watcher(plugins, Config::default().labels(&label)));
         let mut failures = 0;
@@ -141,11 +138,6 @@ impl Mirror {
                 }
             }
         }
-    }
-
-    /// The value of [`LABEL`].
-    fn label(&self) -> String {
-        format!("{}.{}", self.resource.plural, self.resource.group)
     }
 
     async fn handle_object(&mut self, event: Event<DynamicObject>) -> Result<(), Error> {
@@ -210,7 +202,9 @@ impl Mirror {
         plugin.metadata.namespace = Some(key.namespace.clone());
         plugin.metadata.name = Some(key.name.clone());
         plugin.metadata.owner_references = Some(vec![self.owner(object)]);
-        plugin.labels_mut().insert(LABEL.to_owned(), self.label());
+        plugin
+            .labels_mut()
+            .insert(MIRRORS.to_owned(), self.kind.label());
         plugin.status = None;
         let api: Api<Plugin> = Api::namespaced(self.client.clone(), &key.namespace);
         let existing = api.get_opt(&key.name).await?;

@@ -3,12 +3,13 @@
 //! Filled by the object watches. Of each object only its health, its resource version and a digest of the
 //! applied fields are kept.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use outrigger_api::plugin::InventoryEntry;
+use outrigger_api::plugin::{HealthRule, InventoryEntry};
 
 use crate::observed::{ObservedObjects, UnhealthyObject, object_text};
 use crate::release_ref::{ClusterRef, ReleaseRef};
+use crate::watches::is_metadata_only;
 
 /// A kind of objects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,6 +19,14 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
+    /// The kind that a health rule is about.
+    pub(crate) fn of_rule(rule: &HealthRule) -> Self {
+        Self {
+            api_version: rule.api_version.clone(),
+            kind: rule.kind.clone(),
+        }
+    }
+
     pub(crate) fn of(entry: &InventoryEntry) -> Self {
         Self {
             api_version: entry.api_version.clone(),
@@ -111,18 +120,11 @@ impl Objects {
         self.table(cluster, kind).listing.insert(name, object);
     }
 
-    /// Replaces all objects of the kind by those listed. Returns the releases of the old and the new objects.
-    pub(crate) fn finish_listing(&mut self, cluster: &ClusterRef, kind: &Kind) -> Vec<ReleaseRef> {
+    /// Replaces all objects of the kind by those listed.
+    pub(crate) fn finish_listing(&mut self, cluster: &ClusterRef, kind: &Kind) {
         let table = self.table(cluster, kind);
-        let listing = std::mem::take(&mut table.listing);
-        let before = std::mem::replace(&mut table.objects, listing);
+        table.objects = std::mem::take(&mut table.listing);
         table.has_synced = true;
-        let all = before.values().chain(table.objects.values());
-        let releases: HashSet<ReleaseRef> =
-            release_refs(cluster, all.map(|object| object.release.as_ref()))
-                .into_iter()
-                .collect();
-        releases.into_iter().collect()
     }
 
     /// Drops a kind that is no longer watched.
@@ -156,6 +158,7 @@ impl Objects {
         cluster: &ClusterRef,
         inventory: &[InventoryEntry],
         applied: &HashMap<InventoryEntry, u64>,
+        just_applied: &HashMap<InventoryEntry, u64>,
         child: impl Fn(&InventoryEntry) -> ChildPlugin,
     ) -> ObservedObjects {
         let mut observed = ObservedObjects {
@@ -178,6 +181,12 @@ impl Objects {
                 }
                 (_, observation) => observation,
             };
+            if let (Some(version), Observation::Found(object)) =
+                (just_applied.get(entry), &observation)
+                && is_metadata_only(&entry.api_version, &entry.kind)
+            {
+                observed.is_suspect |= object.resource_version > *version;
+            }
             record(&mut observed, entry, &observation);
         }
         observed
@@ -288,7 +297,7 @@ mod tests {
 
     fn observe(objects: &Objects, inventory: &[InventoryEntry]) -> ObservedObjects {
         let none = HashMap::new();
-        objects.observe(&LOCAL, inventory, &none, |_| ChildPlugin::NotAPlugin)
+        objects.observe(&LOCAL, inventory, &none, &none, |_| ChildPlugin::NotAPlugin)
     }
 
     #[test]
@@ -298,7 +307,7 @@ mod tests {
         objects.start_listing(&LOCAL, &kind());
         objects.add_listed(&LOCAL, &kind(), name("a"), healthy("1"));
         assert!(observe(&objects, &[entry("a", None)]).is_incomplete);
-        assert_eq!(objects.finish_listing(&LOCAL, &kind()).len(), 1);
+        objects.finish_listing(&LOCAL, &kind());
         let observed = observe(&objects, &[entry("a", Some("1")), entry("b", None)]);
         assert!(!observed.is_incomplete);
         assert_eq!(observed.drifted, ["ConfigMap default/b is missing"]);
@@ -327,7 +336,10 @@ mod tests {
         let inventory = [entry];
         objects.finish_listing(&LOCAL, &kind());
         let observe = |objects: &Objects| {
-            objects.observe(&LOCAL, &inventory, &applied, |_| ChildPlugin::NotAPlugin)
+            let none = HashMap::new();
+            objects.observe(&LOCAL, &inventory, &applied, &none, |_| {
+                ChildPlugin::NotAPlugin
+            })
         };
         assert!(observe(&objects).is_incomplete);
         objects.apply(&LOCAL, &kind(), name("a"), healthy("1"));

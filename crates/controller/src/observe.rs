@@ -1,6 +1,7 @@
 //! Resolves the inputs of an installation: target cluster, chart, values, and the digest of all of them.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::ObjectMeta;
@@ -11,10 +12,36 @@ use crate::conditions::READY;
 use crate::context::Context;
 use crate::digest;
 use crate::error::ReconcileError;
+use crate::redact::Redactor;
 use crate::references::{ReadVersions, Reference};
 use crate::sources::SourceContent;
 use crate::target::Target;
 use crate::values::{self, SourceObject, Values};
+
+/// The input that a resolution waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AwaitedInput {
+    Cluster(String),
+    Values(String),
+    Source(String),
+}
+
+impl AwaitedInput {
+    /// The input that is resolved first.
+    pub(crate) fn first_of(plugin: &Plugin) -> Self {
+        let spec = &plugin.spec;
+        match (&spec.cluster, spec.repo.as_deref()) {
+            (Some(cluster), _) => {
+                Self::Cluster(format!("{}/{}", plugin.namespace(), cluster.secret_name))
+            }
+            (None, Some(repo)) => Self::Source(outrigger_repository::redacted(repo)),
+            (None, None) => Self::Source("the repositories".to_owned()),
+        }
+    }
+}
+
+/// Receives the input that a resolution waits for.
+pub(crate) type ReportAwaited<'a> = &'a (dyn Fn(AwaitedInput) + Sync);
 
 /// Everything that an installation needs.
 #[derive(Debug)]
@@ -22,6 +49,8 @@ pub(crate) struct ResolvedInputs {
     pub(crate) target: Target,
     pub(crate) content: SourceContent,
     pub(crate) values: Values,
+    /// Removes values that come from Secrets from messages.
+    pub(crate) redactor: Redactor,
     pub(crate) image_registry: Option<String>,
     pub(crate) digest: String,
 }
@@ -32,11 +61,12 @@ pub(crate) async fn resolve_inputs(
     ctx: &Context,
     plugin: &Plugin,
     read: &mut ReadVersions,
+    report: ReportAwaited<'_>,
 ) -> Result<ResolvedInputs, ReconcileError> {
     let target = ctx.targets.resolve(plugin).await?;
     read.extend(target.read.clone());
-    let (values, salts) = resolve_values(&ctx.client, plugin, read).await?;
-    let content = ctx.sources.fetch(plugin).await?;
+    let (values, salts, redactor) = resolve_values(&ctx.client, plugin, read, report).await?;
+    let content = fetch(ctx, plugin, report).await?;
     let image_registry = ctx.image_registry(plugin);
     let digest = digest::of(&digest::Inputs {
         spec: &plugin.spec,
@@ -53,21 +83,37 @@ pub(crate) async fn resolve_inputs(
         target,
         content,
         values,
+        redactor,
         image_registry,
         digest,
     })
 }
 
-/// The merged values, and the uids of the Secrets that they come from.
+async fn fetch(
+    ctx: &Context,
+    plugin: &Plugin,
+    report: ReportAwaited<'_>,
+) -> Result<SourceContent, ReconcileError> {
+    let started_at = Instant::now();
+    let content = ctx.sources.fetch(plugin, report).await;
+    let metrics = &ctx.options.metrics;
+    metrics.record_fetch(content.is_ok(), started_at.elapsed());
+    Ok(content?)
+}
+
+/// The merged values, and the uids and the redactor of the Secrets that they come from.
 async fn resolve_values(
     client: &Client,
     plugin: &Plugin,
     read: &mut ReadVersions,
-) -> Result<(Values, Vec<String>), ReconcileError> {
+    report: ReportAwaited<'_>,
+) -> Result<(Values, Vec<String>, Redactor), ReconcileError> {
     let namespace = plugin.namespace();
     let mut sources = Vec::new();
     let mut salts = Vec::new();
     for from in &plugin.spec.values_from {
+        let source = format!("{:?} {namespace}/{}", from.kind, from.name);
+        report(AwaitedInput::Values(source));
         let object = read_source(client, namespace, from).await;
         let object = object.map_err(|error| ReconcileError::unreachable(READY, &error))?;
         let reference = Reference {
@@ -85,7 +131,19 @@ async fn resolve_values(
         sources.push((from.clone(), object));
     }
     let values = values::merge(&plugin.spec, &sources)?;
-    Ok((values, salts))
+    let secrets = sources
+        .iter()
+        .filter(|(from, _)| from.kind == ValuesKind::Secret)
+        .flat_map(|(from, object)| used_data(from, object.as_ref()));
+    let redactor = Redactor::new(secrets);
+    Ok((values, salts, redactor))
+}
+
+/// The data of a Secret that values are taken from.
+fn used_data<'a>(from: &ValuesFrom, object: Option<&'a SourceObject>) -> Vec<&'a [u8]> {
+    let data = object.into_iter().flat_map(|object| &object.data);
+    let used = data.filter(|(key, _)| from.key.as_ref().is_none_or(|own| own == *key));
+    used.map(|(_, bytes)| bytes.as_slice()).collect()
 }
 
 async fn read_source(

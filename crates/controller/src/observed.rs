@@ -11,6 +11,9 @@ use crate::key::Key;
 /// How long a watch may take to report an object that was applied.
 pub(crate) const WATCH_LAG: Duration = Duration::from_secs(10);
 
+/// How long after an apply a change may have the same time as the apply.
+pub(crate) const SAME_SECOND: Duration = Duration::from_secs(2);
+
 /// A snapshot of everything the index knows about one plugin.
 #[derive(Debug, Clone)]
 pub(crate) struct Observed {
@@ -64,20 +67,44 @@ pub(crate) struct RetryState {
     pub(crate) drift_corrections: u32,
     pub(crate) drift_corrected_at: Option<Instant>,
     pub(crate) cached_digest: Option<CachedDigest>,
+    /// The value of the annotation that requested the reconcile in progress.
+    pub(crate) reconcile_request: Option<String>,
     /// Applied objects that the watches may not have reported yet.
     pub(crate) applied: Option<AppliedObjects>,
+    /// What is known about the pods of unhealthy workloads.
+    pub(crate) pods: Option<PodInspection>,
+    /// The objects of the last apply, for [`SAME_SECOND`].
+    pub(crate) just_applied: Option<Arc<AppliedObjects>>,
 }
 
 impl RetryState {
+    /// The resource versions of the last apply, as long as another change may have the same time.
+    pub(crate) fn just_applied_versions(&self, now: Instant) -> &HashMap<InventoryEntry, u64> {
+        match &self.just_applied {
+            Some(applied) if now < applied.at + SAME_SECOND => &applied.resource_versions,
+            _ => &NO_VERSIONS,
+        }
+    }
+
     /// The resource versions that the watches have yet to report; empty once [`WATCH_LAG`] has passed.
     pub(crate) fn awaited_versions(&self, now: Instant) -> &HashMap<InventoryEntry, u64> {
-        static NONE: LazyLock<HashMap<InventoryEntry, u64>> = LazyLock::new(HashMap::new);
         match &self.applied {
             Some(applied) if now < applied.at + WATCH_LAG => &applied.resource_versions,
-            _ => &NONE,
+            _ => &NO_VERSIONS,
         }
     }
 }
+
+/// The reasons of the pods of unhealthy workloads, and when they are read again.
+#[derive(Debug, Clone)]
+pub(crate) struct PodInspection {
+    pub(crate) count: u32,
+    pub(crate) next_at: Instant,
+    /// The workload, as in [`UnhealthyObject::object`], and the reason.
+    pub(crate) reasons: Vec<(String, String)>,
+}
+
+static NO_VERSIONS: LazyLock<HashMap<InventoryEntry, u64>> = LazyLock::new(HashMap::new);
 
 /// The last input digest, with what must be unchanged for it to be reused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +131,9 @@ pub(crate) struct ObservedObjects {
     pub(crate) unhealthy: Vec<UnhealthyObject>,
     /// Descriptions of the objects that someone else modified or deleted.
     pub(crate) drifted: Vec<String>,
+    /// Whether an object changed right after it was applied. Its metadata do not tell whether it drifted: the times in
+    /// managed fields are in seconds.
+    pub(crate) is_suspect: bool,
     pub(crate) total: usize,
 }
 

@@ -61,6 +61,10 @@ impl PendingStatus {
         self.set_false(READY, cause);
     }
 
+    pub(crate) fn mark_unfetched(&mut self, cause: &Cause) {
+        self.set_false(FETCHED, cause);
+    }
+
     pub(crate) fn mark_rejected(&mut self, cause: &Cause) {
         self.status.phase = Phase::Failed;
         self.set_false(READY, cause);
@@ -82,10 +86,17 @@ impl PendingStatus {
     pub(crate) fn mark_removal_blocked(&mut self, cause: &Cause) {
         self.set_false(REMOVABLE, cause);
         if conditions::is_true(&self.status.conditions, READY) {
-            let update = ConditionUpdate::mark_true(READY, cause.reason, &*cause.message);
-            self.set_condition(update);
+            self.annotate_ready(cause);
         } else {
             self.set_false(READY, cause);
+        }
+    }
+
+    /// Explains a Ready plugin. The status of the condition does not change.
+    pub(crate) fn annotate_ready(&mut self, cause: &Cause) {
+        if conditions::is_true(&self.status.conditions, READY) {
+            let update = ConditionUpdate::mark_true(READY, cause.reason, &*cause.message);
+            self.set_condition(update);
         }
     }
 
@@ -175,14 +186,25 @@ impl PendingStatus {
         self.set_condition(ConditionUpdate::mark_false(READY, cause.reason, message));
     }
 
-    /// Reports that the cluster or the repository did not respond. A Ready plugin remains Ready.
+    /// Reports that the cluster or the repository did not respond, so that a new spec or new inputs must wait.
     pub(crate) fn mark_unreachable(&mut self, condition: &'static str, cause: &Cause) {
+        if condition != READY {
+            self.set_false(condition, cause);
+        }
+        self.mark_waiting(cause);
+    }
+
+    /// Reports that a server did not respond during an operation, which continues when it does.
+    pub(crate) fn mark_unready(&mut self, condition: &'static str, cause: &Cause) {
+        self.mark_unknown(condition, cause);
+        self.set_false(READY, cause);
+    }
+
+    /// Reports that the cluster or the repository did not respond, while the plugin is installed as specified.
+    pub(crate) fn mark_unknown(&mut self, condition: &'static str, cause: &Cause) {
         if condition != READY {
             let update = ConditionUpdate::mark_unknown(condition, cause.reason, &*cause.message);
             self.set_condition(update);
-        }
-        if !conditions::is_true(&self.status.conditions, READY) {
-            self.set_false(READY, cause);
         }
     }
 }

@@ -50,7 +50,7 @@ pub async fn preview(
     let (events, _) = mpsc::channel(1);
     let ctx = Context::new(client, options, sources, events);
     ctx.set_cluster_registry(defaults.as_ref().and_then(default_registry));
-    let inputs = observe::resolve_inputs(&ctx, plugin, &mut ReadVersions::new()).await?;
+    let inputs = observe::resolve_inputs(&ctx, plugin, &mut ReadVersions::new(), &|_| ()).await?;
     Ok(act::plan(&ctx.options, plugin, &inputs).await?)
 }
 
@@ -65,6 +65,7 @@ impl From<ReconcileError> for PreviewError {
     fn from(error: ReconcileError) -> Self {
         let Cause { reason, message } = match error {
             ReconcileError::Wait(cause)
+            | ReconcileError::Awaited(cause)
             | ReconcileError::Rejected(cause)
             | ReconcileError::Failed { cause, .. }
             | ReconcileError::Transient { cause, .. } => cause,

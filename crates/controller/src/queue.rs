@@ -1,28 +1,27 @@
-//! The work queue: each plugin is reconciled by one task at a time, and a limited number of plugins at once.
+//! The work queue: each object is reconciled by one task at a time, and a limited number of objects at once.
 //!
-//! Pure: the caller passes the time. A plugin that is added while it is reconciled is reconciled again afterwards.
+//! Pure: the caller passes the time. An object that is added while it is reconciled is reconciled again afterwards.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::hash::Hash;
 use std::time::Instant;
 
-use crate::key::Key;
-
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct Queue<K> {
     max_concurrent: usize,
-    ready: VecDeque<Key>,
+    ready: VecDeque<K>,
     /// The content of `ready`, to skip duplicates.
-    queued: HashSet<Key>,
-    processing: HashSet<Key>,
+    queued: HashSet<K>,
+    processing: HashSet<K>,
     /// Processing, but only waiting, which does not count toward the limit.
-    waiting: HashSet<Key>,
+    waiting: HashSet<K>,
     /// Added while processing.
-    dirty: HashSet<Key>,
-    delayed: BTreeSet<(Instant, Key)>,
-    delayed_until: HashMap<Key, Instant>,
+    dirty: HashSet<K>,
+    delayed: BTreeSet<(Instant, K)>,
+    delayed_until: HashMap<K, Instant>,
 }
 
-impl Queue {
+impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     pub(crate) fn new(max_concurrent: usize) -> Self {
         Self {
             max_concurrent: max_concurrent.max(1),
@@ -36,7 +35,7 @@ impl Queue {
         }
     }
 
-    pub(crate) fn add(&mut self, key: Key) {
+    pub(crate) fn add(&mut self, key: K) {
         if self.processing.contains(&key) {
             self.dirty.insert(key);
         } else if self.queued.insert(key.clone()) {
@@ -44,8 +43,8 @@ impl Queue {
         }
     }
 
-    /// Adds a plugin at a time, unless it is already due earlier.
-    pub(crate) fn add_at(&mut self, key: Key, at: Instant) {
+    /// Adds an object at a time, unless it is already due earlier.
+    pub(crate) fn add_at(&mut self, key: K, at: Instant) {
         match self.delayed_until.get(&key) {
             Some(earlier) if *earlier <= at => {}
             _ => {
@@ -56,13 +55,18 @@ impl Queue {
         }
     }
 
-    /// When the next delayed plugin is due.
+    /// The number of objects that are ready to be processed.
+    pub(crate) fn len(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// When the next delayed object is due.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.delayed.first().map(|(at, _)| *at)
     }
 
-    /// The next plugin to process; `None` if there is none or the limit is reached.
-    pub(crate) fn get(&mut self, now: Instant) -> Option<Key> {
+    /// The next object to process; `None` if there is none or the limit is reached.
+    pub(crate) fn get(&mut self, now: Instant) -> Option<K> {
         while self.next_due().is_some_and(|due| due <= now) {
             if let Some((_, key)) = self.delayed.pop_first() {
                 self.delayed_until.remove(&key);
@@ -78,15 +82,15 @@ impl Queue {
         Some(key)
     }
 
-    /// Frees the slot of a plugin whose task only waits from now on.
-    pub(crate) fn free_slot(&mut self, key: &Key) {
+    /// Frees the slot of an object whose task only waits from now on.
+    pub(crate) fn free_slot(&mut self, key: &K) {
         if self.processing.contains(key) {
             self.waiting.insert(key.clone());
         }
     }
 
-    /// Marks a plugin as processed.
-    pub(crate) fn done(&mut self, key: &Key) {
+    /// Marks an object as processed.
+    pub(crate) fn done(&mut self, key: &K) {
         self.processing.remove(key);
         self.waiting.remove(key);
         if self.dirty.remove(key) {
@@ -94,8 +98,8 @@ impl Queue {
         }
     }
 
-    /// Drops the delayed addition of a plugin.
-    pub(crate) fn cancel_delayed(&mut self, key: &Key) {
+    /// Drops the delayed addition of an object.
+    pub(crate) fn cancel_delayed(&mut self, key: &K) {
         if let Some(at) = self.delayed_until.remove(key) {
             self.delayed.remove(&(at, key.clone()));
         }
@@ -107,6 +111,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::key::Key;
 
     fn key(name: &str) -> Key {
         Key::new("default", name)

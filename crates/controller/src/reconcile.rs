@@ -4,11 +4,14 @@ mod failure;
 mod health;
 mod install;
 mod persist;
+mod pod_reasons;
 mod removal;
+mod report;
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use outrigger_api::annotation::RECONCILE;
 use outrigger_api::plugin::{Plugin, PluginStatus};
 use tokio::sync::watch;
 
@@ -18,16 +21,24 @@ use crate::context::Context;
 use crate::decide::{self, Action, Decision};
 use crate::error::ReconcileError;
 use crate::events::PluginEvent;
-use crate::observe::{self, ResolvedInputs};
+use crate::lifecycle::is_superseded;
+use crate::metrics::ReconcileResult;
+use crate::observe::{AwaitedInput, ResolvedInputs};
 use crate::observed::{CachedDigest, Observed, RetryState};
 use crate::pending_status::PendingStatus;
+use crate::redact::Redactor;
 use crate::references::ReadVersions;
+use crate::resolution::Resolution;
 
 /// The result of a reconcile.
 #[derive(Debug)]
 pub(crate) struct Outcome {
+    /// Of the plugin that was reconciled.
+    pub(crate) uid: Option<String>,
     /// The plugin after the last write, if there was one.
     pub(crate) written: Option<Box<Plugin>>,
+    /// Whether the written plugin has a spec or annotations that this reconcile does not know.
+    pub(crate) is_superseded: bool,
     /// A status that differs from the written one.
     pub(crate) unwritten: Option<PluginStatus>,
     pub(crate) retry: RetryState,
@@ -51,6 +62,10 @@ struct Reconcile {
     attempted_inputs: Option<String>,
     /// Whether the status must be written now, even if the phase is deferrable.
     is_write_due: bool,
+    /// Removes values that come from Secrets from messages.
+    redactor: Redactor,
+    /// How the reconcile failed, if it did.
+    failure: Option<ReconcileResult>,
     /// Becomes true when the plugin changes.
     superseded: watch::Receiver<bool>,
 }
@@ -62,6 +77,7 @@ pub(crate) async fn run(
     superseded: watch::Receiver<bool>,
 ) -> Outcome {
     let now = (ctx.options.now)();
+    let started_at = Instant::now();
     let mut reconcile = Reconcile {
         pending: PendingStatus::new(&observed, now),
         retry: observed.retry.clone(),
@@ -71,24 +87,32 @@ pub(crate) async fn run(
         read: None,
         attempted_inputs: None,
         is_write_due: false,
+        redactor: Redactor::default(),
+        failure: None,
         superseded,
         ctx,
         observed,
     };
+    reconcile.explain_unhealthy_workloads().await;
     let is_released = reconcile.execute().await;
     if !is_released {
         reconcile.persist_status().await;
     }
+    reconcile.report(is_released, started_at.elapsed());
     reconcile.finish(is_released)
 }
 
 impl Reconcile {
     /// Returns whether the deleted plugin was released, so that there is no status to write.
     async fn execute(&mut self) -> bool {
+        self.start_requested_reconcile();
         let decision = decide::decision(&self.observed);
         tracing::debug!(plugin = %self.observed.key, ?decision, "decided");
         if !matches!(decision, Decision::BlockRemoval { .. }) {
             self.pending.clear_removal_blocked();
+        }
+        if !matches!(decision, Decision::ResolveInputs { .. }) {
+            self.ctx.resolutions.cancel(&self.observed.key);
         }
         match decision {
             Decision::Ignore => return true,
@@ -99,17 +123,63 @@ impl Reconcile {
                 self.block_removal(&cause, &cascade).await;
             }
             Decision::Reject(cause) => self.reject(&cause),
+            Decision::Suspended => self.mark_suspended(),
             Decision::Wait(cause) => {
                 self.pending.set_dependencies(Some(&cause), true);
                 self.pending.mark_waiting(&cause);
             }
             Decision::ResolveInputs { blocked } => {
-                if let Err(error) = self.converge(blocked.as_ref()).await {
+                if let Err(error) = Box::pin(self.converge(blocked.as_ref())).await {
                     self.record_error(error);
                 }
             }
         }
         false
+    }
+
+    /// Forgets earlier failures and cached inputs if a reconcile was requested.
+    fn start_requested_reconcile(&mut self) {
+        let annotations = self.observed.plugin.metadata.annotations.as_ref();
+        let requested = annotations.and_then(|annotations| annotations.get(RECONCILE));
+        let Some(requested) = requested.cloned() else {
+            return;
+        };
+        if self.observed.status.reconcile_handled.as_ref() == Some(&requested) {
+            return;
+        }
+        if self.retry.reconcile_request.as_ref() != Some(&requested) {
+            self.ctx.sources.fetcher.refresh();
+            self.ctx.resolutions.cancel(&self.observed.key);
+            let started_at = self.retry.started_at;
+            self.retry = RetryState {
+                started_at,
+                applied: self.retry.applied.take(),
+                reconcile_request: Some(requested),
+                ..RetryState::default()
+            };
+            self.observed.retry = self.retry.clone();
+            self.observed.status.attempts = 0;
+            self.pending.status.attempts = 0;
+        }
+    }
+
+    /// Records that the requested reconcile is done: its inputs were resolved, or it needs none.
+    fn finish_requested_reconcile(&mut self) {
+        if let Some(requested) = self.retry.reconcile_request.take() {
+            self.pending.status.reconcile_handled = Some(requested);
+        }
+    }
+
+    fn mark_suspended(&mut self) {
+        self.finish_requested_reconcile();
+        let message = "plugin is suspended; `outrigger plugin resume` continues";
+        let cause = Cause::new("Suspended", message);
+        if self.is_installed_as_specified() {
+            self.update_health();
+            self.pending.annotate_ready(&cause);
+        } else {
+            self.pending.mark_waiting(&cause);
+        }
     }
 
     /// Brings the release up to date with the inputs. Does not fetch the inputs if that cannot change anything.
@@ -127,7 +197,13 @@ impl Reconcile {
             self.keep_release(action);
             return Ok(());
         }
-        let inputs = self.resolve_inputs().await?;
+        let inputs = match self.resolve_inputs().await? {
+            Ok(inputs) => inputs,
+            Err(awaited) => {
+                self.wait_for_inputs(awaited);
+                return Ok(());
+            }
+        };
         match decide::action(&self.observed, &inputs.digest, blocked, &backoff) {
             Action::Install => self.install(&inputs, false).await,
             Action::Upgrade => self.install(&inputs, true).await,
@@ -151,12 +227,23 @@ impl Reconcile {
         is_valid.then(|| cached.digest.clone())
     }
 
-    async fn resolve_inputs(&mut self) -> Result<ResolvedInputs, ReconcileError> {
-        let mut read = ReadVersions::new();
+    /// The inputs, or what they wait for.
+    async fn resolve_inputs(
+        &mut self,
+    ) -> Result<Result<ResolvedInputs, AwaitedInput>, ReconcileError> {
         let plugin = Arc::clone(&self.observed.plugin);
-        let inputs = observe::resolve_inputs(&self.ctx, &plugin, &mut read).await;
-        self.read = Some(read);
-        let inputs = inputs?;
+        let resolutions = &self.ctx.resolutions;
+        let resolution = resolutions.resolve(&self.ctx, &self.observed.key, &plugin);
+        let resolved = match resolution.await {
+            Resolution::Resolved(resolved) => resolved,
+            Resolution::Pending(awaited) => return Ok(Err(awaited)),
+        };
+        self.finish_requested_reconcile();
+        self.read = Some(resolved.read);
+        // Until the inputs are resolved again, those that are installed are not the current ones.
+        self.retry.cached_digest = None;
+        let inputs = resolved.inputs?;
+        self.redactor = inputs.redactor.clone();
         self.pending.mark_fetched(inputs.content.version());
         self.retry.cached_digest = Some(CachedDigest {
             generation: plugin.metadata.generation,
@@ -164,7 +251,45 @@ impl Reconcile {
             digest: inputs.digest.clone(),
             computed_at: Instant::now(),
         });
-        Ok(inputs)
+        Ok(Ok(inputs))
+    }
+
+    /// Reports what the inputs wait for. The plugin is reconciled again once they are resolved.
+    fn wait_for_inputs(&mut self, awaited: AwaitedInput) {
+        if self.is_installed_as_specified() {
+            self.update_health();
+            return;
+        }
+        match awaited {
+            AwaitedInput::Source(source) => {
+                let cause = Cause::new("Fetching", format!("waiting for {source} to answer"));
+                self.pending.mark_unfetched(&cause);
+                self.pending.mark_waiting(&cause);
+            }
+            AwaitedInput::Cluster(secret) => {
+                let message = format!("waiting for the cluster of Secret {secret} to answer");
+                self.pending
+                    .mark_waiting(&Cause::new("Connecting", message));
+            }
+            AwaitedInput::Values(source) => {
+                let message = format!("waiting for {source} to be read");
+                self.pending
+                    .mark_waiting(&Cause::new("ReadingValues", message));
+            }
+        }
+    }
+
+    /// Whether the current generation was installed. Its inputs may have changed since.
+    fn is_installed_as_specified(&self) -> bool {
+        let status = &self.observed.status;
+        status.revision.is_some()
+            && status.input_digest.is_some()
+            && status.installed_generation == self.observed.plugin.metadata.generation
+    }
+
+    fn mark_installed_as_specified(&mut self) {
+        let generation = self.observed.plugin.metadata.generation;
+        self.pending.status.installed_generation = generation;
     }
 
     /// Leaves the release as it is. The phase follows its health, unless other inputs are due.
@@ -175,11 +300,15 @@ impl Reconcile {
                 self.requeue_at = until;
                 let cached = self.retry.cached_digest.as_ref();
                 let digest = cached.map(|cached| &cached.digest);
-                if digest == self.observed.status.input_digest.as_ref() {
+                if digest.is_some() && digest == self.observed.status.input_digest.as_ref() {
+                    self.mark_installed_as_specified();
                     self.update_health();
                 }
             }
-            _ => self.update_health(),
+            _ => {
+                self.mark_installed_as_specified();
+                self.update_health();
+            }
         }
     }
 
@@ -204,7 +333,12 @@ impl Reconcile {
 
     fn finish(self, is_released: bool) -> Outcome {
         let is_written = is_released || self.current.status.as_ref() == Some(&self.pending.status);
+        let reconciled = &self.observed.plugin;
+        let is_superseded = is_superseded(reconciled, &self.current)
+            || reconciled.metadata.annotations != self.current.metadata.annotations;
         Outcome {
+            uid: reconciled.metadata.uid.clone(),
+            is_superseded,
             written: self
                 .has_written
                 .then(|| Box::new(Plugin::clone(&self.current))),

@@ -28,11 +28,17 @@ const BACKOFF: Backoff = Backoff {
     max: Duration::from_mins(5),
 };
 
+/// The annotation that requests a refresh.
+const REFRESH: &str = "outrigger.dev/refresh";
+
+/// The generation of a repository, and the refresh that was requested last.
+type Version = (Option<i64>, Option<String>);
+
 /// Runs one task per repository, so that a slow one does not delay the others.
 pub(crate) async fn run(sources: Sources, options: Options) {
     let api: Api<Repository> = Api::all(sources.client.clone());
     let mut events = std::pin::pin!(watcher(api, Config::default()));
-    let mut tasks: HashMap<String, (Option<i64>, AbortOnDrop)> = HashMap::new();
+    let mut tasks: HashMap<String, (Version, AbortOnDrop)> = HashMap::new();
     let mut listed: Vec<String> = Vec::new();
     let mut failures = 0;
     while let Some(event) = events.next().await {
@@ -43,12 +49,17 @@ pub(crate) async fn run(sources: Sources, options: Options) {
             Ok(Event::Apply(repository) | Event::InitApply(repository)) => {
                 let name = repository.name_any();
                 listed.push(name.clone());
-                let generation = repository.metadata.generation;
+                // `repository update` sets the annotation.
+                let refresh_request = repository.annotations().get(REFRESH).cloned();
+                let generation = (repository.metadata.generation, refresh_request);
                 if tasks
                     .get(&name)
                     .is_some_and(|(known, _)| *known == generation)
                 {
                     continue;
+                }
+                if generation.1.is_some() {
+                    sources.fetcher.refresh();
                 }
                 let task = refresh(sources.clone(), options.clone(), repository);
                 tasks.insert(name, (generation, spawn(task)));
@@ -66,7 +77,18 @@ async fn refresh(sources: Sources, options: Options, repository: Repository) {
     let mut written = repository.status.clone();
     let mut failures = 0;
     loop {
-        let fetched = fetch_index(&sources, &repository).await;
+        let mut fetch = Box::pin(fetch_index(&sources, &repository));
+        let early = tokio::time::timeout(options.status_delay, &mut fetch).await;
+        let fetched = if let Ok(fetched) = early {
+            fetched
+        } else {
+            let next = waiting_status(&repository, written.clone(), options.now);
+            let result = write(&sources.client, &repository, written.as_ref(), &next).await;
+            if result.is_ok() {
+                written = Some(next);
+            }
+            fetch.await
+        };
         failures = if fetched.is_ok() { 0 } else { failures + 1 };
         let before = written.clone().unwrap_or_default();
         let next = next_status(
@@ -94,6 +116,23 @@ async fn fetch_index(sources: &Sources, repository: &Repository) -> Result<Fetch
     let access = sources.access(repository).await?;
     let index = sources.fetcher.index(&repository.spec.url, &access).await;
     Ok(index?)
+}
+
+/// The status while the repository has not answered. One that was read before remains Ready.
+fn waiting_status(
+    repository: &Repository,
+    before: Option<RepositoryStatus>,
+    now: fn() -> jiff::Timestamp,
+) -> RepositoryStatus {
+    let mut status = before.unwrap_or_default();
+    let generation = repository.metadata.generation;
+    if !conditions::is_true(&status.conditions, READY) || status.observed_generation != generation {
+        let url = outrigger_repository::redacted(&repository.spec.url);
+        let message = format!("waiting for {url} to answer");
+        let update = ConditionUpdate::mark_false(READY, "Fetching", message);
+        conditions::set(&mut status.conditions, update, generation, now());
+    }
+    status
 }
 
 /// The next status. If the index could not be fetched, it keeps the charts that were listed before.

@@ -8,7 +8,11 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_api::repository::Repository;
-use outrigger_repository::{Access, Error as FetchError, Fetched, Fetcher, Manifests, Request};
+use outrigger_repository::{
+    Access, Error as FetchError, Fetched, Fetcher, Manifests, Request, redacted,
+};
+
+use crate::observe::{AwaitedInput, ReportAwaited};
 
 /// The Repository objects, kept up to date by a watch.
 #[derive(Debug, Clone, Default)]
@@ -136,30 +140,36 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    pub(crate) async fn fetch(&self, plugin: &Plugin) -> Result<SourceContent, Error> {
+    pub(crate) async fn fetch(
+        &self,
+        plugin: &Plugin,
+        report: ReportAwaited<'_>,
+    ) -> Result<SourceContent, Error> {
         let repo = plugin.spec.repo.as_deref().filter(|repo| !repo.is_empty());
         if plugin.spec.kind == PluginKind::Manifests {
             let Some(repo) = repo else {
                 return Ok(SourceContent::Manifests(None));
             };
-            let request = self.request(plugin, repo).await?;
+            let request = self.request(plugin, repo, report).await?;
             let files = self.fetcher.fetch_manifests(&request).await?;
             return Ok(SourceContent::Manifests(Some(files)));
         }
         match repo {
             Some(repo) => {
-                let request = self.request(plugin, repo).await?;
+                let request = self.request(plugin, repo, report).await?;
                 Ok(SourceContent::Chart(self.fetcher.fetch(&request).await?))
             }
-            None => self.search(plugin).await.map(SourceContent::Chart),
+            None => self.search(plugin, report).await.map(SourceContent::Chart),
         }
     }
 
     /// Fetches from the first repository that has the chart.
-    async fn search(&self, plugin: &Plugin) -> Result<Fetched, Error> {
+    async fn search(&self, plugin: &Plugin, report: ReportAwaited<'_>) -> Result<Fetched, Error> {
         let mut not_found = Error::NoRepositories(plugin.chart_name().to_owned());
         for repository in self.repositories.by_priority() {
-            let request = self.request_for_repository(plugin, &repository).await?;
+            let request = self
+                .request_for_repository(plugin, &repository, report)
+                .await?;
             match self.fetcher.fetch(&request).await {
                 Err(error @ FetchError::NotFound { .. }) => not_found = error.into(),
                 result => return Ok(result?),
@@ -168,14 +178,22 @@ impl Sources {
         Err(not_found)
     }
 
-    async fn request(&self, plugin: &Plugin, repo: &str) -> Result<Request, Error> {
+    async fn request(
+        &self,
+        plugin: &Plugin,
+        repo: &str,
+        report: ReportAwaited<'_>,
+    ) -> Result<Request, Error> {
         let is_name = !repo.contains("://") && !repo.starts_with(['/', '.']);
         if is_name {
             let repository = self.repositories.find(repo);
             let repository =
                 repository.ok_or_else(|| Error::RepositoryNotFound(repo.to_owned()))?;
-            return self.request_for_repository(plugin, &repository).await;
+            return self
+                .request_for_repository(plugin, &repository, report)
+                .await;
         }
+        report(AwaitedInput::Source(redacted(repo)));
         Ok(Self::build_request(plugin, repo, Access::default()))
     }
 
@@ -183,7 +201,11 @@ impl Sources {
         &self,
         plugin: &Plugin,
         repository: &Repository,
+        report: ReportAwaited<'_>,
     ) -> Result<Request, Error> {
+        let url = redacted(&repository.spec.url);
+        let name = repository.name_any();
+        report(AwaitedInput::Source(format!("Repository {name} ({url})")));
         let access = self.access(repository).await?;
         Ok(Self::build_request(plugin, &repository.spec.url, access))
     }

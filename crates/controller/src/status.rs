@@ -7,6 +7,7 @@ use outrigger_api::plugin::{FINALIZER, Phase, Plugin, PluginStatus};
 use serde_json::{Map, Value, json};
 
 use crate::key::Key;
+use crate::lifecycle::has_finalizer;
 
 /// The field manager of what the controller writes to its own resources.
 pub(crate) const FIELD_MANAGER: &str = "outrigger";
@@ -32,12 +33,17 @@ pub(crate) fn is_deferrable(phase: Phase) -> bool {
     is_in_progress(phase) || phase == Phase::Waiting
 }
 
-/// The merge patch from the written status to a new one; `None` if they are equal.
-fn status_patch(written: Option<&PluginStatus>, new: &PluginStatus) -> Option<Value> {
+/// The merge patch from the status of a plugin to a new one; `None` if they are equal. Without our finalizer the plugin
+/// can be deleted and created anew at any time; then the patch applies only to the version that was read.
+fn status_patch(plugin: &Plugin, new: &PluginStatus) -> Option<Value> {
     let as_value = |status: &PluginStatus| serde_json::to_value(status).unwrap_or_default();
-    let before = written.map_or_else(|| json!({}), as_value);
+    let before = plugin.status.as_ref().map_or_else(|| json!({}), as_value);
     let change = merge_patch(&before, &as_value(new))?;
-    Some(json!({"status": change}))
+    let mut patch = json!({"status": change});
+    if !has_finalizer(plugin) {
+        patch["metadata"] = json!({"resourceVersion": plugin.metadata.resource_version});
+    }
+    Some(patch)
 }
 
 /// The merge patch from `before` to `after`; `None` if they are equal.
@@ -61,14 +67,15 @@ pub(crate) fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
-/// Writes a status if it differs from the written one. Returns the resulting plugin if it did.
+/// Writes a status if it differs from the written one. Returns the resulting plugin if it did. Fails with a conflict if
+/// the plugin has changed and does not have our finalizer.
 pub(crate) async fn write(
     client: &Client,
     key: &Key,
-    written: Option<&PluginStatus>,
+    plugin: &Plugin,
     new: &PluginStatus,
 ) -> Result<Option<Plugin>, kube::Error> {
-    let Some(patch) = status_patch(written, new) else {
+    let Some(patch) = status_patch(plugin, new) else {
         return Ok(None);
     };
     let api: Api<Plugin> = Api::namespaced(client.clone(), &key.namespace);
@@ -116,7 +123,18 @@ pub(crate) async fn set_finalizer(
 
 #[cfg(test)]
 mod tests {
+    use outrigger_api::plugin::PluginSpec;
+
     use super::*;
+
+    fn plugin(finalizers: &[&str], status: Option<PluginStatus>) -> Plugin {
+        let mut plugin = Plugin::new("db", PluginSpec::default());
+        let finalizers = finalizers.iter().map(|name| (*name).to_owned());
+        plugin.metadata.finalizers = Some(finalizers.collect());
+        plugin.metadata.resource_version = Some("7".to_owned());
+        plugin.status = status;
+        plugin
+    }
 
     #[test]
     fn a_patch_has_only_changed_fields_and_nulls_for_removed_ones() {
@@ -126,17 +144,22 @@ mod tests {
             notes: Some("hello".to_owned()),
             ..PluginStatus::default()
         };
-        let mut after = before.clone();
-        assert_eq!(status_patch(Some(&before), &after), None);
+        let plugin = plugin(&[FINALIZER], Some(before.clone()));
+        let mut after = before;
+        assert_eq!(status_patch(&plugin, &after), None);
         after.version = Some("2".to_owned());
         after.notes = None;
         assert_eq!(
-            status_patch(Some(&before), &after),
+            status_patch(&plugin, &after),
             Some(json!({"status": {"version": "2", "notes": null}}))
         );
+    }
+
+    #[test]
+    fn the_status_of_a_plugin_that_may_be_replaced_is_written_to_the_version_that_was_read() {
         assert_eq!(
-            status_patch(None, &PluginStatus::default()),
-            Some(json!({"status": {"phase": "Pending"}}))
+            status_patch(&plugin(&[], None), &PluginStatus::default()),
+            Some(json!({"status": {"phase": "Pending"}, "metadata": {"resourceVersion": "7"}}))
         );
     }
 }

@@ -4,6 +4,9 @@
 //! A kubeconfig from a Secret may name a server and credentials, nothing else: one that would run programs or read local
 //! files is rejected.
 
+mod foreign_responses;
+mod kubeconfig;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
@@ -13,17 +16,24 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderName, HeaderValue, Request, Response};
 use k8s_openapi::api::core::v1::Secret;
-use kube::client::Body;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::client::{Body, ClientBuilder};
+use kube::{Api, Client};
 use outrigger_api::plugin::Plugin;
 use outrigger_release::{Cluster, ExistenceCache};
+use tokio::sync::Semaphore;
 
+use self::foreign_responses::ReplaceForeignResponses;
+use self::kubeconfig::SecretKey;
+use crate::metrics::Metrics;
 use crate::references::{ReadVersion, Reference, ReferenceKind};
 use crate::release_ref::ClusterRef;
+use crate::trust::Trust;
 
 /// How long the version of a server is cached.
 const KUBE_VERSION_TTL: Duration = Duration::from_mins(10);
+
+/// Concurrent actions on one remote cluster.
+const REMOTE_SLOTS: usize = 16;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -48,6 +58,12 @@ pub(crate) enum Error {
         namespace: String,
         name: String,
         field: &'static str,
+    },
+    #[error("the kubeconfig in Secret {namespace}/{name} must not name {reason}")]
+    ForbiddenServer {
+        namespace: String,
+        name: String,
+        reason: &'static str,
     },
     #[error("service account \"{0}\" is not a valid name")]
     InvalidAccount(String),
@@ -92,9 +108,12 @@ struct CachedCluster {
 /// The clients of all target clusters.
 pub(crate) struct Targets {
     client: Client,
+    metrics: Arc<Metrics>,
+    trust: Trust,
     /// Which objects exist in the local cluster, according to the watches.
     existence: Arc<ExistenceCache>,
     clusters: Mutex<HashMap<CacheKey, CachedCluster>>,
+    remote_slots: Mutex<HashMap<ClusterRef, Arc<Semaphore>>>,
 }
 
 impl fmt::Debug for Targets {
@@ -104,12 +123,28 @@ impl fmt::Debug for Targets {
 }
 
 impl Targets {
-    pub(crate) fn new(client: Client) -> Self {
+    pub(crate) fn new(client: Client, metrics: Arc<Metrics>, trust: Trust) -> Self {
         Self {
             client,
+            metrics,
+            trust,
             existence: Arc::default(),
             clusters: Mutex::default(),
+            remote_slots: Mutex::default(),
         }
+    }
+
+    /// The slots for actions on a remote cluster. `None` for the local one, whose actions use those of the queue. A
+    /// cluster that does not respond thus delays only its own plugins.
+    pub(crate) fn remote_slots(&self, cluster: &ClusterRef) -> Option<Arc<Semaphore>> {
+        if *cluster == ClusterRef::Local {
+            return None;
+        }
+        let slots = self.remote_slots.lock();
+        let mut slots = slots.unwrap_or_else(PoisonError::into_inner);
+        slots.retain(|_, slots| Arc::strong_count(slots) > 1);
+        let new = || Arc::new(Semaphore::new(REMOTE_SLOTS));
+        Some(Arc::clone(slots.entry(cluster.clone()).or_insert_with(new)))
     }
 
     /// Where the watches of a cluster record which objects exist. Only used for the local cluster.
@@ -120,8 +155,7 @@ impl Targets {
     /// Connects to the cluster of a plugin, as the service account that it names.
     pub(crate) async fn resolve(&self, plugin: &Plugin) -> Result<Target, Error> {
         let cluster_ref = ClusterRef::of(plugin);
-        let account = plugin.spec.service_account_name.as_ref();
-        let user = account.map(|name| {
+        let user = self.account(plugin).map(|name| {
             let namespace = plugin.namespace();
             format!("system:serviceaccount:{namespace}:{name}")
         });
@@ -145,6 +179,24 @@ impl Targets {
             kube_version,
             read,
         })
+    }
+
+    /// The service account that a plugin is installed as. A kubeconfig has credentials of its own, so that the default
+    /// account does not apply to it.
+    fn account<'a>(&'a self, plugin: &'a Plugin) -> Option<&'a String> {
+        let own = plugin.spec.service_account_name.as_ref();
+        let default = self.trust.default_service_account.as_ref();
+        own.or_else(|| default.filter(|_| plugin.spec.cluster.is_none()))
+    }
+
+    async fn remote_client(&self, from: &SecretKey<'_>, secret: &Secret) -> Result<Client, Error> {
+        let config = kubeconfig::load(from, secret, self.trust.clusters).await?;
+        let builder = ClientBuilder::try_from(config).map_err(|_| Error::InvalidKubeconfig {
+            namespace: from.namespace.to_owned(),
+            name: from.name.to_owned(),
+        })?;
+        let builder = builder.with_layer(&ReplaceForeignResponses);
+        Ok(builder.with_layer(&self.metrics.layer()).build())
     }
 
     /// A client for the watches of a cluster, with the rights of the controller. `None` if the cluster cannot be
@@ -203,7 +255,14 @@ impl Targets {
                     key,
                 },
                 Some(secret),
-            ) => remote_client(namespace, name, key, secret).await?,
+            ) => {
+                let from = SecretKey {
+                    namespace,
+                    name,
+                    key,
+                };
+                self.remote_client(&from, secret).await?
+            }
             _ => self.client.clone(),
         };
         let client = match user {
@@ -276,73 +335,6 @@ impl Targets {
     }
 }
 
-async fn remote_client(
-    namespace: &str,
-    name: &str,
-    key: &str,
-    secret: &Secret,
-) -> Result<Client, Error> {
-    let data = secret.data.as_ref().and_then(|data| data.get(key));
-    let Some(data) = data else {
-        return Err(Error::KeyNotFound {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            key: key.to_owned(),
-        });
-    };
-    let invalid = || Error::InvalidKubeconfig {
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-    };
-    let text = std::str::from_utf8(&data.0).map_err(|_| invalid())?;
-    let kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| invalid())?;
-    if let Some(field) = forbidden_field(&kubeconfig) {
-        return Err(Error::ForbiddenField {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            field,
-        });
-    }
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let mut config = config.map_err(|_| invalid())?;
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
-    Client::try_from(config).map_err(|_| invalid())
-}
-
-/// The first field that would run a program or read a file on this node.
-fn forbidden_field(kubeconfig: &Kubeconfig) -> Option<&'static str> {
-    let clusters = kubeconfig
-        .clusters
-        .iter()
-        .filter_map(|named| named.cluster.as_ref());
-    for cluster in clusters {
-        if cluster.certificate_authority.is_some() {
-            return Some("a certificate-authority file");
-        }
-    }
-    let users = kubeconfig
-        .auth_infos
-        .iter()
-        .filter_map(|named| named.auth_info.as_ref());
-    users.into_iter().find_map(forbidden_user_field)
-}
-
-fn forbidden_user_field(user: &AuthInfo) -> Option<&'static str> {
-    let fields = [
-        (user.exec.is_some(), "exec"),
-        (user.auth_provider.is_some(), "an auth-provider"),
-        (user.token_file.is_some(), "a tokenFile"),
-        (
-            user.client_certificate.is_some(),
-            "a client-certificate file",
-        ),
-        (user.client_key.is_some(), "a client-key file"),
-    ];
-    fields
-        .into_iter()
-        .find_map(|(is_used, field)| is_used.then_some(field))
-}
-
 /// A client that impersonates a user.
 fn impersonating(client: Client, user: &str) -> Result<Client, Error> {
     let header = HeaderValue::from_str(user).map_err(|_| Error::InvalidAccount(user.to_owned()))?;
@@ -376,34 +368,5 @@ impl tower_service::Service<Request<Body>> for Impersonating {
         request.headers_mut().insert(name, self.user.clone());
         let client = self.client.clone();
         Box::pin(async move { client.send(request).await })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(user: &str, cluster: &str, expected: Option<&str>) {
-        let text = format!(
-            "apiVersion: v1\nkind: Config\nclusters: [{{name: a, cluster: {{server: https://x{cluster}}}}}]\nusers: [{{name: a, user: {{{user}}}}}]\n"
-        );
-        assert_eq!(
-            forbidden_field(&Kubeconfig::from_yaml(&text).unwrap()),
-            expected
-        );
-    }
-
-    #[test]
-    fn a_kubeconfig_cannot_run_programs_or_read_local_files() {
-        check("token: x", "", None);
-        check("exec: {command: evil, apiVersion: v1}", "", Some("exec"));
-        check("tokenFile: /etc/passwd", "", Some("a tokenFile"));
-        check("client-key: /etc/key", "", Some("a client-key file"));
-        check(
-            "token: x",
-            ", certificate-authority: /etc/ca",
-            Some("a certificate-authority file"),
-        );
     }
 }

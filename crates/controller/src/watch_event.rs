@@ -2,6 +2,8 @@
 
 use kube::api::ObjectMeta;
 use kube::runtime::watcher::Event;
+use outrigger_api::cluster::Cluster;
+use outrigger_api::machine::Machine;
 use outrigger_api::plugin::Plugin;
 use serde_json::{Value, json};
 
@@ -25,6 +27,12 @@ pub(crate) enum WatchEvent {
     Repositories,
     /// From a reconcile task, not from a watch: it only waits from now on and frees its slot.
     TaskWaiting(Key),
+    /// From a task that resolved the inputs of a plugin in the background.
+    InputsResolved(Key),
+    Cluster(Event<Box<Cluster>>),
+    Machine(Event<Box<Machine>>),
+    /// From an attempt at a step of a cluster.
+    AttemptEnded(String),
 }
 
 /// An object as a watch reports it.

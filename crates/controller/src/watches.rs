@@ -13,6 +13,8 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
+use outrigger_api::cluster::Cluster;
+use outrigger_api::machine::Machine;
 use outrigger_api::plugin::Plugin;
 use outrigger_api::repository::Repository;
 use outrigger_release::ExistenceCache;
@@ -20,6 +22,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::Sender;
 
 use crate::backoff::Backoff;
+use crate::digest;
 use crate::objects::Kind;
 use crate::references::ReferenceKind;
 use crate::release_ref::ClusterRef;
@@ -54,6 +57,12 @@ const METADATA_ONLY: &[(&str, &str)] = &[
     ("storage.k8s.io/v1", "StorageClass"),
 ];
 
+/// Whether objects of a kind are healthy if they exist, so that only their metadata is watched unless a health rule needs
+/// more.
+pub(crate) fn is_metadata_only(api_version: &str, kind: &str) -> bool {
+    METADATA_ONLY.contains(&(api_version, kind))
+}
+
 /// Delays before a failed request is repeated.
 const BACKOFF: Backoff = Backoff {
     initial: Duration::from_millis(200),
@@ -81,24 +90,42 @@ pub(crate) fn plugins(
     ))
 }
 
-/// Skips plugins that do not deserialize: their CRD is not ours.
-fn deserialized(event: Event<DeserializeGuard<Plugin>>) -> Option<Event<Box<Plugin>>> {
-    let deserialized = |DeserializeGuard(plugin): DeserializeGuard<Plugin>| match plugin {
-        Ok(mut plugin) => {
-            // Unused, and the larger half of a plugin.
-            plugin.metadata.managed_fields = None;
-            Some(Box::new(plugin))
+/// Watches all clusters.
+pub(crate) fn clusters(client: Client, sender: Sender<WatchEvent>) -> AbortOnDrop {
+    let api: Api<DeserializeGuard<Cluster>> = Api::all(client);
+    let events = watcher(api, Config::default());
+    spawn(forward("clusters", events, sender, |event| {
+        Some(WatchEvent::Cluster(deserialized(event)?))
+    }))
+}
+
+/// Watches all machines.
+pub(crate) fn machines(client: Client, sender: Sender<WatchEvent>) -> AbortOnDrop {
+    let api: Api<DeserializeGuard<Machine>> = Api::all(client);
+    let events = watcher(api, Config::default());
+    spawn(forward("machines", events, sender, |event| {
+        Some(WatchEvent::Machine(deserialized(event)?))
+    }))
+}
+
+/// Skips objects that do not deserialize: their CRD is not ours.
+fn deserialized<K: Resource>(event: Event<DeserializeGuard<K>>) -> Option<Event<Box<K>>> {
+    let deserialized = |DeserializeGuard(object): DeserializeGuard<K>| match object {
+        Ok(mut object) => {
+            // Unused, and the larger half of an object.
+            object.meta_mut().managed_fields = None;
+            Some(Box::new(object))
         }
         Err(invalid) => {
             let name = invalid.metadata.name.as_deref();
-            tracing::warn!(plugin = name, error = invalid.error, "plugin is not valid");
+            tracing::warn!(name, error = invalid.error, "object is not valid");
             None
         }
     };
     Some(match event {
-        Event::Apply(plugin) => Event::Apply(deserialized(plugin)?),
-        Event::Delete(plugin) => Event::Delete(deserialized(plugin)?),
-        Event::InitApply(plugin) => Event::InitApply(deserialized(plugin)?),
+        Event::Apply(object) => Event::Apply(deserialized(object)?),
+        Event::Delete(object) => Event::Delete(deserialized(object)?),
+        Event::InitApply(object) => Event::InitApply(deserialized(object)?),
         Event::Init => Event::Init,
         Event::InitDone => Event::InitDone,
     })
@@ -156,9 +183,8 @@ pub(crate) fn objects(
         let Some(client) = client.await else { return };
         let resource = discover(&client, &kind).await;
         let managed = Config::default().labels(&format!("{MANAGED_BY}={HELM}"));
-        let type_meta = (kind.api_version.as_str(), kind.kind.as_str());
         let name = kind.kind.clone();
-        if METADATA_ONLY.contains(&type_meta) && !has_health_rule {
+        if is_metadata_only(&kind.api_version, &kind.kind) && !has_health_rule {
             let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource);
             let config = if existence.is_some() {
                 Config::default()
@@ -216,6 +242,11 @@ async fn discover(client: &Client, kind: &Kind) -> ApiResource {
 
 fn full_object(mut object: DynamicObject, kind: &Kind) -> WatchedObject {
     let mut watched = WatchedObject::new(&object.metadata, None);
+    if !is_metadata_only(&kind.api_version, &kind.kind) {
+        let value = serde_json::to_value(&object).unwrap_or_default();
+        let values = outrigger_release::owned_values(&value);
+        watched.fields = values.as_ref().map(digest::short);
+    }
     object.metadata.managed_fields = None;
     let mut value = serde_json::to_value(&object).unwrap_or_default();
     value["apiVersion"] = kind.api_version.clone().into();

@@ -1,5 +1,6 @@
 //! `regexp`: expressions in RE2 syntax with Go's error messages, on top of the `regex` crate.
 
+mod cached;
 mod class;
 mod translate;
 
@@ -8,13 +9,20 @@ use std::ops::Range;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use crate::unicode;
-use translate::{Translation, translate};
+pub use cached::{CachedRegexp, Program};
+use translate::{Groups, Translation, translate};
 
 /// The limits on compiled programs that are tried before the maximum.
-const PROGRAM_SIZES: [usize; 3] = [64 << 10, 1 << 20, 8 << 20];
+const PROGRAM_SIZES: [usize; 4] = [64 << 10, 256 << 10, 1 << 20, 8 << 20];
 
 /// Expressions whose compiled program exceeds this many bytes are rejected.
 const MAX_PROGRAM: usize = 64 << 20;
+
+/// The maximum size of the tables that a match builds from the program; the default of the `regex` crate.
+const MAX_TABLES: usize = 2 << 20;
+
+/// Expressions of which a match needs more memory are rejected: it needs some for each group in each state.
+const MAX_MEMORY: usize = MAX_PROGRAM;
 
 /// The maximum product of the sizes of program and text: in the worst case, every byte is matched with all states.
 const MAX_COST: usize = 1 << 40;
@@ -75,21 +83,42 @@ impl Regexp {
 
     /// `regexp.Compile`; rejects expressions whose compiled program exceeds `max_program` bytes.
     pub fn compile_within(expression: &[u8], max_program: usize) -> Result<Self, Error> {
+        Self::compile_groups(expression, Groups::Captured, max_program, MAX_TABLES)
+    }
+
+    /// Like [`Regexp::compile_within`]; the tables that a match builds have at most `max_tables` bytes.
+    fn compile_groups(
+        expression: &[u8],
+        groups: Groups,
+        max_program: usize,
+        max_tables: usize,
+    ) -> Result<Self, Error> {
         let text = std::str::from_utf8(expression).map_err(|error| {
             let invalid = String::from_utf8_lossy(&expression[error.valid_up_to()..]);
             Error::new("invalid UTF-8", invalid)
         })?;
-        let Translation { regex, names } = translate(text)?;
-        let (regex, program_size) = build(&regex, max_program).map_err(|error| match error {
+        let Translation { regex, names } = translate(text, groups)?;
+        let built = build(&regex, max_program, max_tables);
+        let (regex, program_size) = built.map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => Error::new("expression too large", text),
             _ => Error::new("invalid or unsupported Perl syntax", text),
         })?;
-        Ok(Self {
+        let compiled = Self {
             regex,
             program_size,
             is_empty: text.is_empty(),
             names,
-        })
+        };
+        if compiled.memory() > MAX_MEMORY {
+            return Err(Error::new("expression too large", text));
+        }
+        Ok(compiled)
+    }
+
+    /// About how many bytes the program and a match need at most.
+    pub fn memory(&self) -> usize {
+        self.program_size
+            .saturating_mul(self.names.len().saturating_add(1))
     }
 
     /// The length of texts that can be matched in bounded time.
@@ -270,12 +299,17 @@ impl Regexp {
 }
 
 /// Compiles an expression, and returns the smallest limit that its program does not exceed.
-fn build(expression: &str, max_program: usize) -> Result<(Regex, usize), regex::Error> {
+fn build(
+    expression: &str,
+    max_program: usize,
+    max_tables: usize,
+) -> Result<(Regex, usize), regex::Error> {
     let mut result = Err(regex::Error::CompiledTooBig(0));
     let smaller = PROGRAM_SIZES.into_iter().filter(|size| *size < max_program);
     for size in smaller.chain([max_program]) {
         result = RegexBuilder::new(expression)
             .size_limit(size)
+            .dfa_size_limit(max_tables)
             .nest_limit(500)
             .build()
             .map(|regex| (regex, size));

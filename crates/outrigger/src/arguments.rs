@@ -3,6 +3,7 @@
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands;
+use crate::logging::{LogFormat, Settings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +28,22 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+impl Arguments {
+    /// What is logged. Commands that run until they are stopped log what they do.
+    pub(crate) fn logging(&self) -> Settings {
+        let (format, is_service) = match &self.command {
+            Command::Serve(args) => (args.log_format, true),
+            Command::Registry(commands::registry::Verb::Serve(_)) => (LogFormat::Text, true),
+            _ => (LogFormat::Text, false),
+        };
+        Settings {
+            verbose: self.global.verbose,
+            format,
+            is_service,
+        }
+    }
+}
+
 /// Flags of all commands.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
@@ -42,12 +59,24 @@ pub(crate) enum Command {
     /// Render, lint, package and inspect Helm charts
     #[command(subcommand)]
     Chart(Box<commands::chart::Chart>),
+    /// Bring up, upgrade and remove clusters on machines
+    #[command(subcommand, visible_alias = "clusters")]
+    Cluster(commands::cluster::Verb),
     /// Print a shell completion script
     Completion(commands::completion::Args),
+    /// List, copy, save and load images
+    #[command(subcommand, visible_alias = "images")]
+    Image(Box<commands::image::Verb>),
     /// Install, configure and remove the plugins of a cluster
     #[command(subcommand, visible_alias = "plugins")]
     Plugin(commands::plugin::Verb),
-    /// Run the controller that reconciles the plugins of a cluster
+    /// Run an OCI registry and chart repository
+    #[command(subcommand)]
+    Registry(commands::registry::Verb),
+    /// Manage the chart repositories of a cluster
+    #[command(subcommand)]
+    Repository(commands::repository::Verb),
+    /// Run the controller that reconciles plugins and clusters
     Serve(Box<commands::serve::Args>),
     /// Start a local cluster: API server, simulated workloads and plugins in one process
     Up(Box<commands::up::Args>),

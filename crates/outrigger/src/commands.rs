@@ -7,10 +7,17 @@ use crate::printer::Printer;
 
 pub(crate) mod apiserver;
 pub(crate) mod chart;
+pub(crate) mod cluster;
 pub(crate) mod completion;
+pub(crate) mod image;
+mod mirror_flags;
 pub(crate) mod plugin;
+pub(crate) mod registry;
+mod registry_flags;
+pub(crate) mod repository;
 mod runtime;
 pub(crate) mod serve;
+mod size;
 pub(crate) mod up;
 pub(crate) mod version;
 
@@ -19,8 +26,12 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::Apiserver(args) => apiserver::run(&args, &printer),
         Command::Chart(chart) => chart::run(&chart, &printer),
+        Command::Cluster(verb) => cluster::run(&verb, &printer),
         Command::Completion(args) => completion::run(&args, &printer),
+        Command::Image(verb) => image::run(&verb, &printer),
         Command::Plugin(verb) => plugin::run(&verb, &printer),
+        Command::Registry(verb) => registry::run(&verb, &printer),
+        Command::Repository(verb) => repository::run(&verb, &printer),
         Command::Serve(args) => serve::run(&args),
         Command::Up(args) => up::run(&args, &printer),
         Command::Version(args) => version::run(&args, &printer),

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+mod age;
 mod arguments;
+mod atomic_file;
 mod commands;
 mod logging;
 mod printer;
@@ -20,9 +22,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return report::usage(&error),
     };
-    logging::start(arguments.global.verbose);
+    let settings = arguments.logging();
+    logging::start(settings);
     match commands::run(arguments) {
         Ok(code) => code,
-        Err(error) => report::failure(&error),
+        Err(error) => report::failure(&error, settings.format),
     }
 }

@@ -1,20 +1,63 @@
-//! Logging to stderr: warnings by default, more with each `--verbose`.
+//! Logging to stderr: warnings by default, more with each `--verbose`, as text or JSON.
+
+mod json;
 
 use std::io::IsTerminal as _;
 
+use clap::ValueEnum;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
-pub(crate) fn start(verbose: u8) {
-    let level = match verbose {
+/// The format of log lines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// What is logged, and how.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Settings {
+    pub(crate) verbose: u8,
+    pub(crate) format: LogFormat,
+    /// Whether the command logs what it does without `--verbose`.
+    pub(crate) is_service: bool,
+}
+
+pub(crate) fn start(settings: Settings) {
+    let filter = filter(settings);
+    let layer = tracing_subscriber::fmt::layer()
+        .with_target(settings.verbose > 1)
+        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_writer(std::io::stderr);
+    match settings.format {
+        LogFormat::Text => tracing_subscriber::registry()
+            .with(layer.with_filter(filter))
+            .init(),
+        LogFormat::Json => tracing_subscriber::registry()
+            .with(layer.event_format(json::Json).with_filter(filter))
+            .init(),
+    }
+}
+
+/// A service logs its own work, and only warnings of libraries.
+fn filter(settings: Settings) -> Targets {
+    let level = match settings.verbose {
         0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,
         2 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_target(verbose > 1)
-        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-        .with_writer(std::io::stderr)
-        .init();
+    let own = if settings.is_service {
+        level.max(LevelFilter::INFO)
+    } else {
+        level
+    };
+    Targets::new()
+        .with_default(level)
+        .with_target("outrigger", own)
 }

@@ -12,6 +12,42 @@ pub(crate) trait Row {
     const HEADERS: &'static [&'static str];
 
     fn cells(&self) -> Vec<String>;
+
+    /// The color of a cell on a terminal.
+    fn color(&self, _column: usize) -> Option<Color> {
+        None
+    }
+}
+
+/// A color of the terminal. The text says the same without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Color {
+    Green,
+    Red,
+    Yellow,
+    Dim,
+}
+
+impl Color {
+    /// The text in this color, if colors are enabled.
+    pub(crate) fn paint(self, text: &str, is_colored: bool) -> String {
+        let code = match self {
+            Self::Green => 32,
+            Self::Red => 31,
+            Self::Yellow => 33,
+            Self::Dim => 2,
+        };
+        if is_colored {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// Whether stdout shows colors: it is a terminal, and neither `NO_COLOR` nor `TERM=dumb` is set.
+pub(crate) fn is_colored() -> bool {
+    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }
 
 /// Writes the result of a command. Only results are written to stdout, so that they can be piped.
@@ -46,7 +82,7 @@ impl Printer {
         list: &[T],
     ) -> anyhow::Result<()> {
         match format {
-            Output::Table => self.bytes(table(list).as_bytes()),
+            Output::Table => self.bytes(table(list, is_colored()).as_bytes()),
             Output::Json => self.json(&list),
             Output::Yaml => self.yaml(&list),
         }
@@ -58,7 +94,9 @@ impl Printer {
         object: &T,
     ) -> anyhow::Result<()> {
         match format {
-            Output::Table => self.bytes(table(std::slice::from_ref(object)).as_bytes()),
+            Output::Table => {
+                self.bytes(table(std::slice::from_ref(object), is_colored()).as_bytes())
+            }
             Output::Json => self.json(object),
             Output::Yaml => self.yaml(object),
         }
@@ -84,7 +122,7 @@ impl Printer {
 }
 
 /// Formats rows as aligned columns separated by three spaces.
-fn table<T: Row>(rows: &[T]) -> String {
+fn table<T: Row>(rows: &[T], is_colored: bool) -> String {
     let header = T::HEADERS
         .iter()
         .map(|header| (*header).to_owned())
@@ -101,13 +139,54 @@ fn table<T: Row>(rows: &[T]) -> String {
     };
     let widths: Vec<usize> = (0..T::HEADERS.len()).map(width).collect();
     let mut text = String::new();
-    for cells in &lines {
+    for (line, cells) in lines.iter().enumerate() {
+        let row = line.checked_sub(1).and_then(|row| rows.get(row));
+        let last = cells.iter().rposition(|cell| !cell.is_empty());
         let padded = cells
             .iter()
             .zip(&widths)
-            .map(|(cell, width)| format!("{cell:width$}"));
-        text.push_str(padded.collect::<Vec<_>>().join("   ").trim_end());
+            .enumerate()
+            .map(|(column, (cell, width))| {
+                // Nothing follows the last cell, so that lines have no trailing spaces.
+                let width = if Some(column) == last { 0 } else { *width };
+                let padded = format!("{cell:width$}");
+                match row.and_then(|row| row.color(column)) {
+                    Some(color) => color.paint(&padded, is_colored),
+                    None => padded,
+                }
+            });
+        let shown = last.map_or(0, |last| last + 1);
+        text.push_str(&padded.take(shown).collect::<Vec<_>>().join("   "));
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Phases(&'static str, &'static str);
+
+    impl Row for Phases {
+        const HEADERS: &'static [&'static str] = &["PHASE", "MESSAGE"];
+
+        fn cells(&self) -> Vec<String> {
+            vec![self.0.to_owned(), self.1.to_owned()]
+        }
+
+        fn color(&self, column: usize) -> Option<Color> {
+            (column == 0).then_some(Color::Green)
+        }
+    }
+
+    #[test]
+    fn columns_are_aligned_with_and_without_colors() {
+        let rows = [Phases("Ready", "ok"), Phases("Up", "")];
+        assert_eq!(table(&rows, false), "PHASE   MESSAGE\nReady   ok\nUp\n");
+        assert_eq!(
+            table(&rows, true),
+            "PHASE   MESSAGE\n\x1b[32mReady\x1b[0m   ok\n\x1b[32mUp\x1b[0m\n"
+        );
+    }
 }

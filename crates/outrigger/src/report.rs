@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use crate::logging::LogFormat;
+
 /// Prints a usage error, or the help text if it was requested.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let code = if error.use_stderr() {
@@ -16,8 +18,13 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     code
 }
 
-/// Prints the error of a command: the message, its causes, then the hints of the whole chain.
-pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
+/// Prints the error of a command: the message, its causes, then the hints of the whole chain. If log lines are JSON, it is
+/// one of them.
+pub(crate) fn failure(error: &anyhow::Error, format: LogFormat) -> ExitCode {
+    if format == LogFormat::Json {
+        tracing::error!("{}", text(error).trim_end());
+        return ExitCode::FAILURE;
+    }
     let mut stderr = anstream::stderr().lock();
     // A failed write to stderr cannot be reported anywhere.
     let _ = stderr.write_all(text(error).as_bytes());

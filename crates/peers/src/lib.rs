@@ -40,6 +40,14 @@ pub enum Source {
     GoModule { package: &'static str },
     /// A binary crate of crates.io.
     Cargo,
+    /// Debian packages that are unpacked into a folder; the release is that of the system. `program` is a path in it. A
+    /// script in the folder, named after the peer, runs the program of that name with the libraries.
+    Debian {
+        packages: &'static [&'static str],
+        program: &'static str,
+    },
+    /// A package of the Python Package Index in a virtual environment.
+    PythonEnvironment { package: &'static str },
 }
 
 pub const KUBERNETES: &str = "1.36.4";
@@ -117,15 +125,90 @@ pub const KWOK: Peer = Peer {
     },
     version_args: &["--version"],
 };
+/// OpenSSH, server and client.
+pub const SSHD: Peer = Peer {
+    name: "sshd",
+    version: "debian",
+    source: Source::Debian {
+        packages: &[
+            "openssh-server",
+            "openssh-client",
+            "openssh-sftp-server",
+            "libwrap0",
+            "sudo",
+        ],
+        program: "usr/sbin/sshd",
+    },
+    version_args: &["-?"],
+};
+/// A small SSH server, and the programs of small machines.
+pub const DROPBEAR: Peer = Peer {
+    name: "dropbear",
+    version: "debian",
+    source: Source::Debian {
+        packages: &[
+            "dropbear-bin",
+            "libtomcrypt1",
+            "libtommath1",
+            "busybox-static",
+        ],
+        program: "usr/sbin/dropbear",
+    },
+    version_args: &["-V"],
+};
+pub const ANSIBLE: Peer = Peer {
+    name: "ansible-playbook",
+    version: "2.19.14",
+    source: Source::PythonEnvironment {
+        package: "ansible-core",
+    },
+    version_args: &["--version"],
+};
 pub const CARGO_DENY: Peer = cargo("cargo-deny", "0.20.2");
 pub const CARGO_MACHETE: Peer = cargo("cargo-machete", "0.9.2");
 
 /// Peers that only `cargo xtask conformance kubernetes` needs; they take minutes to build.
 pub const E2E_SUITE: &[Peer] = &[KWOK, KUBE_SCHEDULER, E2E_TEST];
 
+pub const SKOPEO: Peer = Peer {
+    name: "skopeo",
+    version: "1.9.3",
+    source: Source::Debian {
+        packages: &["skopeo", "libgpgme11", "libassuan0", "libdevmapper1.02.1"],
+        program: "skopeo",
+    },
+    version_args: &["--version"],
+};
+pub const DOCKER_REGISTRY: Peer = Peer {
+    name: "docker-registry",
+    version: "2.8.2",
+    source: Source::Debian {
+        packages: &["docker-registry"],
+        program: "docker-registry",
+    },
+    version_args: &["--version"],
+};
+pub const CTR: Peer = Peer {
+    name: "ctr",
+    version: "1.6.20",
+    source: Source::Debian {
+        packages: &["containerd"],
+        program: "ctr",
+    },
+    version_args: &["--version"],
+};
+
+/// Peers of tests and benchmarks of images; they are packages of Debian.
+pub const REGISTRIES: &[Peer] = &[SKOPEO, DOCKER_REGISTRY, CTR];
+
+/// Peers that only `cargo xtask bench hooks` needs.
+pub const BENCH_HOOKS: &[Peer] = &[ANSIBLE];
+
 /// All other peers, those that install fastest first.
 pub const ALL: &[Peer] = &[
     HELM3,
+    SSHD,
+    DROPBEAR,
     CARGO_MACHETE,
     CARGO_DENY,
     ETCD,
@@ -162,22 +245,36 @@ impl Peer {
         let known = || {
             ALL.iter()
                 .chain(E2E_SUITE)
+                .chain(REGISTRIES)
+                .chain(BENCH_HOOKS)
                 .map(|peer| peer.name)
                 .collect::<Vec<_>>()
                 .join(", ")
         };
-        let mut peers = ALL.iter().chain(E2E_SUITE);
+        let mut peers = ALL
+            .iter()
+            .chain(E2E_SUITE)
+            .chain(REGISTRIES)
+            .chain(BENCH_HOOKS);
         let peer = peers.find(|peer| peer.name == name);
         peer.copied()
             .with_context(|| format!("there is no peer {name:?}; there are {}", known()))
     }
 
+    /// The folder of the peer, installed or not.
+    pub fn folder(&self) -> anyhow::Result<PathBuf> {
+        let name = format!("{}-{}", self.name, self.version);
+        Ok(cache()?.join("peers").join(name))
+    }
+
     /// The path of the binary, installed or not.
     pub fn path(&self) -> anyhow::Result<PathBuf> {
-        Ok(cache()?
-            .join("peers")
-            .join(format!("{}-{}", self.name, self.version))
-            .join(self.name))
+        let folder = self.folder()?;
+        Ok(match self.source {
+            Source::Debian { program, .. } => folder.join(program),
+            Source::PythonEnvironment { .. } => folder.join("bin").join(self.name),
+            _ => folder.join(self.name),
+        })
     }
 
     /// The path of the installed binary, or an error that says how to install it.
@@ -192,6 +289,12 @@ impl Peer {
         Ok(path)
     }
 
+    /// The folder of libraries that Debian packages bring. Other peers have none.
+    pub fn libraries(&self) -> anyhow::Result<PathBuf> {
+        let architecture = format!("{}-linux-gnu", std::env::consts::ARCH);
+        Ok(self.folder()?.join("usr/lib").join(architecture))
+    }
+
     /// The first line of the version that the installed binary prints.
     #[expect(
         clippy::disallowed_methods,
@@ -200,9 +303,14 @@ impl Peer {
     pub fn reported_version(&self) -> anyhow::Result<String> {
         let path = self.installed()?;
         let output = Command::new(&path)
+            .env("LD_LIBRARY_PATH", self.libraries()?)
             .args(self.version_args)
             .output()
             .with_context(|| format!("failed to start {}", path.display()))?;
+        // Debian's packages have the version of the system, which is not compared.
+        if matches!(self.source, Source::Debian { .. }) {
+            return Ok(self.version.to_owned());
+        }
         let text = String::from_utf8_lossy(&output.stdout);
         Ok(text.lines().next().unwrap_or_default().trim().to_owned())
     }

@@ -13,7 +13,7 @@ use crate::server::{Answer, Server};
 
 const DEFINITIONS: &str = "crates/builtin/tests/data/definitions.jsonl";
 const DISCOVERY: &str = "crates/apiserver/tests/data/discovery.jsonl";
-const OPENAPI: &str = "crates/apiserver/tests/data/openapi.json";
+const OPENAPI: &str = "crates/openapi/tests/data/openapi.json";
 const BOOTSTRAP: &str = "crates/apiserver/src/auth/bootstrap.jsonl";
 const COLUMNS: &str = "crates/builtin/src/table/columns.json";
 

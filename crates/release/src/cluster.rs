@@ -32,6 +32,9 @@ pub(crate) const CONCURRENT_REQUESTS: usize = 16;
 /// more handshakes.
 const MAX_REQUESTS: usize = 32;
 
+/// How long the API server may take to respond. It gives up on a request itself after 60 seconds.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// How long discovery is cached if nothing invalidates it.
 const DISCOVERY_TTL: Duration = Duration::from_secs(10);
 
@@ -99,7 +102,7 @@ impl Cluster {
     ) -> Result<T, kube::Error> {
         // The semaphore is never closed.
         let _permit = self.inner.requests.acquire().await;
-        self.inner.client.request(request).await
+        within_timeout(self.inner.client.request(request)).await
     }
 
     pub(crate) fn existence(&self) -> &ExistenceCache {
@@ -175,13 +178,29 @@ impl Cluster {
             return Ok(cached.resources);
         }
         let started = Instant::now();
-        let resources = Arc::new(api_resources::discover(&self.inner.client).await?);
+        let discovered = async { Ok(api_resources::discover(&self.inner.client).await) };
+        let resources = within_timeout(discovered)
+            .await
+            .map_err(Error::Discovery)??;
+        let resources = Arc::new(resources);
         *lock(&self.inner.discovery) = Some(Discovery {
             started,
             resources: Arc::clone(&resources),
         });
         Ok(resources)
     }
+}
+
+/// Fails if a request has no response within [`REQUEST_TIMEOUT`].
+async fn within_timeout<T>(
+    request: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, kube::Error> {
+    let response = tokio::time::timeout(REQUEST_TIMEOUT, request).await;
+    response.unwrap_or_else(|_| {
+        let seconds = REQUEST_TIMEOUT.as_secs();
+        let message = format!("the API server did not respond within {seconds} seconds");
+        Err(kube::Error::Service(message.into()))
+    })
 }
 
 pub(crate) fn unknown_kind(object: &ObjectId) -> Error {

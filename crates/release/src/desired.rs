@@ -72,6 +72,7 @@ pub struct Desired {
     pub(crate) revision: u32,
     documents: Vec<Document>,
     objects: Vec<Object>,
+    deferred: Vec<ObjectId>,
     hooks: Vec<Hook>,
     crds: Vec<Object>,
     notes: Option<String>,
@@ -138,6 +139,7 @@ impl Desired {
             revision: history.next_revision(),
             documents: Vec::new(),
             objects: Vec::new(),
+            deferred: Vec::new(),
             hooks: Vec::new(),
             crds: Vec::new(),
             notes: None,
@@ -158,6 +160,7 @@ impl Desired {
         config: Map<String, Value>,
         output: RenderOutput,
         resources: Arc<ApiResources>,
+        defer_unknown_kinds: bool,
     ) -> Result<Self, Error> {
         let stored = cluster.charts().encode(chart, output.processed);
         let rendered = output.rendered;
@@ -169,7 +172,11 @@ impl Desired {
         let documents = documents.collect();
         desired.hooks = rendered.hooks.into_iter().map(Hook::from).collect();
         desired.notes = rendered.notes;
-        desired.set_documents(cluster, documents).await?;
+        if defer_unknown_kinds {
+            desired.set_known_documents(cluster, documents).await?;
+        } else {
+            desired.set_documents(cluster, documents).await?;
+        }
         Ok(desired)
     }
 
@@ -218,6 +225,34 @@ impl Desired {
         self.objects = objects;
         self.documents = documents;
         Ok(())
+    }
+
+    /// Leaves out the documents with objects of kinds that are not defined yet.
+    pub(crate) async fn set_known_documents(
+        &mut self,
+        cluster: &Cluster,
+        documents: Vec<Document>,
+    ) -> Result<(), Error> {
+        match self.set_documents(cluster, documents.clone()).await {
+            Err(Error::UnknownKinds(unknown)) => self.deferred = unknown,
+            result => return result,
+        }
+        let mut known = Vec::new();
+        for document in documents {
+            match self.parse(std::slice::from_ref(&document)) {
+                Err(Error::UnknownKinds(_)) => {}
+                result => {
+                    result?;
+                    known.push(document);
+                }
+            }
+        }
+        self.set_documents(cluster, known).await
+    }
+
+    /// The objects that are left out, because their kinds are not defined yet.
+    pub fn deferred(&self) -> &[ObjectId] {
+        &self.deferred
     }
 
     fn parse(&self, documents: &[Document]) -> Result<Vec<Object>, Error> {

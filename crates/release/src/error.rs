@@ -63,6 +63,11 @@ pub enum Error {
         field: String,
         registry: String,
     },
+    #[error("images {} and {} would both be pulled as {relocated}", images[0], images[1])]
+    ImagesCollide {
+        images: [String; 2],
+        relocated: String,
+    },
     #[error("{0:?} is not an image registry: expected HOST[:PORT][/PATH]")]
     InvalidRegistry(String),
     #[error("create: failed to create: namespaces {0:?} not found")]
@@ -103,10 +108,7 @@ impl Error {
             Self::OperationInProgress(_) | Self::CreatedMeanwhile(_) | Self::RendersBusy => true,
             Self::Discovery(error)
             | Self::Request { source: error, .. }
-            | Self::Storage { source: error, .. } => match error {
-                kube::Error::Api(status) => status.code == 429 || status.code >= 500,
-                _ => true,
-            },
+            | Self::Storage { source: error, .. } => is_transient(error),
             _ => false,
         }
     }
@@ -130,8 +132,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Conflict { .. } => Some(
-                "another field manager owns these fields; remove them from the chart, or force conflicts"
-                    .into(),
+                "another field manager has changed these fields since they were applied".into(),
             ),
             Self::Request { object, .. }
                 if self.status().is_some_and(|status| {
@@ -140,6 +141,9 @@ impl Error {
             {
                 Some(format!("the field is immutable; delete {object} and retry"))
             }
+            Self::ImagesCollide { .. } => Some(
+                "set one of them to an image of the registry in the values of the chart".into(),
+            ),
             _ if self.is_forbidden() => {
                 Some("the service account or user lacks a role that permits this".into())
             }
@@ -166,6 +170,9 @@ fn no_matches(objects: &[ObjectId]) -> String {
     }
 }
 
+/// What is said about a response that cannot be decoded.
+const INVALID_RESPONSE: &str = "the response of the server is not the expected object";
+
 /// The message of an error and of all its sources, without repetitions.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -173,6 +180,8 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     while let Some(error) = source {
         let (message, next) = match error.downcast_ref::<kube::Error>() {
             Some(kube::Error::Api(status)) => (status.message.clone(), None),
+            // The message of the parser would quote the response.
+            Some(kube::Error::SerdeError(_)) => (INVALID_RESPONSE.to_owned(), None),
             _ => (error.to_string(), error.source()),
         };
         if !text.contains(&message) {
@@ -182,4 +191,14 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         source = next;
     }
     text
+}
+
+/// Whether a failed request may succeed when it is repeated. A real server answers an object that it cannot decode, such
+/// as a text where a number belongs, with 500 and without a reason.
+pub fn is_transient(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) if status.code == 500 => !status.reason.is_empty(),
+        kube::Error::Api(status) => status.code == 429 || status.code > 500,
+        _ => true,
+    }
 }

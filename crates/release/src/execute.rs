@@ -38,6 +38,8 @@ pub struct Outcome {
     /// The objects of the release.
     pub inventory: Vec<InventoryEntry>,
     pub notes: Option<String>,
+    /// Objects that were left out, because their kinds are not defined yet.
+    pub deferred: Vec<ObjectId>,
     /// The number of objects that were written or deleted.
     pub changed: usize,
 }
@@ -52,9 +54,12 @@ pub struct InventoryEntry {
     /// The resource version after the apply, or that of the read if it was unchanged.
     #[serde(skip)]
     pub resource_version: Option<String>,
-    /// The `fieldsV1` that we own at this resource version.
+    /// The `fieldsV1` that we own at this resource version, and when we applied them.
     #[serde(skip)]
     pub fields: Option<Value>,
+    /// The fields that we own at this resource version, with their values.
+    #[serde(skip)]
+    pub values: Option<Value>,
 }
 
 /// What all steps of an action share.
@@ -125,6 +130,11 @@ async fn run_steps_unbounded(
     plan: &Plan,
     hooks: &mut [Hook],
 ) -> Result<Vec<InventoryEntry>, ActionError> {
+    if context.options.create_object_namespaces {
+        for namespace in &plan.observed().missing_namespaces {
+            records::create_namespace(context, namespace).await?;
+        }
+    }
     crds::install(context, plan).await?;
     let events = plan.action.hooks().filter(|_| context.options.run_hooks);
     if let Some((before, _)) = events {
@@ -153,6 +163,7 @@ fn inventory_entry((id, state): &AppliedObject) -> InventoryEntry {
         keep: false,
         resource_version: version.as_str().map(str::to_owned),
         fields: managed_fields::applied_fields(state),
+        values: managed_fields::owned_values(state),
     }
 }
 
@@ -164,6 +175,7 @@ fn outcome(plan: &Plan, applied: &[InventoryEntry]) -> Outcome {
             keep: object.is_kept(),
             resource_version: applied.and_then(|entry| entry.resource_version.clone()),
             fields: applied.and_then(|entry| entry.fields.clone()),
+            values: applied.and_then(|entry| entry.values.clone()),
         }
     };
     Outcome {
@@ -172,6 +184,7 @@ fn outcome(plan: &Plan, applied: &[InventoryEntry]) -> Outcome {
         chart: plan.chart.clone(),
         inventory: plan.desired.objects().iter().map(entry).collect(),
         notes: plan.desired.notes().map(str::to_owned),
+        deferred: plan.desired.deferred().to_vec(),
         changed: plan.writes(),
     }
 }

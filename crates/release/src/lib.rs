@@ -54,7 +54,7 @@ pub use action_error::{ActionError, HookError};
 pub use cluster::{Cluster, ExistenceCache};
 pub use desired::{Desired, Object, from_manifests};
 pub use drift::Drift;
-pub use error::Error;
+pub use error::{Error, is_transient};
 pub use execute::{InventoryEntry, Outcome, execute};
 pub use health::{Health, Rule, Rules};
 pub use history::{
@@ -62,9 +62,9 @@ pub use history::{
     load_history_cached,
 };
 pub use id::{ObjectId, ReleaseId};
-pub use managed_fields::FieldChange;
+pub use managed_fields::{FieldChange, owned_values};
 pub use observe::{Observed, observe};
-pub use options::{CrdPolicy, Options};
+pub use options::{Conflicts, CrdPolicy, Options};
 pub use plan::{Change, HookStep, Plan, Rejection, Step, plan};
 pub use progress::Progress;
 pub use record::{

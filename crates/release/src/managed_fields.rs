@@ -6,6 +6,8 @@
 mod csa_upgrade;
 mod diff;
 mod equivalence;
+mod omit;
+mod owned_values;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +20,8 @@ use crate::ownership::FIELD_MANAGER;
 
 pub(crate) use csa_upgrade::{needs_upgrade, upgrade_patch};
 pub(crate) use equivalence::is_empty_value;
+pub(crate) use omit::without_foreign_fields;
+pub use owned_values::owned_values;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -17,6 +17,18 @@ pub enum CrdPolicy {
     Skip,
 }
 
+/// What to do about fields that another field manager owns and has set to another value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Conflicts {
+    /// Fail, as Helm does.
+    #[default]
+    Fail,
+    /// Leave these fields to the other manager, and apply the others.
+    Keep,
+    /// Take them over.
+    Take,
+}
+
 /// Options of an action. The defaults are those of `helm install --wait`.
 #[derive(Debug, Clone)]
 #[expect(
@@ -35,11 +47,14 @@ pub struct Options {
     pub crds: CrdPolicy,
     /// Adopt existing objects that are not part of the release.
     pub take_ownership: bool,
-    /// Restore the desired values whoever changed them, and take over fields that are owned by other field managers.
-    pub force_conflicts: bool,
+    pub conflicts: Conflicts,
+    /// Compare with the live values, because someone may have changed them as our field manager.
+    pub compare_values: bool,
     pub run_hooks: bool,
     /// Create the namespace of the release if it does not exist.
     pub create_namespace: bool,
+    /// Create the namespaces of all objects that do not exist, as KubeGems does for its templates.
+    pub create_object_namespaces: bool,
     /// Health rules in addition to the built-in ones.
     pub health_rules: Rules,
     /// Replaces the default description in the release record, such as "Install complete".
@@ -59,9 +74,11 @@ impl Default for Options {
             max_history: 10,
             crds: CrdPolicy::default(),
             take_ownership: false,
-            force_conflicts: false,
+            conflicts: Conflicts::default(),
+            compare_values: false,
             run_hooks: true,
             create_namespace: false,
+            create_object_namespaces: false,
             health_rules: Rules::default(),
             description: None,
             keep_history: false,

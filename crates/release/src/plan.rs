@@ -19,7 +19,7 @@ use crate::history::History;
 use crate::id::{ObjectId, ObjectKey, ReleaseId};
 use crate::managed_fields::{self, FieldChange};
 use crate::observe::Observed;
-use crate::options::{CrdPolicy, Options};
+use crate::options::{Conflicts, CrdPolicy, Options};
 use crate::ownership::{self, CannotImport};
 use crate::record::{ChartSummary, SERVER_SIDE, hook};
 
@@ -156,7 +156,7 @@ fn plan_objects(
         });
     }
     let objects = objects_in_missing_namespaces(desired, observed);
-    if !objects.is_empty() {
+    if !objects.is_empty() && !options.create_object_namespaces {
         return Err(Rejection::NamespaceNotFound { verb, objects });
     }
     Ok(steps)
@@ -231,12 +231,15 @@ fn plan_object(
         }
         change = Change::Adopt;
     }
-    let applied = if options.force_conflicts {
-        None // Compare by value: somebody may have changed it as our field manager.
+    let applied = if options.compare_values || options.conflicts == Conflicts::Take {
+        None
     } else {
         last_applied(object, &key, observed)
     };
-    let comparison = managed_fields::compare(object.body(), live, applied.as_ref());
+    let kept = (options.conflicts == Conflicts::Keep)
+        .then(|| managed_fields::without_foreign_fields(object.body(), live));
+    let body = kept.as_ref().unwrap_or_else(|| object.body());
+    let comparison = managed_fields::compare(body, live, applied.as_ref());
     let needs_upgrade = managed_fields::needs_upgrade(live);
     if comparison.is_equal() && !needs_upgrade && change == Change::Update {
         return Ok(simple(Change::Unchanged));

@@ -29,6 +29,8 @@ pub struct RenderOptions {
     pub crds: CrdPolicy,
     /// Replaces the registries of all images.
     pub image_registry: Option<String>,
+    /// Leave out objects of kinds that are not defined yet: [`Desired::deferred`].
+    pub defer_unknown_kinds: bool,
     /// The clock of template functions.
     pub now: fn() -> Timestamp,
 }
@@ -38,6 +40,7 @@ impl Default for RenderOptions {
         Self {
             crds: CrdPolicy::default(),
             image_registry: None,
+            defer_unknown_kinds: false,
             now: Timestamp::now,
         }
     }
@@ -108,8 +111,9 @@ async fn render_revision(
     }
     let warnings = std::mem::take(&mut output.warnings);
     let values = values.clone();
-    let mut desired =
-        Desired::from_rendered(cluster, history, chart, values, output, resources).await?;
+    let defer = options.defer_unknown_kinds;
+    let desired = Desired::from_rendered(cluster, history, chart, values, output, resources, defer);
+    let mut desired = desired.await?;
     desired.revision = revision;
     desired.set_crds(crds);
     desired.set_warnings(warnings);

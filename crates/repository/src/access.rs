@@ -1,48 +1,6 @@
 //! Credentials and certificates for a repository. `Debug` and `Display` redact them.
 
-use std::fmt;
-
-/// A string that `Debug` and `Display` redact.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The plain text, for use in requests only.
-    pub(crate) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[redacted]")
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[redacted]")
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Credentials {
-    Basic { username: String, password: Secret },
-    Bearer(Secret),
-}
-
-/// PEM-encoded certificates.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tls {
-    /// Certificate authorities to trust in addition to those of the system
-    pub ca: Option<Vec<u8>>,
-    /// Client certificate and its key
-    pub client: Option<(Vec<u8>, Secret)>,
-}
+use outrigger_transport::{Credentials, Secret, Tls};
 
 /// How to authenticate to a repository. The default is anonymous access.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

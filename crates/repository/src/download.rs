@@ -1,8 +1,8 @@
 //! Downloads files through the cache on disk.
 
+use crate::Error;
 use crate::cache::{Cache, CacheEntry};
 use crate::http::{GetRequest, GetResponse, Http, cache_key};
-use crate::{Error, error};
 
 /// Bytes with their digest.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,27 +51,46 @@ impl Downloader {
         request: GetRequest<'_>,
         digest: &str,
     ) -> Result<Blob, Error> {
-        let cache = self.cache.clone();
-        let key = digest.to_owned();
-        let cached = blocking(move || cache.blob(&key)).await.flatten();
-        if let Some(bytes) = cached {
-            return Ok(Blob {
-                bytes,
-                digest: digest.to_owned(),
-                offline: false,
-            });
+        if let Some(blob) = self.by_content(digest).await {
+            return Ok(blob);
         }
         let GetResponse::Body { bytes, entry } = self.http.get(request, None).await? else {
             return Err(not_modified(request));
         };
         if entry.digest != digest {
             return Err(Error::DigestMismatch {
-                url: error::redact(request.url),
+                url: outrigger_transport::redact(request.url),
                 expected: digest.to_owned(),
                 found: entry.digest,
             });
         }
         Ok(self.store(None, bytes, entry).await)
+    }
+
+    /// The file with this digest from the cache, verified.
+    pub(crate) async fn by_content(&self, digest: &str) -> Option<Blob> {
+        let cache = self.cache.clone();
+        let digest = digest.to_owned();
+        let read = move || {
+            let bytes = cache.blob(&digest)?;
+            let offline = false;
+            Some(Blob {
+                bytes,
+                digest,
+                offline,
+            })
+        };
+        blocking(read).await.flatten()
+    }
+
+    /// Adds a verified file to the cache.
+    pub(crate) async fn keep(&self, bytes: Vec<u8>, digest: String) -> Blob {
+        let entry = CacheEntry {
+            digest,
+            etag: None,
+            last_modified: None,
+        };
+        self.store(None, bytes, entry).await
     }
 
     /// The cached file of a URL, if it is complete.
@@ -101,7 +120,7 @@ impl Downloader {
 /// A server must not answer 304 to a request without a cached file.
 fn not_modified(request: GetRequest<'_>) -> Error {
     Error::UnexpectedStatus {
-        url: error::redact(request.url),
+        url: outrigger_transport::redact(request.url),
         status: 304,
     }
 }

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use outrigger_chart::load;
 use outrigger_chart::load::archive::MAX_TOTAL;
-use url::Url;
+use outrigger_transport::{RedirectError, TransportError};
 
 use crate::local::{MAX_DEPTH, MAX_ENTRIES};
 
@@ -13,8 +14,14 @@ use crate::local::{MAX_DEPTH, MAX_ENTRIES};
 pub enum Error {
     #[error("{url:?} is not a chart source: {reason}")]
     InvalidSource { url: String, reason: String },
-    #[error("{url}: OCI registries are not supported yet")]
-    Oci { url: String },
+    #[error("failed to fetch {url}")]
+    Oci {
+        url: String,
+        #[source]
+        source: Box<outrigger_oci::Error>,
+    },
+    #[error("{url}: git sources are not supported yet; its version would be a branch or a tag")]
+    Git { url: String },
     #[error("the Repository {name:?} is not resolved")]
     UnresolvedName { name: String },
     #[error("{version:?} is not a version or version range: {reason}")]
@@ -51,8 +58,8 @@ pub enum Error {
     UnexpectedStatus { url: String, status: u16 },
     #[error("{url} is larger than {limit} bytes")]
     TooLarge { url: String, limit: u64 },
-    #[error("{url} redirects {reason}")]
-    Redirect { url: String, reason: String },
+    #[error(transparent)]
+    Redirect(#[from] RedirectError),
     #[error("the index of {url} is invalid{}: {reason}", AtLine(*line))]
     InvalidIndex {
         url: String,
@@ -65,16 +72,31 @@ pub enum Error {
         #[source]
         source: reqwest::Error,
     },
+    #[error("{location} contains {found}, but the index has {expected}")]
+    WrongChart {
+        location: String,
+        expected: String,
+        found: String,
+    },
+    #[error("{} is not in a folder that plugins may use", path.display())]
+    FileNotAllowed { path: PathBuf },
+    #[error("{url} is a loopback or link-local address, which plugins may not use")]
+    AddressNotAllowed { url: String },
     #[error("{location} is not a valid chart")]
     InvalidChart {
         location: String,
         #[source]
         source: Box<load::Error>,
     },
+    #[error("{path} does not exist", path = path.display())]
+    Missing { path: PathBuf },
     #[error("{location} has no folder {path}")]
     PathNotFound { location: String, path: String },
     #[error("{location} has {limit}")]
     Limit { location: String, limit: Limit },
+    /// The error of a request that several callers waited for.
+    #[error(transparent)]
+    Shared(Arc<Self>),
     #[error("the task that loads the chart was canceled")]
     Canceled,
     #[error("failed to read {path}")]
@@ -96,36 +118,33 @@ pub enum Limit {
     Bytes,
 }
 
-/// Why a server cannot be reached.
-#[derive(Debug, thiserror::Error)]
-pub enum TransportError {
-    #[error("timed out")]
-    Timeout,
-    #[error("the connection was closed after {received} bytes")]
-    ConnectionClosed { received: u64 },
-    #[error("the server responded with status {status}")]
-    Server { status: u16 },
-    #[error("{0}")]
-    Failed(String),
-}
-
 impl Error {
     /// Whether a retry may succeed.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unreachable { .. })
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Oci { source, .. } => source.is_transient(),
+            Self::Shared(error) => error.is_transient(),
+            _ => false,
+        }
     }
 
     /// A machine-readable reason in CamelCase, for conditions.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::InvalidSource { .. } | Self::UnresolvedName { .. } => "InvalidSource",
-            Self::Oci { .. } => "Unsupported",
+            Self::Git { .. } => "Unsupported",
+            Self::Oci { source, .. } => oci_reason(source),
             Self::InvalidRange { .. } => "InvalidVersion",
-            Self::NotFound { .. } | Self::PathNotFound { .. } => "ChartNotFound",
+            Self::NotFound { .. } | Self::PathNotFound { .. } | Self::Missing { .. } => {
+                "ChartNotFound"
+            }
             Self::DigestMismatch { .. } => "DigestMismatch",
+            Self::WrongChart { .. } => "WrongChart",
+            Self::FileNotAllowed { .. } | Self::AddressNotAllowed { .. } => "SourceNotAllowed",
             Self::Unauthorized { .. } => "Unauthorized",
             Self::Unreachable { .. } => "Unreachable",
-            Self::UnexpectedStatus { .. } | Self::Redirect { .. } | Self::TooLarge { .. } => {
+            Self::UnexpectedStatus { .. } | Self::Redirect(_) | Self::TooLarge { .. } => {
                 "UnexpectedResponse"
             }
             Self::InvalidIndex { .. } => "InvalidIndex",
@@ -134,14 +153,23 @@ impl Error {
             Self::InvalidChart { .. } => "InvalidChart",
             Self::Limit { .. } => "TooLarge",
             Self::Read { .. } | Self::Canceled => "Unreadable",
+            Self::Shared(error) => error.reason(),
         }
     }
 
     pub fn hint(&self) -> Option<String> {
         let text = match self {
-            Self::Oci { .. } => "use an https:// Helm repository or a file:// folder",
+            Self::Oci { source, .. } => return source.hint(),
+            Self::Git { .. } => "use an https:// Helm repository or a file:// folder",
             Self::DigestMismatch { .. } => {
                 "the archive was replaced or is corrupt; contact the owner of the repository"
+            }
+            Self::WrongChart { .. } => "the repository is inconsistent; contact its owner",
+            Self::FileNotAllowed { .. } => {
+                "outrigger serve --allow-files DIR allows the charts in a folder"
+            }
+            Self::AddressNotAllowed { .. } => {
+                "outrigger serve --allow-local-addresses allows servers on its node"
             }
             Self::Unauthorized { .. } => {
                 "create a Repository with a secretRef to a Secret with username and password, or token"
@@ -155,21 +183,26 @@ impl Error {
             Self::InvalidRange { .. } => {
                 "use a version such as \"1.2.3\", or a range such as \"^1.2\" or \">=1.2, <2\""
             }
+            Self::Shared(error) => return error.hint(),
             _ => return None,
         };
         Some(text.to_owned())
     }
 }
 
-/// The URL without query, fragment and credentials, which may be secret.
-pub(crate) fn redact(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    // Fails only for URLs without a host, which have no credentials.
-    let _ = url.set_password(None);
-    let _ = url.set_username("");
-    url.to_string()
+fn oci_reason(error: &outrigger_oci::Error) -> &'static str {
+    use outrigger_oci::Error as Oci;
+    match error {
+        Oci::Unreachable { .. } => "Unreachable",
+        Oci::Unauthorized { .. } | Oci::CredentialsRequired { .. } | Oci::ForeignRealm { .. } => {
+            "Unauthorized"
+        }
+        Oci::UntrustedCertificate { .. } => "UntrustedCertificate",
+        Oci::DigestMismatch { .. } | Oci::SizeMismatch { .. } => "DigestMismatch",
+        Oci::LocalRedirect { .. } => "SourceNotAllowed",
+        Oci::NotFound { .. } => "ChartNotFound",
+        _ => "UnexpectedResponse",
+    }
 }
 
 struct OfVersion<'a>(&'a Option<String>);

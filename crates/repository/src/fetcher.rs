@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use outrigger_chart::{Chart, File, from_files, load};
+use outrigger_transport::{Backoff, redact};
 use tokio::time::Instant;
 use url::Url;
 
@@ -14,12 +15,11 @@ use crate::access::Access;
 use crate::cache::Cache;
 use crate::chart_cache::ChartCache;
 use crate::download::{Blob, Downloader, blocking};
-use crate::error::redact;
 use crate::http::{self, ClientConfig, GetRequest, Http};
-use crate::index::{self, Index};
+use crate::index::{self, Entry, Index};
 use crate::local::{self, LocalChart};
-use crate::request::{Fetched, Manifests, Options, Request};
-use crate::retry::Backoff;
+use crate::oci::{self, OciChart, OciClients, OciSource};
+use crate::request::{Archive, Fetched, Manifests, Options, Request};
 use crate::source::Source;
 use crate::unpack::{invalid_chart, is_manifest, load_archive, local_manifests, unpack, warn};
 
@@ -33,12 +33,20 @@ pub struct Fetcher {
 struct Shared {
     options: Options,
     downloader: Downloader,
+    registries: OciClients,
     charts: ChartCache,
     indexes: Mutex<Indexes>,
 }
 
-/// Indexes by URL and access. Concurrent requests for one index wait for the first of them.
-type Indexes = HashMap<String, Arc<tokio::sync::Mutex<Option<CachedIndex>>>>;
+/// Indexes by URL and access. Concurrent requests for one index wait for the first of them, and share its result.
+type Indexes = HashMap<String, Arc<tokio::sync::Mutex<IndexSlot>>>;
+
+#[derive(Debug, Default)]
+struct IndexSlot {
+    cached: Option<CachedIndex>,
+    /// When the last request failed, and why.
+    failure: Option<(Instant, Arc<Error>)>,
+}
 
 #[derive(Debug, Clone)]
 struct CachedIndex {
@@ -47,6 +55,9 @@ struct CachedIndex {
     offline: bool,
     fetched_at: Instant,
 }
+
+/// The references to a slot while nobody else waits for it: that of the table, and one's own.
+const UNSHARED: usize = 2;
 
 /// The maximum number of cached indexes.
 const MAX_INDEXES: usize = 32;
@@ -60,13 +71,16 @@ impl Fetcher {
                 max: Duration::from_secs(10),
             },
             connect_timeout: options.connect_timeout,
+            first_byte_timeout: options.first_byte_timeout,
             read_timeout: options.read_timeout,
             timeout: options.timeout,
+            rules: options.rules.clone(),
         };
         let cache = Cache::new(options.cache.clone());
         Self {
             shared: Arc::new(Shared {
                 downloader: Downloader::new(Http::new(config), cache),
+                registries: OciClients::default(),
                 charts: ChartCache::default(),
                 indexes: Mutex::default(),
                 options,
@@ -76,6 +90,7 @@ impl Fetcher {
 
     /// Fetches a chart.
     pub async fn fetch(&self, request: &Request) -> Result<Fetched, Error> {
+        let request = &self.mirrored(request);
         let fetched = match self.source(request)? {
             Source::Local(path) => self.load_local(path, request).await?,
             Source::Archive(url) => {
@@ -83,15 +98,44 @@ impl Fetcher {
                 self.load(blob, redact(&url), request).await?
             }
             Source::Repository(url) => self.fetch_from_repository(&url, request).await?,
+            Source::Oci(source) => self.fetch_from_registry(&source, request).await?,
             Source::Named(name) => return Err(Error::UnresolvedName { name }),
         };
         check_version(&fetched, request)?;
         Ok(fetched)
     }
 
+    /// Downloads the archive of a chart, verified.
+    pub async fn archive(&self, request: &Request) -> Result<Archive, Error> {
+        let request = &self.mirrored(request);
+        let location = request.repo.clone();
+        let blob = match self.source(request)? {
+            Source::Archive(url) => self.current(&url, &url, request).await?,
+            Source::Repository(url) => self.download_from_repository(&url, request).await?.0,
+            Source::Oci(source) => self.download_from_registry(&source, request).await?,
+            Source::Local(_) | Source::Named(_) => {
+                return Err(Error::InvalidSource {
+                    url: request.repo.clone(),
+                    reason: "it is neither a repository nor a registry".to_owned(),
+                });
+            }
+        };
+        let profile = self.shared.options.profile;
+        let request = request.clone();
+        run_blocking(move || {
+            let chart = load_archive(&blob.bytes, &location, &request, profile)?;
+            Ok(Archive {
+                file_name: format!("{}-{}.tgz", chart.name(), chart.metadata.version),
+                bytes: blob.bytes,
+                digest: blob.digest,
+            })
+        })
+        .await
+    }
+
     /// The index of a repository, and its digest.
     pub async fn index(&self, url: &str, access: &Access) -> Result<(Arc<Index>, String), Error> {
-        match Source::parse(url, &self.shared.options.base)? {
+        match self.parse(url)? {
             Source::Repository(url) => {
                 let cached = self.get_index(&url, access).await?;
                 Ok((cached.index, cached.digest))
@@ -99,6 +143,12 @@ impl Fetcher {
             Source::Local(path) => {
                 let (index, digest) = run_blocking(move || local::index(&path)).await?;
                 Ok((Arc::new(index), digest))
+            }
+            // A registry has no index of charts, so only its availability is checked.
+            Source::Oci(source) => {
+                let shared = &self.shared;
+                oci::ping(&shared.registries, &shared.options, &source, access).await?;
+                Ok((Arc::default(), crate::digest::of(url.as_bytes())))
             }
             Source::Archive(_) | Source::Named(_) => Err(Error::InvalidSource {
                 url: url.to_owned(),
@@ -114,6 +164,7 @@ impl Fetcher {
 
     /// Fetches YAML files: those of a folder or an archive, or a single one.
     pub async fn fetch_manifests(&self, request: &Request) -> Result<Manifests, Error> {
+        let request = &self.mirrored(request);
         let files = match self.source(request)? {
             Source::Local(path) => {
                 let request = request.clone();
@@ -140,6 +191,12 @@ impl Fetcher {
                     reason: "it is neither an archive nor a YAML file".to_owned(),
                 });
             }
+            Source::Oci(source) => {
+                return Err(Error::InvalidSource {
+                    url: source.url(),
+                    reason: "manifests cannot be fetched from a registry; use a chart".to_owned(),
+                });
+            }
             Source::Named(name) => return Err(Error::UnresolvedName { name }),
         };
         let mut files: Vec<File> = files
@@ -155,8 +212,66 @@ impl Fetcher {
         Ok(Manifests { files, digest })
     }
 
+    /// The request at the mirror of its repository, which does not get the credentials of the repository.
+    fn mirrored(&self, request: &Request) -> Request {
+        match self.shared.options.chart_mirrors.apply(&request.repo) {
+            None => request.clone(),
+            Some(repo) => Request {
+                repo,
+                access: Access::default(),
+                ..request.clone()
+            },
+        }
+    }
+
+    async fn fetch_from_registry(
+        &self,
+        source: &OciSource,
+        request: &Request,
+    ) -> Result<Fetched, Error> {
+        let shared = &self.shared;
+        let found = oci::find(&shared.registries, &shared.options, source, request).await?;
+        let digest = found.layer.digest.hex();
+        if let Some(chart) = shared.charts.get(&cache_key(digest, request)) {
+            return Ok(fetched(chart, digest.to_owned(), false));
+        }
+        let blob = self.download_layer(&found).await?;
+        self.load(blob, source.url(), request).await
+    }
+
+    async fn download_from_registry(
+        &self,
+        source: &OciSource,
+        request: &Request,
+    ) -> Result<Blob, Error> {
+        let shared = &self.shared;
+        let found = oci::find(&shared.registries, &shared.options, source, request).await?;
+        self.download_layer(&found).await
+    }
+
+    /// The archive of a chart in a registry, from the cache if it is there.
+    async fn download_layer(&self, found: &OciChart) -> Result<Blob, Error> {
+        let digest = found.layer.digest.hex();
+        if let Some(blob) = self.shared.downloader.by_content(digest).await {
+            return Ok(blob);
+        }
+        let bytes = found
+            .download(self.shared.options.max_archive_bytes)
+            .await?;
+        Ok(self.shared.downloader.keep(bytes, digest.to_owned()).await)
+    }
+
     fn source(&self, request: &Request) -> Result<Source, Error> {
-        Source::parse(&request.repo, &self.shared.options.base)
+        self.parse(&request.repo)
+    }
+
+    fn parse(&self, repo: &str) -> Result<Source, Error> {
+        let options = &self.shared.options;
+        let source = Source::parse(repo, &options.base)?;
+        if let Source::Local(path) = &source {
+            options.rules.check_path(path)?;
+        }
+        Ok(source)
     }
 
     async fn fetch_from_repository(&self, url: &Url, request: &Request) -> Result<Fetched, Error> {
@@ -164,27 +279,52 @@ impl Fetcher {
         let entry = cached
             .index
             .get(&request.chart, request.version.as_deref(), &redact(url))?;
-        let reference = entry.urls.first().ok_or_else(|| Error::InvalidIndex {
-            url: redact(url),
-            line: None,
-            reason: format!("{} {} has no URL", request.chart, entry.version),
-        })?;
+        let reference = archive_url(entry, url, request)?;
         if let Some(digest) = &entry.digest
             && let Some(chart) = self.shared.charts.get(&cache_key(digest, request))
         {
-            return Ok(fetched(chart, digest.clone(), cached.offline));
+            let fetched = fetched(chart, digest.clone(), cached.offline);
+            check_entry(&fetched, entry, request, &redact(url))?;
+            return Ok(fetched);
         }
         let archive = index::resolve(url, reference)?;
-        let blob = match &entry.digest {
-            Some(digest) => {
-                let get = self.archive_request(&archive, url, request);
-                self.shared.downloader.by_digest(get, digest).await?
-            }
-            None => self.current(&archive, url, request).await?,
-        };
+        let blob = self.download_entry(entry, &archive, url, request).await?;
         let mut fetched = self.load(blob, redact(&archive), request).await?;
         fetched.offline |= cached.offline;
+        check_entry(&fetched, entry, request, &redact(&archive))?;
         Ok(fetched)
+    }
+
+    /// The archive of the version that a request selects, and whether the index may be outdated.
+    async fn download_from_repository(
+        &self,
+        url: &Url,
+        request: &Request,
+    ) -> Result<(Blob, bool), Error> {
+        let cached = self.get_index(url, &request.access).await?;
+        let location = redact(url);
+        let entry = cached
+            .index
+            .get(&request.chart, request.version.as_deref(), &location)?;
+        let archive = index::resolve(url, archive_url(entry, url, request)?)?;
+        let blob = self.download_entry(entry, &archive, url, request).await?;
+        Ok((blob, cached.offline))
+    }
+
+    async fn download_entry(
+        &self,
+        entry: &Entry,
+        archive: &Url,
+        repository: &Url,
+        request: &Request,
+    ) -> Result<Blob, Error> {
+        match &entry.digest {
+            Some(digest) => {
+                let get = self.archive_request(archive, repository, request);
+                self.shared.downloader.by_digest(get, digest).await
+            }
+            None => self.current(archive, repository, request).await,
+        }
     }
 
     fn archive_request<'a>(
@@ -208,16 +348,24 @@ impl Fetcher {
 
     async fn get_index(&self, url: &Url, access: &Access) -> Result<CachedIndex, Error> {
         let index_url = index::url(url);
-        let slot = self.indexes(|indexes| {
+        let shared = self.indexes(|indexes| {
             if indexes.len() >= MAX_INDEXES {
                 indexes.retain(|_, slot| Arc::strong_count(slot) > 1);
             }
             let key = http::cache_key(&index_url, access);
             Arc::clone(indexes.entry(key).or_default())
         });
-        let mut slot = slot.lock().await;
+        let asked_at = Instant::now();
+        let mut locked = shared.lock().await;
+        let slot = &mut *locked;
         let options = &self.shared.options;
+        if let Some((failed_at, error)) = &slot.failure
+            && *failed_at >= asked_at
+        {
+            return Err(Error::Shared(Arc::clone(error)));
+        }
         if let Some(cached) = slot
+            .cached
             .as_ref()
             .filter(|cached| cached.fetched_at.elapsed() < options.index_ttl)
         {
@@ -229,22 +377,41 @@ impl Fetcher {
             access,
             max_bytes: options.max_index_bytes,
         };
+        let fetched = self.download_index(get, slot.cached.as_ref()).await;
+        slot.failure = None;
+        match fetched {
+            Ok(cached) => {
+                slot.cached = Some(cached.clone());
+                Ok(cached)
+            }
+            Err(error) if Arc::strong_count(&shared) <= UNSHARED => Err(error),
+            Err(error) => {
+                let error = Arc::new(error);
+                slot.failure = Some((Instant::now(), Arc::clone(&error)));
+                Err(Error::Shared(error))
+            }
+        }
+    }
+
+    async fn download_index(
+        &self,
+        get: GetRequest<'_>,
+        before: Option<&CachedIndex>,
+    ) -> Result<CachedIndex, Error> {
         let blob = self.shared.downloader.current(get).await?;
-        let unchanged = slot.as_ref().filter(|cached| cached.digest == blob.digest);
+        let unchanged = before.filter(|cached| cached.digest == blob.digest);
         let index = if let Some(cached) = unchanged {
             Arc::clone(&cached.index)
         } else {
-            let location = redact(url);
+            let location = redact(get.repository);
             run_blocking(move || Index::parse(&blob.bytes, &location).map(Arc::new)).await?
         };
-        let cached = CachedIndex {
+        Ok(CachedIndex {
             index,
             digest: blob.digest,
             offline: blob.offline,
             fetched_at: Instant::now(),
-        };
-        *slot = Some(cached.clone());
-        Ok(cached)
+        })
     }
 
     fn indexes<T>(&self, f: impl FnOnce(&mut Indexes) -> T) -> T {
@@ -303,16 +470,27 @@ impl Shared {
                 self.charts.put(digest.clone(), &chart);
                 Ok(fetched(chart, digest, false))
             }
-            LocalChart::Archive { path, digest } => {
+            LocalChart::Archive {
+                path,
+                digest,
+                entry,
+            } => {
                 let (bytes, digest) = local::read_archive(&path, digest.as_deref())?;
                 let key = cache_key(&digest, request);
-                if let Some(chart) = self.charts.get(&key) {
-                    return Ok(fetched(chart, digest, false));
-                }
                 let location = path.display().to_string();
-                let chart = Arc::new(load_archive(&bytes, &location, request, profile)?);
-                self.charts.put(key, &chart);
-                Ok(fetched(chart, digest, false))
+                let chart = if let Some(chart) = self.charts.get(&key) {
+                    chart
+                } else {
+                    let chart = load_archive(&bytes, &location, request, profile)?;
+                    let chart = Arc::new(chart);
+                    self.charts.put(key, &chart);
+                    chart
+                };
+                let fetched = fetched(chart, digest, false);
+                if let Some(entry) = entry {
+                    check_entry(&fetched, &entry, request, &location)?;
+                }
+                Ok(fetched)
             }
         }
     }
@@ -333,12 +511,47 @@ fn fetched(chart: Arc<Chart>, digest: String, offline: bool) -> Fetched {
     }
 }
 
+/// The URL of the archive of an entry, absolute or relative to the repository.
+fn archive_url<'a>(entry: &'a Entry, url: &Url, request: &Request) -> Result<&'a str, Error> {
+    let reference = entry.urls.first().ok_or_else(|| Error::InvalidIndex {
+        url: redact(url),
+        line: None,
+        reason: format!("{} {} has no URL", request.chart, entry.version),
+    })?;
+    Ok(reference)
+}
+
 /// The key of a chart in memory. An archive may contain several charts, each at its own path.
 fn cache_key(digest: &str, request: &Request) -> String {
     match request.path.as_deref() {
         None | Some("") => digest.to_owned(),
         Some(path) => format!("{digest}#{path}"),
     }
+}
+
+/// An archive contains the chart that its entry in the index names. A path inside the archive may be that of another one.
+fn check_entry(
+    fetched: &Fetched,
+    entry: &Entry,
+    request: &Request,
+    location: &str,
+) -> Result<(), Error> {
+    let has_path = request.path.as_ref().is_some_and(|path| !path.is_empty());
+    let name = fetched.chart.name();
+    let is_same_version = plain(&fetched.version) == plain(&entry.version);
+    if has_path || (name == request.chart && is_same_version) {
+        return Ok(());
+    }
+    Err(Error::WrongChart {
+        location: location.to_owned(),
+        expected: format!("{} {}", request.chart, entry.version),
+        found: format!("{name} {}", fetched.version),
+    })
+}
+
+/// A version without the leading `v` that some charts have.
+fn plain(version: &str) -> &str {
+    version.strip_prefix('v').unwrap_or(version)
 }
 
 /// Sources that contain a single chart may have a version that does not match the request.

@@ -1,31 +1,37 @@
 //! GET requests with credentials, redirects, retries and size limits.
 
-use std::error::Error as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use outrigger_transport::{
+    Backoff, ClientOptions, Credentials, MAX_REDIRECTS, RedirectError, Retry, Tls, TransportError,
+    follow, is_certificate_error, is_same_origin, is_transient, redact, retry_after, root_cause,
+};
 use reqwest::header::{
     AUTHORIZATION, ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
-    LOCATION, RETRY_AFTER,
+    LOCATION,
 };
-use reqwest::{Certificate, Client, Identity, Response, StatusCode, redirect};
+use reqwest::{Client, Response, StatusCode};
 use url::Url;
 
-use crate::access::{Access, Credentials, Tls};
+use crate::access::Access;
 use crate::cache::CacheEntry;
 use crate::digest::Hasher;
-use crate::error::{TransportError, redact};
-use crate::redirect::{MAX_REDIRECTS, follow, is_same_origin};
-use crate::retry::{Backoff, is_transient};
+use crate::limits::{BodyBytes, Limits};
+use crate::rules::Rules;
 use crate::{Error, digest};
 
 #[derive(Debug, Clone)]
 pub(crate) struct ClientConfig {
     pub(crate) backoff: Backoff,
     pub(crate) connect_timeout: Duration,
+    /// From the request to the header of the response
+    pub(crate) first_byte_timeout: Duration,
+    /// Between two reads of the body
     pub(crate) read_timeout: Duration,
     /// For the whole request, so that a server cannot send forever
     pub(crate) timeout: Duration,
+    pub(crate) rules: Rules,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -48,19 +54,17 @@ pub(crate) enum GetResponse {
 pub(crate) struct Http {
     config: ClientConfig,
     clients: Mutex<Vec<(Tls, Client)>>,
+    limits: Limits,
 }
 
 const MAX_CLIENTS: usize = 32;
 
+/// The largest buffer that is allocated because a server announces the length of a body.
+const MAX_RESERVED: u64 = 1 << 20;
+
 struct AttemptError {
     error: Error,
     retry: Retry,
-}
-
-enum Retry {
-    Never,
-    /// After the backoff, or after the `Retry-After` of the server.
-    After(Option<Duration>),
 }
 
 impl From<Error> for AttemptError {
@@ -77,6 +81,7 @@ impl Http {
         Self {
             config,
             clients: Mutex::default(),
+            limits: Limits::default(),
         }
     }
 
@@ -93,11 +98,7 @@ impl Http {
                 Ok(response) => return Ok(response),
                 Err(failure) => failure,
             };
-            let delay = match failure.retry {
-                Retry::Never => None,
-                Retry::After(minimum) => self.config.backoff.delay(attempts, minimum),
-            };
-            let Some(delay) = delay else {
+            let Some(delay) = self.config.backoff.delay_for(attempts, failure.retry) else {
                 return Err(failure.error);
             };
             tracing::debug!("{}; retrying in {delay:?}", failure.error);
@@ -112,22 +113,24 @@ impl Http {
     ) -> Result<GetResponse, AttemptError> {
         let mut url = request.url.clone();
         for _ in 0..=MAX_REDIRECTS {
+            let _permit = self.limits.acquire(&url).await;
             let response = self.send(request, cached, &url).await?;
             let status = response.status();
             if status == StatusCode::NOT_MODIFIED {
                 return Ok(GetResponse::NotModified);
             }
             if status.is_redirection() {
-                url = follow(&url, header(response.headers(), LOCATION).as_deref())?;
+                url = follow(&url, header(response.headers(), LOCATION).as_deref())
+                    .map_err(Error::from)?;
                 continue;
             }
             check_status(&response, &url)?;
-            return read_body(response, &url, request.max_bytes).await;
+            return read_body(response, &url, request.max_bytes, self.limits.body()).await;
         }
-        Err(Error::Redirect {
+        Err(Error::from(RedirectError {
             url: redact(request.url),
             reason: format!("more than {MAX_REDIRECTS} times"),
-        }
+        })
         .into())
     }
 
@@ -137,6 +140,7 @@ impl Http {
         cached: Option<&CacheEntry>,
         url: &Url,
     ) -> Result<Response, AttemptError> {
+        self.config.rules.check_url(url)?;
         let is_same_origin = is_same_origin(url, request.repository);
         let access = request.access;
         let tls = Tls {
@@ -159,10 +163,16 @@ impl Http {
         if let Some(time) = cached.and_then(|entry| entry.last_modified.as_ref()) {
             builder = builder.header(IF_MODIFIED_SINCE, time);
         }
-        builder
-            .send()
-            .await
-            .map_err(|error| transport_error(&error, url, 0))
+        let limit = self.config.first_byte_timeout;
+        match tokio::time::timeout(limit, builder.send()).await {
+            Ok(response) => response.map_err(|error| transport_error(&error, url, 0)),
+            Err(_) => Err(unreachable(
+                url,
+                TransportError::NoAnswer {
+                    seconds: limit.as_secs(),
+                },
+            )),
+        }
     }
 
     /// The client for a set of certificates, created on first use.
@@ -185,21 +195,14 @@ impl Http {
     }
 
     fn build(&self, tls: &Tls) -> reqwest::Result<Client> {
-        let mut builder = Client::builder()
-            .user_agent(concat!("outrigger/", env!("CARGO_PKG_VERSION")))
-            .redirect(redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .connect_timeout(self.config.connect_timeout)
-            .read_timeout(self.config.read_timeout)
-            .timeout(self.config.timeout);
-        if let Some(ca) = &tls.ca {
-            builder = builder.tls_certs_merge(Certificate::from_pem_bundle(ca)?);
-        }
-        if let Some((certificate, key)) = &tls.client {
-            let pem = [certificate, b"\n".as_slice(), key.reveal().as_bytes()].concat();
-            builder = builder.identity(Identity::from_pem(&pem)?);
-        }
-        builder.build()
+        let options = ClientOptions {
+            connect_timeout: self.config.connect_timeout,
+            read_timeout: self.config.read_timeout,
+            timeout: Some(self.config.timeout),
+            refuse_local_addresses: self.config.rules.refuse_local_addresses,
+            http1_only: false,
+        };
+        options.build(tls)
     }
 }
 
@@ -209,17 +212,13 @@ fn check_status(response: &Response, url: &Url) -> Result<(), AttemptError> {
     match status {
         200..=299 => Ok(()),
         401 | 403 => Err(Error::Unauthorized { url, status }.into()),
-        status if is_transient(status) => {
-            let seconds = header(response.headers(), RETRY_AFTER);
-            let seconds = seconds.and_then(|seconds| seconds.parse().ok());
-            Err(AttemptError {
-                error: Error::Unreachable {
-                    url,
-                    source: TransportError::Server { status },
-                },
-                retry: Retry::After(seconds.map(Duration::from_secs)),
-            })
-        }
+        status if is_transient(status) => Err(AttemptError {
+            error: Error::Unreachable {
+                url,
+                source: TransportError::Server { status },
+            },
+            retry: Retry::After(retry_after(response.headers())),
+        }),
         status => Err(Error::UnexpectedStatus { url, status }.into()),
     }
 }
@@ -229,6 +228,7 @@ async fn read_body(
     mut response: Response,
     url: &Url,
     max_bytes: u64,
+    mut counted: BodyBytes,
 ) -> Result<GetResponse, AttemptError> {
     let too_large = || Error::TooLarge {
         url: redact(url),
@@ -240,6 +240,8 @@ async fn read_body(
     }
     let etag = header(response.headers(), ETAG);
     let last_modified = header(response.headers(), LAST_MODIFIED);
+    // The length is only a claim; the buffer grows with what is received.
+    let length = length.min(MAX_RESERVED);
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
     let mut hasher = Hasher::default();
     loop {
@@ -250,6 +252,9 @@ async fn read_body(
         };
         if received + chunk.len() as u64 > max_bytes {
             return Err(too_large().into());
+        }
+        if !counted.add(chunk.len() as u64) {
+            return Err(unreachable(url, TransportError::Busy));
         }
         hasher.add(&chunk);
         bytes.extend_from_slice(&chunk);
@@ -267,33 +272,26 @@ fn header(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 }
 
 fn transport_error(error: &reqwest::Error, url: &Url, received: u64) -> AttemptError {
-    let reason = root_cause(error);
     let url = redact(url);
-    if reason.contains("certificate") {
+    if is_certificate_error(error) {
+        let reason = root_cause(error);
         return Error::UntrustedCertificate { url, reason }.into();
     }
-    let source = if error.is_timeout() {
-        TransportError::Timeout
-    } else if error.is_body() || error.is_decode() || reason.contains("connection closed") {
-        TransportError::ConnectionClosed { received }
-    } else {
-        TransportError::Failed(reason)
-    };
+    let source = TransportError::from_request(error, received);
     AttemptError {
         error: Error::Unreachable { url, source },
         retry: Retry::After(None),
     }
 }
 
-/// The message of the root cause, which does not contain the URL.
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause = error.source();
-    let mut text = "the request failed".to_owned();
-    while let Some(error) = cause {
-        text = error.to_string();
-        cause = error.source();
+fn unreachable(url: &Url, source: TransportError) -> AttemptError {
+    AttemptError {
+        error: Error::Unreachable {
+            url: redact(url),
+            source,
+        },
+        retry: Retry::After(None),
     }
-    text
 }
 
 /// The key of a URL in the cache. It includes the credentials, so that cached files are not shared between users.

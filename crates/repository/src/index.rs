@@ -8,7 +8,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::Error;
-use crate::error::redact;
+use outrigger_transport::redact;
 
 /// The parsed `index.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,8 +1,9 @@
-//! Fetches charts from folders, archives and Helm repositories.
+//! Fetches charts from folders, archives, Helm repositories and OCI registries.
 //!
 //! ```text
 //! Request ─Source::parse→ folder or archive ─read, digest→ ─┐
 //!                       → Helm repository ─index→ entry ─────┤ by digest: memory, cache on disk, download
+//!                       → OCI registry ─tags→ manifest ──────┤
 //!                                                            └→ Fetched { chart, digest, version }
 //! ```
 //!
@@ -18,17 +19,22 @@ mod error;
 mod fetcher;
 mod http;
 mod index;
-
+mod limits;
 mod local;
-mod redirect;
+mod mirrors;
+mod oci;
 mod request;
-mod retry;
+mod rules;
 mod source;
 mod unpack;
 
-pub use access::{Access, Credentials, Secret, Tls};
-pub use error::{Error, Limit, TransportError};
+pub use access::Access;
+pub use error::{Error, Limit};
 pub use fetcher::Fetcher;
 pub use index::{Entry, Index};
-pub use request::{Fetched, Manifests, Options, Request};
-pub use source::Source;
+pub use mirrors::{ChartMirrors, InvalidChartMirror};
+pub use oci::OciSource;
+pub use outrigger_transport::{Credentials, Secret, Tls, TransportError, is_local_address};
+pub use request::{Archive, Fetched, Manifests, Options, Request};
+pub use rules::Rules;
+pub use source::{Source, redacted};

@@ -28,14 +28,16 @@ pub(crate) enum LocalChart {
         path: PathBuf,
         /// The digest in the index
         digest: Option<String>,
+        /// The entry of the index
+        entry: Option<Box<Entry>>,
     },
 }
 
 /// Finds the requested chart.
 pub(crate) fn find(source: &Path, request: &Request) -> Result<LocalChart, Error> {
-    let location = source.display().to_string();
-    let metadata =
-        fs_err::metadata(source).map_err(|_| not_found(&location, request, Vec::new()))?;
+    let metadata = fs_err::metadata(source).map_err(|_| Error::Missing {
+        path: source.to_owned(),
+    })?;
     if metadata.is_file() {
         return Ok(local_archive(source.to_owned()));
     }
@@ -66,7 +68,11 @@ pub(crate) fn subfolder(source: &Path, path: Option<&str>) -> Result<PathBuf, Er
 }
 
 fn local_archive(path: PathBuf) -> LocalChart {
-    LocalChart::Archive { path, digest: None }
+    LocalChart::Archive {
+        path,
+        digest: None,
+        entry: None,
+    }
 }
 
 fn not_found(location: &str, request: &Request, nearest: Vec<String>) -> Error {
@@ -91,6 +97,7 @@ fn find_in_index(root: &Path, request: &Request) -> Result<LocalChart, Error> {
     Ok(LocalChart::Archive {
         path,
         digest: entry.digest.clone(),
+        entry: Some(Box::new(entry.clone())),
     })
 }
 

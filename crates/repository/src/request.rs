@@ -1,14 +1,18 @@
 //! The options of the fetcher, its requests and results.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use outrigger_chart::load::archive::MAX_ARCHIVE;
 use outrigger_chart::{Chart, File, Profile};
+use outrigger_oci::Mirrors;
 
 use crate::access::Access;
 use crate::local::MAX_INDEX;
+use crate::mirrors::ChartMirrors;
+use crate::rules::Rules;
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -21,6 +25,9 @@ pub struct Options {
     /// Delay before the second attempt, doubled for each further one
     pub initial_backoff: Duration,
     pub connect_timeout: Duration,
+    /// Maximum time from a request to the header of the response
+    pub first_byte_timeout: Duration,
+    /// Maximum time between two reads of a body
     pub read_timeout: Duration,
     /// Maximum duration of an attempt, including the body
     pub timeout: Duration,
@@ -30,6 +37,13 @@ pub struct Options {
     pub max_archive_bytes: u64,
     /// Helm version to be compatible with
     pub profile: Profile,
+    pub rules: Rules,
+    /// Registries that are reached over plain HTTP
+    pub plain_http: BTreeSet<String>,
+    /// Mirrors of the registries of charts
+    pub image_mirrors: Mirrors,
+    /// Mirrors of chart repositories
+    pub chart_mirrors: ChartMirrors,
 }
 
 impl Default for Options {
@@ -37,15 +51,20 @@ impl Default for Options {
         Self {
             cache: None,
             base: PathBuf::from("."),
-            max_attempts: 4,
+            max_attempts: 3,
             initial_backoff: Duration::from_millis(250),
             connect_timeout: Duration::from_secs(10),
-            read_timeout: Duration::from_secs(30),
+            first_byte_timeout: Duration::from_secs(15),
+            read_timeout: Duration::from_secs(15),
             timeout: Duration::from_mins(5),
             index_ttl: Duration::from_mins(1),
             max_index_bytes: MAX_INDEX,
             max_archive_bytes: MAX_ARCHIVE,
             profile: Profile::Helm4,
+            rules: Rules::default(),
+            plain_http: BTreeSet::new(),
+            image_mirrors: Mirrors::default(),
+            chart_mirrors: ChartMirrors::default(),
         }
     }
 }
@@ -86,6 +105,15 @@ pub struct Fetched {
     pub version: String,
     /// Whether the repository was unreachable, so that it may have a newer version
     pub offline: bool,
+}
+
+/// A downloaded chart archive.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    pub file_name: String,
+    pub bytes: Vec<u8>,
+    /// SHA-256 of the archive
+    pub digest: String,
 }
 
 /// Fetched YAML files.

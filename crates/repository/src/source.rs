@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use url::Url;
 
 use crate::Error;
+use crate::oci::OciSource;
 
 /// A source of one or more charts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub enum Source {
     Archive(Url),
     /// The URL of a Helm repository
     Repository(Url),
+    /// A prefix or a chart in an OCI registry
+    Oci(OciSource),
     /// The name of a Repository object, which the caller must resolve
     Named(String),
 }
@@ -37,9 +40,18 @@ impl Source {
         if text.starts_with(['/', '.']) {
             return Ok(Self::Local(clean(&base.join(text))));
         }
-        if text.starts_with("oci://") {
-            return Err(Error::Oci {
-                url: text.to_owned(),
+        if let Some(rest) = text.strip_prefix("oci://") {
+            let source = OciSource::parse(rest);
+            return source
+                .map(Self::Oci)
+                .map_err(|reason| Error::InvalidSource {
+                    url: without_user(text),
+                    reason,
+                });
+        }
+        if is_git(text) {
+            return Err(Error::Git {
+                url: without_user(text),
             });
         }
         if !text.contains("://") {
@@ -82,10 +94,23 @@ fn clean(path: &Path) -> PathBuf {
     cleaned
 }
 
+/// Whether a source is a git repository.
+fn is_git(text: &str) -> bool {
+    text.starts_with("git://") || text.starts_with("git@") || text.rsplit('.').next() == Some("git")
+}
+
 /// Whether the extension of a path is that of a chart archive.
 pub(crate) fn is_archive(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     [".tgz", ".tar.gz"].iter().any(|end| path.ends_with(end))
+}
+
+/// A source for messages: a URL without credentials, query and fragment.
+pub fn redacted(text: &str) -> String {
+    match Url::parse(text) {
+        Ok(url) if url.scheme() != "file" => outrigger_transport::redact(&url),
+        _ => without_user(text),
+    }
 }
 
 /// The URL without credentials, also if it does not parse.
@@ -124,8 +149,16 @@ mod tests {
 
     #[test]
     fn rejects_invalid_sources_without_printing_credentials() {
-        assert!(matches!(parse("oci://x/y"), Err(Error::Oci { .. })));
-        for text in ["", "ftp://x", "file://", "Not A Name", "https://"] {
+        assert!(matches!(parse("oci://x.y/z").unwrap(), Source::Oci(_)));
+        for text in [
+            "",
+            "ftp://x",
+            "file://",
+            "Not A Name",
+            "https://",
+            "oci://",
+            "oci://X Y",
+        ] {
             assert!(
                 matches!(parse(text), Err(Error::InvalidSource { .. })),
                 "{text}"

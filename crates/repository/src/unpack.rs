@@ -38,17 +38,18 @@ pub(crate) fn unpack(
     let Some(path) = request.path.as_deref().filter(|path| !path.is_empty()) else {
         return Ok(files);
     };
-    let prefix = format!("{}/", path.trim_start_matches("./").trim_matches('/'));
-    let files: Vec<File> = files
-        .into_iter()
-        .filter_map(|file| {
-            let name = file.name.strip_prefix(&prefix)?.to_owned();
-            Some(File {
-                name,
-                data: file.data,
-            })
-        })
-        .collect();
+    let path_in_archive = path.trim_start_matches("./").trim_matches('/');
+    let mut found = below(&files, path_in_archive);
+    if found.is_empty()
+        && let (top, rest) = path_in_archive
+            .split_once('/')
+            .unwrap_or((path_in_archive, ""))
+        && archive::top_folder(bytes).is_some_and(|folder| folder == top)
+    {
+        // Files are named relative to the top folder of an archive. KubeGems' paths begin with that folder.
+        found = below(&files, rest);
+    }
+    let files = found;
     if files.is_empty() {
         return Err(Error::PathNotFound {
             location: location.to_owned(),
@@ -56,6 +57,21 @@ pub(crate) fn unpack(
         });
     }
     Ok(files)
+}
+
+/// The files below a folder, named relative to it.
+fn below(files: &[File], folder: &str) -> Vec<File> {
+    let prefix = if folder.is_empty() {
+        String::new()
+    } else {
+        format!("{folder}/")
+    };
+    let found = files.iter().filter_map(|file| {
+        let name = file.name.strip_prefix(&prefix)?.to_owned();
+        let data = file.data.clone();
+        Some(File { name, data })
+    });
+    found.collect()
 }
 
 /// The YAML files of a local folder or archive, or a single one.

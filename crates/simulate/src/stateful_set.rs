@@ -87,7 +87,7 @@ impl Set<'_> {
                 }
                 None => {
                     actions.extend(self.claims(ordinal, ctx));
-                    actions.push(Action::Create("pods", self.new_pod(ordinal)));
+                    actions.push(Action::Create("pods", self.new_pod(ordinal, ctx)));
                     if in_order {
                         return actions;
                     }
@@ -134,7 +134,7 @@ impl Set<'_> {
         None
     }
 
-    fn new_pod(&self, ordinal: i64) -> Value {
+    fn new_pod(&self, ordinal: i64, ctx: &Context<'_>) -> Value {
         let owner = PodOwner {
             owner: self.object,
             api_version: "apps/v1",
@@ -147,7 +147,7 @@ impl Set<'_> {
             ("statefulset.kubernetes.io/pod-name", pod_name.as_str()),
             ("apps.kubernetes.io/pod-index", index.as_str()),
         ];
-        let mut pod = owner.pod(&self.object["spec"]["template"], &labels);
+        let mut pod = owner.pod(&self.template_of(ordinal, ctx), &labels);
         pod["metadata"]["name"] = pod_name.clone().into();
         pod["metadata"]["generateName"] = format!("{}-", name(self.object)).into();
         pod["spec"]["hostname"] = pod_name.into();
@@ -182,6 +182,25 @@ impl Set<'_> {
         } else {
             self.update_revision
         }
+    }
+
+    /// The template of the revision of a pod: one below the partition is created again as it was.
+    fn template_of(&self, ordinal: i64, ctx: &Context<'_>) -> Value {
+        let wanted = self.revision_of(ordinal);
+        let known = ctx
+            .cache
+            .controlled("controllerrevisions", uid(self.object));
+        let old = known
+            .iter()
+            .find(|revision| wanted != self.update_revision && name(revision) == wanted);
+        let Some(old) = old else {
+            return self.object["spec"]["template"].clone();
+        };
+        let mut template = old["data"]["spec"]["template"].clone();
+        if let Some(template) = template.as_object_mut() {
+            template.remove("$patch");
+        }
+        template
     }
 
     fn claim_name(&self, volume: &str, ordinal: i64) -> String {

@@ -1,6 +1,7 @@
 //! The reconcile functions together, against a fake server that executes their actions at once.
 
 mod adoption;
+mod partition;
 
 use serde_json::{Value, json};
 

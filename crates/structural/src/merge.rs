@@ -17,6 +17,7 @@ use crate::schema::{self, Schema, SchemaRef};
 
 mod atom;
 mod compare;
+mod configuration;
 mod conflict;
 mod last_applied;
 mod managed_fields;
@@ -33,6 +34,7 @@ mod typed_merge;
 mod updater;
 mod validate;
 
+pub use configuration::merge_configuration;
 pub use conflict::{Conflict, Conflicts};
 pub use managed_fields::DecodeError;
 use managed_fields::{Entry, ManagedFields, Operation};

@@ -86,6 +86,14 @@ pub fn json_patch(object: Value, patch: &[u8], decoding: Decoding) -> Result<Pat
     })
 }
 
+/// Applies the operations of a JSON patch that was not sent by a client. Returns `None` if a `test` fails.
+pub fn apply_operations(object: Value, operations: &[Value]) -> Result<Option<Value>, Error> {
+    match json::apply(object, operations) {
+        Err(Error::Unprocessable(why)) if why.ends_with(json::TEST_FAILED) => Ok(None),
+        result => result.map(Some),
+    }
+}
+
 /// RFC 7386.
 pub fn merge_patch(object: Value, patch: &[u8], decoding: Decoding) -> Result<Patched, Error> {
     let (patch, strict_errors) = match decoding {

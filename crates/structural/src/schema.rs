@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use outrigger_gostd::regexp::Regexp;
+use outrigger_gostd::regexp::CachedRegexp;
 use serde_json::Value;
 
 pub mod builtin;
@@ -177,12 +177,11 @@ pub struct ValueValidation {
     pub not: Option<NodeId>,
 }
 
-/// A `pattern` with its compiled regular expression.
+/// A `pattern` with its regular expression.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     pub text: String,
-    /// `None` if the text is not a valid regular expression.
-    pub regex: Option<Arc<Regexp>>,
+    pub regex: CachedRegexp,
 }
 
 /// One of `x-kubernetes-validations`.

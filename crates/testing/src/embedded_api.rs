@@ -3,6 +3,7 @@
 
 pub mod charts;
 mod connection;
+mod watch_gate;
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use outrigger_apiserver::server::{Options, Server};
 use outrigger_simulate as simulate;
 
 pub use connection::{Connection, Fault, Loss};
+pub use watch_gate::GatedBody;
 
 /// Starts an in-memory server with its controllers. Each step of a simulated workload takes `delay`.
 pub async fn start(delay: Duration) -> Server {

@@ -13,12 +13,11 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::time::Instant;
 
 use crate::peers;
+use crate::supervisor::{Program, Supervisor};
 
 mod credentials;
-mod supervisor;
 
 use credentials::Credentials;
-use supervisor::{Program, Supervisor};
 
 const READY_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -158,7 +157,7 @@ pub async fn client(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
 }
 
 /// A random address in 127.0.0.0/8, so that instances can use the same ports.
-fn loopback_address() -> Ipv4Addr {
+pub(crate) fn loopback_address() -> Ipv4Addr {
     use std::hash::{BuildHasher as _, Hasher as _};
     let random = std::collections::hash_map::RandomState::new()
         .build_hasher()

@@ -2,7 +2,10 @@
 
 pub mod command;
 pub mod embedded_api;
+pub mod fake_machines;
 pub mod kubernetes;
+pub mod machines;
+mod supervisor;
 
 pub use command::TestContext;
 pub use outrigger_peers as peers;

@@ -1,6 +1,6 @@
 //! Builds the programs of the workspace that tasks run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::process::{command, run};
 use crate::tidy;
@@ -39,6 +39,35 @@ pub(crate) fn programs(profile: Profile) -> anyhow::Result<Programs> {
     })
 }
 
+/// Builds the program of users.
+pub(crate) fn outrigger(profile: Profile) -> anyhow::Result<PathBuf> {
+    let mut args = vec!["build", "--workspace", "--bin", "outrigger"];
+    if profile == Profile::Release {
+        args.push("--release");
+    }
+    Ok(build(&args, profile)?.join("outrigger"))
+}
+
+/// Builds a static program of users, for a target whose C compiler is musl-gcc.
+pub(crate) fn static_release(target: &str) -> anyhow::Result<PathBuf> {
+    let root = tidy::root();
+    let mut cargo = command(env!("CARGO"), &root);
+    let compiler = format!("CC_{}", target.replace('-', "_"));
+    cargo.env(compiler, "musl-gcc");
+    let args = [
+        "build",
+        "--release",
+        "--bin",
+        "outrigger",
+        "--target",
+        target,
+    ];
+    run(cargo.args(args))?;
+    Ok(target_directory(&root)
+        .join(target)
+        .join("release/outrigger"))
+}
+
 /// Builds the program that records answers of a real API server.
 pub(crate) fn recorder() -> anyhow::Result<PathBuf> {
     let args = ["build", "--workspace", "--bin", "outrigger-recorder"];
@@ -50,10 +79,13 @@ fn build(args: &[&str], profile: Profile) -> anyhow::Result<PathBuf> {
     let root = tidy::root();
     let mut cargo = command(env!("CARGO"), &root);
     run(cargo.args(args).arg("--quiet"))?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join(match profile {
+    Ok(target_directory(&root).join(match profile {
         Profile::Dev => "debug",
         Profile::Release => "release",
     }))
+}
+
+fn target_directory(root: &Path) -> PathBuf {
+    let directory = std::env::var_os("CARGO_TARGET_DIR");
+    directory.map_or_else(|| root.join("target"), PathBuf::from)
 }

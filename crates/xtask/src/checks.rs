@@ -39,7 +39,7 @@ pub(crate) fn lint() -> anyhow::Result<()> {
     advisories::check(&root)
 }
 
-/// Runs the tests that need peers, and the conformance tests of the API server.
+/// Runs the tests that need peers, the conformance tests of the API server, and the short attacks on the controller.
 pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
     const PEERS: &[Peer] = &[
         peers::HELM3,
@@ -50,6 +50,8 @@ pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
         peers::KUBE_CONTROLLER_MANAGER,
     ];
     install::install(PEERS)?;
+    // Some tests run it.
+    build::outrigger(Profile::Dev)?;
     let tests = || {
         let filter: Vec<&str> = args.filter.as_deref().into_iter().collect();
         cargo(&tidy::root(), &[E2E, &["--"], &filter].concat())
@@ -61,8 +63,14 @@ pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
     // They wait for servers much of the time, so they run concurrently.
     thread::scope(|scope| {
         let programs = &programs;
-        let others = ["api", "clients"]
-            .map(|name| scope.spawn(move || conformance::run_captured(programs, name)));
+        // An unoptimized controller beside other tests is slower than the promise to users.
+        let attack: &[&str] = &["plugins", "--short", "--limit", "15"];
+        let others = [
+            ("conformance", &["api"][..]),
+            ("conformance", &["clients"][..]),
+            ("attack", attack),
+        ]
+        .map(|(name, args)| scope.spawn(move || conformance::run_captured(programs, name, args)));
         let mut result = tests();
         for other in others {
             let other = other.join();

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::process::Command;
 
 use outrigger_peers::{
-    E2E_TEST, ETCD, HELM3, HELM4, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER, KUBECTL,
-    KWOK, Peer,
+    ANSIBLE, DROPBEAR, E2E_TEST, ETCD, HELM3, HELM4, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER,
+    KUBE_SCHEDULER, KUBECTL, KWOK, Peer, REGISTRIES, SSHD,
 };
 
 use crate::build::{self, Profile, Programs};
@@ -28,9 +28,10 @@ pub(crate) fn run(name: &str, args: &Args) -> anyhow::Result<()> {
     run_command(&mut driver(&programs, name, &args.args))
 }
 
-/// Runs `conformance api` or `conformance clients` on the binary that the tests use, and prints the output at the end.
-pub(crate) fn run_captured(programs: &Programs, subcommand: &str) -> anyhow::Result<()> {
-    run_command_captured(&mut driver(programs, "conformance", &[subcommand.into()]))
+/// Runs a command of the driver on the binary that the tests use, and prints the output at the end.
+pub(crate) fn run_captured(programs: &Programs, name: &str, args: &[&str]) -> anyhow::Result<()> {
+    let args: Vec<OsString> = args.iter().map(Into::into).collect();
+    run_command_captured(&mut driver(programs, name, &args))
 }
 
 fn driver(programs: &Programs, name: &str, args: &[OsString]) -> Command {
@@ -43,13 +44,16 @@ fn driver(programs: &Programs, name: &str, args: &[OsString]) -> Command {
 fn required_peers(name: &str, subcommand: &str) -> Vec<Peer> {
     let clients: &[Peer] = match (name, subcommand) {
         ("conformance", "kubernetes") => &[KUBECTL, KWOK, KUBE_SCHEDULER, E2E_TEST],
-        ("conformance", "clients") => &[KUBECTL, HELM3, HELM4],
-        ("conformance", "plugins") => &[HELM4],
+        ("conformance", "clients") | ("attack", "plugins") => &[KUBECTL, HELM3, HELM4],
+        ("conformance", "plugins" | "catalog") => &[HELM4],
+        ("bench", "images") => REGISTRIES,
+        ("bench", "hooks") => &[SSHD, DROPBEAR, ANSIBLE],
         ("differential", _) | ("bench", "chart" | "plugins") => &[HELM3, HELM4],
         _ => &[],
     };
     let servers: &[Peer] = match (name, subcommand) {
-        ("conformance", _) | ("bench", "apiserver" | "plugins") => {
+        ("conformance", "registry") => &[],
+        ("conformance", _) | ("bench", "apiserver" | "plugins") | ("attack", "plugins") => {
             &[ETCD, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER]
         }
         _ => &[],

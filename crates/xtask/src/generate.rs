@@ -2,6 +2,7 @@
 
 mod advisories;
 mod crds;
+mod deploy;
 mod kubernetes;
 
 /// Generate committed files
@@ -11,6 +12,8 @@ pub(crate) enum Generate {
     Advisories(advisories::Args),
     /// The custom resource definitions of our kinds, from their Rust types
     Crds(crds::Args),
+    /// The generated parts of `deploy/`: roles, custom resource definitions, the plain manifest
+    Deploy(deploy::Args),
     /// Facts about the pinned Kubernetes: Go types, protobuf messages, recorded answers (needs Go and real peers)
     Kubernetes(kubernetes::Args),
 }
@@ -19,6 +22,7 @@ pub(crate) fn run(generate: &Generate) -> anyhow::Result<()> {
     match generate {
         Generate::Advisories(args) => advisories::run(args),
         Generate::Crds(args) => crds::run(args),
+        Generate::Deploy(args) => deploy::run(args),
         Generate::Kubernetes(args) => kubernetes::run(args),
     }
 }

@@ -8,6 +8,7 @@ mod advisories;
 mod build;
 mod checks;
 mod conformance;
+mod dist;
 mod fuzz;
 mod generate;
 mod peers;
@@ -41,6 +42,8 @@ enum Task {
     /// Attack a process and check that it is bounded and nobody else notices: apiserver, chart, plugins
     #[command(disable_help_flag = true)]
     Attack(conformance::Args),
+    /// Build what is distributed: a static binary, completions, an OCI image layout, checksums
+    Dist(dist::Args),
     /// Run fuzz targets
     Fuzz(fuzz::Args),
     #[command(subcommand, name = "gen")]
@@ -69,6 +72,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Bench(args) => conformance::run("bench", &args),
         Task::Crash(args) => conformance::run("crash", &args),
         Task::Attack(args) => conformance::run("attack", &args),
+        Task::Dist(args) => dist::run(&args),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Generate(generate) => generate::run(&generate),
     }

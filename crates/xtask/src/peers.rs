@@ -80,15 +80,32 @@ fn install_batch(batch: &[Peer]) -> anyhow::Result<()> {
     let scratch = tempfile::tempdir_in(cache)?;
     build(&batch, scratch.path()).with_context(|| format!("failed to install {names}"))?;
     for peer in &batch {
-        let path = peer.path()?;
-        fs::create_dir_all(path.parent().context("the path of a peer has a parent")?)?;
-        fs::rename(scratch.path().join(peer.name), &path)?;
+        place(*peer, scratch.path())?;
     }
     log(&format!(
         "{names}: installed in {:.0} s",
         start.elapsed().as_secs_f64()
     ));
     Ok(())
+}
+
+/// Moves what was built from the scratch directory: a binary, or the folder of a peer.
+fn place(peer: Peer, scratch: &Path) -> anyhow::Result<()> {
+    let built = scratch.join(peer.name);
+    if matches!(peer.source, Source::Debian { .. }) {
+        let folder = peer.folder()?;
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        return Ok(fs::rename(built, folder)?);
+    }
+    // A virtual environment contains its path, and is made in place.
+    if matches!(peer.source, Source::PythonEnvironment { .. }) {
+        return Ok(());
+    }
+    let path = peer.path()?;
+    fs::create_dir_all(path.parent().context("the path of a peer has a parent")?)?;
+    Ok(fs::rename(built, &path)?)
 }
 
 /// The version that the binary prints, which must contain the pinned version. Otherwise the binary is removed.
@@ -110,6 +127,8 @@ fn build(batch: &[Peer], scratch: &Path) -> anyhow::Result<()> {
     batch.iter().try_for_each(|peer| match peer.source {
         Source::Python { package, release } => download::python(*peer, package, release, scratch),
         Source::Cargo => build::cargo(*peer, scratch),
+        Source::Debian { packages, .. } => download::debian(*peer, packages, scratch),
+        Source::PythonEnvironment { package } => download::python_environment(*peer, package),
         Source::KubernetesTest { package } => build::kubernetes_test(*peer, package, scratch),
         Source::GoModule { package } => build::go_module(*peer, package, scratch),
         Source::Go { .. } | Source::Kubernetes { .. } => Ok(()),

@@ -1,4 +1,4 @@
-//! Why an object of a foreign kind cannot be converted to a plugin.
+//! Why an object of a foreign kind cannot be converted.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{path}: unknown field")]
@@ -26,7 +26,7 @@ pub enum Error {
         text: String,
         reason: String,
     },
-    #[error("failed to deserialize the Plugin: {source}")]
+    #[error("failed to deserialize the object: {source}")]
     Deserialize { source: serde_json::Error },
 }
 

@@ -1,9 +1,11 @@
 //! Reads the fields of an object one by one, and rejects unknown ones.
 
+use std::collections::BTreeMap;
+
+use outrigger_apimachinery::nearest::nearest;
 use serde_json::{Map, Value};
 
 use super::Error;
-use crate::nearest::nearest;
 
 /// The remaining fields of an object. Each getter removes its field; [`Fields::finish`] rejects those that remain.
 #[derive(Debug)]
@@ -114,6 +116,57 @@ impl Fields {
         items.map(|(path, item)| Self::new(&path, item)).collect()
     }
 
+    /// A string that must not be missing or empty.
+    pub(super) fn required_string(&mut self, name: &'static str) -> Result<String, Error> {
+        let path = self.path_of(name);
+        self.string(name)?.ok_or(Error::Missing { path })
+    }
+
+    /// The strings of an array.
+    pub(super) fn strings(&mut self, name: &'static str) -> Result<Vec<String>, Error> {
+        let items = self.list(name)?.into_iter();
+        items.map(|(path, item)| string(&path, item)).collect()
+    }
+
+    /// An object with arbitrary fields that are strings.
+    pub(super) fn string_map(
+        &mut self,
+        name: &'static str,
+    ) -> Result<BTreeMap<String, String>, Error> {
+        let path = self.path_of(name);
+        let entries = self.map(name)?.into_iter();
+        entries
+            .map(|(key, value)| {
+                let text = string(&format!("{path}.{key}"), value)?;
+                Ok((key, text))
+            })
+            .collect()
+    }
+
+    /// Rejects a field that requests something unsupported, unless it is empty or off.
+    pub(super) fn refuse(&mut self, name: &'static str, hint: &'static str) -> Result<(), Error> {
+        let is_off = match self.take(name) {
+            Value::Null => true,
+            Value::Bool(flag) => !flag,
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::Object(fields) => fields.is_empty(),
+            Value::Number(_) => false,
+        };
+        if is_off {
+            return Ok(());
+        }
+        Err(Error::Invalid {
+            path: self.path_of(name),
+            reason: "is not supported".to_owned(),
+            hint: Some(hint),
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Accepts a field that has no equivalent in a plugin.
     pub(super) fn ignore(&mut self, name: &'static str) {
         self.take(name);
@@ -128,6 +181,13 @@ impl Fields {
                 nearest: nearest(name, &self.known),
             }),
         }
+    }
+}
+
+fn string(path: &str, value: Value) -> Result<String, Error> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => Err(mismatch(path, "a string", &other)),
     }
 }
 

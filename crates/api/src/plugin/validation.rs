@@ -1,26 +1,10 @@
 //! Validation that a schema cannot express. The controller and the command line run it before they use a plugin.
 
-use std::fmt;
-
 use outrigger_gostd::semver::Constraint;
 use serde_json::Value;
 
 use super::{Plugin, PluginKind, ValuesFrom};
-use crate::duration;
-
-/// An invalid field.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldError {
-    /// The path of the field, such as `spec.dependencies[0].version`
-    pub field: String,
-    pub message: String,
-}
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.message)
-    }
-}
+use crate::field_error::{FieldError, FieldErrors};
 
 /// Helm's limit for the names of releases.
 const MAX_RELEASE_NAME: usize = 53;
@@ -38,29 +22,15 @@ pub fn validate(plugin: &Plugin) -> Vec<FieldError> {
     errors.list
 }
 
-#[derive(Default)]
-struct FieldErrors {
-    list: Vec<FieldError>,
-}
-
-impl FieldErrors {
-    fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
-        self.list.push(FieldError {
-            field: field.into(),
-            message: message.into(),
-        });
-    }
-
-    fn check_range(&mut self, field: impl Into<String>, range: Option<&str>) {
-        let Some(range) = range.filter(|range| !range.is_empty()) else {
-            return;
-        };
-        if let Err(reason) = Constraint::parse(range) {
-            self.add(
-                field,
-                format!("{range:?} is not a version or version range: {reason}"),
-            );
-        }
+fn check_range(errors: &mut FieldErrors, field: impl Into<String>, range: Option<&str>) {
+    let Some(range) = range.filter(|range| !range.is_empty()) else {
+        return;
+    };
+    if let Err(reason) = Constraint::parse(range) {
+        errors.add(
+            field,
+            format!("{range:?} is not a version or version range: {reason}"),
+        );
     }
 }
 
@@ -79,7 +49,7 @@ fn check_source(plugin: &Plugin, errors: &mut FieldErrors) {
             "must not contain credentials; create a Repository with a secretRef and use its name",
         );
     }
-    errors.check_range("spec.version", plugin.spec.version.as_deref());
+    check_range(errors, "spec.version", plugin.spec.version.as_deref());
     if plugin.spec.path.as_deref().is_some_and(escapes) {
         errors.add("spec.path", "must be a path inside the source");
     }
@@ -127,7 +97,7 @@ fn check_dependencies(plugin: &Plugin, errors: &mut FieldErrors) {
             );
         }
         seen.push(key);
-        errors.check_range(field("version"), dependency.version.as_deref());
+        check_range(errors, field("version"), dependency.version.as_deref());
     }
 }
 
@@ -201,16 +171,7 @@ fn check_resources(plugin: &Plugin, errors: &mut FieldErrors) {
 
 fn check_settings(plugin: &Plugin, errors: &mut FieldErrors) {
     let spec = &plugin.spec;
-    if let Some(text) = &spec.timeout {
-        match duration::parse(text) {
-            Some(timeout) if !timeout.is_zero() => {}
-            Some(_) => errors.add("spec.timeout", "must be greater than zero"),
-            None => errors.add(
-                "spec.timeout",
-                format!("{text:?} is not a duration such as \"90s\" or \"5m\""),
-            ),
-        }
-    }
+    errors.check_duration("spec.timeout", spec.timeout.as_deref());
     if let Some(registry) = &spec.image_registry
         && (registry.is_empty() || registry.contains("://") || registry.contains(' '))
     {

@@ -18,7 +18,7 @@ use crate::verbs::{DeleteOutcome, delete_object, write_value};
 const GROUP: &str = "apiextensions.k8s.io";
 const PLURAL: &str = "customresourcedefinitions";
 
-fn is_definition(kind: &Kind) -> bool {
+pub(super) fn is_definition(kind: &Kind) -> bool {
     kind.group == GROUP && kind.kind == "CustomResourceDefinition"
 }
 

@@ -6,11 +6,8 @@ use outrigger_apimachinery::status::{Details, Reason, Status};
 
 use crate::request::Query;
 
-const OFFERED: [&str; 3] = [
-    "application/json",
-    "application/yaml",
-    "application/vnd.kubernetes.protobuf",
-];
+const PROTOBUF: &str = outrigger_protobuf::MEDIA_TYPE;
+const OFFERED: [&str; 3] = ["application/json", "application/yaml", PROTOBUF];
 
 /// The server offers nothing that the client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +46,8 @@ pub(crate) enum Format {
     #[default]
     Json,
     Yaml,
+    /// Only of metadata: other objects are sent as JSON to clients that prefer protobuf.
+    Protobuf,
 }
 
 /// The representation of objects.
@@ -92,7 +91,7 @@ impl Accept {
         let mut clauses: Vec<Clause<'_>> = header.split(',').map(Clause::parse).collect();
         clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
         let chosen = clauses.iter().find_map(|clause| clause.choose(base));
-        let only_protobuf = || clauses.iter().any(|clause| clause.media_type == OFFERED[2]);
+        let only_protobuf = || clauses.iter().any(|clause| clause.media_type == PROTOBUF);
         chosen
             .or_else(|| only_protobuf().then_some(base))
             .ok_or_else(|| NotAcceptable {
@@ -177,6 +176,7 @@ impl<'h> Clause<'h> {
         let format = match self.media_type.as_str() {
             "application/json" | "application/*" | "*/*" => Format::Json,
             "application/yaml" => Format::Yaml,
+            PROTOBUF if self.kind.starts_with("PartialObjectMetadata") => Format::Protobuf,
             _ => return None,
         };
         let mut chosen = Accept {

@@ -76,6 +76,9 @@ impl ApiResponse {
             Content::Json(bytes) => formatted(&bytes, accept),
             Content::Pieces(body) => formatted(&body.into_bytes(), accept),
             Content::Value(value) => rendered(&value, accept),
+            Content::Stream(body) if accept.format == Format::Protobuf => {
+                with_type(body, "application/vnd.kubernetes.protobuf;stream=watch")
+            }
             Content::Stream(body) => with_type(body, "application/json"),
             Content::Nothing => Response::new(Body::empty()),
             Content::Text(text) => {
@@ -136,13 +139,18 @@ fn formatted(json: &[u8], accept: Accept) -> Response<Body> {
 }
 
 fn rendered(value: &Value, accept: Accept) -> Response<Body> {
+    if accept.format == Format::Protobuf
+        && let Some(bytes) = outrigger_protobuf::encode(value)
+    {
+        return whole(bytes.into(), outrigger_protobuf::MEDIA_TYPE, accept.gzip);
+    }
     let (bytes, content_type) = match accept.format {
         Format::Yaml => (outrigger_goyaml::write_json(value), "application/yaml"),
         Format::Json if accept.pretty => (
             serde_json::to_vec_pretty(value).unwrap_or_default(),
             "application/json",
         ),
-        Format::Json => (
+        Format::Json | Format::Protobuf => (
             serde_json::to_vec(value).unwrap_or_default(),
             "application/json",
         ),

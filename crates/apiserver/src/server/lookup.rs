@@ -1,9 +1,13 @@
 //! Admission's view of the store.
 
+use outrigger_admission::{
+    BoundPolicy, ClusterState, MutatingPolicy, ParamKind, Priority, ValidatingPolicy,
+};
 use outrigger_apimachinery::GroupVersion;
 use outrigger_apimachinery::status::Status;
-use outrigger_builtin::admission::{BoundPolicy, ClusterState, ParamKind, Priority};
+use outrigger_builtin::kinds::Kind;
 use outrigger_store::{Resource, Scope};
+use outrigger_structural::schema::Schema;
 use serde_json::Value;
 
 use super::State;
@@ -111,8 +115,17 @@ impl ClusterState for Lookup<'_> {
         self.list("", "resourcequotas", namespace)
     }
 
-    fn validating_policies(&self) -> Vec<BoundPolicy> {
+    fn validating_policies(&self) -> Vec<BoundPolicy<ValidatingPolicy>> {
         self.0.policies.validating(&self.0.store)
+    }
+
+    fn mutating_policies(&self) -> Vec<BoundPolicy<MutatingPolicy>> {
+        self.0.policies.mutating(&self.0.store)
+    }
+
+    fn schema(&self, kind: &Kind) -> Schema {
+        let kinds = self.0.registry.snapshot();
+        self.0.schemas.get(&kinds, kind, "").schema.clone()
     }
 
     fn namespace(&self, name: &str) -> Option<Value> {

@@ -2,14 +2,16 @@
 //!
 //! Large documents are built on first request and cached until the kinds change.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::header::{ETAG, IF_NONE_MATCH};
+use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use outrigger_apimachinery::GroupVersion;
 use outrigger_apimachinery::status::Status;
 use outrigger_builtin::kinds::Kinds;
+use outrigger_openapi as openapi;
 use outrigger_store::Scope;
 use outrigger_structural::schema::builtin;
 use serde::Serialize;
@@ -17,7 +19,6 @@ use serde::Serialize;
 use super::{State, health};
 use crate::discovery::{aggregated, legacy};
 use crate::negotiation::{Accept, ApiResponse, Content, failure, text};
-use crate::openapi;
 use crate::request::Query;
 
 const GIT_VERSION: &str = "v1.36.4+embedded";
@@ -26,6 +27,8 @@ const GIT_VERSION: &str = "v1.36.4+embedded";
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
     cached: Mutex<(u64, Vec<(String, Document)>)>,
+    /// Held while a document is built, so that clients that wait for the same one do not all build it.
+    building: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Clone)]
@@ -35,36 +38,59 @@ struct Document {
 }
 
 impl Documents {
-    fn get(
+    async fn get(
         &self,
         kinds: &Kinds,
         name: &str,
         build: impl FnOnce() -> Option<Document>,
     ) -> Option<Document> {
-        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
-        if cached.0 != kinds.revision {
-            *cached = (kinds.revision, Vec::new());
+        if let Some(document) = self.find(kinds, name) {
+            return Some(document);
         }
-        if let Some((_, document)) = cached.1.iter().find(|(path, _)| path == name) {
-            return Some(document.clone());
+        let _building = self.building.lock().await;
+        if let Some(document) = self.find(kinds, name) {
+            return Some(document);
         }
         let document = build()?;
-        cached.1.push((name.to_owned(), document.clone()));
+        let mut cached = self.cached();
+        if cached.0 == kinds.revision {
+            cached.1.push((name.to_owned(), document.clone()));
+        }
         Some(document)
+    }
+
+    /// Drops the documents of older kinds.
+    fn find(&self, kinds: &Kinds, name: &str) -> Option<Document> {
+        let mut cached = self.cached();
+        if cached.0 < kinds.revision {
+            *cached = (kinds.revision, Vec::new());
+        }
+        let is_current = cached.0 == kinds.revision;
+        let mut documents = cached.1.iter().filter(|_| is_current);
+        let found = documents.find(|(path, _)| path == name);
+        found.map(|(_, document)| document.clone())
+    }
+
+    fn cached(&self) -> MutexGuard<'_, (u64, Vec<(String, Document)>)> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// Whether the document at a path may take more than a few milliseconds to build or to compress.
+pub(super) fn is_expensive(path: &str) -> bool {
+    path.trim_start_matches('/').starts_with("openapi")
+}
+
 /// Handles a request for a non-resource path.
-pub(super) fn handle(
+pub(super) async fn handle(
     state: &Arc<State>,
-    method: &Method,
-    path: &str,
+    request: &Parts,
     query: &Query<'_>,
-    headers: &HeaderMap,
     accept: Result<Accept, Status>,
 ) -> Result<ApiResponse, Status> {
+    let (method, headers) = (&request.method, &request.headers);
     let kinds = state.registry.snapshot();
-    let trimmed = path.trim_matches('/');
+    let trimmed = request.uri.path().trim_matches('/');
     let parts: Vec<&str> = trimmed.split('/').collect();
     let is_read = matches!(*method, Method::GET | Method::HEAD);
     if !is_read && is_read_only(&kinds, &parts) {
@@ -75,14 +101,14 @@ pub(super) fn handle(
         ["version"] => version(),
         ["metrics"] => metrics(state),
         ["metrics", "slis"] => health::metrics(state),
-        ["openapi", "v2"] => swagger_document(state, &kinds, headers),
-        ["openapi", "v3", rest @ ..] => openapi_document(state, &kinds, rest, headers),
+        ["openapi", "v2"] => swagger_document(state, &kinds, headers).await,
+        ["openapi", "v3", rest @ ..] => openapi_document(state, &kinds, rest, headers).await,
         [""] => ApiResponse::value(StatusCode::OK, &serde_json::json!({"paths": paths(&kinds)})),
         ["api"] if accept.clone()?.aggregated => {
-            aggregated_document(state, &kinds, aggregated::Root::Core, headers)
+            aggregated_document(state, &kinds, aggregated::Root::Core, headers).await
         }
         ["apis"] if accept.clone()?.aggregated => {
-            aggregated_document(state, &kinds, aggregated::Root::Named, headers)
+            aggregated_document(state, &kinds, aggregated::Root::Named, headers).await
         }
         ["api"] => {
             let address = state.address.get().map_or("", String::as_str);
@@ -175,7 +201,7 @@ fn paths(kinds: &Kinds) -> Vec<String> {
     paths
 }
 
-fn aggregated_document(
+async fn aggregated_document(
     state: &State,
     kinds: &Kinds,
     root: aggregated::Root,
@@ -185,13 +211,16 @@ fn aggregated_document(
         aggregated::Root::Core => "api",
         aggregated::Root::Named => "apis",
     };
-    let document = state.documents.get(kinds, name, || {
-        let list = aggregated::group_discovery_list(kinds, root);
-        Some(Document {
-            bytes: serde_json::to_vec(&list).ok()?.into(),
-            etag: format!("\"{}\"", list.etag()),
+    let document = state
+        .documents
+        .get(kinds, name, || {
+            let list = aggregated::group_discovery_list(kinds, root);
+            Some(Document {
+                bytes: serde_json::to_vec(&list).ok()?.into(),
+                etag: format!("\"{}\"", list.etag()),
+            })
         })
-    });
+        .await;
     match document {
         Some(document) => {
             let response = conditional(&document, headers);
@@ -218,7 +247,7 @@ fn conditional(document: &Document, headers: &HeaderMap) -> ApiResponse {
     response.header(ETAG, &document.etag)
 }
 
-fn openapi_document(
+async fn openapi_document(
     state: &State,
     kinds: &Kinds,
     rest: &[&str],
@@ -235,15 +264,19 @@ fn openapi_document(
         _ => return missing_document(),
     };
     let name = openapi::document_path(group_version.group, group_version.version);
-    let document = state.documents.get(kinds, &name, || {
-        let definitions = |api_version: &str, kind: &str| builtin::definitions(api_version, kind);
-        let document = openapi::document(kinds, group_version, &definitions)?;
-        let version = kinds.version(group_version.group, group_version.version)?;
-        Some(Document {
-            bytes: serde_json::to_vec(&document).ok()?.into(),
-            etag: format!("\"{}\"", openapi::hash(group_version.group, version)),
+    let document = state
+        .documents
+        .get(kinds, &name, || {
+            let definitions =
+                |api_version: &str, kind: &str| builtin::definitions(api_version, kind);
+            let document = openapi::document(kinds, group_version, &definitions)?;
+            let version = kinds.version(group_version.group, group_version.version)?;
+            Some(Document {
+                bytes: serde_json::to_vec(&document).ok()?.into(),
+                etag: format!("\"{}\"", openapi::hash(group_version.group, version)),
+            })
         })
-    });
+        .await;
     match document {
         Some(document) => conditional(&document, headers),
         None => missing_document(),
@@ -251,7 +284,7 @@ fn openapi_document(
 }
 
 /// `/openapi/v2` in the first acceptable media type.
-fn swagger_document(state: &State, kinds: &Kinds, headers: &HeaderMap) -> ApiResponse {
+async fn swagger_document(state: &State, kinds: &Kinds, headers: &HeaderMap) -> ApiResponse {
     let accept = headers.get(http::header::ACCEPT);
     let accept = accept.and_then(|accept| accept.to_str().ok());
     let clauses = accept.unwrap_or("*/*").split(',');
@@ -268,19 +301,23 @@ fn swagger_document(state: &State, kinds: &Kinds, headers: &HeaderMap) -> ApiRes
     } else {
         ("openapi/v2", "application/json")
     };
-    let document = state.documents.get(kinds, name, || {
-        let definitions = |api_version: &str, kind: &str| builtin::definitions(api_version, kind);
-        let document = openapi::v2::document(kinds, &definitions);
-        let bytes = if is_protobuf {
-            openapi::v2::encode(&document)
-        } else {
-            serde_json::to_vec(&document).ok()?
-        };
-        Some(Document {
-            etag: format!("\"{}\"", openapi::v2::hash(kinds)),
-            bytes: bytes.into(),
+    let document = state
+        .documents
+        .get(kinds, name, || {
+            let definitions =
+                |api_version: &str, kind: &str| builtin::definitions(api_version, kind);
+            let document = openapi::v2::document(kinds, &definitions);
+            let bytes = if is_protobuf {
+                openapi::v2::encode(&document)
+            } else {
+                serde_json::to_vec(&document).ok()?
+            };
+            Some(Document {
+                etag: format!("\"{}\"", openapi::v2::hash(kinds)),
+                bytes: bytes.into(),
+            })
         })
-    });
+        .await;
     match document {
         Some(document) => conditional(&document, headers)
             .header(http::header::CONTENT_TYPE, content_type)

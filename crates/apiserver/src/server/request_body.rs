@@ -1,5 +1,6 @@
 //! Request bodies: read within limits of size, time and memory.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -53,6 +54,10 @@ impl Drop for Reservation<'_> {
     }
 }
 
+/// How long the rest of a body that is too large is discarded, so that the client sees the response: some clients, such
+/// as curl over HTTP/2, drop a response whose stream is reset at once.
+const LINGER: Duration = Duration::from_millis(500);
+
 /// The body of a request that has one. What is too large is not read to its end.
 pub(super) async fn read<'m, B>(
     memory: &'m BodyMemory,
@@ -61,7 +66,7 @@ pub(super) async fn read<'m, B>(
     body: B,
 ) -> Result<RequestBody<'m>, Status>
 where
-    B: http_body::Body<Data = Bytes> + Send,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: std::fmt::Display,
 {
     let mut reservation = Reservation { memory, size: 0 };
@@ -88,16 +93,15 @@ async fn read_all<B>(
     body: B,
 ) -> Result<Bytes, Status>
 where
-    B: http_body::Body<Data = Bytes> + Send,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: std::fmt::Display,
 {
-    let too_large = || Status::request_entity_too_large(&format!("limit is {MAX_BODY}"));
+    let mut body = Box::pin(body);
     let length = headers.get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: u64| length > MAX_BODY as u64) {
-        return Err(too_large());
+        return Err(too_large(body));
     }
-    let mut body = std::pin::pin!(body);
     let mut first: Option<Bytes> = None;
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -107,7 +111,7 @@ where
         };
         reservation.grow(data.len())?;
         if reservation.size > MAX_BODY {
-            return Err(too_large());
+            return Err(too_large(body));
         }
         // Most bodies come in one piece, which is not copied.
         match (first.take(), all.is_empty()) {
@@ -122,11 +126,41 @@ where
     Ok(first.unwrap_or_else(|| all.freeze()))
 }
 
+/// The error for a body that is too large. The rest is discarded while the client reads the response.
+fn too_large<B>(mut body: Pin<Box<B>>) -> Status
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+{
+    tokio::spawn(tokio::time::timeout(LINGER, async move {
+        while let Some(Ok(_)) = body.frame().await {}
+    }));
+    Status::request_entity_too_large(&format!("limit is {MAX_BODY}"))
+}
+
 #[cfg(test)]
 mod tests {
-    use http_body_util::Full;
+    use std::convert::Infallible;
+
+    use futures::channel::mpsc;
+    use http_body::Frame;
+    use http_body_util::{Full, StreamBody};
 
     use super::*;
+
+    #[tokio::test]
+    async fn the_stream_of_a_body_that_is_too_large_is_not_reset_at_once() {
+        let (memory, mut headers) = (BodyMemory::default(), HeaderMap::new());
+        headers.insert(CONTENT_LENGTH, (MAX_BODY + 1).into());
+        let (sender, receiver) = mpsc::unbounded::<Result<Frame<Bytes>, Infallible>>();
+        let body = StreamBody::new(receiver);
+        let error = read(&memory, &Method::POST, &headers, body).await;
+        assert_eq!(error.unwrap_err().code(), 413);
+        let sent = sender.unbounded_send(Ok(Frame::data(Bytes::from_static(b"x"))));
+        assert!(
+            sent.is_ok(),
+            "a client that still sends would not see the response"
+        );
+    }
 
     #[tokio::test]
     async fn bodies_beyond_the_memory_are_rejected_and_memory_is_released() {

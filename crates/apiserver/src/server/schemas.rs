@@ -28,10 +28,7 @@ pub(crate) struct SchemaCache {
 
 impl SchemaCache {
     pub(crate) fn get(&self, kinds: &Kinds, kind: &Kind, subresource: &str) -> Arc<ResourceSchema> {
-        let id = format!(
-            "{}/{}/{}/{subresource}",
-            kind.group, kind.version, kind.kind
-        );
+        let id = id(kind, subresource);
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = entries.get(&id).filter(|entry| entry.is_for(kind)) {
             return Arc::clone(&entry.schema);
@@ -47,6 +44,13 @@ impl SchemaCache {
         schema
     }
 
+    /// Whether the entry exists. Creating one compiles all patterns and rules of a definition.
+    pub(crate) fn has(&self, kind: &Kind, subresource: &str) -> bool {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let entry = entries.get(&id(kind, subresource));
+        entry.is_some_and(|entry| entry.is_for(kind))
+    }
+
     /// Removes the kinds of a definition.
     pub(crate) fn remove(&self, definition: &str) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
@@ -55,6 +59,16 @@ impl SchemaCache {
             custom.is_none_or(|custom| custom.definition != definition)
         });
     }
+}
+
+fn id(kind: &Kind, subresource: &str) -> String {
+    let Kind {
+        group,
+        version,
+        kind,
+        ..
+    } = kind;
+    format!("{group}/{version}/{kind}/{subresource}")
 }
 
 impl Entry {

@@ -10,10 +10,12 @@ use http::header::{AUTHORIZATION, RETRY_AFTER};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use outrigger_apimachinery::status::Status;
+use outrigger_builtin::kinds::Kinds;
 
-use super::{Body, State, backup, non_resource, request_body};
+use super::expensive::Closed;
+use super::{Body, State, Thread, backup, non_resource, request_body};
 use crate::auth::{Attributes, Auth, Target, UserInfo};
-use crate::negotiation::{Accept, ApiResponse, NotAcceptable, failure, text};
+use crate::negotiation::{Accept, NotAcceptable, failure, text};
 use crate::panics;
 use crate::request::{Endpoint, Query};
 use crate::transport::Connection;
@@ -58,7 +60,7 @@ impl Service {
     /// Handles one request.
     pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
-        B: http_body::Body<Data = Bytes> + Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::fmt::Display,
     {
         let (parts, body) = request.into_parts();
@@ -78,7 +80,7 @@ impl Service {
 
     async fn handle_parts<B>(&self, parts: &Parts, body: B) -> Response<Body>
     where
-        B: http_body::Body<Data = Bytes> + Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::fmt::Display,
     {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
@@ -86,12 +88,8 @@ impl Service {
         let form = accept
             .as_ref()
             .map_or_else(|_| Accept::any(), |accept| *accept);
-        let mut warnings = Vec::new();
-        let response = self
-            .respond(parts, query, accept, body, &mut warnings)
-            .await;
-        let response = response.unwrap_or_else(|status| failure(&status));
-        response.render(form, &warnings)
+        let response = self.respond(parts, query, accept, body).await;
+        response.unwrap_or_else(|status| failure(&status).render(form, &[]))
     }
 
     async fn respond<B>(
@@ -100,29 +98,21 @@ impl Service {
         query: Query<'_>,
         accept: Result<Accept, NotAcceptable>,
         body: B,
-        warnings: &mut Vec<String>,
-    ) -> Result<ApiResponse, Status>
+    ) -> Result<Response<Body>, Status>
     where
-        B: http_body::Body<Data = Bytes> + Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::fmt::Display,
     {
         let endpoint = Endpoint::parse(parts.uri.path());
         let user = self.authorize(&endpoint, parts, &query)?;
         let info = match endpoint {
-            Endpoint::NonResource(backup::PATH) if parts.method == Method::GET => {
-                return backup::respond(&self.state).await;
-            }
-            Endpoint::NonResource(path) => {
-                let (method, headers) = (&parts.method, &parts.headers);
-                let accept = accept.map_err(|error| error.built_in(false));
-                query.check_timeout()?;
-                return non_resource::handle(&self.state, method, path, &query, headers, accept);
-            }
+            Endpoint::NonResource(_) => return self.non_resource(parts, &query, accept).await,
             Endpoint::Resource(info) => info,
         };
         let kinds = self.state.registry.snapshot();
         let Some(route) = verbs::route(&kinds, &info, &parts.method, &query)? else {
-            return Ok(non_resource::no_such_resource(&kinds, &info.group));
+            let response = non_resource::no_such_resource(&kinds, &info.group);
+            return Ok(response.render(accept.unwrap_or_else(|_| Accept::any()), &[]));
         };
         let accept = accept.map_err(|error| match route.kind.custom {
             Some(_) => NotAcceptable::custom(),
@@ -137,14 +127,94 @@ impl Service {
         if slot.is_none() && !self.is_exempt(&user, route.verb) {
             self.state.metrics.request_terminated();
             let response = text(StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
-            return Ok(response.header(RETRY_AFTER, "1"));
+            let response = response.header(RETRY_AFTER, "1");
+            return Ok(response.render(accept, &[]));
         }
         let mut ctx =
             RequestContext::new(&self.state, &user, kinds, route, info, query, parts, accept)?;
         ctx.body = body.bytes.clone();
-        let response = Box::pin(verbs::run(&mut ctx)).await;
-        *warnings = ctx.take_warnings();
-        response
+        if !verbs::is_expensive(&ctx) {
+            let response = run_verb(&mut ctx).await;
+            if !ctx.is_exhausted() {
+                return Ok(response);
+            }
+        }
+        let kinds = Arc::clone(&ctx.kinds);
+        drop(ctx);
+        self.run_expensive(parts, user, kinds, accept, body.bytes.clone())
+            .await
+    }
+
+    /// Runs the verb on a thread for expensive requests. A verb that ran into the limit of the shared threads has not
+    /// written anything, and starts again.
+    async fn run_expensive(
+        &self,
+        parts: &Parts,
+        user: Arc<UserInfo>,
+        kinds: Arc<Kinds>,
+        accept: Accept,
+        body: Bytes,
+    ) -> Result<Response<Body>, Status> {
+        let (parts, state) = (parts.clone(), Arc::clone(&self.state));
+        let run = self.on_expensive_thread(|thread| async move {
+            let query = Query::parse(parts.uri.query().unwrap_or_default());
+            let Endpoint::Resource(info) = Endpoint::parse(parts.uri.path()) else {
+                return Err(Status::no_such_resource());
+            };
+            let route = verbs::route(&kinds, &info, &parts.method, &query)?;
+            let route = route.ok_or_else(Status::no_such_resource)?;
+            let ctx = RequestContext::new(&state, &user, kinds, route, info, query, &parts, accept);
+            let mut ctx = ctx?;
+            ctx.body = body;
+            ctx.thread = thread;
+            Ok(run_verb(&mut ctx).await)
+        });
+        run.await?
+    }
+
+    /// Runs a part of a request on a thread for expensive requests. A panic there continues here.
+    async fn on_expensive_thread<F>(
+        &self,
+        request: impl FnOnce(Thread) -> F,
+    ) -> Result<F::Output, Status>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let closed = self.state.closed.clone();
+        let run = |thread| panics::catch_async(request(thread));
+        match self.state.expensive.run(closed, run).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(panic)) => panic.resume(),
+            Err(Closed) => Err(Status::service_unavailable("the server is shutting down")),
+        }
+    }
+
+    async fn non_resource(
+        &self,
+        parts: &Parts,
+        query: &Query<'_>,
+        accept: Result<Accept, NotAcceptable>,
+    ) -> Result<Response<Body>, Status> {
+        let path = parts.uri.path();
+        let form = accept.unwrap_or_else(|_| Accept::any());
+        if path == backup::PATH && parts.method == Method::GET {
+            let response = backup::respond(&self.state).await?;
+            return Ok(response.render(form, &[]));
+        }
+        query.check_timeout()?;
+        if !non_resource::is_expensive(path) {
+            let accept = accept.map_err(|error| error.built_in(false));
+            let response = non_resource::handle(&self.state, parts, query, accept).await?;
+            return Ok(response.render(form, &[]));
+        }
+        let (parts, state) = (parts.clone(), Arc::clone(&self.state));
+        let run = self.on_expensive_thread(|_| async move {
+            let query = Query::parse(parts.uri.query().unwrap_or_default());
+            let accept = accept.map_err(|error| error.built_in(false));
+            let response = non_resource::handle(&state, &parts, &query, accept).await?;
+            Ok(response.render(form, &[]))
+        });
+        run.await?
     }
 
     /// The limit of requests in flight is for clients, except for watches and administrators.
@@ -190,6 +260,13 @@ impl Service {
         auth.authorize(&user, &attributes)?;
         Ok(user)
     }
+}
+
+/// Runs the verb and renders the response with its warnings.
+async fn run_verb(ctx: &mut RequestContext<'_>) -> Response<Body> {
+    let response = Box::pin(verbs::run(ctx)).await;
+    let response = response.unwrap_or_else(|status| failure(&status));
+    response.render(ctx.accept, &ctx.take_warnings())
 }
 
 /// Health checks need no authentication.

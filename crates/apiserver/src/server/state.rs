@@ -9,9 +9,11 @@ use outrigger_builtin::prepare::service::Pool;
 use outrigger_store::Store;
 use tokio::sync::watch;
 
+use super::expensive::ExpensiveThreads;
 use super::in_flight::InFlight;
 use super::metrics::Metrics;
 use super::non_resource::Documents;
+use super::parsed_objects::ParsedObjects;
 use super::policies::PolicyCache;
 use super::request_body::BodyMemory;
 use super::{Address, SchemaCache, Simulation};
@@ -33,6 +35,7 @@ pub(crate) struct State {
     pub(crate) metrics: Metrics,
     pub(crate) body_memory: BodyMemory,
     pub(crate) in_flight: InFlight,
+    pub(super) expensive: ExpensiveThreads,
     /// Held while a backup is written.
     pub(crate) backups: tokio::sync::Mutex<()>,
     /// Held while a definition is written, accepted and served.
@@ -40,6 +43,7 @@ pub(crate) struct State {
     /// Held while an object is charged to a quota.
     pub(crate) quotas: tokio::sync::Mutex<()>,
     pub(crate) policies: PolicyCache,
+    pub(crate) parsed: ParsedObjects,
     pub(crate) closed: watch::Receiver<bool>,
     pub(crate) address: Address,
     started: OnceLock<u64>,
@@ -66,10 +70,12 @@ impl State {
             metrics: Metrics::default(),
             body_memory: BodyMemory::default(),
             in_flight: InFlight::default(),
+            expensive: ExpensiveThreads::default(),
             backups: tokio::sync::Mutex::new(()),
             definitions: tokio::sync::Mutex::new(()),
             quotas: tokio::sync::Mutex::new(()),
             policies: PolicyCache::default(),
+            parsed: ParsedObjects::default(),
             closed,
             address: Address::new(),
             started: OnceLock::new(),

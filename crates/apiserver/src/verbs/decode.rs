@@ -3,8 +3,8 @@
 use outrigger_apimachinery::status::{Status, field};
 use outrigger_apimachinery::{GroupKind, GroupVersion};
 use outrigger_builtin::defaults;
-use outrigger_builtin::protobuf;
 use outrigger_goyaml::Step;
+use outrigger_protobuf as protobuf;
 use outrigger_structural::schema::{self, DecodeError, Schema, builtin, strict};
 use outrigger_structural::{depth, go_types};
 use serde_json::{Map, Value, json};

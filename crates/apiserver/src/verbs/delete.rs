@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
+use outrigger_admission::{self as admission, Attributes, ClusterState as _};
 use outrigger_apimachinery::status::Status;
-use outrigger_builtin::admission::{self, Attributes, ClusterState as _};
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::prepare::service::Allocator as _;
 use outrigger_builtin::strategy::raise_generation;
@@ -87,7 +87,8 @@ pub(super) fn admit(ctx: &RequestContext<'_>, key: &Key) -> Result<(), Status> {
         namespace: key.namespace(),
         ..ctx.attributes(&ctx.kind, admission::Operation::Delete)
     };
-    admission::validate(&attributes, &value, &cluster).map(drop)
+    let validate = || admission::validate(&attributes, &value, &cluster);
+    ctx.evaluate(validate)?.map(drop)
 }
 
 /// `DeleteOptions` from the body if there is one, otherwise from the query.
@@ -109,6 +110,8 @@ pub(crate) async fn delete_object(
     if let Err(reason) = kind.strategy.check_delete(key.name()) {
         return Err(Status::forbidden(resource, key.name(), reason));
     }
+    // Until the hooks are done: a definition that is finalized meanwhile would be served again.
+    let _guard = controllers::lock(state, kind).await;
     for _ in 0..ATTEMPTS {
         let Some(old) = state.store.get(key) else {
             return Err(Status::not_found(resource, key.name()));

@@ -112,14 +112,17 @@ fn as_table(
     page: &Page,
     metadata: Map<String, Value>,
 ) -> Result<Value, Status> {
-    let values: Result<Vec<Value>, Status> = page
-        .objects
-        .iter()
-        .map(|object| response::stored_value(object))
-        .collect();
-    let values = values?;
-    let now = Now(ctx.state.now());
-    let table = table::table(&ctx.kind, metadata, &values, response::include(ctx)?, now);
+    let (now, include) = (Now(ctx.state.now()), response::include(ctx)?);
+    let mut rows = Vec::with_capacity(page.objects.len());
+    for object in &page.objects {
+        // The parsed objects need much more memory than their rows.
+        let value = response::stored_value(object)?;
+        let row = table::row(&ctx.kind, &value, include, now);
+        rows.push((table::position(&ctx.kind, &value), row));
+    }
+    rows.sort_by_key(|(position, _)| *position);
+    let rows = rows.into_iter().map(|(_, row)| row).collect();
+    let table = table::table(&ctx.kind, metadata, rows);
     serde_json::to_value(table).map_err(Status::internal)
 }
 

@@ -8,6 +8,7 @@ use outrigger_apimachinery::status::Status;
 use outrigger_store::{Key, Object, Snapshot};
 use outrigger_structural::schema::strict;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::request_context::RequestContext;
 use super::response;
@@ -87,6 +88,17 @@ pub(super) fn scope(
 
 /// Whether an object matches the selectors. Label selectors need no parsing.
 pub(super) fn matches(options: &ListOptions, object: &Object) -> Result<bool, Status> {
+    matches_parsed(options, object, || {
+        response::stored_value(object).map(Arc::new)
+    })
+}
+
+/// Like [`matches`], for a caller that may know the parsed object.
+pub(super) fn matches_parsed(
+    options: &ListOptions,
+    object: &Object,
+    parsed: impl FnOnce() -> Result<Arc<Value>, Status>,
+) -> Result<bool, Status> {
     let metadata = object.metadata();
     if !options.labels.is_empty() && !options.labels.matches_by(|name| metadata.label(name)) {
         return Ok(false);
@@ -95,7 +107,7 @@ pub(super) fn matches(options: &ListOptions, object: &Object) -> Result<bool, St
         let key = object.key();
         return Ok(options.fields.matches_names(key.namespace(), key.name()));
     }
-    Ok(options.fields.matches(&response::stored_value(object)?))
+    Ok(options.fields.matches(&*parsed()?))
 }
 
 fn token(revision: u64, last: &Key) -> String {

@@ -1,14 +1,15 @@
 //! The context of a request for a resource: user, kind, verb, parameters and body.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::USER_AGENT;
 use http::request::Parts;
+use outrigger_admission::{Attributes, Operation};
 use outrigger_apimachinery::GroupResource;
 use outrigger_apimachinery::status::Status;
-use outrigger_builtin::admission::{Attributes, Operation};
 use outrigger_builtin::kinds::{Kind, Kinds};
 use outrigger_builtin::prepare::User;
 use outrigger_store::{Key, Resource, Scope};
@@ -17,7 +18,7 @@ use super::route::Route;
 use crate::auth::UserInfo;
 use crate::negotiation::Accept;
 use crate::request::{Query, RequestInfo};
-use crate::server::State;
+use crate::server::{State, Thread};
 
 /// An authorized request with its kind and verb.
 #[derive(Debug)]
@@ -34,6 +35,9 @@ pub(crate) struct RequestContext<'r> {
     pub(crate) headers: &'r HeaderMap,
     pub(crate) accept: Accept,
     pub(crate) body: Bytes,
+    pub(crate) thread: Thread,
+    /// CEL was too expensive for the thread, or was stopped.
+    is_exhausted: AtomicBool,
     warnings: Vec<String>,
 }
 
@@ -61,6 +65,8 @@ impl<'r> RequestContext<'r> {
             headers: &parts.headers,
             accept,
             body: Bytes::new(),
+            thread: Thread::Shared,
+            is_exhausted: AtomicBool::new(false),
             warnings: Vec::new(),
         })
     }
@@ -137,6 +143,22 @@ impl<'r> RequestContext<'r> {
             user: self.admission_user(),
             dry_run: false,
         }
+    }
+
+    /// Calls a function that evaluates CEL within the allowance of the thread. If that is not enough, it fails, and
+    /// [`RequestContext::is_exhausted`].
+    pub(crate) fn evaluate<T>(&self, function: impl FnOnce() -> T) -> Result<T, Status> {
+        self.thread.allowance().apply(function).map_err(|_| {
+            self.is_exhausted.store(true, Ordering::Relaxed);
+            if self.thread.is_stopped() {
+                return Status::service_unavailable("the request was stopped");
+            }
+            Status::unprocessable("the validation of the object is too expensive")
+        })
+    }
+
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.is_exhausted.load(Ordering::Relaxed)
     }
 
     pub(crate) fn warn_all(&mut self, warnings: Vec<String>) {

@@ -120,7 +120,8 @@ fn view(ctx: &RequestContext<'_>, stored: &Value) -> Result<Value, Status> {
         metadata.insert("resourceVersion".to_owned(), version.clone());
     }
     let now = Now(ctx.state.now());
-    let table = table::table(&ctx.kind, metadata, [stored], include(ctx)?, now);
+    let row = table::row(&ctx.kind, stored, include(ctx)?, now);
+    let table = table::table(&ctx.kind, metadata, vec![row]);
     let table = serde_json::to_value(table).map_err(Status::internal)?;
     Ok(with_view_version(ctx, table))
 }

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use super::page;
 use super::request_context::RequestContext;
 use super::response;
-use crate::negotiation::{ApiResponse, Content, View};
+use crate::negotiation::{ApiResponse, Content, Format, View};
 use crate::panics;
 use crate::request::{ListOptions, go_seconds};
 use crate::server::{Body, State};
@@ -34,6 +34,8 @@ const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// The approximate size of a chunk in bytes.
 const BATCH: usize = 64 * 1024;
+/// How many bytes of events are read without a pause.
+const MAX_SCANNED: usize = 256 * 1024;
 
 pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
     let mut options = ListOptions::parse(&ctx.query, &ctx.kind, true)?;
@@ -89,6 +91,7 @@ struct Stream {
     kind: Arc<Kind>,
     options: ListOptions,
     view: EventView,
+    format: Format,
     /// The `apiVersion` of tables and metadata.
     view_version: &'static str,
     /// Existing objects that are still to be sent.
@@ -99,6 +102,8 @@ struct Stream {
     watcher: Result<Watcher, Status>,
     revision: u64,
     is_first_table: bool,
+    /// How many bytes the events had that were read since the last chunk or pause.
+    scanned: usize,
     is_done: bool,
     bookmark_at: Instant,
     ends_at: Instant,
@@ -157,11 +162,13 @@ impl Stream {
             state,
             options,
             view,
+            format: ctx.accept.format,
             view_version: ctx.accept.view_version(),
             initial,
             watcher,
             revision,
             is_first_table: true,
+            scanned: 0,
             is_done: false,
             bookmark_at: later(
                 now,
@@ -177,6 +184,7 @@ impl Stream {
             return None;
         }
         let mut out = BytesMut::new();
+        self.scanned = 0;
         while let Some(object) = self.initial.pop_front() {
             self.line(&mut out, "ADDED", &object);
             if out.len() >= BATCH {
@@ -192,6 +200,11 @@ impl Stream {
         }
         self.take_ready(&mut out);
         while out.is_empty() && !self.is_done {
+            if self.scanned >= MAX_SCANNED {
+                // Events that are not selected must not keep others waiting.
+                tokio::task::yield_now().await;
+            }
+            self.scanned = 0;
             self.wait(&mut out).await;
         }
         (!out.is_empty()).then(|| out.freeze())
@@ -245,7 +258,7 @@ impl Stream {
 
     /// Drains the events that are ready, so that they are sent in one chunk.
     fn take_ready(&mut self, out: &mut BytesMut) {
-        while out.len() < BATCH && !self.is_done {
+        while out.len() < BATCH && self.scanned < MAX_SCANNED && !self.is_done {
             let Ok(watcher) = &mut self.watcher else {
                 return;
             };
@@ -272,17 +285,20 @@ impl Stream {
 
     /// An error is the last event.
     fn fail(&mut self, out: &mut BytesMut, status: &Status) {
-        let line = json!({"type": "ERROR", "object": status});
-        out.extend_from_slice(line.to_string().as_bytes());
-        out.extend_from_slice(b"\n");
+        let status = serde_json::to_value(status).unwrap_or_default();
+        self.value(out, "ERROR", &status);
         self.is_done = true;
     }
 
     /// Converts an event of the store to one of the selected objects.
     fn event(&mut self, out: &mut BytesMut, event: &Event) {
         self.revision = event.revision();
-        let matches = |object: &Object| page::matches(&self.options, object).unwrap_or(false);
         let object = event.object();
+        self.scanned = self.scanned.saturating_add(object.bytes().len());
+        let matches = |object: &Object| {
+            let parsed = || self.parsed(object);
+            page::matches_parsed(&self.options, object, parsed).unwrap_or(false)
+        };
         let was = event.old().is_some_and(|old| matches(old));
         let is = !matches!(event, Event::Deleted { .. }) && matches(object);
         let kind = match (was, is) {
@@ -298,14 +314,22 @@ impl Stream {
         }
     }
 
+    /// The value of an object; other watches of the same event have parsed it.
+    fn parsed(&self, object: &Object) -> Result<Arc<Value>, Status> {
+        self.state.parsed.get(object, response::stored_value)
+    }
+
     fn line(&mut self, out: &mut BytesMut, event: &str, object: &Object) {
         let shown = match self.view {
             EventView::Object => response::served_bytes(&self.state, &self.kind, object),
-            EventView::Metadata => response::stored_value(object).map(|value| {
-                let mut view = table::partial_metadata(&self.kind, &value);
-                view["apiVersion"] = self.view_version.into();
-                view.to_string().into()
-            }),
+            EventView::Metadata => {
+                if let Ok(value) = self.parsed(object) {
+                    let mut view = table::partial_metadata(&self.kind, &value);
+                    view["apiVersion"] = self.view_version.into();
+                    self.value(out, event, &view);
+                }
+                return;
+            }
             EventView::Table(include) => self.table(object, include),
         };
         // Stored objects always serialize.
@@ -319,15 +343,27 @@ impl Stream {
         out.extend_from_slice(b"}\n");
     }
 
+    /// Writes an event with a value, in the negotiated format.
+    fn value(&self, out: &mut BytesMut, event: &str, object: &Value) {
+        if self.format == Format::Protobuf {
+            let frame = outrigger_protobuf::encode_watch_event(event, object);
+            return out.extend_from_slice(&frame.unwrap_or_default());
+        }
+        let line = json!({"type": event, "object": object});
+        out.extend_from_slice(line.to_string().as_bytes());
+        out.extend_from_slice(b"\n");
+    }
+
     fn table(&mut self, object: &Object, include: Include) -> Result<Bytes, Status> {
-        let value = response::stored_value(object)?;
+        let value = self.parsed(object)?;
         let mut metadata = Map::new();
         metadata.insert(
             "resourceVersion".to_owned(),
             object.revision().to_string().into(),
         );
         let now = Now(self.state.now());
-        let mut table = table::table(&self.kind, metadata, [&value], include, now);
+        let row = table::row(&self.kind, &value, include, now);
+        let mut table = table::table(&self.kind, metadata, vec![row]);
         if !std::mem::replace(&mut self.is_first_table, false) {
             table.columns = None;
         }
@@ -342,13 +378,8 @@ impl Stream {
         let object = self.empty_object(metadata);
         let list = revision.map(|revision| ("resourceVersion".to_owned(), revision));
         let now = Now(self.state.now());
-        let mut table = table::table(
-            &self.kind,
-            list.into_iter().collect(),
-            [&object],
-            include,
-            now,
-        );
+        let row = table::row(&self.kind, &object, include, now);
+        let mut table = table::table(&self.kind, list.into_iter().collect(), vec![row]);
         if !std::mem::replace(&mut self.is_first_table, false) {
             table.columns = None;
         }
@@ -388,9 +419,7 @@ impl Stream {
             }),
             EventView::Table(include) => self.bookmark_table(metadata, include),
         };
-        let line = json!({"type": "BOOKMARK", "object": object});
-        out.extend_from_slice(line.to_string().as_bytes());
-        out.extend_from_slice(b"\n");
+        self.value(out, "BOOKMARK", &object);
     }
 }
 

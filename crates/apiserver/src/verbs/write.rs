@@ -6,9 +6,9 @@ mod subresource;
 
 use std::sync::Arc;
 
+use outrigger_admission::{self as admission, Attributes};
 use outrigger_apimachinery::status::Status;
 use outrigger_apimachinery::{GroupKind, GroupResource};
-use outrigger_builtin::admission::{self, Attributes};
 use outrigger_builtin::defaults;
 use outrigger_builtin::kinds::{Kind, convert};
 use outrigger_builtin::prepare::service::Allocator as _;
@@ -198,7 +198,8 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         let _guard = controllers::lock(state, &kind).await;
         let operation = admission::Operation::Create;
         let attributes = self.attributes(&kind, operation);
-        admission::mutate(&attributes, &mut object, &Lookup(state))?;
+        let mutate = || admission::mutate(&attributes, &mut object, &Lookup(state));
+        self.ctx.evaluate(mutate)??;
         let user = self.ctx.user;
         let creation = Creation {
             now: &self.now,
@@ -216,7 +217,8 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
             let why = "resourceVersion should not be set on objects to be created";
             return Err(Status::unknown(why).into());
         }
-        let warnings = admission::validate(&attributes, &object, &Lookup(state))?;
+        let validate = || admission::validate(&attributes, &object, &Lookup(state));
+        let warnings = self.ctx.evaluate(validate)??;
         self.ctx.warn_all(warnings);
         let attributes = self.attributes(&kind, operation);
         let key = self.ctx.key_of(name_of(&object))?;
@@ -259,6 +261,10 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         let state = self.ctx.state;
         let kind = Arc::clone(&self.ctx.kind);
         let _guard = controllers::lock(state, &kind).await;
+        let operation = admission::Operation::Update { old: old_value };
+        let attributes = self.attributes(&kind, operation);
+        let mutate = || admission::mutate(&attributes, &mut new, &Lookup(state));
+        self.ctx.evaluate(mutate)??;
         defaults::forget_empty_lists(&kind, &mut new, old_value);
         subresource::prepare_for_update(&kind, &self.subresource, &mut new, old_value, &self.now);
         if self.subresource.is_empty() {
@@ -274,9 +280,9 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
                 .auth
                 .check_escalation(user, &kind, &new, Some(old_value))?;
         }
-        let operation = admission::Operation::Update { old: old_value };
         let attributes = self.attributes(&kind, operation);
-        let warnings = admission::validate(&attributes, &new, &Lookup(state))?;
+        let validate = || admission::validate(&attributes, &new, &Lookup(state));
+        let warnings = self.ctx.evaluate(validate)??;
         self.ctx.warn_all(warnings);
         let attributes = self.attributes(&kind, operation);
         self.allocate(&mut new, Some(old_value))?;
@@ -354,13 +360,15 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         };
         if kind.custom.is_some() {
             let root = self.schema.schema.root();
-            errors.extend(if is_status {
-                schema::validate_custom_resource_status(new, old, root)
+            let validate = if is_status {
+                schema::validate_custom_resource_status
             } else {
-                schema::validate_custom_resource(new, old, root)
-            });
+                schema::validate_custom_resource
+            };
+            errors.extend(self.ctx.evaluate(|| validate(new, old, root))?);
         } else if self.subresource.is_empty() {
-            errors.extend(kind.strategy.validate_schemas(new));
+            let validate = || kind.strategy.validate_schemas(new);
+            errors.extend(self.ctx.evaluate(validate)?);
         }
         if errors.is_empty() {
             return Ok(());

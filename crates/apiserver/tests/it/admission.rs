@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use outrigger_apiserver::loopback::{Client, ResourcePath};
+use outrigger_apiserver::loopback::{Client, Patch, ResourcePath};
 use outrigger_apiserver::server::{Options, Server};
 use serde_json::{Value, json};
 
@@ -115,5 +115,49 @@ async fn limit_ranges_change_and_reject_pods() {
         .unwrap_err();
     let why = "maximum cpu usage per Container is 2, but limit is 3";
     assert!(rejected.to_string().contains(why), "{rejected}");
+    server.close().await;
+}
+
+/// Counts, resources and scopes are followed through creations, updates and deletions.
+#[tokio::test]
+async fn usage_of_a_quota_follows_every_change() {
+    let (server, client) = server().await;
+    let hard = json!({"pods": "9", "requests.cpu": "9", "services.nodeports": "9"});
+    let used = |pods: &str, cpu: &str, ports: &str| json!({"pods": pods, "requests.cpu": cpu, "services.nodeports": ports});
+    quota(&client, hard, &used("0", "0", "0")).await;
+    for name in ["a", "b"] {
+        let pod = json!({"metadata": {"name": name}, "spec": {"containers": [
+            {"name": "c", "image": "i", "resources": {"requests": {"cpu": "500m"}}},
+        ]}});
+        client.create(&path("pods", ""), &pod).await.unwrap();
+    }
+    let service =
+        json!({"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 1}]}});
+    client
+        .create(&path("services", ""), &service)
+        .await
+        .unwrap();
+    until_used(&client, &used("2", "1", "1")).await;
+    let ended = json!({"status": {"phase": "Succeeded"}});
+    client
+        .patch_status(&path("pods", "a"), &ended)
+        .await
+        .unwrap();
+    let internal = json!({"spec": {"type": "ClusterIP"}});
+    client
+        .patch(&path("services", "s"), Patch::Merge, &internal)
+        .await
+        .unwrap();
+    until_used(&client, &used("1", "500m", "0")).await;
+    client.delete(&path("pods", "b"), &json!({})).await.unwrap();
+    until_used(&client, &used("0", "0", "0")).await;
+    let more = json!({"spec": {"hard": {"pods": "9", "count/services": "5"}}});
+    client
+        .patch(&path("resourcequotas", "q"), Patch::Merge, &more)
+        .await
+        .unwrap();
+    let used =
+        json!({"pods": "0", "requests.cpu": "0", "services.nodeports": "0", "count/services": "2"});
+    until_used(&client, &used).await;
     server.close().await;
 }

@@ -4,6 +4,7 @@
 mod admission;
 mod controllers;
 mod depth;
+mod expensive;
 mod numeric_limits;
 mod panics;
 mod races;

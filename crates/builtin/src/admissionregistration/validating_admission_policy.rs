@@ -3,7 +3,7 @@
 use outrigger_apimachinery::status::field::{Error, Path};
 use serde_json::Value;
 
-use crate::admission::policy::{Expected, check_expression};
+use crate::admissionregistration::expression::{self, Expected};
 use crate::fields::{list, text};
 
 const SPEC: Path<'static> = Path::root("spec");
@@ -16,16 +16,16 @@ pub(crate) fn validate(object: &Value, errors: &mut Vec<Error>) {
         for (index, item) in list(spec, key).iter().enumerate() {
             let path = path.index(index);
             let path = path.child(field);
-            let expression = text(item, field);
+            let source = text(item, field);
             let is_optional = field == "messageExpression";
-            if expression.trim().is_empty() {
+            if source.trim().is_empty() {
                 if !is_optional {
                     errors.push(Error::required(&path, "expression is not specified"));
                 }
                 continue;
             }
-            if let Err(why) = check_expression(expression, has_params, expected) {
-                errors.push(Error::invalid(&path, expression, why));
+            if let Err(why) = expression::check(source, has_params, expected) {
+                errors.push(Error::invalid(&path, source, why));
             }
         }
     };

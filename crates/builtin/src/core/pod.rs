@@ -18,7 +18,6 @@ mod scheduling;
 mod security;
 pub(crate) mod status;
 pub(crate) mod table;
-pub(crate) mod total_resources;
 mod volume;
 
 const SPEC: Path<'static> = Path::root("spec");

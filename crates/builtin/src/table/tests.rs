@@ -72,13 +72,9 @@ fn tables_match_the_real_server() {
     let mut case: Value = serde_json::from_str(case).unwrap();
     case["object"]["metadata"] = real["rows"][0]["object"]["metadata"].clone();
     let metadata = real["metadata"].as_object().unwrap().clone();
-    let ours = table(
-        kind,
-        metadata,
-        [&case["object"]],
-        Include::Metadata,
-        now(&first["whole"]["now"]),
-    );
+    let now = now(&first["whole"]["now"]);
+    let row = row(kind, &case["object"], Include::Metadata, now);
+    let ours = table(kind, metadata, vec![row]);
     assert_eq!(serde_json::to_value(ours).unwrap(), *real);
 }
 

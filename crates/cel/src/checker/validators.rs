@@ -1,8 +1,9 @@
 //! Checks literals beyond their types: durations, timestamps, regular expressions, formats, and homogeneous lists and maps.
 
-use outrigger_gostd::regexp::Regexp;
+use outrigger_gostd::regexp::CachedRegexp;
 
 use super::Checked;
+use crate::allowance::regex_program;
 use crate::ast::{Call, Expr, Kind, Literal};
 use crate::functions::{check_format, function};
 use crate::meter::Meter;
@@ -81,14 +82,14 @@ fn validate_call(
     match (&*call.function, literal) {
         (name @ ("duration" | "timestamp"), Some((arg, literal))) => {
             let convert = function(name);
-            let mut meter = Meter::new(u64::MAX, None);
+            let mut meter = Meter::new(u64::MAX);
             let mut args = [literal_value(literal)];
             if convert.is_some_and(|convert| convert.dispatch(&mut meter, &mut args).is_err()) {
                 report(arg, format!("invalid {name} argument"));
             }
         }
         ("matches", Some((arg, Literal::String(text))))
-            if Regexp::compile_within(text.as_bytes(), crate::plan::MAX_REGEX).is_err() =>
+            if regex_program(&CachedRegexp::new(text)).is_err() =>
         {
             report(arg, "invalid matches argument".to_owned());
         }

@@ -191,7 +191,7 @@ impl Coster<'_> {
                 };
                 cost(size.times(per_element))
             }
-            "url" => {
+            "url" | "jsonpatch.escapeKey" => {
                 let size = self.size_of(first?);
                 sized(size.factor(TRAVERSAL), size)
             }

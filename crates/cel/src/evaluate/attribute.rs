@@ -11,7 +11,7 @@ use crate::value::Value;
 /// Evaluates an attribute.
 pub(super) fn evaluate<'f, 'v>(
     attribute: &'f Attribute,
-    frame: &mut Frame<'f, 'v, '_>,
+    frame: &mut Frame<'f, 'v>,
 ) -> Result<Value<'v>> {
     let result = resolve(attribute, &[], frame);
     if !matches!(attribute.base, Base::Conditional(_)) {
@@ -23,7 +23,7 @@ pub(super) fn evaluate<'f, 'v>(
 /// Evaluates `has()`, which costs as much as its qualifiers.
 pub(super) fn test<'f, 'v>(
     attribute: &'f Attribute,
-    frame: &mut Frame<'f, 'v, '_>,
+    frame: &mut Frame<'f, 'v>,
 ) -> Result<Value<'v>> {
     match resolve(attribute, &[], frame)? {
         Value::Optional(value) => Ok(Value::Bool(value.is_some())),
@@ -35,7 +35,7 @@ pub(super) fn test<'f, 'v>(
 fn resolve<'f, 'v>(
     attribute: &'f Attribute,
     outer: &[&'f Qualifier],
-    frame: &mut Frame<'f, 'v, '_>,
+    frame: &mut Frame<'f, 'v>,
 ) -> Result<Value<'v>> {
     let mut qualifiers: Cow<'_, [&'f Qualifier]> = Cow::Borrowed(outer);
     if let Base::Conditional(conditional) = &attribute.base {
@@ -73,7 +73,7 @@ fn resolve<'f, 'v>(
 fn apply<'f, 'v>(
     value: Value<'v>,
     qualifiers: impl Iterator<Item = &'f Qualifier>,
-    frame: &mut Frame<'f, 'v, '_>,
+    frame: &mut Frame<'f, 'v>,
 ) -> Result<Value<'v>> {
     let (mut value, mut is_optional) = match value {
         Value::Optional(None) => return Ok(Value::Optional(None)),
@@ -127,6 +127,7 @@ fn missing(value: &Value<'_>, key: &Value<'_>) -> Error {
 fn find<'v>(value: &Value<'v>, key: &Value<'v>, is_test: bool) -> Result<Option<Value<'v>>> {
     match value {
         Value::Map(map) => map.find(key).transpose(),
+        Value::Object(object) => Ok(object.find(key, is_test)),
         Value::List(list) => {
             let index = match key {
                 Value::Int(index) => *index,

@@ -3,6 +3,7 @@
 use std::mem::replace;
 
 use super::{Frame, Result, Slot, cost, evaluate as evaluate_node};
+use crate::allowance::regex_program;
 use crate::error::Error;
 use crate::functions::regex;
 use crate::meter::Meter;
@@ -10,10 +11,7 @@ use crate::plan::{CallNode, Node};
 use crate::value::Value;
 
 /// Evaluates a call.
-pub(super) fn evaluate<'f, 'v>(
-    call: &'f CallNode,
-    frame: &mut Frame<'f, 'v, '_>,
-) -> Result<Value<'v>> {
+pub(super) fn evaluate<'f, 'v>(call: &'f CallNode, frame: &mut Frame<'f, 'v>) -> Result<Value<'v>> {
     match call.args.as_slice() {
         [] => call_with(call, &mut [], frame),
         [_] => arguments::<1>(call, frame),
@@ -25,7 +23,7 @@ pub(super) fn evaluate<'f, 'v>(
 
 fn arguments<'f, 'v, const N: usize>(
     call: &'f CallNode,
-    frame: &mut Frame<'f, 'v, '_>,
+    frame: &mut Frame<'f, 'v>,
 ) -> Result<Value<'v>> {
     let mut args = [const { Value::Null }; N];
     let mut failure = None;
@@ -51,7 +49,7 @@ fn arguments<'f, 'v, const N: usize>(
 }
 
 /// Takes the accumulator out of its slot, so that it can be changed in place. The comprehension sets it again.
-fn take<'v>(slot: usize, frame: &mut Frame<'_, 'v, '_>) -> Result<Value<'v>> {
+fn take<'v>(slot: usize, frame: &mut Frame<'_, 'v>) -> Result<Value<'v>> {
     frame.meter.charge(1)?;
     match frame.slots.get_mut(slot) {
         Some(Slot::Ready(value)) => replace(value, Ok(Value::Null)),
@@ -62,7 +60,7 @@ fn take<'v>(slot: usize, frame: &mut Frame<'_, 'v, '_>) -> Result<Value<'v>> {
 fn call_with<'f, 'v>(
     call: &'f CallNode,
     args: &mut [Value<'v>],
-    frame: &mut Frame<'f, 'v, '_>,
+    frame: &mut Frame<'f, 'v>,
 ) -> Result<Value<'v>> {
     let meter = &mut frame.meter;
     let cost = cost::of_call(call, args, meter)?;
@@ -79,9 +77,10 @@ fn call_with<'f, 'v>(
 }
 
 impl CallNode {
-    fn call<'v>(&self, args: &mut [Value<'v>], meter: &mut Meter<'_>) -> Result<Value<'v>> {
+    fn call<'v>(&self, args: &mut [Value<'v>], meter: &mut Meter) -> Result<Value<'v>> {
         if let Some(literal) = &self.regex {
-            return regex::call(self.function.name, literal, args, meter);
+            let program = regex_program(literal).map_err(|_| Error::Interrupted)?;
+            return regex::call(self.function.name, &program.regexp, args, meter);
         }
         let Some(implementation) = self.implementation else {
             return self.function.dispatch(meter, args);
@@ -96,7 +95,7 @@ impl CallNode {
     }
 
     /// Calls a function whose arguments are all constants.
-    pub(crate) fn call_with_constants(&self, meter: &mut Meter<'_>) -> Result<Value<'static>> {
+    pub(crate) fn call_with_constants(&self, meter: &mut Meter) -> Result<Value<'static>> {
         let mut args: Vec<Value<'static>> = Vec::with_capacity(self.args.len());
         for arg in &self.args {
             match arg {

@@ -51,7 +51,7 @@ pub(super) fn min_size(one: &Value<'_>, other: &Value<'_>) -> u64 {
 }
 
 /// The part of the cost that depends on the arguments. It is charged before the call.
-pub(super) fn of_call(call: &CallNode, args: &[Value<'_>], meter: &mut Meter<'_>) -> Result<u64> {
+pub(super) fn of_call(call: &CallNode, args: &[Value<'_>], meter: &mut Meter) -> Result<u64> {
     let at = |index: usize| args.get(index).map_or(1, Value::size);
     if let Some(cost) = of_list_extension(call.overload, args) {
         return Ok(cost);
@@ -63,8 +63,20 @@ pub(super) fn of_call(call: &CallNode, args: &[Value<'_>], meter: &mut Meter<'_>
                 .map_or(Ok(0), |list| deep_traversal(list, meter));
         }
         "ip" if call.overload == "cidr_ip" => 1,
-        "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "ip" | "cidr" | "isIP"
-        | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver" => traversal(at(0)),
+        "jsonpatch.escapeKey"
+        | "url"
+        | "lowerAscii"
+        | "upperAscii"
+        | "substring"
+        | "trim"
+        | "ip"
+        | "cidr"
+        | "isIP"
+        | "isCIDR"
+        | "quantity"
+        | "isQuantity"
+        | "semver"
+        | "isSemver" => traversal(at(0)),
         "replace" | "split" | "ip.isCanonical" => factor(at(0), 0.2),
         "join" => 0,
         "find" | "findAll" => regex(at(0), at(1)),
@@ -181,7 +193,7 @@ pub(super) fn of_result(call: &CallNode, result: &Value<'_>) -> u64 {
 }
 
 /// The cost of reading all of a value.
-fn deep_traversal(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<u64> {
+fn deep_traversal(value: &Value<'_>, meter: &mut Meter) -> Result<u64> {
     meter.work(1)?;
     let bytes = |length: usize| floor_factor(u64::try_from(length).unwrap_or(u64::MAX), 0.1);
     match value {
@@ -211,7 +223,7 @@ fn deep_traversal(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<u64> {
     }
 }
 
-fn bounded(cost: u64, meter: &Meter<'_>) -> Result<u64> {
+fn bounded(cost: u64, meter: &Meter) -> Result<u64> {
     if cost > meter.remaining() {
         return Err(Error::CostLimitExceeded);
     }

@@ -6,7 +6,7 @@ use crate::plan::{Fold, Node};
 use crate::value::Value;
 
 /// Evaluates a comprehension.
-pub(super) fn evaluate<'f, 'v>(fold: &'f Fold, frame: &mut Frame<'f, 'v, '_>) -> Result<Value<'v>> {
+pub(super) fn evaluate<'f, 'v>(fold: &'f Fold, frame: &mut Frame<'f, 'v>) -> Result<Value<'v>> {
     let range = evaluate_node(&fold.range, frame)?;
     let init = match &fold.init {
         Node::Constant(value) => Slot::Ready(Ok(value.clone())),
@@ -47,13 +47,13 @@ pub(super) fn evaluate<'f, 'v>(fold: &'f Fold, frame: &mut Frame<'f, 'v, '_>) ->
     result
 }
 
-fn set<'f, 'v>(frame: &mut Frame<'f, 'v, '_>, index: usize, slot: Slot<'f, 'v>) {
+fn set<'f, 'v>(frame: &mut Frame<'f, 'v>, index: usize, slot: Slot<'f, 'v>) {
     if let Some(place) = frame.slots.get_mut(index) {
         *place = slot;
     }
 }
 
-impl<'v> Frame<'_, 'v, '_> {
+impl<'v> Frame<'_, 'v> {
     /// The value of a variable. The initial value of an accumulator is evaluated when it is read first.
     pub(super) fn slot(&mut self, index: usize) -> Result<Value<'v>> {
         let init = match self.slots.get(index) {
@@ -79,7 +79,7 @@ fn iterate<'f, 'v>(
     fold: &'f Fold,
     first: Result<Value<'v>>,
     second: Option<Result<Value<'v>>>,
-    frame: &mut Frame<'f, 'v, '_>,
+    frame: &mut Frame<'f, 'v>,
 ) -> Result<bool> {
     frame.meter.iteration()?;
     set(frame, fold.variable, Slot::Ready(first));

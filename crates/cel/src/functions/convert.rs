@@ -97,7 +97,7 @@ fn failed<T>(from: &Value<'_>, to: &'static str) -> Result<T> {
     Err(Error::Conversion { from, to })
 }
 
-fn type_of<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn type_of<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match only(args)? {
         Value::Preserved(_) => Err(Error::function(
             "type conversion to 'type' not supported for values preserved by x-kubernetes-preserve-unknown-fields",
@@ -106,11 +106,11 @@ fn type_of<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     }
 }
 
-fn identity<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn identity<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     only(args).cloned()
 }
 
-fn to_bool<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn to_bool<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match only(args)? {
         value @ Value::String(text) => match text.as_str() {
             "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(Value::Bool(true)),
@@ -121,7 +121,7 @@ fn to_bool<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     }
 }
 
-fn to_bytes<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn to_bytes<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match only(args)? {
         Value::String(text) => {
             meter.copy(text.as_str().len())?;
@@ -132,7 +132,7 @@ fn to_bytes<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'
 }
 
 #[expect(clippy::cast_precision_loss, reason = "as Go rounds integers")]
-fn to_double<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn to_double<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match only(args)? {
         Value::Int(number) => Ok(Value::Double(*number as f64)),
         Value::Uint(number) => Ok(Value::Double(*number as f64)),
@@ -144,7 +144,7 @@ fn to_double<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>>
     }
 }
 
-fn to_duration<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn to_duration<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match only(args)? {
         value @ Value::String(text) => match Duration::parse(text.as_str().as_bytes()) {
             Ok(duration) => Ok(Value::Duration(duration.0)),
@@ -201,7 +201,7 @@ pub(crate) fn lossless_uint(number: f64) -> Option<u64> {
     (integer as f64 == number).then_some(integer)
 }
 
-fn to_int<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn to_int<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let number = match only(args)? {
         Value::Double(number) => double_to_int(*number)?,
         Value::Duration(nanos) => *nanos,
@@ -216,7 +216,7 @@ fn to_int<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Int(number))
 }
 
-fn to_uint<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn to_uint<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let number = match only(args)? {
         Value::Double(number) => double_to_uint(*number)?,
         Value::Int(number) => u64::try_from(*number).map_err(|_| Error::UintOverflow)?,
@@ -229,7 +229,7 @@ fn to_uint<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Uint(number))
 }
 
-fn to_timestamp<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn to_timestamp<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let time = match only(args)? {
         Value::Int(seconds) => Time {
             seconds: *seconds,
@@ -251,12 +251,12 @@ fn to_timestamp<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'
     Ok(Value::Timestamp(Arc::new(time)))
 }
 
-fn to_string<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn to_string<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     string_of(only(args)?, meter).map(Value::string)
 }
 
 /// The text of a scalar value.
-pub(super) fn string_of(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String> {
+pub(super) fn string_of(value: &Value<'_>, meter: &mut Meter) -> Result<String> {
     match value {
         Value::Bytes(bytes) => {
             meter.copy(bytes.len())?;

@@ -191,7 +191,7 @@ pub(crate) fn check(format: &str, args: &[Type]) -> Option<(Option<usize>, Strin
     })
 }
 
-fn format<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn format<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let [format, args] = args else {
         return Err(Error::NoSuchOverload);
     };
@@ -218,7 +218,7 @@ fn format<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>
     Ok(Value::string(out.into_inner()))
 }
 
-fn format_clause(clause: Clause, value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String> {
+fn format_clause(clause: Clause, value: &Value<'_>, meter: &mut Meter) -> Result<String> {
     let unsupported = || {
         let message = clause.type_message(&value.type_name());
         Error::function(format!("error during formatting: {message}"))
@@ -276,7 +276,7 @@ fn signed(number: i64, magnitude: String) -> String {
     }
 }
 
-fn hex_of(bytes: &[u8], meter: &mut Meter<'_>) -> Result<String> {
+fn hex_of(bytes: &[u8], meter: &mut Meter) -> Result<String> {
     meter.copy(bytes.len().saturating_mul(2))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -349,11 +349,11 @@ fn superscript(digit: char) -> char {
 }
 
 /// `%s` of the clause itself, and of the members of lists and maps.
-fn string_clause(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String> {
+fn string_clause(value: &Value<'_>, meter: &mut Meter) -> Result<String> {
     match value {
         Value::Null => Ok("null".to_owned()),
         Value::List(_) | Value::Map(_) => member(value, meter),
-        Value::Optional(_) | Value::Opaque(_) | Value::Preserved(_) => {
+        Value::Object(_) | Value::Optional(_) | Value::Opaque(_) | Value::Preserved(_) => {
             let message = Clause::String.type_message(&value.type_name());
             Err(Error::function(format!(
                 "error during formatting: {message}"
@@ -364,7 +364,7 @@ fn string_clause(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String> {
 }
 
 /// A member of a list or map, quoted as in CEL.
-fn member(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String> {
+fn member(value: &Value<'_>, meter: &mut Meter) -> Result<String> {
     meter.work(1)?;
     Ok(match value {
         Value::List(list) => {
@@ -407,7 +407,7 @@ fn member(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String> {
             Some(_) => quote(&go_special(*number)),
             None => format_float(*number, b'f', Some(DEFAULT_PRECISION)),
         },
-        Value::Optional(_) | Value::Opaque(_) | Value::Preserved(_) => {
+        Value::Object(_) | Value::Optional(_) | Value::Opaque(_) | Value::Preserved(_) => {
             let message = format!(
                 "error during formatting: no formatting function for {}",
                 value.type_name()

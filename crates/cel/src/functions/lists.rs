@@ -150,7 +150,7 @@ fn first<'a, 'v>(args: &'a [Value<'v>]) -> Result<&'a List<'v>> {
     list(args.first().ok_or(Error::NoSuchOverload)?)
 }
 
-fn slice<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn slice<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let [items, start, end] = args else {
         return Err(Error::NoSuchOverload);
     };
@@ -173,7 +173,7 @@ fn slice<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>>
     Ok(Value::list(items.collect::<Result<_>>()?))
 }
 
-fn flatten<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn flatten<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let depth = args.get(1).map_or(Ok(1), int)?;
     if depth < 0 {
         return Err(Error::function("level must be non-negative"));
@@ -187,7 +187,7 @@ fn flatten_into<'v>(
     out: &mut Vec<Value<'v>>,
     items: &List<'v>,
     depth: i64,
-    meter: &mut Meter<'_>,
+    meter: &mut Meter,
 ) -> Result<()> {
     for item in items.iter() {
         meter.work(1)?;
@@ -201,7 +201,7 @@ fn flatten_into<'v>(
     Ok(())
 }
 
-fn range<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn range<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let end = int(args.first().ok_or(Error::NoSuchOverload)?)?.max(0);
     if u64::try_from(end).is_ok_and(|end| end > meter.remaining()) {
         return Err(Error::CostLimitExceeded);
@@ -210,13 +210,13 @@ fn range<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>>
     Ok(Value::list((0..end).map(Value::Int).collect()))
 }
 
-fn reverse<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn reverse<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let mut items = first(args)?.to_vec(meter)?;
     items.reverse();
     Ok(Value::list(items))
 }
 
-fn distinct<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn distinct<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let mut unique: Vec<Value<'v>> = Vec::new();
     for item in first(args)?.iter() {
         let item = item?;
@@ -235,7 +235,7 @@ fn distinct<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'
 }
 
 /// Equality where values that cannot be compared are different.
-pub(super) fn is_equal(one: &Value<'_>, other: &Value<'_>, meter: &mut Meter<'_>) -> Result<bool> {
+pub(super) fn is_equal(one: &Value<'_>, other: &Value<'_>, meter: &mut Meter) -> Result<bool> {
     match equal(one, other, meter) {
         Err(error) if !error.is_cancellation() => Ok(false),
         result => result,
@@ -243,7 +243,7 @@ pub(super) fn is_equal(one: &Value<'_>, other: &Value<'_>, meter: &mut Meter<'_>
 }
 
 pub(super) fn index_of<'v>(
-    meter: &mut Meter<'_>,
+    meter: &mut Meter,
     items: &Value<'v>,
     wanted: &Value<'v>,
 ) -> Result<Value<'v>> {
@@ -256,7 +256,7 @@ pub(super) fn index_of<'v>(
 }
 
 pub(super) fn last_index_of<'v>(
-    meter: &mut Meter<'_>,
+    meter: &mut Meter,
     items: &Value<'v>,
     wanted: &Value<'v>,
 ) -> Result<Value<'v>> {
@@ -270,7 +270,7 @@ pub(super) fn last_index_of<'v>(
     Ok(Value::Int(-1))
 }
 
-fn is_sorted<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn is_sorted<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let items = first(args)?.to_vec(meter)?;
     if !items.iter().all(is_comparable) {
         return Err(Error::NoSuchOverload);
@@ -281,7 +281,7 @@ fn is_sorted<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<
     Ok(Value::Bool(is_sorted))
 }
 
-fn total<'v>(meter: &mut Meter<'_>, args: &[Value<'v>], zero: Value<'v>) -> Result<Value<'v>> {
+fn total<'v>(meter: &mut Meter, args: &[Value<'v>], zero: Value<'v>) -> Result<Value<'v>> {
     let add = super::function("_+_").and_then(|add| add.singleton);
     let add = add.ok_or(Error::NoSuchOverload)?;
     first(args)?
@@ -291,7 +291,7 @@ fn total<'v>(meter: &mut Meter<'_>, args: &[Value<'v>], zero: Value<'v>) -> Resu
 }
 
 fn extreme<'v>(
-    meter: &mut Meter<'_>,
+    meter: &mut Meter,
     args: &[Value<'v>],
     name: &str,
     preferred: Ordering,
@@ -312,20 +312,20 @@ fn extreme<'v>(
     result.ok_or_else(|| Error::function(format!("{name} called on empty list")))
 }
 
-fn max<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn max<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     extreme(meter, args, "max", Ordering::Less)
 }
 
-fn min<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn min<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     extreme(meter, args, "min", Ordering::Greater)
 }
 
-fn sort<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn sort<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let items = first(args)?.to_vec(meter)?;
     sorted(items.clone(), items, meter)
 }
 
-fn sort_by<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn sort_by<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let [items, keys] = args else {
         return Err(Error::NoSuchOverload);
     };
@@ -340,11 +340,7 @@ fn sort_by<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v
     sorted(items, keys, meter)
 }
 
-fn sorted<'v>(
-    items: Vec<Value<'v>>,
-    keys: Vec<Value<'v>>,
-    meter: &mut Meter<'_>,
-) -> Result<Value<'v>> {
+fn sorted<'v>(items: Vec<Value<'v>>, keys: Vec<Value<'v>>, meter: &mut Meter) -> Result<Value<'v>> {
     let Some(key) = keys.first() else {
         return Ok(Value::list(items));
     };

@@ -129,14 +129,14 @@ pub(super) fn functions() -> Vec<Function> {
     functions
 }
 
-fn named<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn named<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let name = text(args.first().ok_or(Error::NoSuchOverload)?)?;
     let format = FORMATS.iter().find(|format| format.function == name);
     let format = format.map(|format| Value::Opaque(Opaque::Format(format)));
     Ok(Value::optional(format))
 }
 
-fn validate<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn validate<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let [Value::Opaque(Opaque::Format(format)), value] = args else {
         return Err(Error::NoSuchOverload);
     };

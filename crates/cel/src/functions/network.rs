@@ -240,22 +240,22 @@ fn mask(ip: IpAddr, bits: u8) -> IpAddr {
     }
 }
 
-fn to_ip<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn to_ip<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let ip = parse_ip(only(args)?).map_err(Error::function)?;
     Ok(Value::Opaque(Opaque::Ip(ip)))
 }
 
-fn is_ip<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn is_ip<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Bool(parse_ip(only(args)?).is_ok()))
 }
 
-fn is_canonical<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn is_canonical<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let text = only(args)?;
     let ip = parse_ip(text).map_err(Error::function)?;
     Ok(Value::Bool(ip.to_string() == text))
 }
 
-fn family<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn family<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Int(if address(args)?.is_ipv4() { 4 } else { 6 }))
 }
 
@@ -265,20 +265,20 @@ fn cidr_error(error: &str) -> Error {
     ))
 }
 
-fn to_cidr<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn to_cidr<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (ip, bits) = parse_cidr(only(args)?).map_err(|error| cidr_error(&error))?;
     Ok(Value::Opaque(Opaque::Cidr(ip, bits)))
 }
 
-fn is_cidr<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn is_cidr<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Bool(parse_cidr(only(args)?).is_ok()))
 }
 
-fn address_of<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn address_of<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Opaque(Opaque::Ip(network(args)?.0)))
 }
 
-fn contains_ip<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn contains_ip<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (base, bits) = network(args)?;
     let ip = match args.get(1) {
         Some(Value::Opaque(Opaque::Ip(ip))) => *ip,
@@ -290,7 +290,7 @@ fn contains_ip<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v
     Ok(Value::Bool(is_inside))
 }
 
-fn contains_cidr<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn contains_cidr<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (base, bits) = network(args)?;
     let (other, other_bits) = match args.get(1) {
         Some(Value::Opaque(Opaque::Cidr(address, bits))) => (*address, *bits),
@@ -305,7 +305,7 @@ fn contains_cidr<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<
     Ok(Value::Bool(is_inside))
 }
 
-fn to_string<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn to_string<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match args {
         [Value::Opaque(value @ (Opaque::Ip(_) | Opaque::Cidr(..)))] => {
             Ok(Value::string(value.to_string()))

@@ -185,14 +185,14 @@ fn unsupported<T>(function: &str, operand: &Value<'_>) -> Result<T> {
     }
 }
 
-fn not<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn not<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match args {
         [Value::Bool(flag)] => Ok(Value::Bool(!*flag)),
         _ => Err(Error::NoSuchOverload),
     }
 }
 
-fn negate<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn negate<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match args {
         [Value::Int(number)] => number
             .checked_neg()
@@ -219,7 +219,7 @@ fn timestamp<'v>(nanos: i128, like: &Time) -> Result<Value<'v>> {
     Ok(Value::Timestamp(Arc::new(time)))
 }
 
-fn add<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn add<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let overflow = |sum: Option<i64>| sum.ok_or(Error::IntOverflow);
     match operands(args)? {
         (Value::Int(one), Value::Int(other)) => Ok(Value::Int(overflow(one.checked_add(other))?)),
@@ -249,6 +249,7 @@ fn add<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
             Value::Null
             | Value::Bool(_)
             | Value::Map(_)
+            | Value::Object(_)
             | Value::Type(_)
             | Value::Optional(_)
             | Value::Opaque(_)
@@ -259,7 +260,7 @@ fn add<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     }
 }
 
-fn subtract<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn subtract<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match operands(args)? {
         (Value::Int(one), Value::Int(other)) => one
             .checked_sub(other)
@@ -295,7 +296,7 @@ fn subtract<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> 
     }
 }
 
-fn multiply<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn multiply<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match operands(args)? {
         (Value::Int(one), Value::Int(other)) => one
             .checked_mul(other)
@@ -311,7 +312,7 @@ fn multiply<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> 
     }
 }
 
-fn divide<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn divide<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match operands(args)? {
         (Value::Int(_), Value::Int(0)) | (Value::Uint(_), Value::Uint(0)) => {
             Err(Error::DivisionByZero)
@@ -330,7 +331,7 @@ fn divide<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     }
 }
 
-fn modulo<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn modulo<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match operands(args)? {
         (Value::Int(_), Value::Int(0)) | (Value::Uint(_), Value::Uint(0)) => {
             Err(Error::ModulusByZero)
@@ -360,23 +361,23 @@ fn relation<'v>(
     }
 }
 
-fn less<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn less<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     relation("_<_", args, Ordering::is_lt)
 }
 
-fn less_equals<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn less_equals<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     relation("_<=_", args, Ordering::is_le)
 }
 
-fn greater<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn greater<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     relation("_>_", args, Ordering::is_gt)
 }
 
-fn greater_equals<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn greater_equals<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     relation("_>=_", args, Ordering::is_ge)
 }
 
-fn size<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn size<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     if let [Value::String(text)] = args {
         meter.scan(text.as_str().len())?;
     }
@@ -389,7 +390,7 @@ fn size<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> 
     }
 }
 
-fn contains<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn contains<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match args {
         [element, Value::List(list)] => {
             let mut failure = None;
@@ -412,7 +413,7 @@ fn contains<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'
 }
 
 /// Inserts an entry into the accumulator of a comprehension.
-fn insert<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn insert<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let [map, key, value] = args else {
         return Err(Error::NoSuchOverload);
     };
@@ -423,7 +424,7 @@ fn insert<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Map(map.insert(key, value)?))
 }
 
-fn insert_all<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn insert_all<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (Value::Map(mut map), Value::Map(entries)) = operands(args)? else {
         return Err(Error::NoSuchOverload);
     };

@@ -58,22 +58,22 @@ pub(super) fn functions() -> Vec<Function> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the signature of implementations")]
-fn of<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn of<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::optional(args.first().cloned()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the signature of implementations")]
-fn of_non_zero<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn of_non_zero<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let value = args.first().filter(|value| !value.is_zero());
     Ok(Value::optional(value.cloned()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the signature of implementations")]
-fn none<'v>(_: &mut Meter<'_>, _: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn none<'v>(_: &mut Meter, _: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Optional(None))
 }
 
-fn value<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn value<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match args {
         [Value::Optional(Some(value))] => Ok(value.as_ref().clone()),
         [Value::Optional(None)] => Err(Error::function("optional.none() dereference")),
@@ -81,7 +81,7 @@ fn value<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     }
 }
 
-fn has_value<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn has_value<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     match args {
         [Value::Optional(value)] => Ok(Value::Bool(value.is_some())),
         _ => Err(Error::NoSuchOverload),
@@ -94,15 +94,15 @@ fn at<'v>(args: &[Value<'v>], index: impl Fn(usize) -> Option<usize>) -> Result<
     Ok(Value::optional(item.transpose()?))
 }
 
-fn first<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn first<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     at(args, |length| (length > 0).then_some(0))
 }
 
-fn last<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn last<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     at(args, |length| length.checked_sub(1))
 }
 
-fn unwrap<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn unwrap<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let list = list(args.first().ok_or(Error::NoSuchOverload)?)?;
     let mut values = Vec::new();
     for item in list.to_vec(meter)? {

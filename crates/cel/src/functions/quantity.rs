@@ -56,7 +56,7 @@ fn only(args: &[Value<'_>]) -> Result<Quantity> {
     }
 }
 
-fn parse<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn parse<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let text = text(args.first().ok_or(Error::NoSuchOverload)?)?;
     match Quantity::parse(text) {
         Ok(quantity) => Ok(Value::Opaque(Opaque::Quantity(quantity))),
@@ -64,12 +64,12 @@ fn parse<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     }
 }
 
-fn is_quantity<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn is_quantity<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let text = text(args.first().ok_or(Error::NoSuchOverload)?)?;
     Ok(Value::Bool(Quantity::parse(text).is_ok()))
 }
 
-fn sign<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn sign<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let quantity = only(args)?;
     let sign = match (quantity.is_zero(), quantity.is_negative()) {
         (true, _) => 0,
@@ -89,7 +89,7 @@ fn compare(args: &[Value<'_>]) -> Result<Ordering> {
     }
 }
 
-fn float<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn float<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Double(only(args)?.to_f64()))
 }
 
@@ -98,13 +98,13 @@ fn whole(quantity: Quantity) -> Option<i64> {
     whole.and_then(|whole| i64::try_from(whole).ok())
 }
 
-fn integer<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn integer<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let whole = whole(only(args)?);
     let whole = whole.ok_or_else(|| Error::function("cannot convert value to integer"))?;
     Ok(Value::Int(whole))
 }
 
-fn is_integer<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn is_integer<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Bool(whole(only(args)?).is_some()))
 }
 
@@ -121,12 +121,12 @@ fn two(args: &[Value<'_>]) -> Result<(Quantity, Quantity)> {
     }
 }
 
-fn add<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn add<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (one, other) = two(args)?;
     Ok(Value::Opaque(Opaque::Quantity(one.plus(other))))
 }
 
-fn subtract<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn subtract<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (one, other) = two(args)?;
     Ok(Value::Opaque(Opaque::Quantity(one.minus(other))))
 }

@@ -40,7 +40,7 @@ pub(crate) fn call<'v>(
     function: &str,
     regex: &Regexp,
     args: &[Value<'v>],
-    meter: &mut Meter<'_>,
+    meter: &mut Meter,
 ) -> Result<Value<'v>> {
     let subject = text(args.first().ok_or(Error::NoSuchOverload)?)?;
     let slice = |range: std::ops::Range<usize>| subject.get(range).unwrap_or_default();
@@ -72,7 +72,7 @@ fn pattern<'a>(args: &'a [Value<'_>]) -> Result<&'a str> {
     text(args.get(1).ok_or(Error::NoSuchOverload)?)
 }
 
-fn matches<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn matches<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     if !matches!(args.first(), Some(Value::String(_))) {
         return Err(Error::function("no such overload: matches"));
     }
@@ -84,14 +84,14 @@ fn illegal(error: &str) -> Error {
     Error::function(format!("Illegal regex: {error}"))
 }
 
-fn find<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn find<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let regex = meter
         .regex(pattern(args)?)
         .map_err(|error| illegal(&error))?;
     call("find", &regex, args, meter)
 }
 
-fn find_all<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn find_all<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let regex = meter
         .regex(pattern(args)?)
         .map_err(|error| illegal(&error))?;

@@ -228,12 +228,12 @@ fn parsed(args: &[Value<'_>]) -> Result<std::result::Result<Version, String>> {
     }
 }
 
-fn parse<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn parse<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let version = parsed(args)?.map_err(Error::function)?;
     Ok(Value::Opaque(Opaque::Semver(Arc::new(version))))
 }
 
-fn is_semver<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn is_semver<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Bool(parsed(args)?.is_ok()))
 }
 

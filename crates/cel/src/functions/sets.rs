@@ -41,7 +41,7 @@ fn two<'a, 'v>(args: &'a [Value<'v>]) -> Result<(&'a List<'v>, &'a List<'v>)> {
 }
 
 /// Whether a list contains an element. The error is that of the first element that cannot be compared.
-fn has(items: &List<'_>, wanted: &Value<'_>, meter: &mut Meter<'_>) -> Result<bool> {
+fn has(items: &List<'_>, wanted: &Value<'_>, meter: &mut Meter) -> Result<bool> {
     let mut failure = None;
     for item in items.iter() {
         match item.and_then(|item| equal(&item, wanted, meter)) {
@@ -54,7 +54,7 @@ fn has(items: &List<'_>, wanted: &Value<'_>, meter: &mut Meter<'_>) -> Result<bo
     failure.map_or(Ok(false), Err)
 }
 
-fn has_all(items: &List<'_>, wanted: &List<'_>, meter: &mut Meter<'_>) -> Result<bool> {
+fn has_all(items: &List<'_>, wanted: &List<'_>, meter: &mut Meter) -> Result<bool> {
     for item in wanted.iter() {
         if !has(items, &item?, meter)? {
             return Ok(false);
@@ -63,18 +63,18 @@ fn has_all(items: &List<'_>, wanted: &List<'_>, meter: &mut Meter<'_>) -> Result
     Ok(true)
 }
 
-fn contains<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn contains<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (one, other) = two(args)?;
     Ok(Value::Bool(has_all(one, other, meter)?))
 }
 
-fn equivalent<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn equivalent<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (one, other) = two(args)?;
     let is_equivalent = has_all(one, other, meter)? && has_all(other, one, meter)?;
     Ok(Value::Bool(is_equivalent))
 }
 
-fn intersects<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn intersects<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (one, other) = two(args)?;
     for item in one.iter() {
         match has(other, &item?, meter) {

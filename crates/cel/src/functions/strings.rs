@@ -98,22 +98,22 @@ fn number(args: &[Value<'_>], at: usize) -> Result<Option<i64>> {
     args.get(at).map(int).transpose()
 }
 
-fn owned<'v>(meter: &mut Meter<'_>, text: String) -> Result<Value<'v>> {
+fn owned<'v>(meter: &mut Meter, text: String) -> Result<Value<'v>> {
     meter.copy(text.len())?;
     Ok(Value::string(text))
 }
 
-fn contains<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn contains<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (text, part) = two(args)?;
     Ok(Value::Bool(text.contains(part)))
 }
 
-fn ends_with<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn ends_with<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (text, part) = two(args)?;
     Ok(Value::Bool(text.ends_with(part)))
 }
 
-fn starts_with<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn starts_with<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (text, part) = two(args)?;
     Ok(Value::Bool(text.starts_with(part)))
 }
@@ -122,7 +122,7 @@ fn out_of_range<T>(index: i64) -> Result<T> {
     Err(Error::function(format!("index out of range: {index}")))
 }
 
-fn char_at<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn char_at<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let [text_value, index] = args else {
         return Err(Error::NoSuchOverload);
     };
@@ -139,7 +139,7 @@ fn char_at<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v
 }
 
 /// The index of the first match at or after an offset.
-fn index_of<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn index_of<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     if let [list @ Value::List(_), item] = args {
         return super::lists::index_of(meter, list, item);
     }
@@ -167,7 +167,7 @@ fn count(text: &str) -> i64 {
 }
 
 /// The index of the last match at or before an offset.
-fn last_index_of<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn last_index_of<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     if let [list @ Value::List(_), item] = args {
         return super::lists::last_index_of(meter, list, item);
     }
@@ -207,22 +207,22 @@ fn last_index_of<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Va
     Ok(Value::Int(found.unwrap_or(-1)))
 }
 
-fn lower<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn lower<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let text = one(args)?.to_ascii_lowercase();
     owned(meter, text)
 }
 
-fn upper<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn upper<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let text = one(args)?.to_ascii_uppercase();
     owned(meter, text)
 }
 
-fn trim<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn trim<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let text = one(args)?.trim().to_owned();
     owned(meter, text)
 }
 
-fn replace<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn replace<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let limit = number(args, 3)?.unwrap_or(-1);
     let [subject, old, new, ..] = args else {
         return Err(Error::NoSuchOverload);
@@ -239,7 +239,7 @@ fn replace<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v
     Ok(Value::string(subject.replacen(old, new, limit)))
 }
 
-fn split<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn split<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let limit = number(args, 2)?.unwrap_or(-1);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let [Value::String(subject), separator, ..] = args else {
@@ -264,7 +264,7 @@ fn parts<'t>(
     subject: &'t str,
     separator: &str,
     limit: usize,
-    meter: &mut Meter<'_>,
+    meter: &mut Meter,
 ) -> Result<Vec<&'t str>> {
     meter.copy(subject.len())?;
     if limit == 0 {
@@ -292,7 +292,7 @@ fn parts<'t>(
     Ok(parts)
 }
 
-fn substring<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn substring<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let text = one(args)?;
     let length = count(text);
     let start = number(args, 1)?.ok_or(Error::NoSuchOverload)?;
@@ -312,7 +312,7 @@ fn substring<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<
     owned(meter, part)
 }
 
-fn join<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn join<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let (items, separator) = match args {
         [items] => (list(items)?, ""),
         [items, separator] => (list(items)?, text(separator)?),
@@ -335,7 +335,7 @@ fn join<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> 
     Ok(Value::String(Text::Shared(out.into())))
 }
 
-fn quote<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn quote<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let text = one(args)?;
     meter.copy(text.len().saturating_mul(2))?;
     let mut out = String::from("\"");

@@ -152,43 +152,43 @@ fn location(zone: &str) -> Result<Location> {
     Ok(Location::Fixed { name, offset })
 }
 
-fn year<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn year<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     part(args, |_, civil| civil.year, None)
 }
 
-fn month<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn month<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     part(args, |_, civil| civil.month.saturating_sub(1), None)
 }
 
-fn day_of_year<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn day_of_year<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     part(args, |_, civil| civil.year_day.saturating_sub(1), None)
 }
 
-fn day_of_month<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn day_of_month<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     part(args, |_, civil| civil.day.saturating_sub(1), None)
 }
 
-fn date<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn date<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     part(args, |_, civil| civil.day, None)
 }
 
-fn day_of_week<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn day_of_week<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     part(args, |_, civil| civil.weekday, None)
 }
 
-fn hours<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn hours<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     part(args, |_, civil| civil.hour, Some(HOUR))
 }
 
-fn minutes<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn minutes<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     part(args, |_, civil| civil.minute, Some(MINUTE))
 }
 
-fn seconds<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn seconds<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     part(args, |_, civil| civil.second, Some(SECOND))
 }
 
-fn milliseconds<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn milliseconds<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let of_time = |time: &Time, _| i64::from(time.nanos).wrapping_div(MILLISECOND);
     part(args, of_time, Some(MILLISECOND))
 }

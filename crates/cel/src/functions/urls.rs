@@ -81,7 +81,7 @@ pub(super) fn parse_request_uri(text: &str) -> std::result::Result<(), String> {
     Ok(())
 }
 
-fn to_url<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn to_url<'v>(_: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let text = text(args.first().ok_or(Error::NoSuchOverload)?)?;
     let failed = |error: String| {
         Error::function(format!(
@@ -93,7 +93,7 @@ fn to_url<'v>(_: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     Ok(Value::Opaque(Opaque::Url(Arc::new(url))))
 }
 
-fn get_query<'v>(meter: &mut Meter<'_>, args: &mut [Value<'v>]) -> Result<Value<'v>> {
+fn get_query<'v>(meter: &mut Meter, args: &mut [Value<'v>]) -> Result<Value<'v>> {
     let url = only(args)?;
     meter.copy(url.query.len())?;
     let mut values: BTreeMap<String, Vec<Value<'v>>> = BTreeMap::new();

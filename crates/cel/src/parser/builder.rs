@@ -1,6 +1,8 @@
 //! Creates expressions and records where they are in the source.
 
-use crate::ast::{Call, Comprehension, Entry, Expr, Id, Kind, List, Literal, Select, Struct};
+use crate::ast::{
+    Call, Comprehension, Entry, Expr, Field, Id, Kind, List, Literal, Select, Struct,
+};
 
 /// Macros copy their target, so that a short text may expand to a very large tree.
 const MAX_EXPRESSIONS: usize = 150_000;
@@ -149,10 +151,18 @@ impl Builder {
                 });
                 Kind::Map(entries.collect())
             }
-            Kind::Struct(message) => Kind::Struct(Box::new(Struct {
-                type_name: message.type_name.clone(),
-                values: self.copy_all(&message.values),
-            })),
+            Kind::Struct(message) => {
+                let fields = message.fields.iter().map(|field| Field {
+                    id: self.id(self.offset(field.id)),
+                    name: field.name.clone(),
+                    value: self.copy(&field.value),
+                    optional: field.optional,
+                });
+                Kind::Struct(Box::new(Struct {
+                    type_name: message.type_name.clone(),
+                    fields: fields.collect(),
+                }))
+            }
             Kind::Comprehension(fold) => self.copy_comprehension(fold),
         }
     }

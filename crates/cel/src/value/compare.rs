@@ -5,17 +5,13 @@ use std::cmp::Ordering;
 use serde_json::Value as Json;
 
 use super::list::{List, is_same};
-use super::{Map, Value};
+use super::{Map, Object, Value};
 use crate::error::Error;
 use crate::meter::Meter;
 use crate::schema::ListType;
 
 /// `==`. Values of different types are not equal, except that numbers are compared by their value.
-pub(crate) fn equal(
-    one: &Value<'_>,
-    other: &Value<'_>,
-    meter: &mut Meter<'_>,
-) -> Result<bool, Error> {
+pub(crate) fn equal(one: &Value<'_>, other: &Value<'_>, meter: &mut Meter) -> Result<bool, Error> {
     meter.work(1)?;
     Ok(match (one, other) {
         (Value::Null, Value::Null) => true,
@@ -29,6 +25,7 @@ pub(crate) fn equal(
         (Value::Type(one), Value::Type(other)) => one.runtime_name() == other.runtime_name(),
         (Value::List(one), Value::List(other)) => return lists(one, other, meter),
         (Value::Map(one), Value::Map(other)) => return maps(one, other, meter),
+        (Value::Object(one), Value::Object(other)) => return objects(one, other, meter),
         (Value::Optional(Some(one)), Value::Optional(Some(other))) => {
             return equal(one, other, meter);
         }
@@ -42,7 +39,7 @@ pub(crate) fn equal(
     })
 }
 
-fn lists(one: &List<'_>, other: &List<'_>, meter: &mut Meter<'_>) -> Result<bool, Error> {
+fn lists(one: &List<'_>, other: &List<'_>, meter: &mut Meter) -> Result<bool, Error> {
     if one.len() != other.len() {
         return Ok(false);
     }
@@ -66,7 +63,7 @@ fn unordered(
     one: &List<'_>,
     other: &List<'_>,
     keys: &[String],
-    meter: &mut Meter<'_>,
+    meter: &mut Meter,
 ) -> Result<bool, Error> {
     let items = one.to_vec(meter)?;
     for item in other.iter() {
@@ -90,7 +87,7 @@ fn unordered(
     Ok(true)
 }
 
-fn maps(one: &Map<'_>, other: &Map<'_>, meter: &mut Meter<'_>) -> Result<bool, Error> {
+fn maps(one: &Map<'_>, other: &Map<'_>, meter: &mut Meter) -> Result<bool, Error> {
     if one.len() != other.len() {
         return Ok(false);
     }
@@ -119,8 +116,24 @@ fn maps(one: &Map<'_>, other: &Map<'_>, meter: &mut Meter<'_>) -> Result<bool, E
     Ok(true)
 }
 
+fn objects(one: &Object<'_>, other: &Object<'_>, meter: &mut Meter) -> Result<bool, Error> {
+    if one.type_ != other.type_ || one.fields.len() != other.fields.len() {
+        return Ok(false);
+    }
+    for (name, value) in &one.fields {
+        let is_equal = match other.fields.get(name) {
+            Some(other) => equal(value, other, meter)?,
+            None => false,
+        };
+        if !is_equal {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Equality of data without a schema.
-fn json(one: &Json, other: &Json, meter: &mut Meter<'_>) -> Result<bool, Error> {
+fn json(one: &Json, other: &Json, meter: &mut Meter) -> Result<bool, Error> {
     meter.work(1)?;
     match (one, other) {
         (Json::Array(one), Json::Array(other)) => {

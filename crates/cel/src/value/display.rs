@@ -28,6 +28,14 @@ impl fmt::Display for Value<'_> {
             Self::Optional(Some(value)) => write!(f, "optional({value})"),
             Self::Opaque(opaque) => opaque.fmt(f),
             Self::Preserved(json) => json.fmt(f),
+            Self::Object(object) => {
+                write!(f, "{}{{", object.type_)?;
+                for (i, (name, value)) in object.fields.iter().take(MAX_ITEMS).enumerate() {
+                    let separator = if i == 0 { "" } else { ", " };
+                    write!(f, "{separator}{name}: {value}")?;
+                }
+                f.write_char('}')
+            }
             Self::List(list) => {
                 f.write_char('[')?;
                 for (i, item) in list.iter().take(MAX_ITEMS).enumerate() {
@@ -111,6 +119,7 @@ impl Value<'_> {
             }
             Self::Bool(_)
             | Self::Int(_)
+            | Self::Object(_)
             | Self::Type(_)
             | Self::Optional(None)
             | Self::Opaque(_)

@@ -77,18 +77,18 @@ impl<'v> List<'v> {
         }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Result<Value<'v>, Error>> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = Result<Value<'v>, Error>> + '_ {
         (0..self.len()).map_while(|index| self.get(index))
     }
 
     /// All elements; fails if one does not conform to the schema.
-    pub(crate) fn to_vec(&self, meter: &mut Meter<'_>) -> Result<Vec<Value<'v>>, Error> {
+    pub(crate) fn to_vec(&self, meter: &mut Meter) -> Result<Vec<Value<'v>>, Error> {
         meter.work(self.len())?;
         self.iter().collect()
     }
 
     /// `self + other`. Sets and lists with keys merge, as server-side apply does.
-    pub(crate) fn add(self, other: Self, meter: &mut Meter<'_>) -> Result<Self, Error> {
+    pub(crate) fn add(self, other: Self, meter: &mut Meter) -> Result<Self, Error> {
         if let Self::Items(mut items) = self {
             if let Some(unique) = Arc::get_mut(&mut items) {
                 // The accumulator of a comprehension.
@@ -110,7 +110,7 @@ impl<'v> List<'v> {
         self.concat(other, meter)
     }
 
-    fn concat(self, other: Self, meter: &mut Meter<'_>) -> Result<Self, Error> {
+    fn concat(self, other: Self, meter: &mut Meter) -> Result<Self, Error> {
         if self.is_empty() {
             return Ok(other);
         }
@@ -132,7 +132,7 @@ impl<'v> List<'v> {
     }
 
     /// Appends the items that are new. Items of lists with keys replace those with the same keys.
-    fn merge(&self, other: &Self, keys: &[String], meter: &mut Meter<'_>) -> Result<Self, Error> {
+    fn merge(&self, other: &Self, keys: &[String], meter: &mut Meter) -> Result<Self, Error> {
         let mut items = self.to_vec(meter)?;
         for item in other.iter() {
             let item = item?;
@@ -158,7 +158,7 @@ pub(super) fn is_same(
     one: &Value<'_>,
     other: &Value<'_>,
     keys: &[String],
-    meter: &mut Meter<'_>,
+    meter: &mut Meter,
 ) -> Result<bool, Error> {
     if keys.is_empty() {
         return super::compare::equal(one, other, meter);

@@ -1,6 +1,9 @@
 //! Expressions that are meant to crash, hang or exhaust the memory.
 
-use outrigger_cel::{Activation, Env, Error, Limits, Type, Value};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use outrigger_cel::{Activation, Allowance, Env, Error, Exhausted, Limits, Program, Type, Value};
 use serde_json::json;
 
 fn compile_error(expression: &str) -> String {
@@ -129,20 +132,45 @@ fn ranges_and_joins_end_by_their_cost() {
     }
 }
 
+fn program(expression: &str) -> Program {
+    let compiled = Env::new().compile(expression).unwrap();
+    compiled.program().unwrap()
+}
+
 #[test]
-fn an_interrupted_evaluation_ends() {
-    let env = Env::new();
-    let program = env
-        .compile("lists.range(1000).all(x, x >= 0)")
-        .unwrap()
-        .program()
-        .unwrap();
-    let limits = Limits {
-        interrupt: Some(&|| true),
-        ..Limits::PER_CALL
+fn an_evaluation_that_is_stopped_ends() {
+    let program = program("lists.range(1000).all(x, lists.range(1000).all(y, x >= 0))");
+    let allowance = Allowance {
+        cost: u64::MAX,
+        stop: Some(Arc::new(AtomicBool::new(true))),
     };
-    let evaluation = program.evaluate(&Activation::new(), limits);
-    assert_eq!(evaluation.result.unwrap_err(), Error::Interrupted);
+    let mut result = Ok(false);
+    let exhausted = allowance.apply(|| {
+        let evaluation = program.evaluate(&Activation::new(), Limits::PER_CALL);
+        result = evaluation.result.map(|_| true);
+    });
+    assert_eq!(exhausted, Err(Exhausted));
+    assert_eq!(result, Err(Error::Interrupted));
+}
+
+#[test]
+fn evaluations_share_their_allowance() {
+    let program = program("lists.range(100).all(x, x >= 0)");
+    let evaluate = || {
+        let evaluation = program.evaluate(&Activation::new(), Limits::PER_CALL);
+        evaluation.result.is_ok()
+    };
+    let allowance = Allowance {
+        cost: 2_000,
+        stop: None,
+    };
+    assert_eq!(allowance.clone().apply(evaluate), Ok(true));
+    let many = allowance.clone().apply(|| (0..100).all(|_| evaluate()));
+    assert_eq!(many, Err(Exhausted));
+    // Also if the function ignores the error of an evaluation.
+    let ignoring = allowance.apply(|| (0..100).filter(|_| evaluate()).count());
+    assert_eq!(ignoring, Err(Exhausted));
+    assert!(evaluate(), "the allowance ends with the function");
 }
 
 #[test]

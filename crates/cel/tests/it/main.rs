@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::unwrap_in_result, reason = "test helpers")]
 
 mod hostile;
+mod patch_types;
 mod recording;
 mod schema;

@@ -104,6 +104,16 @@ pub fn read(archive: &[u8], profile: Profile) -> Result<Vec<File>, Error> {
     read_within(archive, profile, &mut Budget::default())
 }
 
+/// The first path element of the first file in an archive that [`read`] accepts.
+pub fn top_folder(archive: &[u8]) -> Option<String> {
+    let mut tar = Archive::new(MultiGzDecoder::new(archive));
+    let mut entries = tar.entries().ok()?.map_while(Result::ok);
+    let entry = entries.find(|entry| !entry.header().entry_type().is_dir())?;
+    let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+    let (first, _) = path.split_once(['/', '\\'])?;
+    Some(first.to_owned())
+}
+
 pub(super) fn read_within(
     archive: &[u8],
     profile: Profile,

@@ -22,6 +22,7 @@ mod counts;
 mod definitions;
 mod depth;
 mod disk;
+mod expensive;
 mod neighbor;
 mod numbers;
 mod patches;
@@ -194,6 +195,27 @@ const ATTACKS: &[Attack] = &[
     Attack::new("selectors of a megabyte", |t| {
         Box::pin(counts::selectors(t))
     }),
+    Attack::new("rules that take a second, 8 clients", |t| {
+        Box::pin(expensive::rules(t))
+    })
+    .within(60),
+    Attack::new("rules that take a second, clients leave", |t| {
+        Box::pin(expensive::abandoned_rules(t))
+    }),
+    Attack::new("objects of 20,000 fields, 8 clients", |t| {
+        Box::pin(expensive::large_objects(t))
+    })
+    .within(60)
+    .memory(600),
+    Attack::new("lists of 10,000 objects, 8 clients", |t| {
+        Box::pin(expensive::lists(t))
+    })
+    .within(60)
+    .memory(600),
+    Attack::new("documents after each definition, 8 clients", |t| {
+        Box::pin(expensive::documents(t))
+    })
+    .within(60),
     Attack::new("body of 100 MB", |t| Box::pin(requests::large_body(t))),
     Attack::new("invalid protobuf", |t| {
         Box::pin(requests::invalid_protobuf(t))

@@ -1,123 +1,129 @@
-//! `attack plugins`: the API server is down, or hangs, during installations.
+//! `attack plugins`: hostile repositories, specs and neighbors, and an API server that is down. A good plugin is
+//! installed, changed and removed meanwhile, each within two seconds.
+
+mod edits;
+mod good_plugin;
+mod hostile_specs;
+mod outage;
+mod repositories;
+mod rounds;
+mod shared;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use kube::ResourceExt as _;
-use kube::api::ListParams;
-use serde_json::json;
 
-use super::cluster::Cluster;
-use super::desired::{DesiredPlugin, DesiredPlugins, check};
-use super::plugin_client::PluginClient;
+use self::outage::Fault;
+use self::repositories::Behavior;
+use super::cluster::{Cluster, ServerKind};
 use crate::attack::{self, Named, Outcome};
-use crate::process::{Controller, signal};
+use crate::process::Controller;
 use crate::procfs;
-
-const PLUGINS: usize = 40;
-/// Plugins that are Ready when the fault begins.
-const READY_BEFORE: usize = 5;
-const RECONCILE_TIMEOUT: Duration = Duration::from_mins(2);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     attack: attack::Args,
-    /// Duration of the fault in seconds
+    /// Duration of an outage of the API server in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u64,
+    /// The API server
+    #[arg(long, value_enum, default_value_t)]
+    server: ServerKind,
+    /// The limit for each step of the good plugin in seconds
+    #[arg(long, default_value_t = 2)]
+    limit: u64,
 }
+
+/// The limit for the peak memory of the controller in MiB.
+const MAX_MEMORY: u64 = 700;
 
 #[derive(Debug, Clone, Copy)]
-enum Fault {
-    /// The server is killed and started again.
-    Down,
-    /// The server is stopped and continued: it accepts connections and does not respond.
-    Hang,
+enum Attack {
+    Repositories(Behavior),
+    HostileSpecs,
+    SharedReleases,
+    SharedObjects,
+    Edits,
+    Rounds,
+    Fault(Fault),
 }
 
-impl Named for Fault {
+const ATTACKS: &[Attack] = &[
+    Attack::Repositories(Behavior::Silent),
+    Attack::Repositories(Behavior::Slow),
+    Attack::Repositories(Behavior::Lying),
+    Attack::Repositories(Behavior::Endless),
+    Attack::Repositories(Behavior::Dying),
+    Attack::HostileSpecs,
+    Attack::SharedReleases,
+    Attack::SharedObjects,
+    Attack::Edits,
+    Attack::Rounds,
+    Attack::Fault(Fault::Down),
+    Attack::Fault(Fault::Hang),
+];
+
+impl Named for Attack {
     fn name(&self) -> &str {
         match self {
-            Self::Down => "API server is down",
-            Self::Hang => "API server hangs",
+            Self::Repositories(Behavior::Silent) => "20 repositories that never answer",
+            Self::Repositories(Behavior::Slow) => "20 repositories that send a byte per second",
+            Self::Repositories(Behavior::Lying) => "20 repositories that lie",
+            Self::Repositories(Behavior::Endless) => "20 repositories without end",
+            Self::Repositories(Behavior::Dying) => "20 repositories that die in the middle",
+            Self::HostileSpecs => "hostile health rules, timeouts and values",
+            Self::SharedReleases => "plugins that share a release",
+            Self::SharedObjects => "plugins that share objects",
+            Self::Edits => "edits by kubectl, Helm 3, Helm 4 and a controller",
+            Self::Rounds => "300 plugins again and again",
+            Self::Fault(Fault::Down) => "API server is down",
+            Self::Fault(Fault::Hang) => "API server hangs",
         }
     }
 
     fn is_short(&self) -> bool {
-        false
+        !matches!(self, Self::Edits | Self::Rounds | Self::Fault(_))
     }
 }
 
 pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
-    let run = async |fault: &Fault, directory: &Path| {
-        let (mut cluster, controller) = Cluster::start(binary, directory).await?;
-        let answer = Box::pin(inject(*fault, args.seconds, &mut cluster, &controller)).await;
+    let run = async |attack: &Attack, directory: &Path| {
+        let started = Cluster::start_with(binary, directory, args.server).await;
+        let (mut cluster, controller) = started?;
+        let answer = Box::pin(execute(*attack, args, &mut cluster, &controller)).await;
         let answer = answer.with_context(|| cluster.controller_log_tail())?;
-        Ok(Outcome::answered(answer))
+        let pid = controller.pid().context("the controller has exited")?;
+        let peak = procfs::peak_memory(pid).context("the controller has exited")?;
+        ensure!(
+            peak >> 20 <= MAX_MEMORY,
+            "the controller used {} MiB",
+            peak >> 20
+        );
+        Ok(Outcome {
+            answer,
+            peak: Some(peak),
+            neighbor: None,
+        })
     };
-    attack::run(&args.attack, &[Fault::Down, Fault::Hang], run).await
+    attack::run(&args.attack, ATTACKS, run).await
 }
 
-async fn inject(
-    fault: Fault,
-    seconds: u64,
+async fn execute(
+    attack: Attack,
+    args: &Args,
     cluster: &mut Cluster,
     controller: &Controller,
 ) -> anyhow::Result<String> {
-    let plugins = cluster.plugins.clone();
-    let desired: DesiredPlugins = (0..PLUGINS)
-        .map(|number| format!("plugin-{number}"))
-        .map(|name| (name, DesiredPlugin::Installed { maps: 2, word: 7 }))
-        .collect();
-    // Without retries, a controller that counts the outage as a failure gives up.
-    let spec = json!({"retries": 0, "values": {"maps": 2, "word": "7"}});
-    let created = desired
-        .keys()
-        .map(|name| plugins.plugin(name, spec.clone()))
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    plugins.create(created).await?;
-    plugins
-        .wait_until_some_reconciled(READY_BEFORE, RECONCILE_TIMEOUT)
-        .await?;
-
-    let cpu_before = procfs::cpu_time(controller.pid()?)?;
-    match fault {
-        Fault::Down => cluster.kill_server().await?,
-        Fault::Hang => signal("STOP", cluster.server_pid()?).await?,
+    let limit = Duration::from_secs(args.limit);
+    match attack {
+        Attack::Repositories(behavior) => repositories::attack(cluster, behavior, limit).await,
+        Attack::HostileSpecs => hostile_specs::attack(cluster, limit).await,
+        Attack::SharedReleases => shared::releases(cluster).await,
+        Attack::SharedObjects => shared::objects(cluster).await,
+        Attack::Edits => edits::attack(cluster).await,
+        Attack::Rounds => rounds::attack(cluster, controller).await,
+        Attack::Fault(fault) => outage::inject(fault, args.seconds, cluster, controller).await,
     }
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
-    let cpu = procfs::cpu_time(controller.pid()?).context("the controller has exited")?;
-    let cpu = cpu.saturating_sub(cpu_before);
-    match fault {
-        Fault::Down => cluster.restart_server().await?,
-        Fault::Hang => signal("CONT", cluster.server_pid()?).await?,
-    }
-    let start = Instant::now();
-    plugins
-        .wait_until_reconciled(PLUGINS, RECONCILE_TIMEOUT)
-        .await?;
-    let recovery = start.elapsed();
-    check(&cluster.client, &desired).await?;
-    check_attempts(&plugins).await?;
-    Ok(format!(
-        "after {seconds} s in the middle of {PLUGINS} installations, all are Ready in {:.1} s and none failed; the controller \
-         used {:.2} s of CPU time meanwhile",
-        recovery.as_secs_f64(),
-        cpu.as_secs_f64()
-    ))
-}
-
-/// Checks that no plugin counts the outage as a failure.
-async fn check_attempts(plugins: &PluginClient) -> anyhow::Result<()> {
-    for plugin in plugins.api.list(&ListParams::default()).await? {
-        let attempts = plugin.status.as_ref().map_or(0, |status| status.attempts);
-        ensure!(
-            attempts == 0,
-            "{} counts {attempts} failures",
-            plugin.name_any()
-        );
-    }
-    Ok(())
 }

@@ -17,8 +17,20 @@ pub(crate) struct Controller {
 impl Controller {
     /// Starts the controller for the cluster of a kubeconfig. Its log is appended to `log`.
     pub(crate) fn start(binary: &Path, kubeconfig: &Path, log: &Path) -> anyhow::Result<Self> {
+        Self::start_with(&[], binary, kubeconfig, log)
+    }
+
+    /// Starts the controller with further flags.
+    pub(crate) fn start_with(
+        flags: &[&str],
+        binary: &Path,
+        kubeconfig: &Path,
+        log: &Path,
+    ) -> anyhow::Result<Self> {
         let child = command(binary)
             .args(["serve", "--install-crds", "--no-leader-election"])
+            .args(["--allow-files", "/", "--allow-local-addresses"])
+            .args(flags)
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .stdout(Stdio::null())

@@ -8,6 +8,7 @@ use outrigger_release::{Object, ObjectId, Outcome};
 use crate::digest;
 use crate::observed::object_text;
 use crate::watch_event::parse_resource_version;
+use crate::watches::is_metadata_only;
 
 /// The objects to be applied.
 pub(super) fn planned(objects: &[Object]) -> Vec<InventoryEntry> {
@@ -21,7 +22,13 @@ pub(super) fn planned(objects: &[Object]) -> Vec<InventoryEntry> {
 pub(super) fn applied(outcome: &Outcome) -> (Vec<InventoryEntry>, HashMap<InventoryEntry, u64>) {
     let mut resource_versions = HashMap::new();
     let entries = outcome.inventory.iter().map(|object| {
-        let fields = object.fields.as_ref().map(digest::short);
+        let id = &object.object;
+        let state = if is_metadata_only(&id.api_version, &id.kind) {
+            &object.fields
+        } else {
+            &object.values
+        };
+        let fields = state.as_ref().map(digest::short);
         let entry = entry(&object.object, object.keep, fields);
         if let Some(version) = &object.resource_version {
             resource_versions.insert(entry.clone(), parse_resource_version(Some(version)));

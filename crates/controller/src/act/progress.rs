@@ -69,7 +69,7 @@ impl Progress {
     }
 
     /// Lets another plugin be reconciled while this action waits.
-    fn free_slot(&self) {
+    pub(crate) fn free_slot(&self) {
         // Best effort: if the channel is full, another plugin is delayed.
         let event = WatchEvent::TaskWaiting(self.key.clone());
         let _ = self.events.try_send(event);

@@ -33,6 +33,8 @@ pub(super) async fn render(
             let options = RenderOptions {
                 crds: crd_policy(plugin),
                 image_registry: inputs.image_registry.clone(),
+                // The definitions may come with a plugin that this one renders.
+                defer_unknown_kinds: plugin.spec.kind == PluginKind::Template,
                 now: controller.now,
             };
             let values = &inputs.values.0;

@@ -28,7 +28,10 @@ pub(crate) async fn uninstall(
     progress: &Progress,
 ) -> Result<(), ReconcileError> {
     let target = ctx.targets.resolve(plugin).await?;
-    let mut options = release_options(&ctx.options, plugin)?;
+    // Health rules do not matter any more, and invalid ones must not block the removal.
+    let mut without_rules = plugin.clone();
+    without_rules.spec.health.clear();
+    let mut options = release_options(&ctx.options, &without_rules)?;
     options.wait = true;
     let inventory: Vec<ObjectId> = status.inventory.iter().map(inventory::object_id).collect();
     let id = installed_release(plugin, status);
@@ -80,7 +83,7 @@ fn ignore_not_found<T>(result: Result<T, kube::Error>) -> Result<(), ReconcileEr
     match result {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(error) if error::is_transient(&error) => {
+        Err(error) if outrigger_release::is_transient(&error) => {
             Err(ReconcileError::unreachable(READY, &error))
         }
         Err(error) => Err(ReconcileError::Failed {

@@ -102,11 +102,15 @@ impl Controller {
         self.watch_all_objects();
     }
 
-    /// Restarts the watches of the objects of a plugin, because its health rules changed.
-    pub(super) fn restart_object_watches(&mut self, key: &Key) {
-        let kinds = self.kinds_of(key);
+    /// Restarts the watches of kinds whose health rules changed: they need full objects now, or no longer.
+    pub(super) fn restart_object_watches(&mut self, kinds: &[Kind]) {
+        let watched = self.object_watches.keys();
+        let affected: BTreeSet<(ClusterRef, Kind)> = watched
+            .filter(|(_, kind)| kinds.contains(kind))
+            .cloned()
+            .collect();
         self.object_watches
-            .retain(|watched, _| !kinds.contains(watched));
-        self.start_object_watches(kinds);
+            .retain(|watched, _| !affected.contains(watched));
+        self.start_object_watches(affected);
     }
 }

@@ -6,11 +6,11 @@ use kube::runtime::watcher::Event;
 use outrigger_api::plugin::Plugin;
 use outrigger_release::health::{self, Health};
 
-use super::Controller;
+use super::{Controller, WorkItem};
 use crate::health_rules;
 use crate::index::Enqueued;
 use crate::key::Key;
-use crate::lifecycle::is_deleted;
+use crate::lifecycle::is_superseded;
 use crate::objects::{Kind, ObjectHealth, ObjectName, ObservedObject};
 use crate::references::{Reference, ReferenceKind};
 use crate::release_ref::{ClusterRef, ReleaseRef};
@@ -34,10 +34,15 @@ impl Controller {
             }
             WatchEvent::Repositories => {
                 self.have_repositories_synced = true;
+                self.ctx.resolutions.retain(|_| false);
                 self.index.drop_cached_digests();
                 self.enqueue_all();
             }
-            WatchEvent::TaskWaiting(key) => self.queue.free_slot(&key),
+            WatchEvent::TaskWaiting(key) => self.queue.free_slot(&WorkItem::Plugin(key)),
+            WatchEvent::InputsResolved(key) => self.queue.add(WorkItem::Plugin(key)),
+            WatchEvent::Cluster(event) => self.handle_cluster(event),
+            WatchEvent::Machine(event) => self.handle_machine(event),
+            WatchEvent::AttemptEnded(cluster) => self.enqueue_cluster(&cluster),
         }
     }
 
@@ -58,7 +63,9 @@ impl Controller {
             }
             Event::Apply(plugin) => self.apply_plugin(*plugin),
             Event::Delete(plugin) => {
-                let enqueued = self.index.delete(&Key::of(&plugin));
+                let key = Key::of(&plugin);
+                self.ctx.resolutions.cancel(&key);
+                let enqueued = self.index.delete(&key);
                 self.enqueue(enqueued);
             }
         }
@@ -70,6 +77,7 @@ impl Controller {
             let others = self.index.keys();
             listed.extend(others.filter(|key| key.namespace != namespace).cloned());
         }
+        self.ctx.resolutions.retain(|key| listed.contains(key));
         let enqueued = self.index.retain(&listed);
         self.enqueue(enqueued);
         // The server may have been unreachable: plugins in backoff retry now.
@@ -81,9 +89,14 @@ impl Controller {
     fn apply_plugin(&mut self, plugin: Plugin) {
         let key = Key::of(&plugin);
         let before = self.index.plugin(&key).cloned();
-        let have_rules_changed = before
-            .as_ref()
-            .is_some_and(|before| before.spec.health != plugin.spec.health);
+        let rules_before = before.as_ref().map(|before| before.spec.health.as_slice());
+        let rules_before = rules_before.unwrap_or_default();
+        let changed_rules: Vec<Kind> = if rules_before == plugin.spec.health {
+            Vec::new()
+        } else {
+            let rules = rules_before.iter().chain(&plugin.spec.health);
+            rules.map(Kind::of_rule).collect()
+        };
         let enqueued = self.index.apply(plugin);
         if let (Some(before), Some(after)) = (before, self.index.plugin(&key))
             && is_superseded(&before, after)
@@ -95,8 +108,8 @@ impl Controller {
         if self.has_synced() {
             self.watch_references();
         }
-        if have_rules_changed {
-            self.restart_object_watches(&key);
+        if !changed_rules.is_empty() {
+            self.restart_object_watches(&changed_rules);
         }
     }
 
@@ -136,6 +149,7 @@ impl Controller {
                 enqueued.into_iter().collect()
             }
         };
+        self.ctx.resolutions.retain(|key| !enqueued.contains(key));
         self.restart_remote_watches(&enqueued);
         self.enqueue(enqueued);
     }
@@ -151,7 +165,10 @@ impl Controller {
                 self.index.objects.add_listed(cluster, kind, name, object);
                 return;
             }
-            Event::InitDone => self.index.objects.finish_listing(cluster, kind),
+            Event::InitDone => {
+                let enqueued = self.index.finish_listing(cluster, kind);
+                return self.enqueue(enqueued);
+            }
             Event::Apply(object) => {
                 let (name, object) = self.observe_object(cluster, object);
                 self.index.objects.apply(cluster, kind, name, object)
@@ -193,12 +210,6 @@ impl Controller {
         };
         (watched.name, observed)
     }
-}
-
-/// Whether a running reconcile works on an outdated spec.
-fn is_superseded(before: &Plugin, after: &Plugin) -> bool {
-    before.metadata.generation != after.metadata.generation
-        || is_deleted(before) != is_deleted(after)
 }
 
 fn object_health(health: Health) -> ObjectHealth {

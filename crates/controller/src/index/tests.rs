@@ -52,6 +52,17 @@ fn key(name: &str) -> Key {
     Key::new("default", name)
 }
 
+fn object(api_version: &str, kind: &str, name: &str) -> InventoryEntry {
+    InventoryEntry {
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        namespace: Some("default".to_owned()),
+        name: name.to_owned(),
+        keep: false,
+        fields: None,
+    }
+}
+
 #[test]
 fn a_plugin_that_becomes_ready_enqueues_its_dependents_and_not_itself() {
     let mut index = Index::default();
@@ -117,14 +128,7 @@ fn a_child_enqueues_its_parent_which_counts_it() {
     let mut index = Index::default();
     let mut parent = plugin("all", 1, &[]);
     parent.status = Some(PluginStatus {
-        inventory: vec![InventoryEntry {
-            api_version: "outrigger.dev/v1beta1".to_owned(),
-            kind: "Plugin".to_owned(),
-            namespace: Some("default".to_owned()),
-            name: "db".to_owned(),
-            keep: false,
-            fields: None,
-        }],
+        inventory: vec![object("outrigger.dev/v1beta1", "Plugin", "db")],
         ..PluginStatus::default()
     });
     index.apply(parent);
@@ -155,10 +159,56 @@ fn a_recreated_plugin_starts_with_a_new_retry_state() {
         transient_failures: 3,
         ..RetryState::default()
     };
-    index.store(&key("db"), Some(PluginStatus::default()), retry);
+    assert!(index.store(&key("db"), Some("db"), Some(PluginStatus::default()), retry));
     let mut recreated = plugin("db", 2, &[]);
     recreated.metadata.uid = Some("another".to_owned());
     check(&index.apply(recreated), &["db"]);
     let observed = index.observe(&key("db"), Instant::now()).unwrap();
     assert_eq!(observed.retry.transient_failures, 0);
+}
+
+#[test]
+fn the_outcome_for_a_deleted_plugin_does_not_apply_to_one_created_under_its_name() {
+    let mut index = Index::default();
+    let retry = RetryState {
+        transient_failures: 3,
+        ..RetryState::default()
+    };
+    index.apply(plugin("db", 1, &[]));
+    index.delete(&key("db"));
+    assert!(!index.store(&key("db"), Some("db"), None, retry.clone()));
+    let mut recreated = plugin("db", 2, &[]);
+    recreated.metadata.uid = Some("another".to_owned());
+    index.apply(recreated);
+    assert!(!index.store(&key("db"), Some("db"), None, retry));
+    let observed = index.observe(&key("db"), Instant::now()).unwrap();
+    assert_eq!(observed.retry.transient_failures, 0);
+}
+
+#[test]
+fn a_plugin_recreated_with_the_same_generation_has_its_own_dependencies() {
+    let mut index = Index::default();
+    index.apply(plugin("db", 1, &[]));
+    index.apply(plugin("cache", 2, &[]));
+    index.apply(plugin("web", 3, &["db"]));
+    let mut recreated = plugin("web", 4, &["cache"]);
+    recreated.metadata.uid = Some("another".to_owned());
+    index.apply(recreated);
+    check(&index.apply(ready(plugin("cache", 5, &[]))), &["web"]);
+    check(&index.apply(ready(plugin("db", 6, &[]))), &[]);
+}
+
+#[test]
+fn the_first_list_of_a_kind_enqueues_plugins_whose_objects_are_not_in_it() {
+    let mut index = Index::default();
+    for (name, kind) in [("db", "ConfigMap"), ("web", "Secret")] {
+        let mut plugin = ready(plugin(name, 1, &[]));
+        let inventory = vec![object("v1", kind, name)];
+        plugin.status.as_mut().unwrap().inventory = inventory;
+        index.apply(plugin);
+    }
+    let kind = Kind::of(&object("v1", "ConfigMap", "db"));
+    check(&index.finish_listing(&ClusterRef::Local, &kind), &["db"]);
+    let observed = index.observe(&key("db"), Instant::now()).unwrap();
+    assert_eq!(observed.objects.unhealthy[0].message, "is missing");
 }

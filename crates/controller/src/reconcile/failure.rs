@@ -2,30 +2,71 @@
 
 use std::time::{Duration, Instant};
 
+use outrigger_api::plugin::Phase;
+
 use super::Reconcile;
 use crate::conditions::Cause;
 use crate::decide;
 use crate::error::ReconcileError;
 use crate::events::PluginEvent;
+use crate::metrics::ReconcileResult;
 
 impl Reconcile {
     pub(super) fn record_error(&mut self, error: ReconcileError) {
+        let error = self.redactor.error(error);
+        self.failure = match error {
+            ReconcileError::Superseded | ReconcileError::Wait(_) | ReconcileError::Awaited(_) => {
+                None
+            }
+            ReconcileError::Rejected(_) | ReconcileError::Failed { .. } => {
+                Some(ReconcileResult::Failed)
+            }
+            ReconcileError::Transient { .. } => Some(ReconcileResult::Unreachable),
+        };
         match error {
             ReconcileError::Superseded => self.record_superseded(),
             ReconcileError::Wait(cause) => {
                 self.retry.cached_digest = None;
                 self.pending.mark_waiting(&cause);
             }
+            ReconcileError::Awaited(cause) => {
+                let retry_at = self.next_transient_retry();
+                self.requeue_by(retry_at);
+                self.pending.mark_waiting(&cause);
+            }
             ReconcileError::Rejected(cause) => self.reject(&cause),
             ReconcileError::Failed { condition, cause } => self.record_failure(condition, &cause),
             ReconcileError::Transient { condition, cause } => {
-                self.requeue_at = Some(self.next_transient_retry());
-                // The phase is not affected.
-                self.pending.status.phase = self.observed.status.phase;
-                self.pending.status.observed_generation = self.observed.status.observed_generation;
-                self.pending.mark_unreachable(condition, &cause);
+                self.record_unreachable(condition, &cause);
             }
         }
+    }
+
+    /// A server did not respond, which does not count as an attempt.
+    fn record_unreachable(&mut self, condition: &'static str, cause: &Cause) {
+        let retry_at = self.next_transient_retry();
+        if self.is_installed_as_specified() {
+            self.pending.mark_unknown(condition, cause);
+            self.update_health();
+        } else if self.is_new_generation() || is_before_installation(self.observed.status.phase) {
+            if self.is_new_generation() {
+                self.pending.status.attempts = 0;
+            }
+            self.pending.mark_unreachable(condition, cause);
+            // It lasts at least until the retry.
+            self.is_write_due = true;
+        } else {
+            // The operation in progress continues when the server responds.
+            self.pending.status.phase = self.observed.status.phase;
+            self.pending.mark_unready(condition, cause);
+        }
+        self.requeue_by(retry_at);
+    }
+
+    /// Whether the spec changed since the status was written.
+    fn is_new_generation(&self) -> bool {
+        let status = &self.observed.status;
+        status.observed_generation != self.observed.plugin.metadata.generation
     }
 
     /// Counts a transient failure. Returns when to retry.
@@ -73,4 +114,9 @@ impl Reconcile {
         self.retry.retry_at = Some(retry_at);
         self.requeue_at = (!is_last).then_some(retry_at);
     }
+}
+
+/// Whether nothing is in progress yet in this phase.
+fn is_before_installation(phase: Phase) -> bool {
+    matches!(phase, Phase::Pending | Phase::Waiting)
 }

@@ -9,6 +9,7 @@ use crate::error::ReconcileError;
 use crate::events::PluginEvent;
 use crate::observe::ResolvedInputs;
 use crate::observed::AppliedObjects;
+use crate::release_ref::ClusterRef;
 
 impl Reconcile {
     pub(super) async fn install(
@@ -30,6 +31,7 @@ impl Reconcile {
         }
         let outcome = result?;
         let revision = outcome.revision;
+        let deferred = act::deferred_cause(&outcome.deferred);
         self.record_outcome(inputs, outcome);
         self.retry.failed_inputs = None;
         self.retry.retry_at = None;
@@ -37,6 +39,11 @@ impl Reconcile {
         self.retry.drift_corrections = 0;
         self.pending.status.attempts = 0;
         self.pending.mark_applied(revision);
+        if let Some(cause) = deferred {
+            // The rest is applied once the kinds are defined.
+            self.pending.status.input_digest = None;
+            return Err(ReconcileError::Awaited(cause));
+        }
         Ok(())
     }
 
@@ -50,8 +57,15 @@ impl Reconcile {
         self.invalidate_digest().await?;
         let progress = self.progress();
         let outcome = self.apply(inputs, Mode::CorrectDrift, &progress).await?;
+        let has_changed = outcome.changed > 0;
         self.record_outcome(inputs, outcome);
-        self.emit(PluginEvent::normal("DriftCorrected", drifted));
+        if has_changed {
+            let note = match drifted.as_str() {
+                "" => "an object was modified right after it was applied",
+                drifted => drifted,
+            };
+            self.emit(PluginEvent::normal("DriftCorrected", note));
+        }
         Ok(())
     }
 
@@ -63,15 +77,27 @@ impl Reconcile {
     ) -> Result<act::Outcome, ReconcileError> {
         let (ctx, plugin) = (Arc::clone(&self.ctx), Arc::clone(&self.observed.plugin));
         let action = act::apply(&ctx.options, &plugin, inputs, mode, progress);
-        self.run_action(Box::pin(action), progress).await
+        self.run_action(action, progress).await
     }
 
     /// Runs an action. Writes its progress to the status if it takes long, and stops it when the plugin changes.
     pub(super) async fn run_action<T>(
         &mut self,
-        mut action: impl Future<Output = Result<T, ReconcileError>> + Unpin,
+        action: impl Future<Output = Result<T, ReconcileError>>,
         progress: &Progress,
     ) -> Result<T, ReconcileError> {
+        let cluster = ClusterRef::of(&self.observed.plugin);
+        let remote_slots = self.ctx.targets.remote_slots(&cluster);
+        if remote_slots.is_some() {
+            progress.free_slot();
+        }
+        let mut action = Box::pin(async move {
+            let _slot = match &remote_slots {
+                Some(slots) => slots.acquire().await.ok(),
+                None => None,
+            };
+            action.await
+        });
         let started_at = self.retry.started_at.unwrap_or_else(Instant::now);
         let status_due =
             tokio::time::sleep_until((started_at + self.ctx.options.status_delay).into());
@@ -99,24 +125,32 @@ impl Reconcile {
     }
 
     fn record_outcome(&mut self, inputs: &ResolvedInputs, outcome: act::Outcome) {
+        if !outcome.warnings.is_empty() {
+            let warnings = self.redactor.text(&outcome.warnings.join("; "));
+            self.emit(PluginEvent::warning("InstallWarnings", warnings));
+        }
         let plugin = &self.observed.plugin;
-        self.retry.applied = Some(AppliedObjects {
+        let applied = AppliedObjects {
             at: Instant::now(),
             resource_versions: outcome.resource_versions,
-        });
+        };
+        self.retry.just_applied = Some(Arc::new(applied.clone()));
+        self.retry.applied = Some(applied);
         self.pending.mark_rendered(outcome.inventory.len());
         let status = &mut self.pending.status;
         status.input_digest = Some(inputs.digest.clone());
+        status.installed_generation = plugin.metadata.generation;
         status.inventory = outcome.inventory;
         status.revision = Some(outcome.revision);
         status.namespace = Some(plugin.release_namespace().to_owned());
         status.release_name = Some(plugin.release_name().to_owned());
         status.kind = Some(plugin.spec.kind);
         status.cluster.clone_from(&plugin.spec.cluster);
+        status.chart = outcome.chart;
         status.version = outcome.version;
         status.app_version = outcome.app_version;
         status.chart_digest = inputs.content.digest().map(str::to_owned);
-        status.notes = outcome.notes;
+        status.notes = outcome.notes.map(|notes| self.redactor.text(&notes));
         // The health of the applied objects is assessed once the watches have reported them.
         self.requeue_at = Some(Instant::now());
     }

@@ -49,7 +49,7 @@ impl Reconcile {
         let written = status::write(
             &self.ctx.client,
             &self.observed.key,
-            self.current.status.as_ref(),
+            &self.current,
             &self.pending.status,
         )
         .await?;
@@ -69,8 +69,10 @@ impl Reconcile {
         }
         match self.write_status().await {
             Ok(()) => Ok(()),
-            // It was deleted, which the watch reports.
-            Err(kube::Error::Api(status)) if status.code == 404 => Err(ReconcileError::Superseded),
+            // It changed or was deleted, which the watch reports.
+            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {
+                Err(ReconcileError::Superseded)
+            }
             Err(error) => Err(ReconcileError::unreachable(READY, &error)),
         }
     }
@@ -98,6 +100,10 @@ impl Reconcile {
         match self.write_status().await {
             Ok(()) => self.retry.deferred_since = None,
             Err(kube::Error::Api(status)) if status.code == 404 => {}
+            // It changed, or was deleted and created anew.
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                self.requeue_by(Instant::now() + self.ctx.options.backoff.initial);
+            }
             Err(error) => {
                 tracing::info!(plugin = %self.observed.key, %error, "failed to write plugin status");
                 let retry_at = self.next_transient_retry();

@@ -64,7 +64,7 @@ impl Reconcile {
         let status = self.observed.status.clone();
         let progress = self.progress();
         let action = act::uninstall(&ctx, &plugin, &status, force, &progress);
-        self.run_action(Box::pin(action), &progress).await
+        self.run_action(action, &progress).await
     }
 
     /// Removes the finalizer. Returns whether the plugin was deleted, as opposed to disabled.

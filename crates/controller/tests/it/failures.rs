@@ -9,6 +9,25 @@ use serde_json::json;
 use crate::harness::Harness;
 
 #[tokio::test]
+async fn a_plugin_that_failed_before_its_inputs_were_known_stays_failed_when_it_is_reconciled_again()
+ {
+    let harness = Harness::with(|options| options.backoff.initial = Duration::from_mins(1)).await;
+    harness.create("web", "missing", json!({})).await;
+    harness.until_phase("web", Phase::Failed).await;
+    for number in 0..3 {
+        // An annotation does not change the generation, so the failed attempt still counts.
+        let note = json!({"metadata": {"annotations": {"note": number.to_string()}}});
+        harness.patch("web", note).await;
+        harness
+            .create(&format!("other-{number}"), "config", json!({}))
+            .await;
+        harness.until_ready(&format!("other-{number}")).await;
+        assert_eq!(harness.get("web").await.phase(), Phase::Failed);
+    }
+    harness.close().await;
+}
+
+#[tokio::test]
 async fn a_missing_chart_is_installed_once_it_exists() {
     let harness = Harness::new().await;
     harness.create("late", "late", json!({})).await;
@@ -183,5 +202,155 @@ async fn a_failed_upgrade_is_rolled_back_if_enabled() {
     let message = harness.until_reason("web", "RolledBack").await;
     assert!(message.contains("rolled back"), "{message}");
     assert_eq!(harness.text("web").await.as_deref(), Some("hello"));
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_health_rule_applies_to_a_kind_that_is_watched_already() {
+    let harness = Harness::new().await;
+    // Starts a watch of the metadata of all ConfigMaps.
+    harness.create("plain", "config", json!({})).await;
+    harness.until_ready("plain").await;
+    let rule =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "healthy": "self.data.text == 'good'"});
+    let spec = json!({"values": {"text": "bad"}, "health": [rule]});
+    harness.create("ruled", "config", spec).await;
+    let plugin = harness.until_phase("ruled", Phase::Installing).await;
+    let message = &plugin.condition("Ready").unwrap().message;
+    assert!(message.contains("health rule is false"), "{message}");
+    let good = json!({"spec": {"values": {"text": "good"}}});
+    harness.patch("ruled", good).await;
+    harness.until_ready("ruled").await;
+    harness.until_ready("plain").await;
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_kind_that_another_plugin_brings_is_awaited() {
+    let harness = Harness::new().await;
+    let gadget =
+        "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: {{ .Release.Name }}}\n";
+    let files = [("gadget.yaml", gadget)];
+    charts::write(harness.charts.path(), "gadget", "1.0.0", &files);
+    let definition = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Gadget, plural: gadgets}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+";
+    let files = [("definition.yaml", definition)];
+    charts::write(harness.charts.path(), "definition", "1.0.0", &files);
+    harness
+        .create("gadget", "gadget", json!({"retries": 0}))
+        .await;
+    let message = harness.until_reason("gadget", "KindMissing").await;
+    assert!(
+        message.contains("no matches for kind \"Gadget\""),
+        "{message}"
+    );
+    assert_eq!(harness.get("gadget").await.phase(), Phase::Waiting);
+    harness.create("definition", "definition", json!({})).await;
+    harness.until_ready("gadget").await;
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_template_creates_the_namespaces_of_its_objects_and_a_release_waits_for_them() {
+    let harness = Harness::new().await;
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}, namespace: elsewhere}\n";
+    let files = [("map.yaml", map)];
+    charts::write(harness.charts.path(), "elsewhere", "1.0.0", &files);
+    harness.create("release", "elsewhere", json!({})).await;
+    let message = harness.until_reason("release", "NamespaceMissing").await;
+    assert!(
+        message.contains("namespaces \"elsewhere\" not found"),
+        "{message}"
+    );
+    let template = json!({"kind": "template"});
+    harness.create("template", "elsewhere", template).await;
+    harness.until_ready("template").await;
+    harness.until_ready("release").await;
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_change_that_a_status_write_returns_before_the_watch_reports_it_is_reconciled() {
+    let harness = Harness::with(|options| options.backoff.initial = Duration::from_secs(1)).await;
+    let template = format!(
+        "{{{{ if eq .Values.text \"bad\" }}}}{{{{ fail \"bad\" }}}}{{{{ end }}}}\n{}",
+        charts::CONFIG_MAP
+    );
+    charts::write(
+        harness.charts.path(),
+        "fragile",
+        "1.0.0",
+        &[("config.yaml", &template)],
+    );
+    harness
+        .create("web", "fragile", json!({"retries": 1}))
+        .await;
+    harness.until_ready("web").await;
+    let text = |text: &str| json!({"spec": {"values": {"text": text}}});
+    harness.patch("web", text("bad")).await;
+    harness.until_phase("web", Phase::Failed).await;
+    harness.connection.hold_watches();
+    let changed = harness.patch("web", text("good")).await;
+    // The last attempt still knows only the bad value, and its status write returns the good one.
+    let plugin = harness
+        .until("web", |plugin| {
+            let status = plugin.status.as_ref();
+            status.is_some_and(|status| status.installed_generation == changed.metadata.generation)
+        })
+        .await;
+    assert_eq!(plugin.status.unwrap().revision, Some(2));
+    assert_eq!(harness.text("web").await.as_deref(), Some("good"));
+    harness.connection.release_watches();
+    harness.until_ready("web").await;
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn values_that_become_invalid_are_not_ready_however_often_it_is_reconciled() {
+    let harness = Harness::new().await;
+    let secrets = harness.objects("v1", "Secret");
+    let secret = |text: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "texts"},
+            "stringData": {"values.yaml": text},
+        })
+    };
+    let good = serde_json::from_value(secret("text: a")).unwrap();
+    secrets.create(&Default::default(), &good).await.unwrap();
+    let spec = json!({"valuesFrom": [{"kind": "Secret", "name": "texts", "key": "values.yaml"}]});
+    harness.create("config", "config", spec).await;
+    harness.until_ready("config").await;
+    let bad = kube::api::Patch::Merge(secret("text: [a"));
+    let parameters = Default::default();
+    secrets.patch("texts", &parameters, &bad).await.unwrap();
+    let plugin = harness
+        .until("config", |plugin| {
+            let status = plugin.status.as_ref();
+            status.is_some_and(|status| {
+                status.attempts >= 3 || status.phase == Phase::Ready && status.attempts > 0
+            })
+        })
+        .await;
+    assert_eq!(plugin.phase(), Phase::Failed);
+    assert!(!plugin.is_ready());
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn an_object_that_the_server_cannot_decode_is_a_failure_and_not_an_outage() {
+    let harness = Harness::new().await;
+    let spec = json!({"values": {"replicas": "abc"}, "retries": 0});
+    harness.create("web", "web", spec).await;
+    let message = harness.until_reason("web", "ApplyFailed").await;
+    assert!(message.contains(".spec.replicas"), "{message}");
+    assert_eq!(harness.get("web").await.phase(), Phase::Failed);
     harness.close().await;
 }

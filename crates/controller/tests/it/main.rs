@@ -8,6 +8,8 @@
     reason = "test support"
 )]
 
+mod clusters;
+mod conflicts;
 mod crash_recovery;
 mod dependencies;
 mod drift;
@@ -17,10 +19,14 @@ mod harness;
 mod leader_election;
 mod lifecycle;
 mod mirror;
+mod model;
 mod nested_plugins;
+mod permissions;
 mod removal;
 mod repository_status;
 mod request_counts;
 mod scale;
+mod silent_servers;
 mod slow_charts;
 mod targets;
+mod trust;

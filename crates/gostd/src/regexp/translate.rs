@@ -15,9 +15,18 @@ pub(super) struct Translation {
     pub(super) names: Vec<String>,
 }
 
-pub(super) fn translate(pattern: &str) -> Result<Translation, Error> {
+/// Whether the groups of an expression are captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Groups {
+    Captured,
+    /// For expressions that are only matched: a match needs memory for each group in each state.
+    Ignored,
+}
+
+pub(super) fn translate(pattern: &str, groups: Groups) -> Result<Translation, Error> {
     let mut translator = Translator {
         pattern,
+        captures: groups,
         at: 0,
         out: String::with_capacity(pattern.len() * 2),
         names: Vec::new(),
@@ -37,6 +46,7 @@ pub(super) fn translate(pattern: &str) -> Result<Translation, Error> {
 
 struct Translator<'p> {
     pattern: &'p str,
+    captures: Groups,
     at: usize,
     out: String,
     names: Vec<String>,
@@ -130,7 +140,14 @@ impl<'p> Translator<'p> {
             return self.open_special();
         }
         self.at += 1;
-        self.names.push(String::new());
+        self.open_capture("")
+    }
+
+    fn open_capture(&mut self, name: &str) -> Result<(), Error> {
+        if self.captures == Groups::Ignored {
+            return self.open_group("(?:");
+        }
+        self.names.push(name.to_owned());
         self.open_group("(")
     }
 
@@ -167,8 +184,7 @@ impl<'p> Translator<'p> {
             return Err(Error::new("invalid named capture", &rest[..=end]));
         }
         self.at += end + 1;
-        self.names.push(name.to_owned());
-        self.open_group("(")
+        self.open_capture(name)
     }
 
     fn flags(&mut self) -> Result<(), Error> {

@@ -15,6 +15,9 @@ use crate::value::{Element, List, Value, growth};
 /// The number of compiled expressions to cache; templates use few, in loops.
 const CACHE_SIZE: usize = 64;
 
+/// The maximum memory of all cached expressions.
+const CACHE_MEMORY: usize = 64 << 20;
+
 thread_local! {
     static CACHE: RefCell<HashMap<Vec<u8>, Rc<Regexp>>> = RefCell::default();
 }
@@ -109,7 +112,8 @@ fn compile_cached(expression: &[u8]) -> Result<Rc<Regexp>, regexp::Error> {
     }
     let regexp = Rc::new(Regexp::compile(expression)?);
     CACHE.with_borrow_mut(|cache| {
-        if cache.len() >= CACHE_SIZE {
+        let used: usize = cache.values().map(|cached| cached.memory()).sum();
+        if cache.len() >= CACHE_SIZE || used.saturating_add(regexp.memory()) > CACHE_MEMORY {
             cache.clear();
         }
         cache.insert(expression.to_vec(), Rc::clone(&regexp));

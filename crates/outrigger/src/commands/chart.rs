@@ -5,13 +5,15 @@ use std::process::ExitCode;
 use crate::printer::Printer;
 
 mod dependency;
-mod host;
+pub(super) mod host;
 mod images;
 mod lint;
 mod package;
-mod render_flags;
+mod pull;
+mod push;
+pub(super) mod render_flags;
 mod show;
-mod source;
+pub(super) mod source;
 mod template;
 pub(crate) mod values;
 
@@ -30,6 +32,10 @@ pub(crate) enum Chart {
     /// List, build or update the dependencies of a chart
     #[command(subcommand, visible_alias = "dep")]
     Dependency(dependency::Verb),
+    /// Download a chart archive from a repository or a registry
+    Pull(pull::Args),
+    /// Push a chart archive to a registry
+    Push(push::Args),
     /// List the images of a chart, and the fields that reference them
     Images(images::Args),
 }
@@ -39,15 +45,22 @@ pub(crate) enum Chart {
 const STACK: usize = 256 << 20;
 
 /// The share of the stack that templates may use.
-const TEMPLATE_STACK: usize = STACK / 2;
+pub(super) const TEMPLATE_STACK: usize = STACK / 2;
+
+/// Renders with the stack that templates need.
+pub(super) fn on_large_stack<T>(render: impl FnOnce() -> T) -> T {
+    stacker::grow(STACK, render)
+}
 
 pub(crate) fn run(chart: &Chart, printer: &Printer) -> anyhow::Result<ExitCode> {
-    stacker::grow(STACK, || match chart {
+    on_large_stack(|| match chart {
         Chart::Template(args) => template::run(args, printer),
         Chart::Lint(args) => lint::run(args, printer),
         Chart::Show(verb) => show::run(verb, printer),
         Chart::Package(args) => package::run(args, printer),
         Chart::Dependency(verb) => dependency::run(verb, printer),
+        Chart::Pull(args) => pull::run(args, printer),
+        Chart::Push(args) => push::run(args, printer),
         Chart::Images(args) => images::run(args, printer),
     })
 }

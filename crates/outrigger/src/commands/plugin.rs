@@ -20,8 +20,10 @@ pub(crate) mod file;
 mod history;
 mod install;
 mod list;
+mod origin;
 mod progress;
 mod read_args;
+mod reconcile;
 mod release;
 mod removal;
 mod repo_path;
@@ -29,6 +31,7 @@ mod rollback;
 mod set;
 mod show;
 mod spec_flags;
+mod suspend;
 mod uninstall;
 mod upgrade;
 mod values;
@@ -76,6 +79,14 @@ pub(crate) enum Verb {
     /// Remove a plugin and its release
     #[command(after_help = uninstall::EXAMPLES, visible_alias = "delete")]
     Uninstall(removal::RemovalArgs),
+    /// Stop reconciling plugins: changes and drift are not acted upon
+    #[command(after_help = suspend::SUSPEND_EXAMPLES)]
+    Suspend(suspend::Args),
+    /// Reconcile suspended plugins again
+    #[command(after_help = suspend::RESUME_EXAMPLES)]
+    Resume(suspend::Args),
+    /// Reconcile plugins now: fetch the chart again, and retry what failed
+    Reconcile(reconcile::Args),
     /// Wait until plugins are ready, disabled or deleted
     Wait(wait::Args),
 }
@@ -103,7 +114,7 @@ async fn run_verb(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
         }
         Verb::Set(args) => set::run(args, printer).await,
         Verb::Upgrade(args) => upgrade::run(args, printer).await,
-        Verb::Diff(args) => diff::run(args, printer).await,
+        Verb::Diff(args) => Box::pin(diff::run(args, printer)).await,
         Verb::History(args) => history::run(args, printer).await,
         Verb::Rollback(args) => rollback::run(args, printer).await,
         Verb::Uninstall(args) => {
@@ -111,6 +122,9 @@ async fn run_verb(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
             args.run(uninstall::uninstall, "uninstalled", condition, printer)
                 .await
         }
+        Verb::Suspend(args) => suspend::run(args, true, printer).await,
+        Verb::Resume(args) => suspend::run(args, false, printer).await,
+        Verb::Reconcile(args) => reconcile::run(args, printer).await,
         Verb::Wait(args) => wait::run(args, printer).await,
     }
 }

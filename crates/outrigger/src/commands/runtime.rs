@@ -8,7 +8,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long blocking work, such as a template function, may continue after the command is done.
-const BLOCKING_GRACE: Duration = Duration::from_millis(500);
+const BLOCKING_GRACE: Duration = Duration::from_millis(200);
 
 /// Runs a command that serves or connects.
 pub(super) fn run<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {

@@ -1,17 +1,28 @@
 //! `outrigger serve`: runs the controller that reconciles the plugins of a cluster.
 
+mod authorization;
+mod endpoints;
+mod tls;
+
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use outrigger_api::plugin::Plugin;
-use outrigger_controller::{Options, crds, leader_election};
+use outrigger_controller::{
+    ClusterOptions, ClusterRules, Metrics, Options, Trust, crds, leader_election,
+};
+use outrigger_repository::Rules;
 
 use super::plugin::connect::{CLUSTER_UNREACHABLE_HINT, load_config};
 use super::runtime::{self, shutdown_signal};
-use crate::report::{HintExt as _, note};
+use crate::commands::mirror_flags::MirrorFlags;
+use crate::logging::LogFormat;
+use crate::report::HintExt as _;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +33,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Args {
     /// Kubeconfig of the cluster [default: $KUBECONFIG, ~/.kube/config, or the cluster it runs in]
     #[arg(long, value_name = "FILE")]
@@ -41,6 +53,9 @@ pub(crate) struct Args {
     /// Also reconcile plugins and bundles of KubeGems and apps of TKEStack
     #[arg(long)]
     compat: bool,
+    /// Folder of the files that clusters copy to their machines [default: clusters cannot have files]
+    #[arg(long, value_name = "DIR")]
+    files: Option<PathBuf>,
     /// Run without leader election
     #[arg(long)]
     no_leader_election: bool,
@@ -50,6 +65,37 @@ pub(crate) struct Args {
     /// Maximum number of concurrent reconciles
     #[arg(long, value_name = "COUNT", default_value_t = 16)]
     parallel: usize,
+    /// Service account, in the namespace of the plugin, of plugins without serviceAccountName [default: the rights of
+    /// the controller]
+    #[arg(long, value_name = "NAME", help_heading = "Trust")]
+    default_service_account: Option<String>,
+    /// Allow plugins to use the charts in this folder as file:// sources; may be repeated [default: none]
+    #[arg(long, value_name = "DIR", help_heading = "Trust")]
+    allow_files: Vec<PathBuf>,
+    /// Allow repositories and clusters at loopback and link-local addresses
+    #[arg(long, help_heading = "Trust")]
+    allow_local_addresses: bool,
+    /// Allow kubeconfigs in Secrets whose server is http://
+    #[arg(long, help_heading = "Trust")]
+    allow_http_clusters: bool,
+    /// Serve /healthz and /readyz at this address, without a token [default: off]
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Monitoring")]
+    health_address: Option<SocketAddr>,
+    /// Serve Prometheus metrics at /metrics on this address [default: off]. Except on loopback, they are served over TLS
+    /// to tokens that may get the non-resource URL /metrics
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Monitoring")]
+    metrics_address: Option<SocketAddr>,
+    /// Format of the log lines on stderr
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t,
+        help_heading = "Monitoring"
+    )]
+    pub(crate) log_format: LogFormat,
+    #[command(flatten)]
+    mirrors: MirrorFlags,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -58,7 +104,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(args: &Args) -> anyhow::Result<()> {
-    let client = connect(args).await?;
+    let mut shutdown = std::pin::pin!(shutdown_signal()?);
+    let metrics = Arc::new(Metrics::default());
+    let options = options(args, Arc::clone(&metrics))?;
+    let client = tokio::select! {
+        client = start(args, &metrics) => client?,
+        () = &mut shutdown => return Ok(()),
+    };
+    outrigger_controller::run(client, options, shutdown).await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Connects to the cluster, checks that it can be served, and listens.
+async fn start(args: &Args, metrics: &Arc<Metrics>) -> anyhow::Result<Client> {
+    let client = connect(args, metrics).await?;
     let version = client.apiserver_version().await;
     let version = version
         .context("failed to reach the cluster")
@@ -68,13 +128,14 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
         installed.hint("--install-crds needs permission to write custom resource definitions")?;
     }
     check_definitions(&client).await?;
-    let shutdown = shutdown_signal()?;
-    note(&format!(
-        "serving plugins on Kubernetes {}",
-        version.git_version
-    ));
-    outrigger_controller::run(client, options(args), shutdown).await;
-    Ok(())
+    if let Some(address) = args.health_address {
+        endpoints::serve_probes(address, metrics).await?;
+    }
+    if let Some(address) = args.metrics_address {
+        endpoints::serve_metrics(address, metrics, client.clone()).await?;
+    }
+    tracing::info!(kubernetes = version.git_version, "serving plugins");
+    Ok(client)
 }
 
 /// Without the custom resource definitions the controller would wait forever.
@@ -90,19 +151,45 @@ async fn check_definitions(client: &Client) -> anyhow::Result<()> {
     }
 }
 
-fn options(args: &Args) -> Options {
+fn options(args: &Args, metrics: Arc<Metrics>) -> anyhow::Result<Options> {
     let leader_election = (!args.no_leader_election).then(|| {
         let identity = format!("outrigger-{:016x}", random_number());
         leader_election::Options::new(&args.lease_namespace, identity)
     });
-    Options {
+    Ok(Options {
         namespaces: args.namespace.clone(),
         image_registry: args.image_registry.clone(),
         max_concurrent_reconciles: args.parallel,
         leader_election,
         compat: args.compat,
-        fetcher: outrigger_repository::Options::for_user(),
+        fetcher: args.mirrors.apply(fetcher(args))?,
+        trust: trust(args),
+        clusters: Some(ClusterOptions {
+            files: args.files.clone(),
+            ..ClusterOptions::default()
+        }),
+        metrics,
         ..Options::default()
+    })
+}
+
+fn fetcher(args: &Args) -> outrigger_repository::Options {
+    outrigger_repository::Options {
+        rules: Rules {
+            file_roots: Some(args.allow_files.clone()),
+            refuse_local_addresses: !args.allow_local_addresses,
+        },
+        ..outrigger_repository::Options::for_user()
+    }
+}
+
+fn trust(args: &Args) -> Trust {
+    Trust {
+        default_service_account: args.default_service_account.clone(),
+        clusters: ClusterRules {
+            refuse_http: !args.allow_http_clusters,
+            refuse_local: !args.allow_local_addresses,
+        },
     }
 }
 
@@ -110,7 +197,8 @@ fn random_number() -> u64 {
     getrandom::u64().unwrap_or_else(|_| u64::from(std::process::id()))
 }
 
-async fn connect(args: &Args) -> anyhow::Result<Client> {
+async fn connect(args: &Args, metrics: &Arc<Metrics>) -> anyhow::Result<Client> {
     let config = load_config(args.kubeconfig.as_deref(), args.context.as_deref()).await?;
-    Client::try_from(config).context("failed to create a client")
+    let client = metrics.client(config);
+    client.context("failed to create a client")
 }

@@ -1,5 +1,7 @@
 //! `outrigger up`: a local cluster in one process.
 
+mod apply;
+mod clusters;
 mod status_lines;
 mod watch;
 
@@ -11,23 +13,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use kube::api::{Patch, PatchParams};
-use kube::{Api, Client};
+use kube::Client;
+use outrigger_api::cluster::Cluster;
 use outrigger_api::plugin::Plugin;
 use outrigger_apiserver::server::{Options, Server};
 use outrigger_apiserver::transport::{Listener, write_kubeconfig};
-use outrigger_controller::crds;
+use outrigger_controller::{ClusterOptions, crds};
 use outrigger_simulate as simulate;
 use tokio::sync::Notify;
 
 use super::plugin::file;
 use super::runtime::{self, shutdown_signal};
+use crate::commands::mirror_flags::MirrorFlags;
 use crate::printer::Printer;
 use crate::report::note;
 
 const EXAMPLES: &str = "\
 Examples:
   outrigger up --plugins examples/plugins
+  outrigger up --cluster cluster.json              Bring up a cluster on machines over SSH
   outrigger up --data ./data --kubeconfig ./kubeconfig
   outrigger up --plugins site.yaml --once          Exit when all are Ready, with 1 if one fails";
 
@@ -43,7 +47,10 @@ pub(crate) struct Args {
     /// Plugins to install: a file, or a folder of files; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     plugins: Vec<PathBuf>,
-    /// Exit when all plugins are Ready, or one fails
+    /// Manifest of clusters to bring up on machines; their files are relative to its folder
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
+    /// Exit when all clusters are Running and all plugins are Ready, or one fails
     #[arg(long)]
     once: bool,
     /// File to write the kubeconfig to
@@ -55,6 +62,8 @@ pub(crate) struct Args {
     /// Rewrite all images to this registry, unless a plugin sets its own
     #[arg(long, value_name = "HOST[/PATH]")]
     image_registry: Option<String>,
+    #[command(flatten)]
+    mirrors: MirrorFlags,
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
@@ -65,6 +74,10 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let plugins = match args.plugins.as_slice() {
         [] => Vec::new(),
         paths => file::read(paths)?,
+    };
+    let manifests = match &args.cluster {
+        Some(path) => super::cluster::file::read(path)?,
+        None => Vec::new(),
     };
     let shutdown = shutdown_signal()?;
     let options = match &args.data {
@@ -91,10 +104,11 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     printer.line(&kubeconfig.path.display().to_string())?;
     let client = Client::new(server.service(), "default");
     crds::install(&client, true).await?;
-    let result = run_controller(args, client, plugins, &kubeconfig.path, shutdown).await;
+    let objects = (plugins, manifests);
+    let result = run_controller(args, client, objects, &kubeconfig.path, shutdown).await;
     server.close().await;
     let report = result?;
-    if args.once {
+    if args.once && !(report.rows.is_empty() && args.cluster.is_some()) {
         printer.list(crate::arguments::Output::Table, &report.rows)?;
     }
     Ok(report.exit_code())
@@ -105,14 +119,20 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
 async fn run_controller(
     args: &Args,
     client: Client,
-    plugins: Vec<Plugin>,
+    (plugins, manifests): (Vec<Plugin>, Vec<Cluster>),
     kubeconfig: &Path,
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<watch::Report> {
     let options = outrigger_controller::Options {
         image_registry: args.image_registry.clone(),
         compat: true,
-        fetcher: outrigger_repository::Options::for_user(),
+        fetcher: args
+            .mirrors
+            .apply(outrigger_repository::Options::for_user())?,
+        clusters: Some(ClusterOptions {
+            files: args.cluster.as_deref().map(clusters::files_root),
+            ..ClusterOptions::default()
+        }),
         ..outrigger_controller::Options::default()
     };
     let stop = Arc::new(Notify::new());
@@ -122,7 +142,8 @@ async fn run_controller(
     };
     let controller = tokio::spawn(outrigger_controller::run(client.clone(), options, stopped));
     let started = Instant::now();
-    apply(&client, &plugins).await?;
+    apply::apply(&client, &plugins).await?;
+    let names = clusters::apply(&client, manifests).await?;
     if !args.once {
         print_next_steps(kubeconfig);
     }
@@ -131,39 +152,23 @@ async fn run_controller(
     } else {
         watch::StopWhen::Never
     };
+    let watched = async {
+        let is_running = clusters::watch(&client, &names, args.once).await?;
+        let has_plugins = !plugins.is_empty() || !args.once;
+        let report = if has_plugins {
+            watch::plugins(client.clone(), started, stop_when).await?
+        } else {
+            watch::Report::default()
+        };
+        Ok(report.failed_unless(is_running))
+    };
     let result = tokio::select! {
-        report = watch::plugins(client, started, stop_when) => report,
+        report = watched => report,
         () = shutdown => Ok(watch::Report::default()),
     };
     stop.notify_one();
     controller.await.context("the controller panicked")?;
     result
-}
-
-async fn apply(client: &Client, plugins: &[Plugin]) -> anyhow::Result<()> {
-    let parameters = PatchParams::apply("outrigger-up").force();
-    for plugin in plugins {
-        let mut plugin = plugin.clone();
-        let (namespace, name) = (plugin.namespace().to_owned(), plugin.name().to_owned());
-        plugin.status = None;
-        apply_namespace(client, &namespace).await?;
-        let api: Api<Plugin> = Api::namespaced(client.clone(), &namespace);
-        api.patch(&name, &parameters, &Patch::Apply(&plugin))
-            .await
-            .with_context(|| format!("failed to apply plugin {namespace}/{name}"))?;
-    }
-    Ok(())
-}
-
-async fn apply_namespace(client: &Client, name: &str) -> anyhow::Result<()> {
-    let value =
-        serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    let api: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
-    let parameters = PatchParams::apply("outrigger-up");
-    api.patch(name, &parameters, &Patch::Apply(&value))
-        .await
-        .with_context(|| format!("failed to apply namespace {name}"))?;
-    Ok(())
 }
 
 fn print_next_steps(kubeconfig: &Path) {

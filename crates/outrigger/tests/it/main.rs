@@ -1,9 +1,13 @@
 //! Exit code, stdout and stderr of the binary.
 
-#![expect(clippy::unwrap_used, reason = "test helpers")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers")]
 
 mod chart;
 mod command_line;
+mod docs;
 mod examples;
+mod local_cluster;
+mod output;
 mod plugin;
+mod serve;
 mod up;

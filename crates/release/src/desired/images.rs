@@ -2,7 +2,7 @@
 //!
 //! The image finder of the chart crate finds the images, and verifies the result of the relocation.
 
-use outrigger_chart::images::{self, ImageUse, ImageValue};
+use outrigger_chart::images::{self, Collision, ImageUse, ImageValue, collision, relocate};
 use outrigger_chart::{Manifest, Rendered};
 
 use super::{Desired, Document};
@@ -16,12 +16,14 @@ impl Desired {
     }
 
     /// Replaces the registries of all images by `registry`, `HOST[:PORT][/PATH]`. Paths, tags and digests are kept. Changes
-    /// nothing if an image cannot be relocated.
+    /// nothing if an image cannot be relocated, or if two images would get one name. Images in texts of a ConfigMap are
+    /// not relocated; they are reported as warnings.
     pub fn relocate_images(&mut self, registry: &str) -> Result<(), Error> {
         let registry = registry.trim_end_matches('/');
         if registry.is_empty() || registry.contains("://") || registry.contains(' ') {
             return Err(Error::InvalidRegistry(registry.to_owned()));
         }
+        check_names(&self.images(), registry)?;
         let mut documents = self.documents.clone();
         for document in &mut documents {
             if let Some(content) = relocate_text(&document.content, registry) {
@@ -38,7 +40,33 @@ impl Desired {
         self.objects = self.parse(&documents)?;
         self.documents = documents;
         self.hooks = hooks;
+        let warnings = self.unrelocated_images(registry);
+        self.warnings.extend(warnings);
         Ok(())
+    }
+
+    /// The images in the texts of each ConfigMap.
+    fn unrelocated_images(&self, registry: &str) -> Vec<String> {
+        let prefix = format!("{registry}/");
+        let objects = self.objects.iter();
+        let images = objects.flat_map(|object| {
+            let images = images::find_in_config_map(&object.body);
+            images.into_iter().map(|image| (&object.id, image))
+        });
+        let missed = images.filter(|(_, (_, image))| !image.starts_with(&prefix));
+        missed
+            .map(|(id, (key, image))| {
+                format!("image {image} in {id} (data.{key}) is not pulled from {registry}")
+            })
+            .collect()
+    }
+}
+
+fn check_names(images: &[ImageUse], registry: &str) -> Result<(), Error> {
+    let names = images.iter().map(|image| image.image.as_str());
+    match collision(names, registry) {
+        None => Ok(()),
+        Some(Collision { images, relocated }) => Err(Error::ImagesCollide { images, relocated }),
     }
 }
 
@@ -108,58 +136,11 @@ fn relocate_value(value: ImageValue<'_>, registry: &str) {
     }
 }
 
-/// Replaces the registry of an image, unless it is `registry` already.
-fn relocate(image: &str, registry: &str) -> String {
-    if image
-        .strip_prefix(registry)
-        .is_some_and(|rest| rest.starts_with('/'))
-    {
-        return image.to_owned();
-    }
-    let path = match image.split_once('/') {
-        Some((host, path)) if is_host(host) => path.to_owned(),
-        Some(_) => image.to_owned(),
-        // Official images of Docker Hub have the implicit path `library`.
-        None => format!("library/{image}"),
-    };
-    let path = match image.split_once('/') {
-        Some(("docker.io" | "index.docker.io", name)) if !name.contains('/') => {
-            format!("library/{name}")
-        }
-        _ => path,
-    };
-    format!("{registry}/{path}")
-}
-
-/// Whether the first component of a reference is a host: it has a dot or a port, or is `localhost`.
-fn is_host(part: &str) -> bool {
-    part.contains(['.', ':']) || part == "localhost"
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
 
     use super::*;
-
-    #[test]
-    fn a_relocated_image_keeps_its_path_tag_and_digest() {
-        let registry = "reg.local:5000/mirror";
-        let rows = [
-            ("nginx", "library/nginx"),
-            ("nginx:1.27", "library/nginx:1.27"),
-            ("docker.io/nginx:1.27", "library/nginx:1.27"),
-            ("bitnami/redis:7", "bitnami/redis:7"),
-            ("quay.io/a/b/c/d:v1@sha256:00", "a/b/c/d:v1@sha256:00"),
-            ("localhost/a:1", "a:1"),
-            ("reg:5000/a/b", "a/b"),
-        ];
-        for (image, path) in rows {
-            assert_eq!(relocate(image, registry), format!("{registry}/{path}"));
-        }
-        let relocated = "reg.local:5000/mirror/a:1";
-        assert_eq!(relocate(relocated, registry), relocated);
-    }
 
     fn relocated(yaml: &str) -> Value {
         let text = relocate_text(yaml, "r.local").unwrap();
@@ -199,6 +180,20 @@ mod tests {
         assert_eq!(spec["image"]["registry"], "r.local");
         assert_eq!(spec["image"]["repository"], "c/d");
         assert_eq!(spec["otherImage"]["repository"], "r.local/e/f");
+    }
+
+    #[test]
+    fn images_that_would_get_one_name_are_an_error() {
+        let content = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - {name: c, image: 'quay.io/org/x:1'}\n  - {name: d, image: 'gcr.io/org/x:1'}\n";
+        let document = Document {
+            source: String::new(),
+            content: content.to_owned(),
+        };
+        let images = images::find(&as_rendered(&[document], &[]));
+        let error = check_names(&images, "r.local").unwrap_err().to_string();
+        for name in ["quay.io/org/x:1", "gcr.io/org/x:1", "r.local/org/x:1"] {
+            assert!(error.contains(name), "{error}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Applies and prunes objects, in groups of kinds that may be applied concurrently.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use futures::stream::{self, StreamExt as _};
@@ -13,6 +14,7 @@ use crate::desired::Object;
 use crate::error::Error;
 use crate::id::ObjectId;
 use crate::managed_fields;
+use crate::options::Conflicts;
 use crate::plan::{Change, Plan, Step, is_terminating};
 use crate::progress::Progress;
 
@@ -86,11 +88,16 @@ async fn apply_object(
     } else if let Some(live) = live.filter(|live| managed_fields::needs_upgrade(live)) {
         upgrade_managed_fields(context, id, live.clone()).await?;
     }
+    let conflicts = context.options.conflicts;
     let options = ApplyOptions {
-        force_conflicts: context.options.force_conflicts || change == Change::Adopt,
+        force_conflicts: conflicts == Conflicts::Take || change == Change::Adopt,
         create_only: change == Change::Create,
     };
-    context.cluster.apply(id, object.body(), options).await
+    let body = match live.filter(|live| conflicts == Conflicts::Keep && !is_terminating(live)) {
+        Some(live) => Cow::Owned(managed_fields::without_foreign_fields(object.body(), live)),
+        None => Cow::Borrowed(object.body()),
+    };
+    context.cluster.apply(id, &body, options).await
 }
 
 async fn upgrade_managed_fields(

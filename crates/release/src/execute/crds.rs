@@ -10,7 +10,7 @@ use crate::cluster::ApplyOptions;
 use crate::desired::Object;
 use crate::error::Error;
 use crate::health::WaitTarget;
-use crate::options::CrdPolicy;
+use crate::options::{Conflicts, CrdPolicy};
 use crate::plan::Plan;
 use crate::progress::Progress;
 
@@ -26,7 +26,7 @@ pub(super) async fn install(context: &Context<'_>, plan: &Plan) -> Result<(), Ac
     }
     // With `Replace`, any manager may own the fields of existing CRDs.
     let options = ApplyOptions {
-        force_conflicts: context.options.force_conflicts
+        force_conflicts: context.options.conflicts == Conflicts::Take
             || context.options.crds == CrdPolicy::Replace,
         ..ApplyOptions::default()
     };

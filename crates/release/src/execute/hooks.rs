@@ -10,6 +10,7 @@ use crate::desired::parse_objects;
 use crate::error::Error;
 use crate::health::WaitTarget;
 use crate::id::{ObjectId, ReleaseId};
+use crate::options::Conflicts;
 use crate::progress::Progress;
 use crate::record::Hook;
 use crate::record::hook::{BEFORE_CREATION, FAILED, SUCCEEDED, execution_order};
@@ -84,7 +85,7 @@ async fn apply_and_wait(
     let mut targets = Vec::new();
     for (id, body) in objects {
         let options = ApplyOptions {
-            force_conflicts: context.options.force_conflicts,
+            force_conflicts: context.options.conflicts == Conflicts::Take,
             ..ApplyOptions::default()
         };
         let state = context.cluster.apply(id, body, options).await;

@@ -121,7 +121,7 @@ async fn create(context: &Context<'_>, record: &Record) -> Result<(), ActionErro
 }
 
 /// Creates a namespace with the label that Helm sets.
-async fn create_namespace(context: &Context<'_>, name: &str) -> Result<(), Error> {
+pub(super) async fn create_namespace(context: &Context<'_>, name: &str) -> Result<(), Error> {
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace",
         "metadata": {"name": name, "labels": {"name": name}},

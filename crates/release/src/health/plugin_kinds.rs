@@ -44,6 +44,7 @@ fn by_phase(object: &Value) -> Health {
         "Installed" if !is_disabled => Health::Current,
         "Disabled" | "Removed" if is_disabled => Health::Current,
         "Failed" => Health::Failed(message.to_owned()),
+        "" | "None" if !message.is_empty() => in_progress(message),
         "" => in_progress("no phase yet"),
         phase => in_progress(format!("phase is {phase}")),
     }

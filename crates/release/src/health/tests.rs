@@ -178,7 +178,7 @@ fn plugins_are_in_progress_until_their_controller_reports_readiness() {
         "InProgress: no Ready condition yet",
     );
     let theirs = |phase: &str| json!({"apiVersion": "plugins.kubegems.io/v1beta1", "kind": "Plugin", "status": {"phase": phase, "message": "m"}});
-    check(&theirs(""), "InProgress: no phase yet");
+    check(&theirs(""), "InProgress: m");
     check(&theirs("Installed"), CURRENT);
     check(&theirs("Failed"), "Failed: m");
 }

@@ -28,7 +28,7 @@ async fn a_field_of_another_manager_is_a_conflict_unless_forced() {
     );
     assert!(error.hint().is_some());
     assert_eq!(harness.statuses().await, ["1 deployed", "2 failed"]);
-    options.force_conflicts = true;
+    options.conflicts = outrigger_release::Conflicts::Take;
     let outcome = harness.deploy(&web(), &values, &options).await.unwrap();
     // The failed revision was resumed.
     assert_eq!(outcome.revision, 2);

@@ -172,7 +172,7 @@ async fn a_release_uninstalled_with_kept_history_is_installed_again() {
 async fn drift_is_detected_and_repaired() {
     let harness = Harness::start().await;
     let options = Options {
-        force_conflicts: true,
+        conflicts: outrigger_release::Conflicts::Take,
         ..Options::default()
     };
     let chart = web();

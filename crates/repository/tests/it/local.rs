@@ -83,7 +83,7 @@ async fn ignores_the_name_for_a_single_chart() {
     let error = version(root, "file://nowhere", "any", "")
         .await
         .unwrap_err();
-    assert!(matches!(error, Error::NotFound { .. }), "{error:?}");
+    assert!(matches!(error, Error::Missing { .. }), "{error:?}");
 }
 
 #[tokio::test]

@@ -8,3 +8,4 @@ mod local;
 mod repository;
 mod server;
 mod tls;
+mod wrong_chart;

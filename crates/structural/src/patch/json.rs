@@ -9,6 +9,10 @@ use serde_json::{Map, Value};
 use super::Error;
 use crate::depth::{EXCEEDED, MAX_BODY_DEPTH};
 
+/// The beginning of the message if there is no container at a path.
+const NOT_APPLICABLE: &str = "operation does not apply";
+/// The end of the message if a `test` fails.
+pub(super) const TEST_FAILED: &str = "test failed";
 const MAX_OPERATIONS: usize = 10_000;
 /// The maximum number of bytes that all copies of a patch may add.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
@@ -80,9 +84,14 @@ impl Patch {
             "add" => {
                 let (path, value) = (path?, value.unwrap_or(&Value::Null));
                 self.check_depth(path, depth(value))?;
-                self.add(path, value.clone())
+                let added = self.add(path, value.clone());
+                added.map_err(|why| failed("add", path, &why))
             }
-            "remove" => self.remove(path?).map(drop),
+            "remove" => {
+                let path = path?;
+                let removed = self.remove(path).map(drop);
+                removed.map_err(|why| failed("remove", path, &why))
+            }
             "replace" => {
                 let (path, value) = (path?, value.unwrap_or(&Value::Null));
                 self.check_depth(path, depth(value))?;
@@ -272,8 +281,16 @@ fn get<'d>(document: &'d mut Value, path: &str) -> Result<Option<&'d Value>, Str
     }
 }
 
+/// Why an operation failed, as the library of kube-apiserver explains it.
+fn failed(operation: &str, path: &str, why: &str) -> String {
+    if why.starts_with(NOT_APPLICABLE) {
+        return format!("{operation} {why}");
+    }
+    format!("error in {operation} for path: '{path}': {why}")
+}
+
 fn missing_path(path: &str) -> String {
-    format!("operation does not apply: doc is missing path: {path:?}: missing value")
+    format!("{NOT_APPLICABLE}: doc is missing path: {path:?}: missing value")
 }
 
 fn replace(document: &mut Value, path: &str, value: &Value) -> Result<(), String> {
@@ -309,7 +326,7 @@ fn test(document: &mut Value, path: &str, value: Option<&Value>) -> Result<(), S
     if found == value.unwrap_or(&Value::Null) {
         Ok(())
     } else {
-        Err(format!("testing value {path} failed: test failed"))
+        Err(format!("testing value {path} failed: {TEST_FAILED}"))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Parses schemas: the `openAPIV3Schema` of a custom resource version, or OpenAPI definitions that refer to each other.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use outrigger_gostd::regexp::Regexp;
+use outrigger_gostd::regexp::CachedRegexp;
 use serde_json::{Map, Value};
 
 use super::{
@@ -356,7 +355,7 @@ fn validation_rules(schema: &Map<String, Value>) -> Vec<ValidationRule> {
 fn pattern(schema: &Map<String, Value>) -> Option<Pattern> {
     let text = string(schema, "pattern");
     (!text.is_empty()).then(|| Pattern {
-        regex: Regexp::compile(text.as_bytes()).ok().map(Arc::new),
+        regex: CachedRegexp::new(&text),
         text,
     })
 }

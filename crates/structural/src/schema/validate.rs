@@ -4,7 +4,7 @@ use outrigger_apimachinery::status::field::{self, ErrorType};
 use serde_json::{Map, Value};
 
 use super::rules::{has_rules, validate_rules};
-use super::{AdditionalProperties, SchemaRef, Type};
+use super::{AdditionalProperties, Pattern, SchemaRef, Type};
 pub(super) use correlate::{Correlated, OldItems};
 use result::{ValidationError, ValidationResult};
 
@@ -479,13 +479,16 @@ fn check_string(path: &str, text: &str, schema: SchemaRef<'_>) -> ValidationResu
         let detail = format!("should be at least {min} chars long");
         result.add(ValidationError::at(path, ErrorType::Invalid, text, detail));
     } else if let Some(pattern) = &validation.pattern
-        && !pattern
-            .regex
-            .as_ref()
-            .is_some_and(|regex| regex.is_match(text.as_bytes()))
+        && !matches(pattern, text)
     {
         let detail = format!("should match '{}'", pattern.text);
         result.add(ValidationError::at(path, ErrorType::Invalid, text, detail));
     }
     result
+}
+
+/// Whether a text matches a pattern; not if the pattern is invalid, or matching would take too long.
+fn matches(pattern: &Pattern, text: &str) -> bool {
+    let program = outrigger_cel::regex_program(&pattern.regex);
+    program.is_ok_and(|program| program.is_match(text) == Some(true))
 }

@@ -12,6 +12,8 @@ use outrigger_apiserver::server::{self, Server};
 use tokio::sync::Notify;
 use tower_service::Service;
 
+use super::watch_gate::{GatedBody, WatchGate};
+
 /// What goes wrong on a connection, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fault {
@@ -47,6 +49,7 @@ struct State {
     /// A request ran into the fault.
     hit: Notify,
     requests: Mutex<Vec<String>>,
+    watch_gate: Arc<WatchGate>,
 }
 
 impl Connection {
@@ -74,7 +77,18 @@ impl Connection {
         self.state.hit.notified().await;
     }
 
-    /// The requests that reached the server since the last call: `GET /api/v1/namespaces`, or `WATCH` for a watch.
+    /// Holds back the events of all watches.
+    pub fn hold_watches(&self) {
+        self.state.watch_gate.close();
+    }
+
+    /// Delivers the events that were held back.
+    pub fn release_watches(&self) {
+        self.state.watch_gate.open();
+    }
+
+    /// The requests that reached the server since the last call: `GET /api/v1/namespaces`, or `WATCH` for a watch. With
+    /// impersonation, ` as USER` follows.
     pub fn take_requests(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.state.requests))
     }
@@ -84,13 +98,15 @@ impl Connection {
         request: Request<Body>,
     ) -> <server::Service as Service<Request<Body>>>::Future {
         let uri = request.uri();
-        let query = uri.query().unwrap_or_default();
-        let method = if query.contains("watch=true") {
+        let method = if is_watch(&request) {
             "WATCH"
         } else {
             request.method().as_str()
         };
-        lock(&self.state.requests).push(format!("{method} {}", uri.path()));
+        let user = request.headers().get("impersonate-user");
+        let user = user.and_then(|user| user.to_str().ok());
+        let user = user.map(|user| format!(" as {user}")).unwrap_or_default();
+        lock(&self.state.requests).push(format!("{method} {}{user}", uri.path()));
         self.service.call(request)
     }
 }
@@ -127,7 +143,7 @@ impl Fault {
 }
 
 impl Service<Request<Body>> for Connection {
-    type Response = Response<server::Body>;
+    type Response = Response<GatedBody>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
@@ -141,8 +157,12 @@ impl Service<Request<Body>> for Connection {
         let state = Arc::clone(&self.state);
         match fate {
             Fate::Deliver => {
+                let gate = is_watch(&request).then(|| Arc::clone(&state.watch_gate));
                 let response = self.deliver(request);
-                Box::pin(async move { response.await.map_err(|never| match never {}) })
+                Box::pin(async move {
+                    let Ok(response) = response.await;
+                    Ok(response.map(|body| GatedBody::new(body, gate)))
+                })
             }
             Fate::Fail => {
                 state.hit.notify_one();
@@ -162,6 +182,11 @@ impl Service<Request<Body>> for Connection {
             }
         }
     }
+}
+
+fn is_watch(request: &Request<Body>) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    query.contains("watch=true")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -35,6 +35,8 @@ fn package(peer: &Peer) -> Option<&'static str> {
     match peer.source {
         Source::Go { package, .. } | Source::Kubernetes { package } => Some(package),
         Source::Python { .. }
+        | Source::PythonEnvironment { .. }
+        | Source::Debian { .. }
         | Source::Cargo
         | Source::KubernetesTest { .. }
         | Source::GoModule { .. } => None,

@@ -17,9 +17,13 @@ const LAYERS: &[(&str, u8)] = &[
     ("outrigger-apimachinery", 0),
     ("outrigger-cel", 0),
     ("outrigger-structural", 0),
+    ("outrigger-protobuf", 0),
     ("outrigger-builtin", 0),
+    ("outrigger-admission", 0),
+    ("outrigger-openapi", 0),
     ("outrigger-api", 1),
     ("outrigger-flow", 1),
+    ("outrigger-transport", 2),
     ("outrigger-oci", 2),
     ("outrigger-registry", 2),
     ("outrigger-node", 2),
@@ -45,7 +49,10 @@ const LAYERS: &[(&str, u8)] = &[
 
 /// Adapters that may depend on another adapter.
 const ADAPTER_EXCEPTIONS: &[(&str, &str)] = &[
+    ("outrigger-oci", "outrigger-transport"),
     ("outrigger-registry", "outrigger-oci"),
+    ("outrigger-repository", "outrigger-oci"),
+    ("outrigger-repository", "outrigger-transport"),
     ("outrigger-apiserver", "outrigger-store"),
     ("outrigger-simulate", "outrigger-apiserver"),
 ];

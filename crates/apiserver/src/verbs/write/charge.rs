@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use outrigger_admission::{self as admission, Attributes, Charge};
 use outrigger_apimachinery::status::Status;
-use outrigger_builtin::admission::{self, Attributes, Charge};
 use outrigger_store::{
     EncodedObject, Object, Operation, Precondition, Resource, Transaction, WriteError,
 };

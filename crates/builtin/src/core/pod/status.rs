@@ -59,7 +59,7 @@ pub(crate) fn sync_plural(
 }
 
 /// The `QoS` class, by requests and limits.
-pub(crate) fn qos_class(spec: &Value) -> &'static str {
+pub fn qos_class(spec: &Value) -> &'static str {
     let pod_level = &spec["resources"];
     if pod_level.is_object() {
         return qos_class_of(&[pod_level]);

@@ -84,7 +84,7 @@ impl Target {
 }
 
 impl Answer {
-    fn new(response: &Response<Bytes>) -> Self {
+    pub(super) fn new(response: &Response<Bytes>) -> Self {
         let body = serde_json::from_slice(response.body())
             .unwrap_or_else(|_| String::from_utf8_lossy(response.body()).into());
         Self {

@@ -334,13 +334,9 @@ impl Decoder<'_, '_> {
                 ',' => drop(self.scan.next()?),
                 ']' => break,
                 c => {
-                    let found = if c == END {
-                        "end of file".to_owned()
-                    } else {
-                        format!("'{c}'")
-                    };
                     let message = format!(
-                        "expected a comma (',') or array terminator (']'), but got {found}"
+                        "expected a comma (',') or array terminator (']'), but got {}",
+                        found(c)
                     );
                     return Err(self.scan.error_at(c, message));
                 }
@@ -408,13 +404,9 @@ impl Decoder<'_, '_> {
                 }
                 '}' => break,
                 c => {
-                    let found = if c == END {
-                        "end of file".to_owned()
-                    } else {
-                        format!("'{c}'")
-                    };
                     let message = format!(
-                        "expected a comma or an inline table terminator '}}', but got {found} instead"
+                        "expected a comma or an inline table terminator '}}', but got {} instead",
+                        found(c)
                     );
                     return Err(self.scan.error_at(c, message));
                 }
@@ -442,5 +434,14 @@ impl Decoder<'_, '_> {
             }
             self.scan.skip_comment()?;
         }
+    }
+}
+
+/// The character that stands where another one was expected, in messages.
+fn found(c: char) -> String {
+    if c == END {
+        "end of file".to_owned()
+    } else {
+        format!("'{c}'")
     }
 }

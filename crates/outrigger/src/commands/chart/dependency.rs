@@ -9,6 +9,7 @@ use outrigger_chart::{Chart, Profile, dependency_list, load, load_path};
 
 use super::host::LocalHost;
 use super::source::{self, CompatFlag, helm_error};
+use crate::atomic_file;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
 
@@ -88,7 +89,7 @@ fn write_dependencies(args: &Args, resolve: Resolve, printer: &Printer) -> anyho
         .as_ref()
         .is_none_or(|old| old.digest != lock.digest)
     {
-        fs_err::write(folder.join(name), text)?;
+        atomic_file::write(&folder.join(name), text.as_ref())?;
     }
     printer.bytes(resolution.text.as_bytes())
 }
@@ -120,7 +121,7 @@ fn write_charts(charts: &Path, chart: &Chart, resolution: &Resolution) -> anyhow
         if path.is_dir() {
             bail!("failed to write {}: it is a folder", path.display());
         }
-        fs_err::write(path, &archive.bytes)?;
+        atomic_file::write(&path, &archive.bytes)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use outrigger_chart::package::{PackageOptions, package};
 
 use super::source::{self, CompatFlag, helm_error};
+use crate::atomic_file;
 use crate::printer::Printer;
 
 const EXAMPLES: &str = "\
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         let package = package(&chart, &options, profile).map_err(helm_error)?;
         fs_err::create_dir_all(&args.destination)?;
         let file = args.destination.join(package.file_name);
-        fs_err::write(&file, package.bytes)?;
+        atomic_file::write(&file, &package.bytes)?;
         printer.line(&format!(
             "Successfully packaged chart and saved it to: {}",
             file.display()

@@ -7,9 +7,9 @@ use super::values::ValuesFlags;
 pub(crate) struct RenderFlags {
     /// Release namespace
     #[arg(short, long, default_value = "default")]
-    pub(super) namespace: String,
+    pub(crate) namespace: String,
     #[command(flatten)]
-    pub(super) values: ValuesFlags,
+    pub(crate) values: ValuesFlags,
     #[command(flatten)]
-    pub(super) compat: CompatFlag,
+    pub(crate) compat: CompatFlag,
 }

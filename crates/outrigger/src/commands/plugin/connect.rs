@@ -119,6 +119,13 @@ pub(crate) fn explain(error: kube::Error, plugin: Option<&str>) -> anyhow::Error
             anyhow!("plugin {plugin} does not exist"),
             "outrigger plugin list -A lists all plugins",
         ),
+        (404, _) if missing_namespace(&status.message).is_some() => {
+            let namespace = missing_namespace(&status.message).unwrap_or_default();
+            hinted(
+                anyhow!("namespace {namespace} does not exist"),
+                &format!("kubectl create namespace {namespace} creates it"),
+            )
+        }
         (404, _) => hinted(
             anyhow!("the Plugin CRD (plugins.outrigger.dev) is not installed"),
             "outrigger serve --install-crds installs it",
@@ -131,6 +138,13 @@ pub(crate) fn explain(error: kube::Error, plugin: Option<&str>) -> anyhow::Error
         (422, Some(plugin)) => anyhow!("plugin {plugin} is invalid: {}", status.message),
         _ => anyhow!(status.message.clone()),
     }
+}
+
+/// The namespace in the API server's message `namespaces "NAME" not found`.
+fn missing_namespace(message: &str) -> Option<&str> {
+    message
+        .strip_prefix("namespaces \"")?
+        .strip_suffix("\" not found")
 }
 
 fn hinted(error: anyhow::Error, hint: &str) -> anyhow::Error {

@@ -32,7 +32,7 @@ pub(crate) struct Args {
         long = "file",
         value_name = "FILE",
         conflicts_with_all = [
-            "name", "version", "latest", "repo", "files", "set", "set_string", "set_json", "set_file", "set_literal",
+            "name", "version", "latest", "repo", "conflicts", "files", "set", "set_string", "set_json", "set_file", "set_literal",
         ]
     )]
     plugin_files: Vec<PathBuf>,
@@ -58,7 +58,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     }
     let mut plans = Vec::new();
     for plugin in plugins {
-        plans.push(plan(&connection, plugin, &folder).await?);
+        plans.push(Box::pin(plan(&connection, plugin, &folder)).await?);
     }
     match (args.output.output, plans.as_slice()) {
         (Output::Table, plans) => plans
@@ -90,5 +90,5 @@ pub(super) async fn plan(
         fetcher: outrigger_repository::Options::for_user(),
         ..Options::default()
     };
-    Ok(preview(connection.client.clone(), options, &plugin).await?)
+    Ok(Box::pin(preview(connection.client.clone(), options, &plugin)).await?)
 }

@@ -5,6 +5,8 @@ use kube::api::PostParams;
 use outrigger_api::plugin::Plugin;
 
 use super::connect::explain;
+use super::origin::Origin;
+use crate::report::note;
 
 const MAX_ATTEMPTS: usize = 5;
 
@@ -17,8 +19,26 @@ pub(super) fn parameters(dry_run: bool) -> PostParams {
     }
 }
 
-/// Gets the plugin, changes it and replaces it. Does not write if nothing changes.
+/// Changes the plugin, or the object that it mirrors. Returns the plugin, which the mirror may not have updated yet.
 pub(super) async fn edit(
+    api: &Api<Plugin>,
+    name: &str,
+    dry_run: bool,
+    change: impl Fn(&mut Plugin) -> anyhow::Result<()>,
+) -> anyhow::Result<Plugin> {
+    let plugin = api.get(name).await;
+    let plugin = plugin.map_err(|error| explain(error, Some(name)))?;
+    let Some(origin) = Origin::of(&plugin) else {
+        return edit_plugin(api, name, dry_run, change).await;
+    };
+    let client = api.clone().into_client();
+    origin.edit(client, dry_run, change).await?;
+    note(&format!("changed {origin}, which plugin {name} mirrors"));
+    Ok(plugin)
+}
+
+/// Gets the plugin, changes it and replaces it. Does not write if nothing changes.
+pub(super) async fn edit_plugin(
     api: &Api<Plugin>,
     name: &str,
     dry_run: bool,

@@ -30,12 +30,23 @@ impl Row for RevisionRow {
         let revision = &self.0;
         vec![
             revision.revision.to_string(),
-            revision.updated.clone().unwrap_or_else(|| "-".to_owned()),
+            revision
+                .updated
+                .as_deref()
+                .map_or_else(|| "-".to_owned(), in_seconds),
             revision.status.to_string(),
             format!("{}-{}", revision.chart.name, revision.chart.version),
             revision.chart.app_version.clone(),
             revision.description.clone(),
         ]
+    }
+}
+
+/// A time without its fraction of a second.
+fn in_seconds(time: &str) -> String {
+    match (time.split_once('.'), time.ends_with('Z')) {
+        (Some((seconds, _)), true) => format!("{seconds}Z"),
+        _ => time.to_owned(),
     }
 }
 
@@ -46,8 +57,10 @@ pub(crate) async fn run(args: &ReadArgs, printer: &Printer) -> anyhow::Result<()
     let id = release::id(&plugin);
     let revisions = outrigger_release::list_revisions(&cluster, &id).await?;
     if revisions.is_empty() {
-        return Err(anyhow::anyhow!("plugin {} was never installed", args.name))
-            .hint("outrigger plugin show NAME shows its conditions");
+        return Err(anyhow::anyhow!("plugin {} was never installed", args.name)).hint(format!(
+            "outrigger plugin show {} shows its conditions",
+            args.name
+        ));
     }
     let rows: Vec<RevisionRow> = revisions.into_iter().map(RevisionRow).collect();
     printer.list(args.output.output, &rows)

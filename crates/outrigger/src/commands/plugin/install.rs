@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use kube::api::{Patch, PatchParams, ValidationDirective};
-use outrigger_api::plugin::{Dependency, Plugin, PluginKind, PluginSpec};
+use outrigger_api::plugin::{Conflicts, Dependency, Plugin, PluginKind, PluginSpec};
 
 use super::change::{ChangeFlags, ensure_valid};
 use super::connect::{Connection, explain};
 use super::edit::{FIELD_MANAGER, parameters};
+use super::spec_flags::parse_conflicts;
 use super::wait_condition::WaitCondition;
 use super::{file, repo_path, values};
 use crate::commands::chart::values::ValuesFlags;
@@ -38,7 +39,7 @@ pub(crate) struct Args {
         long = "file",
         value_name = "FILE",
         conflicts_with_all = [
-            "name", "chart", "repo", "version", "path", "kind", "depends_on", "install_namespace", "image_registry",
+            "name", "chart", "repo", "version", "path", "kind", "depends_on", "install_namespace", "image_registry", "conflicts",
             "files", "set", "set_string", "set_json", "set_file", "set_literal",
         ]
     )]
@@ -61,6 +62,9 @@ pub(crate) struct Args {
     /// Dependency, with an optional version range: `storage` or `storage@^1`; may be repeated
     #[arg(long, value_name = "PLUGIN", value_parser = parse_dependency)]
     depends_on: Vec<Dependency>,
+    /// What to do about fields that another field manager changed: take, keep or fail
+    #[arg(long, value_name = "POLICY", value_parser = parse_conflicts)]
+    conflicts: Option<Conflicts>,
     /// Registry to rewrite all images to
     #[arg(long, value_name = "HOST")]
     image_registry: Option<String>,
@@ -118,11 +122,17 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let is_new = args.plugin_files.is_empty();
     let installed = install(&connection, plugins, is_new, args.change.dry_run).await?;
     let change = &args.change;
+    // Without --wait, the controller has yet to install it.
+    let action = match (change.wait.wait && !change.dry_run, is_new) {
+        (true, _) => "installed",
+        (false, true) => "created",
+        (false, false) => "applied",
+    };
     change
         .finish(
             &connection,
             &installed,
-            "installed",
+            action,
             WaitCondition::Ready,
             printer,
         )
@@ -133,6 +143,9 @@ fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
     let name = args.name.as_deref().context("the name is missing")?;
     let (chart, repo) = match (&args.chart, &args.repo) {
         (Some(chart), None) if is_source(chart) => (None, Some(chart.clone())),
+        (Some(chart), None) if is_local_chart(&folder.join(chart)) => {
+            (None, Some(format!("./{chart}")))
+        }
         (Some(chart), Some(_)) if is_source(chart) => {
             return Err(anyhow!("both {chart} and --repo specify a source"))
                 .hint("use only one of them");
@@ -150,6 +163,7 @@ fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
         dependencies: args.depends_on.clone(),
         values: values::from_flags(&args.values)?,
         image_registry: args.image_registry.clone(),
+        conflicts: args.conflicts.unwrap_or_default(),
         ..PluginSpec::default()
     };
     Ok(Plugin::new(name, spec))
@@ -158,6 +172,11 @@ fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
 /// Whether the argument is a source, not the name of a chart.
 fn is_source(chart: &str) -> bool {
     repo_path::is_path(chart) || chart.contains("://")
+}
+
+/// Whether there is a chart, as a folder or an archive. As in Helm, it takes precedence over one of a repository.
+fn is_local_chart(path: &Path) -> bool {
+    path.is_file() || path.join("Chart.yaml").is_file()
 }
 
 /// Creates or applies the plugins, or none of them if one is invalid.

@@ -1,16 +1,21 @@
 //! `outrigger plugin list`: lists plugins and their phases.
 
+use kube::ResourceExt as _;
 use kube::api::ListParams;
-use outrigger_api::plugin::Plugin;
+use outrigger_api::plugin::{Phase, Plugin};
 use serde::Serialize;
 
 use super::connect::{ClusterFlags, explain};
-use crate::arguments::OutputFlag;
-use crate::printer::{Printer, Row};
+use super::origin::Origin;
+use crate::age;
+use crate::arguments::Output;
+use crate::printer::{Color, Printer, Row};
+use crate::report::note;
 
 const EXAMPLES: &str = "\
 Examples:
   outrigger plugin list
+  outrigger plugin list -A -o wide
   outrigger plugin list -A -l team=core -o json";
 
 #[derive(Debug, clap::Args)]
@@ -24,41 +29,128 @@ pub(crate) struct Args {
     selector: Option<String>,
     #[command(flatten)]
     cluster: ClusterFlags,
-    #[command(flatten)]
-    output: OutputFlag,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Format,
+}
+
+/// The output formats of a list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    #[default]
+    Table,
+    /// The table with the release, its revision and the origin of each plugin
+    Wide,
+    Json,
+    Yaml,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct PluginRow(Plugin);
 
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct WideRow(Plugin);
+
 impl Row for PluginRow {
-    const HEADERS: &'static [&'static str] = &["NAMESPACE", "NAME", "PHASE", "VERSION", "MESSAGE"];
+    const HEADERS: &'static [&'static str] =
+        &["NAMESPACE", "NAME", "PHASE", "VERSION", "AGE", "MESSAGE"];
 
     fn cells(&self) -> Vec<String> {
         let plugin = &self.0;
-        let status = plugin.status.as_ref();
-        let ready = plugin.condition("Ready");
         vec![
             plugin.namespace().to_owned(),
             plugin.name().to_owned(),
             format!("{:?}", plugin.phase()),
-            status
-                .and_then(|status| status.version.clone())
-                .unwrap_or_else(|| "-".to_owned()),
-            ready
-                .map(|ready| truncate(&ready.message))
-                .unwrap_or_default(),
+            version(plugin),
+            plugin_age(plugin),
+            message(plugin),
         ]
+    }
+
+    fn color(&self, column: usize) -> Option<Color> {
+        (column == 2).then(|| phase_color(self.0.phase()))
     }
 }
 
-/// The first line, truncated to 100 characters.
+impl Row for WideRow {
+    const HEADERS: &'static [&'static str] = &[
+        "NAMESPACE",
+        "NAME",
+        "PHASE",
+        "VERSION",
+        "APP VERSION",
+        "RELEASE",
+        "REVISION",
+        "ORIGIN",
+        "AGE",
+        "MESSAGE",
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        let plugin = &self.0;
+        let status = plugin.status.clone().unwrap_or_default();
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        vec![
+            plugin.namespace().to_owned(),
+            plugin.name().to_owned(),
+            format!("{:?}", plugin.phase()),
+            version(plugin),
+            or_dash(status.app_version),
+            format!("{}/{}", plugin.release_namespace(), plugin.release_name()),
+            or_dash(status.revision.map(|revision| revision.to_string())),
+            or_dash(Origin::of(plugin).map(|origin| origin.to_string())),
+            plugin_age(plugin),
+            message(plugin),
+        ]
+    }
+
+    fn color(&self, column: usize) -> Option<Color> {
+        (column == 2).then(|| phase_color(self.0.phase()))
+    }
+}
+
+fn version(plugin: &Plugin) -> String {
+    let version = plugin
+        .status
+        .as_ref()
+        .and_then(|status| status.version.clone());
+    version.unwrap_or_else(|| "-".to_owned())
+}
+
+fn plugin_age(plugin: &Plugin) -> String {
+    let created = plugin.creation_timestamp();
+    age::since_text(created.map(|time| time.0.to_string()).as_deref())
+}
+
+fn message(plugin: &Plugin) -> String {
+    let ready = plugin.condition("Ready");
+    ready
+        .map(|ready| truncate(&ready.message))
+        .unwrap_or_default()
+}
+
+/// Green is done, red needs help, yellow is on its way.
+pub(super) fn phase_color(phase: Phase) -> Color {
+    match phase {
+        Phase::Ready => Color::Green,
+        Phase::Failed | Phase::Degraded => Color::Red,
+        Phase::Disabled => Color::Dim,
+        Phase::Pending
+        | Phase::Waiting
+        | Phase::Installing
+        | Phase::Upgrading
+        | Phase::Removing => Color::Yellow,
+    }
+}
+
+/// The message on one line, truncated to 120 characters.
 fn truncate(message: &str) -> String {
-    const MAX_CHARS: usize = 100;
-    let line = message.lines().next().unwrap_or_default();
+    const MAX_CHARS: usize = 120;
+    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= MAX_CHARS {
-        return line.to_owned();
+        return line;
     }
     line.chars().take(MAX_CHARS - 1).chain(['…']).collect()
 }
@@ -78,12 +170,27 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         .list(&parameters)
         .await
         .map_err(|error| explain(error, None))?;
-    let mut rows: Vec<PluginRow> = list.items.into_iter().map(PluginRow).collect();
-    for row in &mut rows {
-        row.0.metadata.managed_fields = None;
+    let mut plugins = list.items;
+    for plugin in &mut plugins {
+        plugin.metadata.managed_fields = None;
     }
-    rows.sort_by_key(|row| super::progress::key(&row.0));
-    printer.list(args.output.output, &rows)
+    plugins.sort_by_key(super::progress::key);
+    let rows = || plugins.iter().cloned();
+    if plugins.is_empty() && matches!(args.output, Format::Table | Format::Wide) {
+        let scope = if args.all_namespaces {
+            "in the cluster".to_owned()
+        } else {
+            format!("in namespace {}; -A lists all", connection.namespace)
+        };
+        note(&format!("no plugins {scope}"));
+        return Ok(());
+    }
+    match args.output {
+        Format::Wide => printer.list(Output::Table, &rows().map(WideRow).collect::<Vec<_>>()),
+        Format::Table => printer.list(Output::Table, &rows().map(PluginRow).collect::<Vec<_>>()),
+        Format::Json => printer.list(Output::Json, &rows().map(PluginRow).collect::<Vec<_>>()),
+        Format::Yaml => printer.list(Output::Yaml, &rows().map(PluginRow).collect::<Vec<_>>()),
+    }
 }
 
 #[cfg(test)]
@@ -91,8 +198,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn truncates_messages_to_one_line() {
-        assert_eq!(truncate("one\ntwo"), "one");
-        assert_eq!(truncate(&"x".repeat(300)).chars().count(), 100);
+    fn messages_of_several_lines_are_joined_and_truncated() {
+        let schema = "values don't meet the specifications of the schema(s) in the following chart(s):\nweb:\n- at '/replicas': got string, want integer\n";
+        assert!(truncate(schema).contains("- at '/replicas'"));
+        assert_eq!(truncate("one\ntwo"), "one two");
+        assert_eq!(truncate(&"x".repeat(300)).chars().count(), 120);
     }
 }

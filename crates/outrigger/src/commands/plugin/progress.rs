@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -33,6 +33,12 @@ pub(super) fn parse_timeout(text: &str) -> Result<Duration, InvalidTimeout> {
     duration::parse(text).ok_or(InvalidTimeout)
 }
 
+/// How long a plugin may wait for a server that does not respond before a command gives up.
+const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often that is checked while nothing happens.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Namespace and name of a plugin.
 pub(super) type Key = (String, String);
 
@@ -56,8 +62,12 @@ pub(super) async fn wait(
         .iter()
         .map(|((namespace, name), state)| format!("{namespace}/{name} is {state}"));
     let states = states.collect::<Vec<_>>().join("; ");
-    Err(anyhow!("timed out after {timeout:?}: {states}"))
-        .hint("outrigger plugin show NAME shows details; --timeout extends the time")
+    let first = pending.keys().next();
+    let (namespace, name) = first.map_or(("", ""), |(namespace, name)| (namespace, name));
+    let hint = format!(
+        "outrigger plugin show {name} -n {namespace} shows details; --timeout extends the time"
+    );
+    Err(anyhow!("timed out after {timeout:?}: {states}")).hint(hint)
 }
 
 async fn watch(
@@ -74,8 +84,12 @@ async fn watch(
     );
     let mut events = watcher(scope(client, keys), Config::default()).boxed();
     let mut is_listed = false;
+    let mut unreachable_since: BTreeMap<Key, Instant> = BTreeMap::new();
     while !pending.is_empty() {
-        let event = events.try_next().await.context("failed to watch plugins")?;
+        let event = tokio::time::timeout(CHECK_INTERVAL, events.try_next()).await;
+        check_unreachable(&unreachable_since, pending)?;
+        let Ok(event) = event else { continue };
+        let event = event.context("failed to watch plugins")?;
         match event.context("the watch of plugins ended")? {
             Event::Init => {}
             Event::InitApply(plugin) | Event::Apply(plugin) => {
@@ -91,7 +105,7 @@ async fn watch(
             Event::InitDone => is_listed = true,
         }
         if is_listed {
-            update_pending(&plugins, condition, pending)?;
+            update_pending(&plugins, condition, pending, &mut unreachable_since)?;
         }
     }
     Ok(())
@@ -111,20 +125,28 @@ fn update_pending(
     plugins: &BTreeMap<Key, Option<Plugin>>,
     condition: WaitCondition,
     pending: &mut BTreeMap<Key, String>,
+    unreachable_since: &mut BTreeMap<Key, Instant>,
 ) -> anyhow::Result<()> {
     for (key, plugin) in plugins {
         let Some(state) = pending.get_mut(key) else {
             continue;
         };
         let name = format!("{}/{}", key.0, key.1);
-        match evaluate(plugin.as_ref(), condition) {
+        let status = evaluate(plugin.as_ref(), condition);
+        if matches!(status, WaitStatus::Unreachable(_)) {
+            let since = unreachable_since.entry(key.clone());
+            since.or_insert_with(Instant::now);
+        } else {
+            unreachable_since.remove(key);
+        }
+        match status {
             WaitStatus::Met => {
                 let state = plugin.as_ref();
                 let state = state.map_or_else(|| "deleted".to_owned(), describe);
                 print_progress(&name, &state);
                 pending.remove(key);
             }
-            WaitStatus::Pending(reason) => {
+            WaitStatus::Pending(reason) | WaitStatus::Unreachable(reason) => {
                 if *state != reason {
                     print_progress(&name, &reason);
                     *state = reason;
@@ -134,6 +156,22 @@ fn update_pending(
         }
     }
     Ok(())
+}
+
+/// Fails if a repository or a cluster has not responded for long.
+fn check_unreachable(
+    since: &BTreeMap<Key, Instant>,
+    pending: &BTreeMap<Key, String>,
+) -> anyhow::Result<()> {
+    let mut overdue = since.iter();
+    let overdue = overdue.find(|(_, since)| since.elapsed() >= UNREACHABLE_TIMEOUT);
+    let Some((key, _)) = overdue else {
+        return Ok(());
+    };
+    let state = pending.get(key).map_or("", String::as_str);
+    let (namespace, name) = key;
+    Err(anyhow!("plugin {namespace}/{name} is {state}"))
+        .hint("the controller retries; repeat the command when the server responds again")
 }
 
 /// Prints only to terminals, so that the logs of scripts stay short.

@@ -12,8 +12,9 @@ use crate::report::HintExt as _;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemovalArgs {
-    /// Name of the plugin
-    name: String,
+    /// Names of the plugins
+    #[arg(required = true)]
+    names: Vec<String>,
     #[command(flatten)]
     flags: RemovalFlags,
     #[command(flatten)]
@@ -35,18 +36,62 @@ impl RemovalArgs {
     /// Runs `remove`, then prints the changed plugins.
     pub(super) async fn run(
         &self,
-        remove: impl AsyncFnOnce(&Connection, &str, RemovalFlags, bool) -> anyhow::Result<Vec<Plugin>>,
+        remove: impl AsyncFn(&Connection, &str, RemovalFlags, bool) -> anyhow::Result<Vec<Plugin>>,
         action: &str,
         condition: WaitCondition,
         printer: &Printer,
     ) -> anyhow::Result<()> {
         let connection = self.change.cluster.connect().await?;
         let change = &self.change;
-        let plugins = remove(&connection, &self.name, self.flags, change.dry_run).await?;
+        // All are checked before the first is removed.
+        for name in &self.names {
+            connection.get(name).await?;
+            self.check_dependents(&connection, name).await?;
+        }
+        let mut flags = self.flags;
+        // All dependents are removed by this command.
+        flags.cascade |= self.names.len() > 1 && !flags.force;
+        let mut plugins: Vec<Plugin> = Vec::new();
+        for name in &self.names {
+            let removed = remove(&connection, name, flags, change.dry_run).await?;
+            let is_new = |plugin: &Plugin| !plugins.iter().any(|other| is_same(other, plugin));
+            let removed: Vec<Plugin> = removed.into_iter().filter(is_new).collect();
+            plugins.extend(removed);
+        }
         change
             .finish(&connection, &plugins, action, condition, printer)
             .await
     }
+}
+
+impl RemovalArgs {
+    /// Dependents that are not removed by the same command are an error without `--cascade` or `--force`.
+    async fn check_dependents(&self, connection: &Connection, name: &str) -> anyhow::Result<()> {
+        if self.flags.cascade || self.flags.force {
+            return Ok(());
+        }
+        let all = connection.all().await?;
+        let mut dependents = direct(&all, &connection.namespace, name);
+        let is_removed = |plugin: &Plugin| {
+            plugin.namespace() == connection.namespace
+                && self.names.iter().any(|name| name == plugin.name())
+        };
+        dependents.retain(|dependent| !is_removed(dependent));
+        ensure_no_dependents(connection, name, &dependents)
+    }
+}
+
+fn ensure_no_dependents(
+    connection: &Connection,
+    name: &str,
+    dependents: &[&Plugin],
+) -> anyhow::Result<()> {
+    if dependents.is_empty() {
+        return Ok(());
+    }
+    let (namespace, names) = (&connection.namespace, names(dependents));
+    let message = format!("plugin {namespace}/{name} has dependents: {names}");
+    Err(anyhow!(message)).hint("--cascade removes them first; --force ignores them")
 }
 
 /// The dependents to remove first. Dependents are an error without `--cascade` or `--force`.
@@ -59,17 +104,16 @@ pub(super) async fn dependents_to_remove(
         return Ok(Vec::new());
     }
     let all = connection.all().await?;
-    let dependents = direct(&all, &connection.namespace, name);
-    if !flags.cascade && !dependents.is_empty() {
-        let message = format!(
-            "plugin {}/{name} has dependents: {}",
-            connection.namespace,
-            names(&dependents)
-        );
-        return Err(anyhow!(message)).hint("--cascade removes them first; --force ignores them");
+    if !flags.cascade {
+        let dependents = direct(&all, &connection.namespace, name);
+        ensure_no_dependents(connection, name, &dependents)?;
     }
     let order = removal_order(&all, &connection.namespace, name);
     Ok(order.into_iter().cloned().collect())
+}
+
+fn is_same(one: &Plugin, other: &Plugin) -> bool {
+    (one.namespace(), one.name()) == (other.namespace(), other.name())
 }
 
 /// Sets an annotation that the controller reads.

@@ -71,7 +71,9 @@ pub(super) async fn roll_back(
             .ok_or_else(|| anyhow!("plugin {name} has no earlier successful revision"))?
     };
     let record = outrigger_release::get_release(&cluster, &id, Some(revision)).await;
-    let record = record.hint("outrigger plugin history NAME lists the revisions")?;
+    let record = record.hint(format!(
+        "outrigger plugin history {name} lists the revisions"
+    ))?;
     if !plugin.spec.values_from.is_empty() {
         note("values from ConfigMaps and Secrets are not rolled back");
     }

@@ -1,10 +1,11 @@
 //! `outrigger plugin set`: changes the values of a plugin.
 
 use anyhow::{anyhow, ensure};
-use outrigger_api::plugin::Plugin;
+use outrigger_api::plugin::{Conflicts, Plugin};
 use outrigger_api::values::merge_maps;
 
 use super::change::ChangeFlags;
+use super::spec_flags::parse_conflicts;
 use super::values;
 use crate::commands::chart::values::ValuesFlags;
 use crate::printer::Printer;
@@ -14,7 +15,8 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger plugin set web --set replicas=3 --wait
   outrigger plugin set web -f site.yaml --unset ingress.host
-  outrigger plugin set web --reset -f site.yaml --dry-run -o yaml";
+  outrigger plugin set web --reset -f site.yaml --dry-run -o yaml
+  outrigger plugin set web --conflicts take";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -29,6 +31,9 @@ pub(crate) struct Args {
     /// Remove all current values first
     #[arg(long, help_heading = "Values")]
     reset: bool,
+    /// What to do about fields that another field manager changed: take, keep or fail
+    #[arg(long, value_name = "POLICY", value_parser = parse_conflicts)]
+    conflicts: Option<Conflicts>,
     #[command(flatten)]
     change: ChangeFlags,
 }
@@ -36,8 +41,8 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let new = values::from_flags(&args.values)?;
     ensure!(
-        args.reset || !new.is_empty() || !args.unset.is_empty(),
-        "no change requested: use --set, -f, --unset or --reset"
+        args.reset || !new.is_empty() || !args.unset.is_empty() || args.conflicts.is_some(),
+        "no change requested: use --set, -f, --unset, --reset or --conflicts"
     );
     let change = |plugin: &mut Plugin| {
         if args.reset {
@@ -45,6 +50,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         }
         for path in &args.unset {
             unset(plugin, path)?;
+        }
+        if let Some(conflicts) = args.conflicts {
+            plugin.spec.conflicts = conflicts;
         }
         merge_maps(&mut plugin.spec.values, new.clone());
         Ok(())
@@ -56,6 +64,8 @@ fn unset(plugin: &mut Plugin, path: &str) -> anyhow::Result<()> {
     if values::remove(&mut plugin.spec.values, path) {
         return Ok(());
     }
-    Err(anyhow!("plugin {} does not set {path}", plugin.name()))
-        .hint("outrigger plugin show NAME -o yaml shows its values")
+    Err(anyhow!("plugin {} does not set {path}", plugin.name())).hint(format!(
+        "outrigger plugin show {} -o yaml shows its values",
+        plugin.name()
+    ))
 }

@@ -1,17 +1,29 @@
 //! `outrigger plugin show`: prints the details of one plugin.
 
+use jiff::Timestamp;
+use k8s_openapi::api::events::v1::Event;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
 use outrigger_api::condition::ConditionStatus;
-use outrigger_api::plugin::Plugin;
+use outrigger_api::plugin::{Plugin, ValuesKind};
+use serde_json::Value;
 
+use super::connect::Connection;
 use super::dependents;
+use super::list::phase_color;
+use super::origin::Origin;
 use super::read_args::ReadArgs;
+use crate::age;
 use crate::arguments::Output;
-use crate::printer::Printer;
+use crate::printer::{Printer, is_colored};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   outrigger plugin show monitoring
   outrigger plugin show monitoring -o yaml";
+
+/// The newest events that are printed.
+const MAX_EVENTS: usize = 10;
 
 pub(crate) async fn run(args: &ReadArgs, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
@@ -22,10 +34,33 @@ pub(crate) async fn run(args: &ReadArgs, printer: &Printer) -> anyhow::Result<()
     }
     let all = connection.all().await?;
     let dependents = dependents::direct(&all, plugin.namespace(), plugin.name());
-    printer.bytes(text(&plugin, &dependents::names(&dependents)).as_bytes())
+    let events = events(&connection, &plugin).await;
+    let text = text(&plugin, &dependents::names(&dependents), &events);
+    printer.bytes(text.as_bytes())
 }
 
-fn text(plugin: &Plugin, dependents: &str) -> String {
+/// The events about a plugin, oldest first. None if they cannot be read: they are an addition.
+async fn events(connection: &Connection, plugin: &Plugin) -> Vec<Event> {
+    let api: Api<Event> = Api::namespaced(connection.client.clone(), plugin.namespace());
+    let list = api.list(&ListParams::default()).await;
+    let mut events = list.map(|list| list.items).unwrap_or_default();
+    let uid = plugin.uid();
+    events.retain(|event| {
+        let regarding = event.regarding.as_ref();
+        regarding.is_some_and(|regarding| regarding.uid.is_some() && regarding.uid == uid)
+    });
+    events.sort_by_key(last_seen);
+    let surplus = events.len().saturating_sub(MAX_EVENTS);
+    events.split_off(surplus)
+}
+
+fn last_seen(event: &Event) -> Option<Timestamp> {
+    let series = event.series.as_ref();
+    let last = series.map(|series| series.last_observed_time.0);
+    last.or_else(|| event.event_time.as_ref().map(|time| time.0))
+}
+
+fn text(plugin: &Plugin, dependents: &str, events: &[Event]) -> String {
     let mut text = String::new();
     for (label, value) in fields(plugin, dependents) {
         if !value.is_empty() {
@@ -33,12 +68,11 @@ fn text(plugin: &Plugin, dependents: &str) -> String {
         }
     }
     text.push_str(&conditions(plugin));
+    text.push_str(&values(plugin));
     text.push_str(&objects(plugin));
-    if let Some(notes) = plugin
-        .status
-        .as_ref()
-        .and_then(|status| status.notes.as_deref())
-    {
+    text.push_str(&event_lines(events));
+    let status = plugin.status.as_ref();
+    if let Some(notes) = status.and_then(|status| status.notes.as_deref()) {
         text.push_str(&format!("\nNotes:\n{}\n", notes.trim_end()));
     }
     text
@@ -55,13 +89,31 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<(&'static str, String)> {
     });
     let desired = spec.version.clone().unwrap_or_else(|| "latest".to_owned());
     let kind = serde_json::to_value(spec.kind).unwrap_or_default();
+    let phase = format!("{:?}", plugin.phase());
+    let created = plugin.creation_timestamp().map(|time| time.0.to_string());
+    let origin = Origin::of(plugin).map(|origin| origin.to_string());
+    let parent = parent(plugin);
     vec![
         ("Name", format!("{}/{}", plugin.namespace(), plugin.name())),
-        ("Phase", format!("{:?}", plugin.phase())),
+        (
+            "Phase",
+            phase_color(plugin.phase()).paint(&phase, is_colored()),
+        ),
+        (
+            "Created",
+            created.map(|time| with_age(&time)).unwrap_or_default(),
+        ),
+        ("Origin", origin.or(parent).unwrap_or_default()),
         ("Enabled", spec.enabled.to_string()),
         ("Kind", kind.as_str().unwrap_or_default().to_owned()),
         ("Repository", spec.repo.clone().unwrap_or_default()),
-        ("Chart", plugin.chart_name().to_owned()),
+        (
+            "Chart",
+            status
+                .chart
+                .or_else(|| spec.chart.clone())
+                .unwrap_or_default(),
+        ),
         ("Desired", desired),
         ("Version", status.version.unwrap_or_default()),
         ("App version", status.app_version.unwrap_or_default()),
@@ -75,11 +127,21 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// The release that a plugin is an object of.
+fn parent(plugin: &Plugin) -> Option<String> {
+    let annotations = plugin.annotations();
+    let name = annotations.get("meta.helm.sh/release-name")?;
+    let namespace = annotations.get("meta.helm.sh/release-namespace")?;
+    Some(format!("release {namespace}/{name}"))
+}
+
+fn with_age(time: &str) -> String {
+    format!("{time} ({} ago)", age::since_text(Some(time)))
+}
+
 fn conditions(plugin: &Plugin) -> String {
-    let conditions = plugin
-        .status
-        .as_ref()
-        .map(|status| status.conditions.as_slice());
+    let status = plugin.status.as_ref();
+    let conditions = status.map(|status| status.conditions.as_slice());
     let conditions = conditions.unwrap_or_default();
     if conditions.is_empty() {
         return String::new();
@@ -91,9 +153,12 @@ fn conditions(plugin: &Plugin) -> String {
             ConditionStatus::False => "False",
             ConditionStatus::Unknown => "Unknown",
         };
+        let age = age::since_text(Some(&condition.last_transition_time));
         let line = format!(
-            "  {:<20}{status:<8}{:<20}{}",
-            condition.kind, condition.reason, condition.message
+            "  {:<20}{status:<8}{age:<8}{:<20}{}",
+            condition.kind,
+            condition.reason,
+            indented(&condition.message)
         );
         text.push_str(line.trim_end());
         text.push('\n');
@@ -101,11 +166,45 @@ fn conditions(plugin: &Plugin) -> String {
     text
 }
 
+/// Aligns the further lines of a message below the first.
+fn indented(message: &str) -> String {
+    message.trim_end().replace('\n', &format!("\n{:58}", ""))
+}
+
+/// The values of the spec, and where further values come from. Values of Secrets are not shown.
+fn values(plugin: &Plugin) -> String {
+    let spec = &plugin.spec;
+    let mut text = String::new();
+    for from in &spec.values_from {
+        let kind = match from.kind {
+            ValuesKind::ConfigMap => "ConfigMap",
+            ValuesKind::Secret => "Secret",
+        };
+        let key = from.key.as_ref().map(|key| format!(" key {key}"));
+        let hidden = match from.kind {
+            ValuesKind::ConfigMap => "",
+            ValuesKind::Secret => " (not shown)",
+        };
+        text.push_str(&format!(
+            "  from {kind} {}{}{hidden}\n",
+            from.name,
+            key.unwrap_or_default()
+        ));
+    }
+    if !spec.values.is_empty() {
+        let yaml = outrigger_goyaml::write_json(&Value::Object(spec.values.clone()));
+        let yaml = String::from_utf8_lossy(&yaml).into_owned();
+        text.extend(yaml.lines().map(|line| format!("  {line}\n")));
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!("\nValues:\n{text}")
+}
+
 fn objects(plugin: &Plugin) -> String {
-    let inventory = plugin
-        .status
-        .as_ref()
-        .map(|status| status.inventory.as_slice());
+    let status = plugin.status.as_ref();
+    let inventory = status.map(|status| status.inventory.as_slice());
     let inventory = inventory.unwrap_or_default();
     if inventory.is_empty() {
         return String::new();
@@ -118,6 +217,31 @@ fn objects(plugin: &Plugin) -> String {
         };
         let policy = if entry.keep { " (keep)" } else { "" };
         text.push_str(&format!("  {} {name}{policy}\n", entry.kind));
+    }
+    text
+}
+
+fn event_lines(events: &[Event]) -> String {
+    if events.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nEvents:\n".to_owned();
+    for event in events {
+        let age = last_seen(event).map(|time| age::since(time, Timestamp::now()));
+        let count = event.series.as_ref().map_or(1, |series| series.count);
+        let times = match count {
+            1 => String::new(),
+            count => format!(" (x{count})"),
+        };
+        let line = format!(
+            "  {:<8}{:<9}{:<17} {}{times}",
+            age.unwrap_or_default(),
+            event.type_.as_deref().unwrap_or_default(),
+            event.reason.as_deref().unwrap_or_default(),
+            event.note.as_deref().unwrap_or_default().replace('\n', " ")
+        );
+        text.push_str(line.trim_end());
+        text.push('\n');
     }
     text
 }

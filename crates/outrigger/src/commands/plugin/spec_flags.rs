@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use outrigger_api::plugin::Plugin;
+use outrigger_api::plugin::{Conflicts, Plugin};
 use outrigger_api::values::merge_maps;
 use serde_json::{Map, Value};
 
@@ -20,8 +20,24 @@ pub(crate) struct SpecFlags {
     /// Source of the chart
     #[arg(long, value_name = "URL")]
     repo: Option<String>,
+    /// What to do about fields that another field manager changed: take, keep or fail
+    #[arg(long, value_name = "POLICY", value_parser = parse_conflicts)]
+    conflicts: Option<Conflicts>,
     #[command(flatten)]
     values: ValuesFlags,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("expected take, keep or fail")]
+pub(super) struct InvalidConflicts;
+
+pub(super) fn parse_conflicts(text: &str) -> Result<Conflicts, InvalidConflicts> {
+    match text {
+        "take" => Ok(Conflicts::Take),
+        "keep" => Ok(Conflicts::Keep),
+        "fail" => Ok(Conflicts::Fail),
+        _ => Err(InvalidConflicts),
+    }
 }
 
 /// The flags, and the values read from files.
@@ -39,9 +55,9 @@ impl SpecFlags {
         })
     }
 
-    /// Whether the flags change the version or the source.
+    /// Whether the flags change more than values.
     pub(super) fn changes_chart(&self) -> bool {
-        self.version.is_some() || self.latest || self.repo.is_some()
+        self.version.is_some() || self.latest || self.repo.is_some() || self.conflicts.is_some()
     }
 }
 
@@ -56,6 +72,9 @@ impl SpecChange<'_> {
         }
         if let Some(repo) = &self.flags.repo {
             plugin.spec.repo = Some(repo_path::absolute(repo, folder));
+        }
+        if let Some(conflicts) = self.flags.conflicts {
+            plugin.spec.conflicts = conflicts;
         }
         merge_maps(&mut plugin.spec.values, self.values.clone());
     }

@@ -5,8 +5,10 @@ use outrigger_api::annotation::{CASCADE, FORCE};
 use outrigger_api::plugin::Plugin;
 
 use super::connect::{Connection, explain};
-use super::edit::edit;
+use super::edit::edit_plugin;
+use super::origin::Origin;
 use super::removal::{RemovalFlags, annotate, dependents_to_remove, ensure_not_required};
+use crate::report::note;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +51,8 @@ async fn remove(
         RemovalFlags { .. } => None,
     };
     if let Some(annotation) = annotation {
-        let annotated = edit(&api, name, dry_run, |plugin| {
+        // The annotation is for the controller, which reads it from the plugin.
+        let annotated = edit_plugin(&api, name, dry_run, |plugin| {
             annotate(plugin, annotation);
             Ok(())
         });
@@ -59,7 +62,16 @@ async fn remove(
         dry_run,
         ..DeleteParams::default()
     };
-    match api.delete(name, &parameters).await {
+    if let Some(origin) = Origin::of(plugin) {
+        note(&format!("deleting {origin}, which plugin {name} mirrors"));
+        let origins = origin.api(connection.client.clone());
+        return deleted(origins.delete(origin.name(), &parameters).await, name);
+    }
+    deleted(api.delete(name, &parameters).await, name)
+}
+
+fn deleted<T>(result: Result<T, kube::Error>, name: &str) -> anyhow::Result<()> {
+    match result {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         Err(error) => Err(explain(error, Some(name))),

@@ -27,7 +27,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     ensure!(
         args.spec.changes_chart(),
-        "no version specified: use --version, --latest or --repo"
+        "no change requested: use --version, --latest, --repo or --conflicts"
     );
     let spec = args.spec.read()?;
     let folder = std::env::current_dir()?;

@@ -1,5 +1,6 @@
 //! The conditions that can be waited for. Pure.
 
+use outrigger_api::annotation::RECONCILE;
 use outrigger_api::plugin::{Phase, Plugin};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -19,6 +20,8 @@ pub(super) enum WaitStatus {
     Met,
     /// The state of the plugin.
     Pending(String),
+    /// A repository or a cluster does not respond, which may pass.
+    Unreachable(String),
     /// Why the condition will not be met without a change.
     Failed(String),
 }
@@ -46,17 +49,36 @@ pub(super) fn evaluate(plugin: Option<&Plugin>, condition: WaitCondition) -> Wai
             "not observed by the controller yet".to_owned()
         });
     }
+    if let Some(pending) = pending_request(plugin) {
+        return pending;
+    }
     match plugin.phase() {
         Phase::Disabled if condition == WaitCondition::Disabled || !plugin.spec.enabled => {
             WaitStatus::Met
         }
         Phase::Ready if condition == WaitCondition::Ready && plugin.spec.enabled => WaitStatus::Met,
         Phase::Failed => WaitStatus::Failed(describe(plugin)),
+        Phase::Waiting if is_unreachable(plugin) => WaitStatus::Unreachable(describe(plugin)),
         _ => WaitStatus::Pending(describe(plugin)),
     }
 }
 
 /// The phase, and the message of the Ready condition.
+fn is_unreachable(plugin: &Plugin) -> bool {
+    let ready = plugin.condition("Ready");
+    ready.is_some_and(|ready| ready.reason == "Unreachable")
+}
+
+/// A requested reconcile that the controller has not done yet.
+fn pending_request(plugin: &Plugin) -> Option<WaitStatus> {
+    let annotations = plugin.metadata.annotations.as_ref()?;
+    let requested = annotations.get(RECONCILE)?;
+    let status = plugin.status.as_ref();
+    let handled = status.and_then(|status| status.reconcile_handled.as_ref());
+    let is_pending = handled != Some(requested) && plugin.spec.enabled;
+    is_pending.then(|| WaitStatus::Pending("being reconciled".to_owned()))
+}
+
 pub(super) fn describe(plugin: &Plugin) -> String {
     let phase = format!("{:?}", plugin.phase());
     match plugin

@@ -68,6 +68,12 @@ pub(super) struct Report {
 }
 
 impl Report {
+    /// The report, as a failure unless something else succeeded.
+    pub(super) fn failed_unless(mut self, is_success: bool) -> Self {
+        self.has_failures |= !is_success;
+        self
+    }
+
     pub(super) fn exit_code(&self) -> ExitCode {
         if self.has_failures {
             ExitCode::FAILURE
@@ -93,10 +99,15 @@ pub(super) async fn plugins(
     let mut lines = StatusLines::new();
     let mut is_listed = false;
     loop {
+        let flush_at = lines.next_flush().map(Into::into);
         let event = tokio::select! {
             event = events.next() => event.context("the watch ended")?,
             () = tokio::time::sleep(IDLE_TIMEOUT), if stop_when == StopWhen::Idle && is_listed && states.is_idle() => {
                 return Ok(states.report());
+            }
+            () = tokio::time::sleep_until(flush_at.unwrap_or_else(tokio::time::Instant::now)), if flush_at.is_some() => {
+                lines.flush();
+                continue;
             }
         };
         // The watcher retries. The server runs in this process, so that errors are transient.
@@ -135,10 +146,10 @@ impl PluginStates {
         let key = key(&plugin);
         let previous = self.plugins.get(&key).and_then(|(_, ready)| *ready);
         let ready = previous.or_else(|| is_done(&plugin).then_some(elapsed));
-        let is_transient = !plugin.is_observed()
-            || !is_idle_phase(plugin.phase())
-            || plugin.phase() == Phase::Waiting;
-        lines.set(&name(&key), line(&name(&key), &plugin, ready), is_transient);
+        let is_transient =
+            !plugin.is_observed() || !is_idle(&plugin) || plugin.phase() == Phase::Waiting;
+        let text = line(&name(&key), &plugin, ready);
+        lines.set(&name(&key), text, is_transient, is_done(&plugin));
         self.plugins.insert(key, (plugin, ready));
     }
 
@@ -149,7 +160,7 @@ impl PluginStates {
     /// Whether the controller has nothing to do for any plugin.
     fn is_idle(&self) -> bool {
         let mut plugins = self.plugins.values();
-        plugins.all(|(plugin, _)| plugin.is_observed() && is_idle_phase(plugin.phase()))
+        plugins.all(|(plugin, _)| plugin.is_observed() && is_idle(plugin))
     }
 
     fn report(&self) -> Report {
@@ -175,12 +186,14 @@ fn is_done(plugin: &Plugin) -> bool {
     plugin.is_observed() && matches!(plugin.phase(), Phase::Ready | Phase::Disabled)
 }
 
-/// Whether a plugin stays in the phase until something changes.
-fn is_idle_phase(phase: Phase) -> bool {
-    matches!(
-        phase,
-        Phase::Waiting | Phase::Ready | Phase::Degraded | Phase::Failed | Phase::Disabled
-    )
+/// Whether a plugin stays in its phase until something changes. A repository that has not answered yet still may.
+fn is_idle(plugin: &Plugin) -> bool {
+    let reason = plugin.condition("Ready").map(|ready| ready.reason.as_str());
+    match plugin.phase() {
+        Phase::Waiting => !matches!(reason, Some("Fetching" | "Connecting" | "ReadingValues")),
+        Phase::Ready | Phase::Degraded | Phase::Failed | Phase::Disabled => true,
+        _ => false,
+    }
 }
 
 fn version(plugin: &Plugin) -> &str {

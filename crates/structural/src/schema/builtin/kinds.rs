@@ -24,7 +24,7 @@ use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1 as apiregistrat
 use super::BuiltIn;
 
 #[rustfmt::skip]
-pub(super) static BUILT_IN: [BuiltIn; 64] = [
+pub(super) static BUILT_IN: [BuiltIn; 66] = [
     BuiltIn::of::<core::Binding>(),
     BuiltIn::of::<core::ConfigMap>(),
     BuiltIn::of::<core::Endpoints>(),
@@ -41,6 +41,8 @@ pub(super) static BUILT_IN: [BuiltIn; 64] = [
     BuiltIn::of::<core::Secret>(),
     BuiltIn::of::<core::Service>(),
     BuiltIn::of::<core::ServiceAccount>(),
+    BuiltIn::of::<admission::MutatingAdmissionPolicy>(),
+    BuiltIn::of::<admission::MutatingAdmissionPolicyBinding>(),
     BuiltIn::of::<admission::MutatingWebhookConfiguration>(),
     BuiltIn::of::<admission::ValidatingAdmissionPolicy>(),
     BuiltIn::of::<admission::ValidatingAdmissionPolicyBinding>(),

@@ -1,7 +1,8 @@
 //! The rules of structural schemas: every field has a type, and logical junctors only constrain values.
 
 use outrigger_apimachinery::status::field;
-use outrigger_gostd::regexp::Regexp;
+use outrigger_cel::regex_program;
+use outrigger_gostd::regexp::CachedRegexp;
 use serde_json::Value;
 
 use super::{Object, flag, list, object, objects_in, text};
@@ -204,7 +205,7 @@ fn validate_junctors(
     }
     let pattern = text(schema, "pattern");
     if !pattern.is_empty()
-        && let Err(error) = Regexp::compile(pattern.as_bytes())
+        && let Err(error) = regex_program(&CachedRegexp::new(pattern))
     {
         let detail = format!("must be a valid regular expression, but isn't: {error}");
         errors.push(field::Error::invalid(

@@ -24,12 +24,9 @@ const PROGRAM: &[(&str, &str)] = &[
 /// The argument of the program for each file that it prints.
 const FILES: &[(&str, &str)] = &[
     ("types", "crates/structural/src/go_types/types.txt"),
-    ("table", "crates/builtin/src/protobuf/table.txt"),
-    ("pairs", "crates/builtin/src/protobuf/tests/pairs.txt"),
-    (
-        "quantities",
-        "crates/builtin/src/protobuf/tests/quantities.txt",
-    ),
+    ("table", "crates/protobuf/src/table.txt"),
+    ("pairs", "crates/protobuf/src/tests/pairs.txt"),
+    ("quantities", "crates/protobuf/src/tests/quantities.txt"),
     ("expressions", "crates/cel/tests/data/expressions.jsonl"),
     (
         "rule-costs",

@@ -1,0 +1,177 @@
+//! The Cluster kind: a Kubernetes cluster on machines that are reached over SSH.
+
+use std::collections::BTreeMap;
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::condition::Condition;
+use crate::flow_status::{DelegationLease, FlowStatus, HookStatus};
+use crate::machine::MachineAccess;
+use crate::repository::SecretReference;
+
+mod features;
+pub(crate) mod rules;
+mod validation;
+
+pub use features::{Delegation, Features, File, Upgrade};
+pub use validation::validate;
+
+/// The finalizer that keeps a Cluster until it is removed from its machines.
+pub const FINALIZER: &str = "outrigger.dev/cluster";
+
+/// A Kubernetes cluster. The controller brings it up in named steps on its machines, upgrades and removes it, and runs
+/// the hooks of the admin.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, CustomResource,
+)]
+#[kube(
+    group = "outrigger.dev",
+    version = "v1beta1",
+    kind = "Cluster",
+    doc = "Cluster is a Kubernetes cluster on machines that are reached over SSH.",
+    plural = "clusters",
+    shortname = "cls",
+    category = "outrigger",
+    status = "ClusterStatus",
+    derive = "PartialEq",
+    printcolumn = r#"{"name":"Type","type":"string","jsonPath":".spec.type"}"#,
+    printcolumn = r#"{"name":"Version","type":"string","jsonPath":".status.version"}"#,
+    printcolumn = r#"{"name":"Phase","type":"string","jsonPath":".status.phase"}"#,
+    printcolumn = r#"{"name":"Step","type":"string","jsonPath":".status.flow.step"}"#,
+    printcolumn = r#"{"name":"Message","type":"string","jsonPath":".status.message"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterSpec {
+    /// How the cluster comes to be. Immutable
+    #[serde(default, rename = "type")]
+    pub kind: ClusterType,
+    /// Name for people
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// Version of Kubernetes, such as 1.34.1. Another version upgrades the cluster
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 64))]
+    pub version: String,
+    /// The provider that installs the machines. Defaults to `stand-in`, which installs nothing
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Addresses of pods
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        rename = "clusterCIDR"
+    )]
+    pub cluster_cidr: Option<String>,
+    /// Addresses of services
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        rename = "serviceCIDR"
+    )]
+    pub service_cidr: Option<String>,
+    /// Domain of services
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "dnsDomain")]
+    pub dns_domain: Option<String>,
+    /// Network device of the machines
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_device: Option<String>,
+    /// Further names and addresses of the API server
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub public_alternative_names: Vec<String>,
+    /// The control plane. Workers are objects of kind Machine
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["ip", "port"]))]
+    pub machines: Vec<MachineAccess>,
+    /// Secret with the kubeconfig of an imported cluster
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kubeconfig_secret_ref: Option<SecretReference>,
+    #[serde(default)]
+    pub features: Features,
+    /// Arguments of the container runtime
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub container_runtime_extra_args: BTreeMap<String, String>,
+    /// Arguments of kubelets
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kubelet_extra_args: BTreeMap<String, String>,
+    /// Arguments of API servers
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        rename = "apiServerExtraArgs"
+    )]
+    pub api_server_extra_args: BTreeMap<String, String>,
+    /// Arguments of controller managers
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub controller_manager_extra_args: BTreeMap<String, String>,
+    /// Arguments of schedulers
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scheduler_extra_args: BTreeMap<String, String>,
+}
+
+/// How a cluster comes to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum ClusterType {
+    /// Installed on the machines of the spec
+    #[default]
+    Baremetal,
+    /// Exists already, and is reached with a kubeconfig
+    Imported,
+    /// The embedded API server
+    Embedded,
+    /// Delivered by CloudFormation
+    #[serde(rename = "AWS")]
+    Aws,
+}
+
+/// The lifecycle phase of a cluster.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum ClusterPhase {
+    /// Not reconciled yet
+    #[default]
+    Pending,
+    Initializing,
+    Running,
+    Upgrading,
+    Upscaling,
+    Downscaling,
+    /// A step failed, or the spec is invalid; the conditions have the reason
+    Failed,
+    Terminating,
+}
+
+/// The observed state of a cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterStatus {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    #[serde(default)]
+    pub phase: ClusterPhase,
+    /// Why the cluster is in this phase, if there is more to say
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// One condition for each step of the cluster in the current flow, and `Accepted`: whether the spec is valid
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+    /// What is recorded about the current flow
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowStatus>,
+    /// The last execution of each hook of the cluster
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub hooks: Vec<HookStatus>,
+    /// Operators that work on delegated steps
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["step"]))]
+    pub delegations: Vec<DelegationLease>,
+    /// Version of Kubernetes that was installed last
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Number of machines by phase
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub machines: BTreeMap<String, u32>,
+}

@@ -1,0 +1,197 @@
+//! Validation that a schema cannot express. The controller and the command line run it before any machine is touched.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use outrigger_gostd::semver::Version;
+
+use super::{Cluster, ClusterType, Features};
+use crate::field_error::{FieldError, FieldErrors};
+use crate::hook::Hook;
+use crate::machine::check_access;
+use crate::step;
+
+mod paths;
+
+/// Returns the invalid fields of a cluster, in the order of the fields.
+pub fn validate(cluster: &Cluster) -> Vec<FieldError> {
+    let mut errors = FieldErrors::default();
+    check_type(cluster, &mut errors);
+    check_network(cluster, &mut errors);
+    check_machines(cluster, &mut errors);
+    check_files(&cluster.spec.features, &mut errors);
+    check_hooks(&cluster.spec.features, &mut errors);
+    check_steps(&cluster.spec.features, &mut errors);
+    errors.list
+}
+
+fn check_type(cluster: &Cluster, errors: &mut FieldErrors) {
+    let spec = &cluster.spec;
+    match spec.kind {
+        ClusterType::Baremetal => {
+            if spec.version.is_empty() {
+                errors.add("spec.version", "is missing");
+            } else if Version::parse(&spec.version).is_err() {
+                errors.add(
+                    "spec.version",
+                    format!("{:?} is not a version such as 1.34.1", spec.version),
+                );
+            }
+            if spec.machines.is_empty() {
+                errors.add("spec.machines", "must have at least one machine");
+            }
+        }
+        ClusterType::Imported => {
+            if !spec.machines.is_empty() {
+                errors.add("spec.machines", "an Imported cluster has no machines");
+            }
+        }
+        ClusterType::Embedded | ClusterType::Aws => errors.add(
+            "spec.type",
+            format!(
+                "{} clusters are not supported yet; use Baremetal or Imported",
+                if spec.kind == ClusterType::Aws {
+                    "AWS"
+                } else {
+                    "Embedded"
+                }
+            ),
+        ),
+    }
+}
+
+fn check_network(cluster: &Cluster, errors: &mut FieldErrors) {
+    let spec = &cluster.spec;
+    let mut parsed = Vec::new();
+    let fields = [
+        ("spec.clusterCIDR", &spec.cluster_cidr),
+        ("spec.serviceCIDR", &spec.service_cidr),
+    ];
+    for (field, text) in fields {
+        let Some(text) = text else { continue };
+        match parse_cidr(text) {
+            Some(cidr) => parsed.push(cidr),
+            None => errors.add(
+                field,
+                format!("{text:?} is not a range of addresses such as 10.244.0.0/16"),
+            ),
+        }
+    }
+    if let [pods, services] = parsed[..]
+        && overlap(pods, services)
+    {
+        errors.add("spec.serviceCIDR", "overlaps with clusterCIDR");
+    }
+}
+
+/// The first address as a number, the prefix length, and the length of addresses.
+fn parse_cidr(text: &str) -> Option<(u128, u32, u32)> {
+    let (address, length) = text.split_once('/')?;
+    let (bits, width) = match address.parse().ok()? {
+        IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
+        IpAddr::V6(address) => (address.to_bits(), 128),
+    };
+    let length: u32 = length.parse().ok().filter(|length| *length <= width)?;
+    Some((bits, length, width))
+}
+
+fn overlap(a: (u128, u32, u32), b: (u128, u32, u32)) -> bool {
+    let shift = a.2 - a.1.min(b.1).min(a.2);
+    a.2 == b.2 && a.0.checked_shr(shift) == b.0.checked_shr(shift)
+}
+
+fn check_machines(cluster: &Cluster, errors: &mut FieldErrors) {
+    let mut addresses = BTreeSet::new();
+    for (index, machine) in cluster.spec.machines.iter().enumerate() {
+        let field = format!("spec.machines[{index}]");
+        check_access(machine, &field, errors);
+        if !addresses.insert(machine.address()) {
+            errors.add(
+                format!("{field}.ip"),
+                format!("{} is listed twice", machine.address()),
+            );
+        }
+    }
+}
+
+fn check_files(features: &Features, errors: &mut FieldErrors) {
+    let mut destinations = BTreeSet::new();
+    for (index, file) in features.files.iter().enumerate() {
+        let field = |name: &str| format!("spec.features.files[{index}].{name}");
+        if !paths::is_inside(&file.src) {
+            errors.add(
+                field("src"),
+                format!("{:?} must be a path inside the files root", file.src),
+            );
+        }
+        if let Err(message) = paths::check_destination(&file.dst, file.force) {
+            errors.add(field("dst"), format!("{:?} {message}", file.dst));
+        }
+        if !destinations.insert(file.dst.trim_end_matches('/')) {
+            errors.add(field("dst"), format!("{:?} is listed twice", file.dst));
+        }
+    }
+}
+
+fn check_hooks(features: &Features, errors: &mut FieldErrors) {
+    for (name, path) in &features.hooks {
+        let field = format!("spec.features.hooks.{name}");
+        if Hook::of_cluster(name).is_none() {
+            errors.add(&field, unknown("hook", Hook::nearest(name)));
+        }
+        if !features.files.iter().any(|file| file.contains(path)) {
+            errors.add(
+                &field,
+                format!("{path:?} is not among the destinations of spec.features.files"),
+            );
+        }
+    }
+    let timeout = features.hook_timeout.as_deref();
+    errors.check_duration("spec.features.hookTimeout", timeout);
+    if features.hook_attempts == Some(0) {
+        errors.add("spec.features.hookAttempts", "must be at least 1");
+    }
+}
+
+fn check_steps(features: &Features, errors: &mut FieldErrors) {
+    let mut skipped = BTreeSet::new();
+    for (index, name) in features.skip_conditions.iter().enumerate() {
+        let field = format!("spec.features.skipConditions[{index}]");
+        skipped.extend(check_step(name, field, errors));
+    }
+    for (index, name) in features.delegate_conditions.iter().enumerate() {
+        let field = format!("spec.features.delegateConditions[{index}]");
+        let Some(id) = check_step(name, field.clone(), errors) else {
+            continue;
+        };
+        if !step::is_delegable(id) {
+            errors.add(&field, format!("{id} cannot be delegated"));
+        }
+        if skipped.contains(id) {
+            errors.add(field, format!("{id} is also in skipConditions"));
+        }
+    }
+    if let Some(delegation) = &features.delegation {
+        let timeout = delegation.timeout.as_deref();
+        errors.check_duration("spec.features.delegation.timeout", timeout);
+    }
+}
+
+fn check_step(name: &str, field: String, errors: &mut FieldErrors) -> Option<&'static str> {
+    let id = step::find(name);
+    if id.is_none() {
+        let message = format!("{name}: {}", unknown("step", step::nearest_id(name)));
+        errors.add(field, message);
+    }
+    id
+}
+
+fn unknown(what: &str, nearest: Option<&str>) -> String {
+    match nearest {
+        Some(nearest) => format!("unknown {what}; did you mean {nearest}?"),
+        None => format!("unknown {what}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! Executes attempts: finds the step and the machine, and turns outcomes into what is recorded.
+
+use outrigger_api::cluster::Cluster;
+use outrigger_api::machine::Machine;
+use outrigger_flow::{Attempt, Stopped};
+use outrigger_node::Tree;
+
+use crate::steps::{Report, task_of};
+use crate::{Effect, Outcome, Provider, Remote, Step, provider};
+
+/// What an attempt works with.
+#[derive(Debug, Clone, Copy)]
+pub struct Execution<'a> {
+    pub cluster: &'a Cluster,
+    pub machine: &'a Machine,
+    pub remote: &'a dyn Remote,
+    pub tree: &'a Tree,
+    pub provider: &'a dyn Provider,
+}
+
+/// Does the work of an attempt, or waits for it if it was begun before.
+pub async fn execute(execution: Execution<'_>, attempt: &Attempt) -> (Report, Result<(), String>) {
+    let Some(step) = provider::step(execution.provider, attempt.task.step) else {
+        return (Report::default(), Ok(()));
+    };
+    let effect = Effect {
+        cluster: execution.cluster,
+        machine: execution.machine,
+        remote: execution.remote,
+        tree: execution.tree,
+        attempt,
+    };
+    let (mut report, result) = step.run(effect).await;
+    report.host_key = execution.remote.host_key();
+    (report, result.map_err(|error| error.to_string()))
+}
+
+/// Stops an attempt on its machine. What runs in this process must be stopped before.
+pub async fn stop(
+    cluster: &Cluster,
+    remote: &dyn Remote,
+    provider: &dyn Provider,
+    attempt: &Attempt,
+) -> Stopped {
+    let step = provider::step(provider, attempt.task.step);
+    if !step.is_some_and(Step::is_detached) {
+        return Stopped::Canceled;
+    }
+    let task = task_of(cluster, attempt);
+    match remote.cancel(&task, &attempt.id()).await {
+        Ok(Outcome::Exited { code: 0, .. }) => Stopped::Ended(Ok(())),
+        Ok(Outcome::Exited { code, .. }) => Stopped::Ended(Err(format!("exited with code {code}"))),
+        Ok(Outcome::TimedOut { .. }) => Stopped::Ended(Err("timed out".to_owned())),
+        Ok(Outcome::Canceled | Outcome::Lost { .. }) => Stopped::Canceled,
+        Err(error) => Stopped::Unknown(error.to_string()),
+    }
+}

@@ -1,0 +1,224 @@
+//! The inputs of a flow: what `flow::plan` compares with the records.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use outrigger_api::annotation::RETRY;
+use outrigger_api::cluster::{Cluster, ClusterType};
+use outrigger_api::duration;
+use outrigger_api::hook::Hook;
+use outrigger_api::machine::{Machine, MachineRole};
+use outrigger_api::step::{self, FlowStep, StepRole, StepScope};
+use outrigger_flow::{Delegate, Desired, Flow, Retry, Scope, Step, Target, Task};
+use outrigger_node::Tree;
+
+use crate::lifecycle::Run;
+use crate::steps::hook_timeout;
+use crate::{Provider, StepInput, provider};
+
+const DEFAULT_OWNER: &str = "an external operator";
+const DEFAULT_DELEGATION: Duration = Duration::from_hours(1);
+/// An attempt ends on its machine, and that is reported; the deadline is for what does not report.
+const REPORT_TIME: Duration = Duration::from_secs(45);
+
+/// The steps of imported clusters.
+const IMPORTED: &[&str] = &["EnsureCreateClusterMark", "EnsureCleanClusterMark"];
+
+/// What a flow has to achieve.
+#[derive(Debug)]
+pub struct Inputs {
+    pub flow: Flow,
+    pub run: Run,
+    machines: Vec<String>,
+    omitted: BTreeSet<Task>,
+    digests: BTreeMap<Task, String>,
+    /// What each task is about to do, for people.
+    pub texts: BTreeMap<Task, String>,
+    skip: BTreeSet<&'static str>,
+    delegate: BTreeMap<&'static str, Delegate>,
+    retry: Option<String>,
+}
+
+impl Inputs {
+    /// The inputs of a run on these machines, the first of the control plane first.
+    pub fn new(
+        cluster: &Cluster,
+        machines: &[&Machine],
+        tree: &Tree,
+        provider: &dyn Provider,
+        run: Run,
+    ) -> Self {
+        let features = &cluster.spec.features;
+        let find = |names: &[String]| names.iter().filter_map(|name| step::find(name)).collect();
+        let skip: BTreeSet<&'static str> = find(&features.skip_conditions);
+        let delegated: BTreeSet<&'static str> = find(&features.delegate_conditions);
+        let delegate = delegated.into_iter().map(|id| (id, delegate(cluster)));
+        let annotations = cluster.metadata.annotations.as_ref();
+        let mut inputs = Self {
+            flow: flow(cluster, &run),
+            run,
+            machines: machines.iter().map(|machine| name(machine)).collect(),
+            omitted: BTreeSet::new(),
+            digests: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            skip,
+            delegate: delegate.collect(),
+            retry: annotations.and_then(|all| all.get(RETRY)).cloned(),
+        };
+        for flow_step in steps(cluster, &inputs.run) {
+            inputs.add_step(cluster, machines, tree, provider, flow_step);
+        }
+        inputs
+    }
+
+    fn add_step(
+        &mut self,
+        cluster: &Cluster,
+        machines: &[&Machine],
+        tree: &Tree,
+        provider: &dyn Provider,
+        flow_step: &FlowStep,
+    ) {
+        let input = |machine| StepInput {
+            cluster,
+            machine,
+            tree,
+        };
+        if flow_step.scope == StepScope::Cluster {
+            let input = input(machines.first().copied());
+            return self.add_task(provider, flow_step, Target::Cluster, input, true);
+        }
+        for (index, machine) in machines.iter().enumerate() {
+            let target = Target::Machine(name(machine));
+            let applies = applies(flow_step.role, machine.spec.role, index);
+            self.add_task(provider, flow_step, target, input(Some(machine)), applies);
+        }
+    }
+
+    fn add_task(
+        &mut self,
+        provider: &dyn Provider,
+        flow_step: &FlowStep,
+        target: Target,
+        input: StepInput<'_>,
+        applies: bool,
+    ) {
+        let id = flow_step.id;
+        let task = Task { step: id, target };
+        let step = provider::step(provider, id);
+        let plan = step.and_then(|step| step.plan(&input)).filter(|_| applies);
+        // A step that is skipped or delegated is reported, even if the provider has nothing to do.
+        let is_listed = self.skip.contains(id) || self.delegate.contains_key(id);
+        match plan {
+            Some(plan) => {
+                self.digests.insert(task.clone(), plan.digest);
+                self.texts.insert(task, plan.text);
+            }
+            None if is_listed && applies => {}
+            None => {
+                self.omitted.insert(task);
+            }
+        }
+    }
+
+    /// What `flow::plan` takes.
+    pub fn desired(&self) -> Desired<'_> {
+        Desired {
+            run: &self.run.id,
+            machines: &self.machines,
+            omitted: &self.omitted,
+            digests: &self.digests,
+            skip: &self.skip,
+            delegate: &self.delegate,
+            retry: self.retry.as_deref(),
+            is_canceled: false,
+        }
+    }
+
+    /// The tasks in their order, with what they are about to do.
+    pub fn tasks(&self) -> Vec<(Task, String)> {
+        let mut tasks = Vec::new();
+        for step in self.flow.steps() {
+            let targets: Vec<Target> = match step.scope {
+                Scope::Cluster => vec![Target::Cluster],
+                _ => self.machines.iter().cloned().map(Target::Machine).collect(),
+            };
+            for target in targets {
+                let id = step.id;
+                let task = Task { step: id, target };
+                if self.omitted.contains(&task) {
+                    continue;
+                }
+                let text = match (self.skip.contains(id), self.delegate.get(id)) {
+                    (true, _) => "skip".to_owned(),
+                    (false, Some(delegate)) => format!("wait for {}", delegate.owner),
+                    (false, None) => self.texts.get(&task).cloned().unwrap_or_default(),
+                };
+                tasks.push((task, text));
+            }
+        }
+        tasks
+    }
+
+    /// Whether all tasks of a target are finished in its record.
+    pub fn is_finished(&self, target: &Target, record: &outrigger_flow::Record) -> bool {
+        let tasks = self.tasks();
+        let mut tasks = tasks.iter().filter(|(task, _)| task.target == *target);
+        record.run == self.run.id && tasks.all(|(task, _)| record.state(task.step).is_finished())
+    }
+}
+
+fn steps<'a>(cluster: &Cluster, run: &Run) -> impl Iterator<Item = &'a FlowStep> + use<'a> {
+    let is_imported = cluster.spec.kind == ClusterType::Imported;
+    let steps = step::steps(run.flow).iter();
+    steps.filter(move |step| !is_imported || IMPORTED.contains(&step.id))
+}
+
+fn flow(cluster: &Cluster, run: &Run) -> Flow {
+    let steps = steps(cluster, run).map(|step| flow_step(cluster, step));
+    Flow::new(run.flow.as_str(), steps.collect()).expect("a test checks that names are unique")
+}
+
+fn flow_step(cluster: &Cluster, declared: &FlowStep) -> Step {
+    let scope = match declared.scope {
+        StepScope::Cluster => Scope::Cluster,
+        StepScope::Machine => Scope::Machine,
+        StepScope::MachineInTurn => Scope::MachineInTurn,
+    };
+    let mut step = Step::new(declared.id, scope);
+    step.aliases = step::aliases(declared.id);
+    step.is_delegable = step::is_delegable(declared.id);
+    if Hook::of_step(declared.id).is_some() {
+        let features = &cluster.spec.features;
+        step.timeout = hook_timeout(features).saturating_add(REPORT_TIME);
+        let default = Retry::default();
+        step.retry.attempts = features.hook_attempts.unwrap_or(default.attempts);
+    }
+    step
+}
+
+fn applies(role: StepRole, machine: MachineRole, index: usize) -> bool {
+    let is_control_plane = machine == MachineRole::ControlPlane;
+    match role {
+        StepRole::All => true,
+        StepRole::ControlPlane => is_control_plane,
+        StepRole::JoiningControlPlane => is_control_plane && index > 0,
+        StepRole::Worker => !is_control_plane,
+    }
+}
+
+fn delegate(cluster: &Cluster) -> Delegate {
+    let delegation = cluster.spec.features.delegation.as_ref();
+    let owner = delegation.map_or(DEFAULT_OWNER, |delegation| &delegation.owner);
+    let timeout = delegation.and_then(|delegation| delegation.timeout.as_deref());
+    Delegate {
+        owner: owner.to_owned(),
+        timeout: timeout
+            .and_then(duration::parse)
+            .unwrap_or(DEFAULT_DELEGATION),
+    }
+}
+
+fn name(machine: &Machine) -> String {
+    machine.metadata.name.clone().unwrap_or_default()
+}

@@ -1,0 +1,33 @@
+//! The life of a cluster: which flow is due, what its steps need, and what they do on machines.
+//!
+//! ```text
+//! Cluster, Machines ─ lifecycle::next (pure) ─→ flow that is due ┐
+//! spec, files, provider ─ step plans (pure) ─→ inputs, digests ──┴→ flow::Runner ─→ execute: effects on machines
+//! status ◄─ record, conditions (pure) ◄─────────────────────────────────┘
+//! ```
+//!
+//! Everything that decides is pure. `execute` does the work of one attempt through the port [`Remote`].
+
+mod claims;
+mod conditions;
+mod execute;
+mod hook_command;
+mod inputs;
+pub mod lifecycle;
+mod machine_name;
+mod provider;
+mod record;
+mod remote;
+pub mod status;
+mod steps;
+
+pub use claims::{Claim, conflicts};
+pub use conditions::{conditions, current_step};
+pub use execute::{Execution, execute, stop};
+pub use hook_command::{ArgumentLimit, hook_arguments};
+pub use inputs::Inputs;
+pub use machine_name::{control_plane_machine, machine_name};
+pub use provider::{Provider, StandIn, find as find_provider};
+pub use record::{from_status, to_status};
+pub use remote::{Command, Connect, Login, Outcome, Output, Remote, RemoteError, Ssh};
+pub use steps::{Effect, Report, Step, StepError, StepInput, StepPlan};

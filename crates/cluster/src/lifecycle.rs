@@ -1,0 +1,209 @@
+//! Decides which flow of a cluster is due: a pure function of the objects and of where the current flow stands.
+
+use std::collections::BTreeMap;
+
+use outrigger_api::annotation::FORCE;
+use outrigger_api::cluster::{Cluster, ClusterType};
+use outrigger_api::machine::{Machine, MachineRole};
+use outrigger_api::step::FlowName;
+use outrigger_flow::Outcome;
+
+#[cfg(test)]
+mod tests;
+
+/// A flow and what distinguishes this run from others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    pub flow: FlowName,
+    /// Identifies the run: a number, the flow, and the version of an upgrade.
+    pub id: String,
+}
+
+/// What to do about a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Run the flow, or go on with it.
+    Run(Run),
+    /// Nothing is due.
+    Idle,
+    /// The cluster is removed from its machines: let the objects go.
+    Release,
+}
+
+/// The flow that is due. `outcome` is where the current flow stands; `None` if there is none.
+pub fn next(cluster: &Cluster, machines: &[&Machine], outcome: Option<&Outcome>) -> Next {
+    let current = current_run(cluster);
+    if is_deleted(cluster) {
+        let is_deleting = current
+            .as_ref()
+            .is_some_and(|run| run.flow == FlowName::Delete);
+        let is_done = is_deleting && outcome == Some(&Outcome::Done);
+        if is_done || is_forced(cluster) {
+            return Next::Release;
+        }
+        return Next::Run(run(cluster, current, FlowName::Delete));
+    }
+    if installed_version(cluster).is_none() {
+        return Next::Run(run(cluster, current, FlowName::Create));
+    }
+    match due(cluster, machines, current.as_ref(), outcome) {
+        Some(flow) => Next::Run(run(cluster, current, flow)),
+        None => Next::Idle,
+    }
+}
+
+/// The flow that is due in a cluster that was created.
+fn due(
+    cluster: &Cluster,
+    machines: &[&Machine],
+    current: Option<&Run>,
+    outcome: Option<&Outcome>,
+) -> Option<FlowName> {
+    let scale_down = machines.iter().any(|machine| is_removed(machine));
+    let upgrade = needs_upgrade(cluster, current);
+    let scale_up = machines.iter().any(|machine| needs_install(machine));
+    match (outcome, current) {
+        // A flow is finished before another one begins, except for an upgrade to yet another version.
+        (Some(Outcome::InProgress | Outcome::Delegated(_) | Outcome::Held(_)), Some(run)) => {
+            Some(run.flow)
+        }
+        // The order is fixed, so that flows which fail do not alternate.
+        _ if scale_down => Some(FlowName::ScaleDown),
+        _ if upgrade => Some(FlowName::Upgrade),
+        _ if scale_up => Some(FlowName::ScaleUp),
+        _ => None,
+    }
+}
+
+/// The machines that take part in a flow, in the order in which steps visit them.
+pub fn participants<'a>(
+    flow: FlowName,
+    cluster: &Cluster,
+    machines: &[&'a Machine],
+) -> Vec<&'a Machine> {
+    let takes_part = |machine: &Machine| match flow {
+        FlowName::Create => machine.spec.role == MachineRole::ControlPlane && !is_removed(machine),
+        FlowName::Upgrade => !needs_install(machine) && !is_removed(machine),
+        FlowName::ScaleUp => needs_install(machine),
+        FlowName::ScaleDown => is_removed(machine),
+        FlowName::Delete => has_begun(machine),
+    };
+    let mut machines: Vec<&Machine> = machines
+        .iter()
+        .copied()
+        .filter(|machine| takes_part(machine))
+        .collect();
+    machines.sort_by_key(|machine| {
+        let is_worker = machine.spec.role == MachineRole::Worker;
+        let address = machine.spec.access.address();
+        let mut listed = cluster.spec.machines.iter();
+        let position = listed.position(|access| access.address() == address);
+        let position = position.unwrap_or(usize::MAX);
+        (is_worker, position, machine.metadata.name.clone())
+    });
+    machines
+}
+
+/// The run that is recorded in the status.
+pub fn current_run(cluster: &Cluster) -> Option<Run> {
+    let flow = cluster.status.as_ref()?.flow.as_ref()?;
+    Some(Run {
+        flow: FlowName::parse(&flow.name)?,
+        id: flow.run.clone(),
+    })
+}
+
+/// Whether the recorded run was completed. Changed inputs do not run its steps again.
+pub fn is_completed(cluster: &Cluster) -> bool {
+    let flow = cluster.status.as_ref().and_then(|it| it.flow.as_ref());
+    flow.is_some_and(|flow| flow.completed)
+}
+
+pub fn is_deleted(cluster: &Cluster) -> bool {
+    cluster.metadata.deletion_timestamp.is_some()
+}
+
+/// Whether a cluster that is deleted is let go, whatever its machines say.
+pub fn is_forced(cluster: &Cluster) -> bool {
+    is_annotated(cluster.metadata.annotations.as_ref())
+}
+
+/// Whether a machine that is deleted is let go without steps on it.
+pub fn is_machine_forced(machine: &Machine) -> bool {
+    is_annotated(machine.metadata.annotations.as_ref())
+}
+
+fn is_annotated(annotations: Option<&BTreeMap<String, String>>) -> bool {
+    annotations.is_some_and(|all| all.get(FORCE).is_some_and(|value| value == "true"))
+}
+
+/// Whether a machine is being removed from its cluster.
+pub fn is_removed(machine: &Machine) -> bool {
+    machine.metadata.deletion_timestamp.is_some()
+}
+
+/// Whether a machine is not part of the cluster yet.
+pub fn needs_install(machine: &Machine) -> bool {
+    let status = machine.status.as_ref();
+    let version = status.and_then(|status| status.version.as_ref());
+    version.is_none() && !is_removed(machine)
+}
+
+/// Whether anything was done on a machine.
+pub fn has_begun(machine: &Machine) -> bool {
+    let status = machine.status.as_ref();
+    status.is_some_and(|status| status.flow.is_some() || status.version.is_some())
+}
+
+/// The version that the cluster was created with or upgraded to. An imported cluster may not have one.
+pub fn installed_version(cluster: &Cluster) -> Option<&str> {
+    cluster.status.as_ref()?.version.as_deref()
+}
+
+/// The version of the spec, for the status: that of an imported cluster is not known.
+pub fn desired_version(cluster: &Cluster) -> &str {
+    match cluster.spec.kind {
+        ClusterType::Imported if cluster.spec.version.is_empty() => "unknown",
+        _ => &cluster.spec.version,
+    }
+}
+
+fn needs_upgrade(cluster: &Cluster, current: Option<&Run>) -> bool {
+    let is_baremetal = cluster.spec.kind == ClusterType::Baremetal;
+    let is_installed = installed_version(cluster) == Some(desired_version(cluster));
+    // An upgrade to another version has begun: the machines may have that one.
+    let is_upgrading = current.is_some_and(|run| {
+        run.flow == FlowName::Upgrade && version_of(&run.id) != Some(desired_version(cluster))
+    });
+    is_baremetal && (!is_installed || is_upgrading)
+}
+
+fn run(cluster: &Cluster, current: Option<Run>, flow: FlowName) -> Run {
+    Run {
+        id: run_id(cluster, current, flow),
+        flow,
+    }
+}
+
+/// The id of the current run if it is the same flow for the same version, else the next one.
+fn run_id(cluster: &Cluster, current: Option<Run>, flow: FlowName) -> String {
+    let suffix = match flow {
+        FlowName::Upgrade => format!("{}-{}", flow.as_str(), desired_version(cluster)),
+        _ => flow.as_str().to_owned(),
+    };
+    let Some(current) = current else {
+        return format!("1-{suffix}");
+    };
+    let (number, rest) = current.id.split_once('-').unwrap_or(("0", ""));
+    if rest == suffix {
+        return current.id;
+    }
+    let number: u64 = number.parse().unwrap_or(0);
+    format!("{}-{suffix}", number.saturating_add(1))
+}
+
+fn version_of(run: &str) -> Option<&str> {
+    let (_, rest) = run.split_once('-')?;
+    rest.strip_prefix(FlowName::Upgrade.as_str())?
+        .strip_prefix('-')
+}

@@ -1,0 +1,198 @@
+//! Tests of the decisions.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::unnecessary_wraps,
+    reason = "calls are easier to read"
+)]
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn cluster(version: &str, status: Value) -> Cluster {
+    serde_json::from_value(json!({
+        "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster", "metadata": {"name": "a"},
+        "spec": {"version": version}, "status": status,
+    }))
+    .unwrap()
+}
+
+fn machine(name: &str, role: &str, version: Option<&str>, is_deleted: bool) -> Machine {
+    let mut machine: Machine = serde_json::from_value(json!({
+        "apiVersion": "outrigger.dev/v1beta1", "kind": "Machine", "metadata": {"name": name},
+        "spec": {"cluster": "a", "role": role, "ip": "10.0.0.1"}, "status": {"version": version},
+    }))
+    .unwrap();
+    if is_deleted {
+        let time =
+            k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(jiff::Timestamp::UNIX_EPOCH);
+        machine.metadata.deletion_timestamp = Some(time);
+    }
+    machine
+}
+
+fn flow(name: &str, run: &str) -> Value {
+    json!({"version": "1.0.0", "flow": {"name": name, "run": run}})
+}
+
+#[track_caller]
+fn check(
+    cluster: &Cluster,
+    machines: &[Machine],
+    outcome: Option<Outcome>,
+    expected: Option<&str>,
+) {
+    let machines: Vec<&Machine> = machines.iter().collect();
+    let next = next(cluster, &machines, outcome.as_ref());
+    let run = match next {
+        Next::Run(run) => Some(run.id),
+        Next::Idle => None,
+        Next::Release => Some("release".to_owned()),
+    };
+    assert_eq!(run.as_deref(), expected);
+}
+
+fn failed() -> Option<Outcome> {
+    Some(Outcome::Failed(Vec::new()))
+}
+
+fn deleted(mut cluster: Cluster) -> Cluster {
+    let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(jiff::Timestamp::UNIX_EPOCH);
+    cluster.metadata.deletion_timestamp = Some(time);
+    cluster
+}
+
+#[test]
+fn a_new_cluster_is_created_and_then_idle() {
+    check(&cluster("1.0.0", json!({})), &[], None, Some("1-Create"));
+    let created = cluster("1.0.0", flow("Create", "1-Create"));
+    check(&created, &[], Some(Outcome::Done), None);
+    let creating = cluster(
+        "1.0.0",
+        json!({"flow": {"name": "Create", "run": "1-Create"}}),
+    );
+    check(&creating, &[], failed(), Some("1-Create"));
+}
+
+#[test]
+fn another_version_upgrades_also_back_again() {
+    let created = cluster("1.1.0", flow("Create", "1-Create"));
+    check(&created, &[], Some(Outcome::Done), Some("2-Upgrade-1.1.0"));
+    let upgrading = cluster("1.1.0", flow("Upgrade", "2-Upgrade-1.1.0"));
+    check(
+        &upgrading,
+        &[],
+        Some(Outcome::InProgress),
+        Some("2-Upgrade-1.1.0"),
+    );
+    let changed = cluster("1.2.0", flow("Upgrade", "2-Upgrade-1.1.0"));
+    check(
+        &changed,
+        &[],
+        Some(Outcome::InProgress),
+        Some("3-Upgrade-1.2.0"),
+    );
+    let reverted = cluster("1.0.0", flow("Upgrade", "2-Upgrade-1.1.0"));
+    check(
+        &reverted,
+        &[],
+        Some(Outcome::InProgress),
+        Some("3-Upgrade-1.0.0"),
+    );
+    check(&reverted, &[], failed(), Some("3-Upgrade-1.0.0"));
+}
+
+#[test]
+fn machines_are_added_and_removed_one_flow_at_a_time() {
+    let created = cluster("1.0.0", flow("Create", "1-Create"));
+    let new = machine("w", "Worker", None, false);
+    let old = machine("v", "Worker", Some("1.0.0"), true);
+    let done = Some(Outcome::Done);
+    check(
+        &created,
+        std::slice::from_ref(&new),
+        done.clone(),
+        Some("2-ScaleUp"),
+    );
+    check(
+        &created,
+        &[new.clone(), old.clone()],
+        done.clone(),
+        Some("2-ScaleDown"),
+    );
+    let upgrading = cluster("1.1.0", flow("ScaleUp", "2-ScaleUp"));
+    let in_progress = Some(Outcome::InProgress);
+    check(
+        &upgrading,
+        &[new.clone(), old.clone()],
+        in_progress,
+        Some("2-ScaleUp"),
+    );
+    check(
+        &upgrading,
+        std::slice::from_ref(&new),
+        failed(),
+        Some("3-Upgrade-1.1.0"),
+    );
+    check(&upgrading, &[new, old], done, Some("3-ScaleDown"));
+}
+
+#[test]
+fn flows_that_fail_do_not_alternate() {
+    let new = machine("w", "Worker", None, false);
+    let old = machine("v", "Worker", Some("1.0.0"), true);
+    let upgrade = cluster("1.1.0", flow("Upgrade", "2-Upgrade-1.1.0"));
+    check(
+        &upgrade,
+        std::slice::from_ref(&new),
+        failed(),
+        Some("2-Upgrade-1.1.0"),
+    );
+    let scale_down = cluster("1.1.0", flow("ScaleDown", "3-ScaleDown"));
+    check(&scale_down, &[new, old], failed(), Some("3-ScaleDown"));
+}
+
+#[test]
+fn deletion_ends_every_other_flow() {
+    for status in [json!({}), flow("Upgrade", "2-Upgrade-1.1.0")] {
+        let cluster = deleted(cluster("1.1.0", status));
+        let outcome = Some(Outcome::InProgress);
+        let expected = if cluster.status.as_ref().unwrap().flow.is_some() {
+            "3-Delete"
+        } else {
+            "1-Delete"
+        };
+        check(&cluster, &[], outcome, Some(expected));
+    }
+    let deleting = deleted(cluster("1.0.0", flow("Delete", "2-Delete")));
+    check(&deleting, &[], failed(), Some("2-Delete"));
+    check(&deleting, &[], Some(Outcome::Done), Some("release"));
+    let mut forced = deleting;
+    forced.metadata.annotations = Some(
+        [(FORCE.to_owned(), "true".to_owned())]
+            .into_iter()
+            .collect(),
+    );
+    check(&forced, &[], failed(), Some("release"));
+}
+
+#[test]
+fn workers_take_part_after_the_control_plane() {
+    let machines = [
+        machine("a-worker", "Worker", Some("1.0.0"), false),
+        machine("z-control", "ControlPlane", Some("1.0.0"), false),
+        machine("new", "Worker", None, false),
+    ];
+    let machines: Vec<&Machine> = machines.iter().collect();
+    let names = |flow| {
+        let machines = participants(flow, &cluster("1.0.0", json!({})), &machines);
+        let names = machines
+            .iter()
+            .map(|machine| machine.metadata.name.clone().unwrap());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(names(FlowName::Upgrade), ["z-control", "a-worker"]);
+    assert_eq!(names(FlowName::ScaleUp), ["new"]);
+    assert_eq!(names(FlowName::Create), ["z-control"]);
+}

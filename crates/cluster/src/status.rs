@@ -1,0 +1,219 @@
+//! The status of clusters and machines, from records and outcomes.
+
+use std::collections::BTreeMap;
+
+use outrigger_api::cluster::{Cluster, ClusterPhase, ClusterStatus};
+use outrigger_api::condition::{Condition, ConditionStatus};
+use outrigger_api::flow_status::{HookStatus, TaskState};
+use outrigger_api::machine::{Machine, MachinePhase, MachineStatus};
+use outrigger_api::step::FlowName;
+use outrigger_flow::{Outcome, Record, Target};
+
+use crate::lifecycle::desired_version;
+use crate::{Inputs, Report, conditions, current_step, to_status};
+
+/// The condition that says whether the spec is valid.
+pub const ACCEPTED: &str = "Accepted";
+
+/// The status of a machine with a record of a flow.
+pub fn of_machine(
+    cluster: &Cluster,
+    machine: &Machine,
+    inputs: &Inputs,
+    record: &Record,
+    reports: &[Report],
+) -> MachineStatus {
+    let mut status = machine.status.clone().unwrap_or_default();
+    let generation = machine.metadata.generation;
+    let flow = to_status(inputs.run.flow, record);
+    status.observed_generation = generation;
+    status.conditions = conditions(&flow, &status.conditions, generation);
+    status.message = current_step(&flow);
+    let target = Target::Machine(machine.metadata.name.clone().unwrap_or_default());
+    let is_finished = inputs.is_finished(&target, record);
+    let has_failed = flow
+        .tasks
+        .iter()
+        .any(|task| task.state == TaskState::Failed);
+    status.phase = match inputs.run.flow {
+        FlowName::Delete | FlowName::ScaleDown => MachinePhase::Terminating,
+        _ if has_failed => MachinePhase::Failed,
+        _ if is_finished => MachinePhase::Running,
+        FlowName::Upgrade => MachinePhase::Upgrading,
+        FlowName::Create | FlowName::ScaleUp => MachinePhase::Initializing,
+    };
+    if is_finished && status.phase == MachinePhase::Running {
+        status.version = Some(desired_version(cluster).to_owned());
+    }
+    status.flow = Some(flow);
+    for report in reports {
+        if let Some(hook) = &report.hook {
+            set_hook(&mut status.hooks, hook);
+        }
+        status.facts = report.facts.clone().or(status.facts);
+        status.host_key = status.host_key.or_else(|| report.host_key.clone());
+    }
+    status
+}
+
+/// The status of a cluster with a record of a flow.
+pub fn of_cluster(
+    cluster: &Cluster,
+    inputs: &Inputs,
+    record: &Record,
+    reports: &[Report],
+) -> ClusterStatus {
+    let mut status = cluster.status.clone().unwrap_or_default();
+    let generation = cluster.metadata.generation;
+    let flow = to_status(inputs.run.flow, record);
+    let accepted = status.conditions.iter().find(|it| it.kind == ACCEPTED);
+    let accepted = accepted.cloned();
+    status.observed_generation = generation;
+    status.conditions = conditions(&flow, &status.conditions, generation);
+    status.conditions.extend(accepted);
+    status.phase = phase(inputs.run.flow);
+    status.message = current_step(&flow);
+    status.flow = Some(flow);
+    for hook in reports.iter().filter_map(|report| report.hook.as_ref()) {
+        set_hook(&mut status.hooks, hook);
+    }
+    status
+}
+
+fn set_hook(hooks: &mut Vec<HookStatus>, hook: &HookStatus) {
+    hooks.retain(|known| known.name != hook.name);
+    hooks.push(hook.clone());
+}
+
+const fn phase(flow: FlowName) -> ClusterPhase {
+    match flow {
+        FlowName::Create => ClusterPhase::Initializing,
+        FlowName::Upgrade => ClusterPhase::Upgrading,
+        FlowName::ScaleUp => ClusterPhase::Upscaling,
+        FlowName::ScaleDown => ClusterPhase::Downscaling,
+        FlowName::Delete => ClusterPhase::Terminating,
+    }
+}
+
+/// The status of a cluster after a pass.
+pub fn after_pass(
+    cluster: &Cluster,
+    machines: &[&Machine],
+    flow: FlowName,
+    outcome: &Outcome,
+) -> ClusterStatus {
+    let mut status = cluster.status.clone().unwrap_or_default();
+    status.observed_generation = cluster.metadata.generation;
+    status.machines = count(machines);
+    let own = status.flow.as_ref().map(current_step);
+    status.message = failures(machines).or(own).unwrap_or_default();
+    if let Some(flow) = &mut status.flow {
+        flow.completed = *outcome == Outcome::Done;
+    }
+    match (outcome, flow) {
+        (Outcome::Done, FlowName::Create | FlowName::Upgrade) => {
+            status.version = Some(desired_version(cluster).to_owned());
+            status.phase = ClusterPhase::Running;
+        }
+        (Outcome::Done | Outcome::Failed(_), FlowName::ScaleUp | FlowName::ScaleDown) => {
+            // The cluster works, whatever became of these machines.
+            status.phase = ClusterPhase::Running;
+        }
+        (Outcome::Failed(_), FlowName::Create | FlowName::Upgrade) => {
+            status.phase = ClusterPhase::Failed;
+        }
+        _ => status.phase = phase(flow),
+    }
+    status
+}
+
+/// The status of a cluster whose spec is not valid, or whose flow cannot begin.
+pub fn refused(cluster: &Cluster, reason: &str, message: &str, now: &str) -> ClusterStatus {
+    let mut status = cluster.status.clone().unwrap_or_default();
+    status.observed_generation = cluster.metadata.generation;
+    set_accepted(
+        &mut status,
+        cluster,
+        ConditionStatus::False,
+        reason,
+        message,
+        now,
+    );
+    message.clone_into(&mut status.message);
+    status.phase = if cluster.metadata.deletion_timestamp.is_some() {
+        ClusterPhase::Terminating
+    } else {
+        ClusterPhase::Failed
+    };
+    status
+}
+
+/// The status of a cluster whose spec is valid.
+pub fn accepted(cluster: &Cluster, now: &str) -> ClusterStatus {
+    let mut status = cluster.status.clone().unwrap_or_default();
+    let was_refused = status
+        .conditions
+        .iter()
+        .any(|condition| condition.kind == ACCEPTED && condition.status == ConditionStatus::False);
+    if was_refused {
+        status.message.clear();
+    }
+    set_accepted(
+        &mut status,
+        cluster,
+        ConditionStatus::True,
+        "Valid",
+        "",
+        now,
+    );
+    status
+}
+
+fn set_accepted(
+    status: &mut ClusterStatus,
+    cluster: &Cluster,
+    value: ConditionStatus,
+    reason: &str,
+    message: &str,
+    now: &str,
+) {
+    let before = status.conditions.iter().find(|it| it.kind == ACCEPTED);
+    let unchanged = before.filter(|before| before.status == value);
+    let last_transition_time = unchanged.map_or(now, |before| &before.last_transition_time);
+    let condition = Condition {
+        kind: ACCEPTED.to_owned(),
+        status: value,
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        last_transition_time: last_transition_time.to_owned(),
+        observed_generation: cluster.metadata.generation,
+    };
+    status.conditions.retain(|it| it.kind != ACCEPTED);
+    status.conditions.push(condition);
+}
+
+fn count(machines: &[&Machine]) -> BTreeMap<String, u32> {
+    let mut counts = BTreeMap::new();
+    for machine in machines {
+        let phase = machine.status.as_ref().map(|status| status.phase);
+        let phase = format!("{:?}", phase.unwrap_or_default());
+        *counts.entry(phase).or_default() += 1;
+    }
+    counts
+}
+
+/// The first machine that has something to say, and how many others have.
+fn failures(machines: &[&Machine]) -> Option<String> {
+    let messages = machines.iter().filter_map(|machine| {
+        let message = &machine.status.as_ref()?.message;
+        let name = machine.metadata.name.as_deref().unwrap_or_default();
+        (!message.is_empty()).then(|| format!("{name}: {message}"))
+    });
+    let mut messages: Vec<String> = messages.collect();
+    messages.sort();
+    let first = messages.first()?;
+    Some(match messages.len() {
+        1 => first.clone(),
+        more => format!("{first} (and {} other machines)", more - 1),
+    })
+}

@@ -1,0 +1,142 @@
+//! Steps: what they need (a pure plan), and what they do (an effect on a machine).
+//!
+//! Files and hooks are the same for all providers and are here, one file each. All other steps belong to providers.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use outrigger_api::cluster::{Cluster, Features};
+use outrigger_api::duration;
+use outrigger_api::flow_status::HookStatus;
+use outrigger_api::machine::{Machine, MachineFacts};
+use outrigger_flow::Attempt;
+use outrigger_node::Tree;
+use sha2::{Digest as _, Sha256};
+
+use crate::hook_command::ArgumentLimit;
+use crate::{Remote, RemoteError};
+
+mod copy_files;
+mod preflight;
+mod remove_files;
+mod run_hook;
+
+pub(crate) use copy_files::CopyFiles;
+pub(crate) use preflight::Preflight;
+pub(crate) use remove_files::RemoveFiles;
+pub(crate) use run_hook::RunHook;
+
+const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// What a plan is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct StepInput<'a> {
+    pub cluster: &'a Cluster,
+    /// The machine of the task. For tasks of the cluster, the first of the control plane, if there is one.
+    pub machine: Option<&'a Machine>,
+    pub tree: &'a Tree,
+}
+
+/// What a step is about to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepPlan {
+    /// Identifies the input: the step is done again when it changes.
+    pub digest: String,
+    /// For people.
+    pub text: String,
+}
+
+/// What a step works with.
+#[derive(Debug, Clone, Copy)]
+pub struct Effect<'a> {
+    pub cluster: &'a Cluster,
+    pub machine: &'a Machine,
+    pub remote: &'a dyn Remote,
+    pub tree: &'a Tree,
+    pub attempt: &'a Attempt,
+}
+
+impl Effect<'_> {
+    /// Identifies the step of this cluster on a machine.
+    pub fn task(&self) -> String {
+        task_of(self.cluster, self.attempt)
+    }
+}
+
+/// Another cluster of the same name has another uid.
+pub(crate) fn task_of(cluster: &Cluster, attempt: &Attempt) -> String {
+    let uid = cluster.metadata.uid.as_deref().unwrap_or_default();
+    format!("{uid}/{}", attempt.task.step)
+}
+
+/// What a step found out, for the status.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    pub hook: Option<HookStatus>,
+    pub facts: Option<MachineFacts>,
+    /// The host key of the machine, which is required from now on.
+    pub host_key: Option<String>,
+}
+
+/// Why a step failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StepError {
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    #[error(transparent)]
+    Arguments(#[from] ArgumentLimit),
+    #[error("{hook} exited with code {code}: {output}")]
+    HookFailed {
+        hook: &'static str,
+        code: i32,
+        output: String,
+    },
+    #[error("{hook} did not end within {timeout:?}")]
+    HookTimedOut {
+        hook: &'static str,
+        timeout: Duration,
+    },
+    #[error("{hook} was canceled")]
+    HookCanceled { hook: &'static str },
+    #[error("{hook} was interrupted: the machine rebooted, or its supervisor was killed")]
+    HookLost { hook: &'static str },
+    #[error("{0} is not among the files")]
+    NoScript(String),
+    #[error("architecture {0:?} is not supported")]
+    Architecture(String),
+}
+
+/// A step of a provider.
+pub trait Step: Send + Sync {
+    /// What the step is about to do; `None` if there is nothing to do.
+    fn plan(&self, input: &StepInput<'_>) -> Option<StepPlan>;
+
+    /// Does it. Repeating it for the same attempt must not repeat its effect.
+    fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)>;
+
+    /// Whether an attempt goes on without the process that began it.
+    fn is_detached(&self) -> bool {
+        false
+    }
+}
+
+/// The maximum duration of a hook.
+pub(crate) fn hook_timeout(features: &Features) -> Duration {
+    let timeout = features.hook_timeout.as_deref().and_then(duration::parse);
+    timeout.unwrap_or(DEFAULT_HOOK_TIMEOUT)
+}
+
+/// The digest of the parts of an input. Parts are separated, so that they cannot be confused.
+pub(crate) fn digest(parts: &[&str]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let digest = hasher.finalize();
+    digest
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}

@@ -1,0 +1,27 @@
+//! `EnsureCopyFiles`: makes the files of the spec on the machine.
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
+use super::{Effect, Report, Step, StepError, StepInput, StepPlan, digest};
+
+pub(crate) struct CopyFiles;
+
+impl Step for CopyFiles {
+    fn plan(&self, input: &StepInput<'_>) -> Option<StepPlan> {
+        let files = &input.cluster.spec.features.files;
+        let count = input.tree.destinations().count();
+        (!files.is_empty()).then(|| StepPlan {
+            digest: digest(&[&input.tree.digest()]),
+            text: format!("copy {count} files"),
+        })
+    }
+
+    fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {
+        async move {
+            let copied = effect.remote.copy(effect.tree).await;
+            (Report::default(), copied.map_err(Into::into))
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,9 @@
+//! Images and registries: the OCI conformance suite, benchmarks beside skopeo and Debian's registry, kills and faults.
+
+pub(crate) mod attack;
+pub(crate) mod bench;
+pub(crate) mod crash;
+mod proxy;
+mod registries;
+pub(crate) mod suite;
+mod workload;

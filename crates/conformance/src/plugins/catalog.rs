@@ -1,0 +1,233 @@
+//! `conformance catalog`: installs all charts of a KubeGems catalogue at once, as plugins of kind template, with their
+//! upstream repositories replaced by a local one with stand-in charts of the same names.
+//!
+//! Every plugin becomes Ready, or does not for a reason that Helm gives too. Sources of kinds kustomize and git are
+//! reported as not supported.
+#![expect(
+    clippy::print_stdout,
+    reason = "the report is the output of this command"
+)]
+
+mod archives;
+mod children;
+mod upstream;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use kube::api::{ListParams, PostParams};
+use kube::{Api, Client, ResourceExt as _};
+use outrigger_api::plugin::{Phase, Plugin};
+use outrigger_testing::kubernetes;
+use outrigger_testing::peers::HELM4;
+use serde_json::json;
+
+use self::children::Child;
+use self::upstream::Upstream;
+use super::plugin_client;
+use crate::process::{Controller, EmbeddedServer, Options, command, log_tail};
+
+/// The namespace of the plugins. Their children are in the namespaces that the charts ask for.
+const NAMESPACE: &str = "catalogue";
+
+/// The namespace of charts that ask for none.
+const DEFAULT_NAMESPACE: &str = "kubegems-installer";
+
+/// The limit for all plugins together.
+const TIMEOUT: Duration = Duration::from_mins(3);
+
+/// How long nothing may change before the result is final.
+const STABLE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A directory of plugin charts
+    charts: PathBuf,
+}
+
+/// What becomes of a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Expected {
+    Ready,
+    /// Helm rejects the chart with this message.
+    Rejected(String),
+    /// A child has a source that is not supported: the parent repeats why.
+    Unsupported(&'static str),
+}
+
+pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let upstream = Upstream::start().await?;
+    let mut expected = BTreeMap::new();
+    let mut stand_ins = Vec::new();
+    for archive in archives::list(&args.charts)? {
+        let name = archives::name(&archive)?;
+        let local = scratch.path().join(format!("{name}.tgz"));
+        archives::redirect(&archive, &local, &upstream.url)?;
+        let namespace = archives::install_namespace(&archive)?;
+        let namespace = namespace.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
+        let (outcome, children) = expectation(&name, &local, &namespace).await?;
+        stand_ins.extend(children);
+        upstream.add(&format!("{name}.tgz"), fs_err::read(&local)?);
+        expected.insert(name, (namespace, outcome));
+    }
+    upstream.add_stand_ins(&stand_ins)?;
+    let options = Options {
+        binary: binary.to_owned(),
+        data: scratch.path().join("data"),
+        simulate_workloads: true,
+    };
+    let server = EmbeddedServer::start(&options).await?;
+    let log = scratch.path().join("serve.log");
+    let _controller =
+        Controller::start_with(&["--compat"], binary, &server.endpoint.kubeconfig, &log)?;
+    let client = kubernetes::client(&server.endpoint.kubeconfig).await?;
+    let result = install(&client, &upstream, &expected).await;
+    result.with_context(|| log_tail(&log))
+}
+
+/// What Helm says about a chart, and the child plugins that it renders.
+async fn expectation(
+    name: &str,
+    archive: &Path,
+    namespace: &str,
+) -> anyhow::Result<(Expected, Vec<Child>)> {
+    let output = command(HELM4.installed()?)
+        .args(["template", &format!("{name}-parent")])
+        .arg(archive)
+        .args(["--namespace", namespace])
+        .output()
+        .await?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        let message = message.lines().next().unwrap_or_default();
+        return Ok((Expected::Rejected(message.to_owned()), Vec::new()));
+    }
+    let children = children::parse(&output.stdout)?;
+    let unsupported = children.iter().find_map(Child::unsupported);
+    let expected = unsupported.map_or(Expected::Ready, Expected::Unsupported);
+    Ok((expected, children))
+}
+
+async fn install(
+    client: &Client,
+    upstream: &Upstream,
+    expected: &BTreeMap<String, (String, Expected)>,
+) -> anyhow::Result<()> {
+    let plugins: Api<Plugin> = Api::namespaced(client.clone(), NAMESPACE);
+    plugin_client::wait_until_served(&plugins).await?;
+    let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
+    let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}}))?;
+    namespaces
+        .create(&PostParams::default(), &namespace)
+        .await?;
+    let start = Instant::now();
+    for (name, (namespace, _)) in expected {
+        let plugin = serde_json::from_value(json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": name},
+            "spec": {"kind": "template", "repo": format!("{}/{name}.tgz", upstream.url), "installNamespace": namespace,
+                // Children have the name and the namespace of their parents, and a release belongs to one plugin.
+                "releaseName": format!("{name}-parent")},
+        }))?;
+        plugins.create(&PostParams::default(), &plugin).await?;
+    }
+    let found = settle(&plugins, expected).await?;
+    let mut failures = Vec::new();
+    for (name, (_, expected)) in expected {
+        let plugin = found.get(name).context("the plugin is gone")?;
+        let ready = plugin.condition("Ready");
+        let message = ready.map_or("", |ready| ready.message.as_str());
+        println!(
+            "{name:<28} {:<10} {}",
+            format!("{:?}", plugin.phase()),
+            first_line(message)
+        );
+        if !is_expected(plugin, message, expected) {
+            failures.push(format!(
+                "{name}: expected {expected:?}, is {:?}: {message}",
+                plugin.phase()
+            ));
+        }
+    }
+    let ready = found
+        .values()
+        .filter(|plugin| plugin.phase() == Phase::Ready)
+        .count();
+    println!(
+        "{} plugins in {:.1} s: {ready} Ready, the others as with Helm",
+        expected.len(),
+        start.elapsed().as_secs_f64()
+    );
+    ensure!(failures.is_empty(), "{}", failures.join("\n"));
+    Ok(())
+}
+
+fn first_line(message: &str) -> String {
+    message
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(150)
+        .collect()
+}
+
+fn is_expected(plugin: &Plugin, message: &str, expected: &Expected) -> bool {
+    match expected {
+        Expected::Ready => plugin.phase() == Phase::Ready,
+        // Helm's message begins with "Error: ".
+        Expected::Rejected(reason) => {
+            let reason = reason.trim_start_matches("Error: ");
+            let reason = reason.split(':').next().unwrap_or_default();
+            plugin.phase() == Phase::Failed && message.contains(reason)
+        }
+        Expected::Unsupported(reason) => plugin.phase() != Phase::Ready && message.contains(reason),
+    }
+}
+
+/// Waits until all plugins are as expected, or nothing changes any more.
+async fn settle(
+    plugins: &Api<Plugin>,
+    expected: &BTreeMap<String, (String, Expected)>,
+) -> anyhow::Result<BTreeMap<String, Plugin>> {
+    let deadline = Instant::now() + TIMEOUT;
+    let mut last_change = (Instant::now(), String::new());
+    loop {
+        let list = plugins.list(&ListParams::default()).await?;
+        let version = list.metadata.resource_version.clone().unwrap_or_default();
+        let found: BTreeMap<String, Plugin> = list
+            .into_iter()
+            .map(|plugin| (plugin.name_any(), plugin))
+            .collect();
+        let states: String = found
+            .values()
+            .map(|plugin| {
+                format!(
+                    "{:?}",
+                    plugin
+                        .status
+                        .as_ref()
+                        .map(|status| (status.phase, &status.conditions))
+                )
+            })
+            .collect();
+        if states != last_change.1 {
+            last_change = (Instant::now(), states);
+        }
+        let is_done = expected.iter().all(|(name, (_, expected))| {
+            found.get(name).is_some_and(|plugin| {
+                let ready = plugin.condition("Ready");
+                is_expected(plugin, ready.map_or("", |ready| &ready.message), expected)
+            })
+        });
+        if is_done || last_change.0.elapsed() > 3 * STABLE {
+            return Ok(found);
+        }
+        if Instant::now() > deadline {
+            bail!("the plugins still change after {TIMEOUT:?} (resource version {version})");
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}

@@ -1,0 +1,148 @@
+//! Removes values that come from Secrets from messages, because everyone who may read plugins reads those.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use outrigger_gostd::strconv;
+use serde_json::Value;
+
+use crate::conditions::Cause;
+use crate::error::ReconcileError;
+
+/// Shorter values occur in any message; they are left alone.
+const MIN_LENGTH: usize = 3;
+
+const PLACEHOLDER: &str = "[redacted]";
+
+/// The values of Secrets, in all forms in which a message may quote them. The longest come first.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Redactor {
+    secrets: Vec<String>,
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor").finish_non_exhaustive()
+    }
+}
+
+impl Redactor {
+    /// A redactor of the values in the data of Secrets. Data that is YAML stands for its strings and numbers.
+    pub(crate) fn new<'a>(data: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut secrets = BTreeSet::new();
+        for bytes in data {
+            let Ok(text) = std::str::from_utf8(bytes) else {
+                continue;
+            };
+            add_text(text, &mut secrets);
+            if let Ok(value) = outrigger_goyaml::parse_json(bytes) {
+                add_leaves(&value, &mut secrets);
+            }
+        }
+        let mut secrets: Vec<String> = secrets.into_iter().collect();
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self { secrets }
+    }
+
+    /// The text without the values.
+    pub(crate) fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.secrets {
+            if text.contains(secret.as_str()) {
+                text = text.replace(secret.as_str(), PLACEHOLDER);
+            }
+        }
+        text
+    }
+
+    /// The error without the values.
+    pub(crate) fn error(&self, error: ReconcileError) -> ReconcileError {
+        let cause = |cause: Cause| Cause {
+            message: self.text(&cause.message),
+            ..cause
+        };
+        match error {
+            ReconcileError::Wait(other) => ReconcileError::Wait(cause(other)),
+            ReconcileError::Awaited(other) => ReconcileError::Awaited(cause(other)),
+            ReconcileError::Rejected(other) => ReconcileError::Rejected(cause(other)),
+            ReconcileError::Failed {
+                condition,
+                cause: other,
+            } => ReconcileError::Failed {
+                condition,
+                cause: cause(other),
+            },
+            ReconcileError::Transient {
+                condition,
+                cause: other,
+            } => ReconcileError::Transient {
+                condition,
+                cause: cause(other),
+            },
+            ReconcileError::Superseded => ReconcileError::Superseded,
+        }
+    }
+}
+
+/// Adds the strings and numbers of a document.
+fn add_leaves(value: &Value, secrets: &mut BTreeSet<String>) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::Number(number) => add_text(&number.to_string(), secrets),
+        Value::String(text) => add_text(text, secrets),
+        Value::Array(items) => items.iter().for_each(|item| add_leaves(item, secrets)),
+        Value::Object(fields) => fields.values().for_each(|item| add_leaves(item, secrets)),
+    }
+}
+
+/// Adds a text as it is, its lines, and both quoted and as base64.
+fn add_text(text: &str, secrets: &mut BTreeSet<String>) {
+    let lines = text.lines().map(str::trim);
+    for part in lines.chain([text, text.trim()]) {
+        if part.chars().count() < MIN_LENGTH {
+            continue;
+        }
+        let quoted = strconv::quote(part);
+        secrets.insert(quoted.trim_matches('"').to_owned());
+        secrets.insert(base64(part.as_bytes()));
+        secrets.insert(part.to_owned());
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    let encoded = serde_json::to_value(k8s_openapi::ByteString(bytes.to_vec()));
+    let encoded = encoded.unwrap_or_default();
+    encoded
+        .as_str()
+        .unwrap_or_default()
+        .trim_end_matches('=')
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(data: &str, text: &str, expected: &str) {
+        let redactor = Redactor::new([data.as_bytes()]);
+        assert_eq!(redactor.text(text), expected);
+    }
+
+    #[test]
+    fn values_are_redacted_in_every_form_in_which_they_are_quoted() {
+        check("hunter2", "bad: hunter2!", "bad: [redacted]!");
+        check("auth: {password: hunter2}", "hunter2", "[redacted]");
+        check("pin: 4711", "pin 4711", "pin [redacted]");
+        check("hunter2", "aHVudGVyMg==", "[redacted]==");
+        check("pass\"word", r#"got "pass\"word""#, r#"got "[redacted]""#);
+        check("-----KEY\nabcdef\n", "line abcdef", "line [redacted]");
+        check("enabled: true\nn: 1", "true, 1 of 2", "true, 1 of 2");
+    }
+
+    #[test]
+    fn debug_output_omits_the_values() {
+        let redactor = Redactor::new([b"hunter2".as_slice()]);
+        assert!(!format!("{redactor:?}").contains("hunter2"));
+    }
+}

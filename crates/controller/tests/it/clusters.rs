@@ -1,0 +1,7 @@
+//! Clusters and machines: flows, hooks, delegation, conflicts, and what happens when anything changes in the middle.
+
+mod delegation;
+mod fixture;
+mod hooks;
+mod interference;
+mod recovery;

@@ -1,0 +1,213 @@
+//! What others do meanwhile: invalid specs, shared machines, changes and deletions in the middle of a flow.
+
+use outrigger_api::cluster::{Cluster, ClusterPhase};
+use outrigger_api::condition::ConditionStatus;
+use outrigger_api::machine::MachinePhase;
+use serde_json::json;
+
+use super::fixture::{FIRST, Fixture, SECOND, has_condition};
+
+#[tokio::test]
+async fn an_invalid_spec_is_refused_before_any_machine_is_touched() {
+    let fixture = Fixture::new().await;
+    let skip = json!({"features": {"skipConditions": ["EnsureKublet"]}});
+    fixture.create("a", skip).await;
+    let refused =
+        |cluster: &Cluster| has_condition(cluster, "Accepted", ConditionStatus::False, "Invalid");
+    let cluster = fixture.until("a", refused).await;
+    let message = cluster.status.unwrap().message;
+    assert!(message.contains("did you mean EnsureKubelet?"), "{message}");
+    assert_eq!(fixture.hooks(), [""; 0]);
+    fixture
+        .patch("a", json!({"spec": {"features": {"skipConditions": null}}}))
+        .await;
+    fixture.until_running("a").await;
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_missing_file_is_reported_and_a_deletion_is_still_possible() {
+    let fixture = Fixture::new().await;
+    fs_err::remove_file(fixture.files.path().join("PreInstall")).unwrap();
+    fixture.create("a", json!({})).await;
+    let refused = |cluster: &Cluster| {
+        has_condition(cluster, "Accepted", ConditionStatus::False, "FilesInvalid")
+    };
+    let cluster = fixture.until("a", refused).await;
+    let message = cluster.status.unwrap().message;
+    assert!(message.contains("PreInstall"), "{message}");
+    fixture.delete("a").await;
+    fixture.until_deleted("a").await;
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_machine_belongs_to_the_first_cluster_that_claims_it() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    let before = fixture.hooks().len();
+    let machines = json!({"machines": [{"ip": "10.0.0.2", "password": "eA=="}]});
+    fixture.create("b", machines).await;
+    let cluster = fixture
+        .until("b", |cluster| {
+            has_condition(
+                cluster,
+                "Accepted",
+                ConditionStatus::False,
+                "MachineRefused",
+            )
+        })
+        .await;
+    let message = cluster.status.unwrap().message;
+    let expected = "b-10-0-0-2: 10.0.0.2:22 belongs to machine a-10-0-0-2 of cluster a";
+    assert_eq!(message, expected);
+    assert_eq!(fixture.hooks().len(), before);
+    fixture.delete("a").await;
+    fixture.until_deleted("a").await;
+    fixture.until_running("b").await;
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_deleted_while_it_is_created_stops_what_runs() {
+    let fixture = Fixture::new().await;
+    fixture.machines.hang(SECOND, "PreInstall");
+    fixture.create("a", json!({})).await;
+    fixture.machines.until_begun(SECOND, "PreInstall").await;
+    fixture.delete("a").await;
+    fixture.until_deleted("a").await;
+    let hooks = fixture.hooks();
+    assert!(
+        !hooks
+            .iter()
+            .any(|it| it.starts_with("PostInstall@10.0.0.2")),
+        "{hooks:?}"
+    );
+    assert_eq!(
+        hooks[hooks.len() - 2..],
+        ["PreClusterDelete@10.0.0.1", "PostClusterDelete@10.0.0.1"]
+    );
+    assert_eq!(fixture.machines.files(SECOND).len(), 0);
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn an_unreachable_machine_does_not_keep_a_forced_deletion() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    fixture.machines.set_offline(SECOND, true);
+    fixture.delete("a").await;
+    fixture
+        .until("a", |cluster| {
+            let status = cluster.status.as_ref().unwrap();
+            status.phase == ClusterPhase::Terminating
+                && status.message.contains("failed to connect")
+        })
+        .await;
+    fixture
+        .patch(
+            "a",
+            json!({"metadata": {"annotations": {"outrigger.dev/force": "true"}}}),
+        )
+        .await;
+    fixture.until_deleted("a").await;
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn an_unreachable_worker_fails_alone() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    fixture.machines.set_offline("10.0.0.8:22", true);
+    fixture.add_worker("dead", "a", "10.0.0.8").await;
+    fixture.add_worker("good", "a", "10.0.0.9").await;
+    let is_running = |machine: &outrigger_api::machine::Machine| {
+        machine
+            .status
+            .as_ref()
+            .is_some_and(|it| it.phase == MachinePhase::Running)
+    };
+    fixture.until_machine("good", is_running).await;
+    let dead = fixture
+        .until_machine("dead", |machine| {
+            let status = machine.status.clone().unwrap_or_default();
+            status.message.contains("failed to connect to 10.0.0.8:22")
+        })
+        .await;
+    assert_eq!(dead.status.unwrap().version, None);
+    fixture.machines.set_offline("10.0.0.8:22", false);
+    fixture.until_machine("dead", is_running).await;
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_version_that_changes_during_an_upgrade_starts_another_one() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    fixture.machines.hang(FIRST, "PreUpgrade");
+    fixture
+        .patch("a", json!({"spec": {"version": "1.1.0"}}))
+        .await;
+    fixture.machines.until_begun(FIRST, "PreUpgrade").await;
+    fixture
+        .patch("a", json!({"spec": {"version": "1.2.0"}}))
+        .await;
+    fixture
+        .until("a", |cluster| {
+            let flow = cluster.status.as_ref().unwrap().flow.as_ref();
+            flow.is_some_and(|flow| flow.run.ends_with("Upgrade-1.2.0"))
+        })
+        .await;
+    fixture.machines.release();
+    let cluster = fixture.until_running("a").await;
+    assert_eq!(cluster.status.unwrap().version.as_deref(), Some("1.2.0"));
+    let machine = fixture.machine_api().get("a-10-0-0-2").await.unwrap();
+    assert_eq!(machine.status.unwrap().version.as_deref(), Some("1.2.0"));
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_machine_that_leaves_the_spec_is_removed_and_a_new_one_is_added() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    let machines = json!([
+        {"ip": "10.0.0.1", "password": "c2VjcmV0"}, {"ip": "10.0.0.3", "password": "bmV3"},
+    ]);
+    fixture
+        .patch("a", json!({"spec": {"machines": machines}}))
+        .await;
+    fixture
+        .until_machine("a-10-0-0-3", |machine| {
+            machine
+                .status
+                .as_ref()
+                .is_some_and(|it| it.phase == MachinePhase::Running)
+        })
+        .await;
+    let gone = |machine: Option<&outrigger_api::machine::Machine>| machine.is_none();
+    let waiting = kube::runtime::wait::await_condition(fixture.machine_api(), "a-10-0-0-2", gone);
+    let waited = tokio::time::timeout(crate::harness::TIMEOUT, waiting).await;
+    waited.unwrap().unwrap();
+    let hooks = fixture.hooks();
+    assert_eq!(
+        hooks
+            .iter()
+            .filter(|it| it.starts_with("PostClusterInstall"))
+            .count(),
+        1
+    );
+    assert_eq!(
+        hooks
+            .iter()
+            .filter(|it| *it == "PostInstall@10.0.0.1")
+            .count(),
+        1
+    );
+    assert_eq!(fixture.machines.files(SECOND).len(), 0);
+    fixture.close().await;
+}

@@ -1,0 +1,235 @@
+//! Attempts: commands that run at most once for each id, whatever happens to the connection or to the caller.
+//!
+//! A supervisor (`supervisor.sh`) runs on the machine, detached from the connection, and records how the command ended in
+//! the state folder of the machine. Whoever asks for the same id again gets the record, or waits for the command that
+//! still runs: by a file lock, not by polling.
+
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, timeout_at};
+
+use crate::channel::Event;
+use crate::output::Captured;
+use crate::shell::quote;
+use crate::{Command, Machine, RunError};
+
+const FRONT: &str = include_str!("attempt.sh");
+const SUPERVISOR: &str = include_str!("supervisor.sh");
+/// Where the superuser's records are.
+const STATE: &str = "/var/lib/outrigger";
+/// The attempt begins like a login, not like its supervisor.
+const SCRIPT_START: &str = "umask 022\ncd \"${HOME:-/}\" 2>/dev/null || cd /\n";
+/// How long the machine may take to report after the timeout of the command.
+const REPORT: Duration = Duration::from_secs(30);
+/// Delays between attempts to connect again.
+const RECONNECT: [Duration; 4] = [
+    Duration::from_millis(200),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+];
+
+/// Identifies work on a machine.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttemptId {
+    task: String,
+    id: String,
+}
+
+impl AttemptId {
+    /// `task` is what is attempted, such as a step of a cluster: of its attempts only one runs at a time. `id` is this
+    /// attempt at it.
+    pub fn new(task: impl Into<String>, id: impl Into<String>) -> Self {
+        Self {
+            task: task.into(),
+            id: id.into(),
+        }
+    }
+}
+
+/// How an attempt ended. The output is that of stdout and stderr, in the order in which it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttemptOutcome {
+    /// With an exit code; 128 plus the signal if a signal killed it.
+    Exited { code: u32, output: Captured },
+    /// It was killed after its timeout.
+    TimedOut { output: Captured },
+    /// It was cancelled, or another attempt at the task began. It may not have started at all.
+    Cancelled { output: Captured },
+    /// The machine rebooted, or what supervised the attempt was killed. How far it got is not known.
+    Lost { output: Captured },
+}
+
+impl AttemptOutcome {
+    pub fn is_success(&self) -> bool {
+        matches!(self, Self::Exited { code: 0, .. })
+    }
+
+    pub fn output(&self) -> &Captured {
+        match self {
+            Self::Exited { output, .. }
+            | Self::TimedOut { output }
+            | Self::Cancelled { output }
+            | Self::Lost { output } => output,
+        }
+    }
+}
+
+impl Machine {
+    /// Runs a command once for an attempt id, or returns how it ended when it ran for this id, also for another caller.
+    /// All other attempts at the task are ended before.
+    ///
+    /// If the connection is lost, connects again until the timeout of the command has passed. Dropping the future leaves
+    /// the command running: ask again, or call [`Self::cancel_attempt`].
+    pub async fn run_attempt(
+        &self,
+        attempt: &AttemptId,
+        command: &Command,
+    ) -> Result<AttemptOutcome, RunError> {
+        self.attempt("run", attempt, command).await
+    }
+
+    /// Ends an attempt. If it has not begun, it never will. Returns its outcome, which may be an earlier one.
+    pub async fn cancel_attempt(&self, attempt: &AttemptId) -> Result<AttemptOutcome, RunError> {
+        let nothing = Command::shell("").timeout(Duration::from_secs(10));
+        self.attempt("cancel", attempt, &nothing).await
+    }
+
+    async fn attempt(
+        &self,
+        verb: &str,
+        attempt: &AttemptId,
+        command: &Command,
+    ) -> Result<AttemptOutcome, RunError> {
+        let deadline = Instant::now() + command.timeout + REPORT;
+        let mut delays = RECONNECT.iter().chain(std::iter::repeat(&RECONNECT[3]));
+        loop {
+            let asking = self.ask(verb, attempt, command);
+            let timed_out = || RunError::Timeout {
+                machine: self.name().to_owned(),
+                timeout: command.timeout,
+            };
+            let result = timeout_at(deadline, asking).await;
+            match result.unwrap_or_else(|_| Err(timed_out())) {
+                Err(error) if error.is_connection_loss() => {
+                    let delay = delays.next().copied().unwrap_or_default();
+                    if Instant::now() + delay >= deadline {
+                        return Err(error);
+                    }
+                    tokio::time::sleep(delay).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        verb: &str,
+        attempt: &AttemptId,
+        command: &Command,
+    ) -> Result<AttemptOutcome, RunError> {
+        let program = self.attempt_program(verb, attempt, command).await?;
+        let mut shell = self.start(&program).await?;
+        shell.input.end().await;
+        let mut answer = Answer::default();
+        loop {
+            match shell.events.next().await {
+                Event::Stdout(data) => answer.push(&data, command.capture),
+                Event::Stderr(data) => answer.errors.push(&data, 2000),
+                Event::Ended(_) => answer.is_ended = true,
+                Event::Refused | Event::Closed => break,
+            }
+        }
+        // The answer begins when the attempt has ended, and may be cut off. Asking again is harmless.
+        if !answer.is_ended && (answer.line.is_empty() || answer.output.is_empty()) {
+            return Err(self.lost());
+        }
+        answer.outcome(self.name())
+    }
+
+    async fn attempt_program(
+        &self,
+        verb: &str,
+        attempt: &AttemptId,
+        command: &Command,
+    ) -> Result<String, RunError> {
+        let is_root = self.privilege().await?.is_root();
+        let default = if is_root { STATE } else { "" };
+        let state = self.state().unwrap_or(default);
+        Ok(format!(
+            "state={} task={} id={} seconds={} verb={verb}\nscript={}\nsupervisor={}\n{FRONT}",
+            quote(state),
+            key(&attempt.task),
+            key(&attempt.id),
+            command.timeout.as_secs().max(1),
+            quote(&format!("{SCRIPT_START}{}", command.program())),
+            quote(SUPERVISOR),
+        ))
+    }
+}
+
+/// A name of a folder for any text.
+fn key(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// What the machine answers: a line, and the output of the command.
+#[derive(Debug, Default)]
+struct Answer {
+    line: Vec<u8>,
+    is_line_read: bool,
+    output: Captured,
+    errors: Captured,
+    is_ended: bool,
+}
+
+impl Answer {
+    fn push(&mut self, data: &[u8], capture: usize) {
+        if self.is_line_read {
+            return self.output.push(data, capture);
+        }
+        let end = data.iter().position(|byte| *byte == b'\n');
+        let (line, rest) = data.split_at(end.unwrap_or(data.len()));
+        self.line.extend(line.iter().take(1000));
+        if end.is_some() {
+            self.is_line_read = true;
+            self.output.push(rest.get(1..).unwrap_or_default(), capture);
+        }
+    }
+
+    fn outcome(self, machine: &str) -> Result<AttemptOutcome, RunError> {
+        let line = String::from_utf8_lossy(&self.line).into_owned();
+        let mut output = self.output;
+        let mut words = line.split(' ');
+        let outcome = words.next().unwrap_or_default();
+        let code = words.next().and_then(|code| code.parse().ok());
+        output.dropped += words
+            .next()
+            .and_then(|n| n.parse::<u64>().ok())
+            .unwrap_or(0);
+        match (outcome, code) {
+            ("exited", Some(code)) => Ok(AttemptOutcome::Exited { code, output }),
+            ("timeout", _) => Ok(AttemptOutcome::TimedOut { output }),
+            ("ended", _) => Ok(AttemptOutcome::Cancelled { output }),
+            ("lost", _) => Ok(AttemptOutcome::Lost { output }),
+            ("state", _) => Err(RunError::State {
+                machine: machine.to_owned(),
+                message: line.strip_prefix("state ").unwrap_or_default().to_owned(),
+            }),
+            _ => Err(RunError::UnexpectedAnswer {
+                machine: machine.to_owned(),
+                answer: format!("{line}{}", self.errors.text()),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

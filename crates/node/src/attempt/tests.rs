@@ -1,0 +1,47 @@
+//! Answers of machines, and names of folders.
+
+use super::*;
+
+fn answer(text: &[u8]) -> Result<AttemptOutcome, RunError> {
+    let mut answer = Answer::default();
+    for byte in text {
+        answer.push(&[*byte], 100);
+    }
+    answer.outcome("m")
+}
+
+#[test]
+fn reads_outcome_and_output() -> Result<(), RunError> {
+    let AttemptOutcome::Exited { code, output } = answer(b"exited 3 7\nhi\nthere")? else {
+        panic!("did not exit");
+    };
+    assert_eq!((code, output.dropped), (3, 7));
+    assert_eq!(output.head, b"hi\nthere");
+    assert!(matches!(
+        answer(b"lost 0 0\n")?,
+        AttemptOutcome::Lost { .. }
+    ));
+    Ok(())
+}
+
+#[test]
+fn other_answers_are_errors() {
+    assert!(
+        matches!(answer(b"state no rights\n"), Err(RunError::State { message, .. }) if message == "no rights")
+    );
+    assert!(matches!(
+        answer(b"garbage"),
+        Err(RunError::UnexpectedAnswer { .. })
+    ));
+    assert!(matches!(
+        answer(b""),
+        Err(RunError::UnexpectedAnswer { .. })
+    ));
+}
+
+#[test]
+fn keys_are_names_of_folders() {
+    let hostile = key("../../etc\n");
+    assert_eq!(hostile.len(), 32);
+    assert!(hostile.chars().all(|c| c.is_ascii_hexdigit()));
+}

@@ -1,0 +1,241 @@
+//! What a machine has, and what must be done about it: pure functions.
+
+use super::tree::{File, Tree};
+use super::{CopyError, CopyReport};
+use crate::RunError;
+use crate::shell::quote_all;
+
+/// Paths in one command of the machine: below the limit of an argument list.
+const PATHS_PER_COMMAND: usize = 500;
+
+const COMPARE: &str = include_str!("compare.sh");
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub(super) struct Plan<'a> {
+    /// The process that waits for the archive.
+    pub(super) process: u32,
+    pub(super) new_folders: Vec<(&'a str, u32)>,
+    pub(super) send: Vec<(&'a str, &'a File)>,
+    pub(super) modes: Vec<(&'a str, u32)>,
+    pub(super) unchanged: usize,
+}
+
+/// The program that compares and then installs.
+pub(super) fn program(tree: &Tree) -> String {
+    let folders: Vec<&str> = tree.folders.keys().map(String::as_str).collect();
+    let files: Vec<&str> = tree.files.keys().map(String::as_str).collect();
+    let mut parents: Vec<&str> = files.iter().map(|file| parent(file)).collect();
+    parents.extend(folders.first().map(|folder| parent(folder)));
+    parents.sort_unstable();
+    parents.dedup();
+    let lists = [("folders", folders), ("files", files), ("parents", parents)];
+    let lists: String = lists
+        .iter()
+        .map(|(name, paths)| function(name, paths))
+        .collect();
+    format!("{lists}{COMPARE}")
+}
+
+/// A function that runs its arguments as a command with the paths.
+fn function(name: &str, paths: &[&str]) -> String {
+    let mut text = format!("{name}() {{\n:\n");
+    for chunk in paths.chunks(PATHS_PER_COMMAND) {
+        let paths = quote_all(chunk.iter().copied());
+        text.push_str(&format!("\"$@\" {paths}\n"));
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// The folder of a destination.
+pub(super) fn parent(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some(("", _)) | None => "/",
+        Some((parent, _)) => parent,
+    }
+}
+
+/// Compares the tree with the answer of the machine.
+pub(super) fn plan<'a>(tree: &'a Tree, answer: &str, machine: &str) -> Result<Plan<'a>, CopyError> {
+    let unexpected = || RunError::UnexpectedAnswer {
+        machine: machine.to_owned(),
+        answer: answer.chars().take(200).collect(),
+    };
+    let mut lines = answer.lines();
+    let process = lines.next().and_then(|line| line.parse().ok());
+    let mut plan = Plan {
+        process: process.ok_or_else(unexpected)?,
+        ..Plan::default()
+    };
+    let kinds: Vec<&str> = lines
+        .by_ref()
+        .take(tree.folders.len() + tree.files.len())
+        .collect();
+    if kinds.len() != tree.folders.len() + tree.files.len() {
+        return Err(unexpected().into());
+    }
+    let (folder_kinds, file_kinds) = kinds.split_at(tree.folders.len());
+    for ((path, mode), kind) in tree.folders.iter().zip(folder_kinds) {
+        match *kind {
+            "d" => {}
+            "n" => plan.new_folders.push((path, *mode)),
+            kind => return Err(occupied(machine, path, kind, "a folder")),
+        }
+    }
+    let present = present(lines, file_kinds);
+    compare_files(tree, file_kinds, &present, machine, &mut plan)?;
+    Ok(plan)
+}
+
+/// Digest and mode of each regular file, in order. Empty if files changed in between: then all are sent.
+fn present<'a>(lines: std::str::Lines<'a>, kinds: &[&str]) -> Vec<(&'a str, u32)> {
+    let (mut digests, mut modes) = (Vec::new(), Vec::new());
+    for line in lines {
+        if let Some(mode) = line.strip_prefix("mode ") {
+            modes.push(u32::from_str_radix(mode, 8).unwrap_or(u32::MAX));
+        } else if let Some((digest, _)) = line.split_once(' ') {
+            digests.push(digest);
+        }
+    }
+    let count = kinds.iter().filter(|kind| **kind == "f").count();
+    if digests.len() != count || modes.len() != count {
+        return Vec::new();
+    }
+    digests.into_iter().zip(modes).collect()
+}
+
+fn compare_files<'a>(
+    tree: &'a Tree,
+    kinds: &[&str],
+    present: &[(&str, u32)],
+    machine: &str,
+    plan: &mut Plan<'a>,
+) -> Result<(), CopyError> {
+    let mut present = present.iter();
+    for ((path, file), kind) in tree.files.iter().zip(kinds) {
+        let found = match *kind {
+            "f" => present.next(),
+            "n" | "l" => None,
+            kind => return Err(occupied(machine, path, kind, "a file")),
+        };
+        match found {
+            Some((digest, mode)) if *digest == file.digest && *mode == file.mode => {
+                plan.unchanged += 1;
+            }
+            Some((digest, _)) if *digest == file.digest => plan.modes.push((path, file.mode)),
+            _ => plan.send.push((path, file)),
+        }
+    }
+    Ok(())
+}
+
+fn occupied(machine: &str, path: &str, kind: &str, wanted: &'static str) -> CopyError {
+    let found = match kind {
+        "d" => "a folder",
+        "f" => "a file",
+        "l" => "a link that leads to no folder",
+        _ => "neither a file nor a folder",
+    };
+    CopyError::Occupied {
+        machine: machine.to_owned(),
+        path: path.to_owned(),
+        found,
+        wanted,
+    }
+}
+
+impl Plan<'_> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.new_folders.is_empty() && self.send.is_empty() && self.modes.is_empty()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.send.iter().map(|(_, file)| file.size).sum()
+    }
+
+    pub(super) fn report(&self) -> CopyReport {
+        CopyReport {
+            transferred: self.send.len(),
+            bytes: self.bytes(),
+            modes_changed: self.modes.len(),
+            unchanged: self.unchanged,
+        }
+    }
+
+    /// The name of the staging folder next to a destination.
+    pub(super) fn stage(&self) -> String {
+        format!(".outrigger-copy.{}", self.process)
+    }
+
+    /// Where a file waits until all files have arrived.
+    pub(super) fn staged(&self, destination: &str) -> String {
+        let parent = parent(destination).trim_end_matches('/');
+        let name = destination.rsplit('/').next().unwrap_or_default();
+        format!("{parent}/{}/{name}", self.stage())
+    }
+
+    /// The folder of everything that is written.
+    pub(super) fn common_folder(&self) -> &str {
+        let mut paths = self.send.iter().map(|(path, _)| parent(path));
+        let Some(first) = paths.next() else {
+            return "/";
+        };
+        paths.fold(first, |mut folder, path| {
+            while path != folder && !path.starts_with(&format!("{folder}/")) && folder != "/" {
+                folder = parent(folder);
+            }
+            folder
+        })
+    }
+
+    /// A folder for what is not a file of the tree.
+    pub(super) fn control_folder(&self) -> String {
+        let folders = self.new_folders.iter().map(|(path, _)| *path);
+        let modes = self.modes.iter().map(|(path, _)| *path);
+        let mut paths = self
+            .send
+            .iter()
+            .map(|(path, _)| *path)
+            .chain(modes)
+            .chain(folders);
+        let parent = paths.next().map_or("/", parent).trim_end_matches('/');
+        format!("{parent}/.outrigger-copy.control.{}", self.process)
+    }
+
+    /// The script that checks the staged files and moves them. `list` has their digests.
+    pub(super) fn install_script(&self, list: &str) -> String {
+        let mut script = String::new();
+        if !self.send.is_empty() {
+            script.push_str(&format!("try sha256sum -c {}\n", quote_all([list])));
+        }
+        let mut rest = self.send.as_slice();
+        while let Some((first, _)) = rest.first() {
+            let folder = parent(first);
+            let end = rest
+                .iter()
+                .take(PATHS_PER_COMMAND)
+                .take_while(|(path, _)| parent(path) == folder);
+            let (group, others) = rest.split_at(end.count());
+            let staged: Vec<String> = group.iter().map(|(path, _)| self.staged(path)).collect();
+            let staged = quote_all(staged.iter().map(String::as_str));
+            script.push_str(&format!("try mv -f -- {staged} {}\n", quote_all([folder])));
+            rest = others;
+        }
+        for (path, mode) in &self.modes {
+            script.push_str(&format!("try chmod {mode:o} {}\n", quote_all([*path])));
+        }
+        script
+    }
+
+    /// The input of `sha256sum -c`.
+    pub(super) fn digest_list(&self) -> String {
+        let lines = self.send.iter();
+        lines
+            .map(|(path, file)| format!("{}  {}\n", file.digest, self.staged(path)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! A machine: the one thing that callers hold.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::{OnceCell, SemaphorePermit};
+
+use crate::channel::{Event, Events, Input};
+use crate::privilege::{PROBE, Privilege};
+use crate::shell::{LOADER, encode};
+use crate::ssh::{Connection, ExecError};
+use crate::{ConnectError, Connector, HostKey, RunError, Target, local};
+
+/// A machine over SSH, or the local one. Cheap to clone; all clones share one connection, which is opened when it is
+/// needed, and again when it broke.
+#[derive(Clone)]
+pub struct Machine {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    name: String,
+    transport: Transport,
+    privilege: OnceCell<Privilege>,
+    /// Where attempts are recorded, if not in the default folder.
+    state: Option<String>,
+}
+
+enum Transport {
+    Ssh(Box<Connection>),
+    Local,
+}
+
+/// A shell that runs a program, and its place among the channels of the connection.
+pub(crate) struct Shell<'a> {
+    pub(crate) input: Input,
+    pub(crate) events: Events,
+    pub(crate) channel: Option<SemaphorePermit<'a>>,
+}
+
+impl Machine {
+    /// A machine over SSH. It is not connected to yet.
+    pub fn ssh(target: Target, connector: &Connector) -> Self {
+        let name = target.address.to_string();
+        let connection = Box::new(Connection::new(target, connector.clone()));
+        let inner = Inner {
+            name,
+            transport: Transport::Ssh(connection),
+            privilege: OnceCell::new(),
+            state: None,
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Connects to a machine over SSH, checks its host key, logs in and makes sure that commands can run as root.
+    pub async fn connect(target: Target, connector: &Connector) -> Result<Self, RunError> {
+        let machine = Self::ssh(target, connector);
+        machine.open().await?;
+        Ok(machine)
+    }
+
+    /// The machine on which this process runs. Commands run as its user.
+    pub fn local() -> Self {
+        Self::local_with_state(None)
+    }
+
+    /// The local machine, which records attempts in a folder of its own.
+    pub fn local_with_state(state: Option<String>) -> Self {
+        let is_root = rustix::process::geteuid().is_root();
+        let privilege = OnceCell::new_with(Some(Privilege::Direct { is_root }));
+        let inner = Inner {
+            name: "localhost".to_owned(),
+            transport: Transport::Local,
+            privilege,
+            state,
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// The address, for messages.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    pub(crate) fn state(&self) -> Option<&str> {
+        self.inner.state.as_deref()
+    }
+
+    /// Connects now instead of with the first command.
+    pub async fn open(&self) -> Result<(), RunError> {
+        if let Transport::Ssh(connection) = &self.inner.transport {
+            connection.open().await?;
+        }
+        self.privilege().await.map(drop)
+    }
+
+    /// The key that the machine presented; none before it was connected to, and none of the local machine.
+    pub fn host_key(&self) -> Option<HostKey> {
+        match &self.inner.transport {
+            Transport::Ssh(connection) => connection.host_key(),
+            Transport::Local => None,
+        }
+    }
+
+    /// Starts a shell that runs a program as root, or as the user if the credentials say so.
+    pub(crate) async fn start(&self, program: &str) -> Result<Shell<'_>, RunError> {
+        let privilege = self.privilege().await?;
+        let channel = match &self.inner.transport {
+            Transport::Ssh(connection) => connection.channel().await,
+            Transport::Local => None,
+        };
+        self.start_in(channel, privilege, program).await
+    }
+
+    /// Like [`Self::start`], although all channels may be taken.
+    pub(crate) async fn start_extra(&self, program: &str) -> Result<Shell<'_>, RunError> {
+        let privilege = self.privilege().await?;
+        self.start_in(None, privilege, program).await
+    }
+
+    async fn start_in<'a>(
+        &'a self,
+        channel: Option<SemaphorePermit<'a>>,
+        privilege: &Privilege,
+        program: &str,
+    ) -> Result<Shell<'a>, RunError> {
+        let program = encode(program)?;
+        let (mut input, mut events) = self.exec(&privilege.command_line()).await?;
+        privilege
+            .unlock(self.name(), &mut input, &mut events)
+            .await?;
+        // If the shell does not read it, the events tell why.
+        let _ = input.send(Bytes::from(program)).await;
+        Ok(Shell {
+            input,
+            events,
+            channel,
+        })
+    }
+
+    async fn exec(&self, command: &str) -> Result<(Input, Events), RunError> {
+        let connection = match &self.inner.transport {
+            Transport::Local => return local::exec(command).map_err(RunError::Start),
+            Transport::Ssh(connection) => connection,
+        };
+        connection.exec(command).await.map_err(|error| match error {
+            ExecError::Connect(error) => error.into(),
+            ExecError::Refused => RunError::Refused {
+                machine: self.name().to_owned(),
+            },
+            ExecError::Lost => self.lost(),
+        })
+    }
+
+    pub(crate) async fn privilege(&self) -> Result<&Privilege, RunError> {
+        let privilege = &self.inner.privilege;
+        privilege.get_or_try_init(|| self.find_privilege()).await
+    }
+
+    async fn find_privilege(&self) -> Result<Privilege, RunError> {
+        let Transport::Ssh(connection) = &self.inner.transport else {
+            return Ok(Privilege::Direct { is_root: false });
+        };
+        let target = connection.target();
+        let is_root = target.address.user() == "root";
+        if is_root || target.credentials.unprivileged {
+            return Ok(Privilege::Direct { is_root });
+        }
+        let answer = self.probe().await?;
+        Privilege::from_probe(&answer, self.name(), target.credentials.for_sudo())
+    }
+
+    async fn probe(&self) -> Result<String, RunError> {
+        let (mut input, mut events) = self.exec(&format!("exec {LOADER}")).await?;
+        let _ = input.send(Bytes::from(encode(PROBE)?)).await;
+        input.end().await;
+        let mut answer = Vec::new();
+        let mut is_ended = false;
+        loop {
+            match events.next().await {
+                Event::Stdout(data) => answer.extend(data.iter().take(1000)),
+                Event::Stderr(_) => {}
+                Event::Ended(_) => is_ended = true,
+                Event::Refused | Event::Closed => break,
+            }
+        }
+        if !is_ended && answer.is_empty() {
+            return Err(self.lost());
+        }
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+
+    pub(crate) fn lost(&self) -> RunError {
+        RunError::ConnectionLost {
+            machine: self.name().to_owned(),
+        }
+    }
+
+    /// The connection of a jump host.
+    pub(crate) fn jump_connection(&self) -> Result<&Connection, ConnectError> {
+        match &self.inner.transport {
+            Transport::Ssh(connection) => Ok(connection),
+            Transport::Local => Err(ConnectError::LocalJump),
+        }
+    }
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Machine({})", self.name())
+    }
+}

@@ -1,0 +1,98 @@
+//! How commands become root.
+
+use bytes::Bytes;
+
+use crate::channel::{Event, Events, Input};
+use crate::shell::{ANNOUNCING_LOADER, LOADER, READY};
+use crate::{ConnectError, RunError, Secret};
+
+/// How a command line runs as the wanted user.
+#[derive(Debug, Clone)]
+pub(crate) enum Privilege {
+    /// As the user who logged in.
+    Direct { is_root: bool },
+    /// By sudo, which asks for no password.
+    Sudo,
+    /// By sudo, which reads the password from its input.
+    SudoWithPassword(Secret),
+}
+
+/// Prints the user id, and whether sudo works without a password, with one, or not at all. `-k` ignores what sudo
+/// remembers of earlier commands, so that the answer holds for later ones.
+pub(crate) const PROBE: &str = r#"
+if [ "$(id -u)" = 0 ]; then echo root
+elif ! command -v sudo >/dev/null 2>&1; then echo none
+elif sudo -k -n true 2>/dev/null; then echo free
+else echo password
+fi"#;
+
+impl Privilege {
+    /// Decides by what the probe printed.
+    pub(crate) fn from_probe(
+        answer: &str,
+        machine: &str,
+        password: Option<&Secret>,
+    ) -> Result<Self, RunError> {
+        let machine = machine.to_owned();
+        let error = match (answer.trim(), password) {
+            ("root", _) => return Ok(Self::Direct { is_root: true }),
+            ("free", _) => return Ok(Self::Sudo),
+            ("password", Some(password)) => return Ok(Self::SudoWithPassword(password.clone())),
+            ("password", None) => ConnectError::SudoPasswordRequired(machine),
+            ("none", _) => ConnectError::NoSudo(machine),
+            (answer, _) => {
+                let answer = answer.chars().take(200).collect();
+                return Err(RunError::UnexpectedAnswer { machine, answer });
+            }
+        };
+        Err(error.into())
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        !matches!(self, Self::Direct { is_root: false })
+    }
+
+    /// The command line of a shell that reads its program from the input.
+    pub(crate) fn command_line(&self) -> String {
+        match self {
+            Self::Direct { .. } => format!("exec {LOADER}"),
+            Self::Sudo => format!("exec sudo -n {LOADER}"),
+            Self::SudoWithPassword(_) => format!("exec sudo -k -S -p '' {ANNOUNCING_LOADER}"),
+        }
+    }
+
+    /// Passes the password to sudo, and waits until the shell runs. Otherwise sudo would take the program for the next
+    /// try of a password.
+    pub(crate) async fn unlock(
+        &self,
+        machine: &str,
+        input: &mut Input,
+        events: &mut Events,
+    ) -> Result<(), RunError> {
+        let Self::SudoWithPassword(password) = self else {
+            return Ok(());
+        };
+        // A closed input is explained by the events.
+        let _ = input
+            .send(Bytes::from(format!("{}\n", password.expose())))
+            .await;
+        let (mut answer, mut message) = (Vec::new(), Vec::new());
+        while answer.len() <= READY.len() {
+            match events.next().await {
+                Event::Stdout(data) => answer.extend_from_slice(&data),
+                Event::Stderr(data) => message.extend(data.iter().take(1000)),
+                Event::Closed | Event::Refused => break,
+                Event::Ended(_) => input.end().await,
+            }
+            if message.windows(5).any(|window| window == b"Sorry") {
+                input.end().await;
+            }
+        }
+        if answer.strip_suffix(b"\n") == Some(READY.as_bytes()) {
+            return Ok(());
+        }
+        let message = String::from_utf8_lossy(&message).trim().to_owned();
+        let machine = machine.to_owned();
+        Err(ConnectError::SudoRefused { machine, message }.into())
+    }
+}

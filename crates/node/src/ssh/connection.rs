@@ -1,0 +1,187 @@
+//! The connection to one machine, which is opened when it is needed and again when it broke.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::session::Session;
+use crate::channel::{Events, Input};
+use crate::{Address, ConnectError, Credentials, HostKey, HostKeyPolicy, Machine};
+
+/// Channels of one connection. OpenSSH allows ten; two are left for the end of commands.
+const MAX_CHANNELS: usize = 8;
+
+/// How often a server may refuse to open a channel, with growing delays of two seconds in total.
+const MAX_REFUSALS: u32 = 20;
+
+/// A machine, how to log in, and how to recognize it.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub address: Address,
+    pub credentials: Credentials,
+    pub host_key: HostKeyPolicy,
+    /// The machine through which it is reached. One connection to it serves all machines behind it.
+    pub jump: Option<Machine>,
+}
+
+/// Limits of connections.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// For the TCP connection.
+    pub connect_timeout: Duration,
+    /// From the TCP connection to the end of the key exchange.
+    pub handshake_timeout: Duration,
+    pub authentication_timeout: Duration,
+    /// After two intervals without an answer, a connection is lost.
+    pub keepalive_interval: Duration,
+    /// How many connections are being opened at the same time.
+    pub concurrent_handshakes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            handshake_timeout: Duration::from_secs(20),
+            authentication_timeout: Duration::from_secs(30),
+            keepalive_interval: Duration::from_secs(15),
+            concurrent_handshakes: 32,
+        }
+    }
+}
+
+/// Settings and limits that machines share. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Connector {
+    settings: Arc<Settings>,
+    handshakes: Arc<Semaphore>,
+}
+
+impl Connector {
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            handshakes: Arc::new(Semaphore::new(settings.concurrent_handshakes.max(1))),
+            settings: Arc::new(settings),
+        }
+    }
+}
+
+impl Default for Connector {
+    fn default() -> Self {
+        Self::new(Settings::default())
+    }
+}
+
+/// A machine, connected or not.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    target: Target,
+    connector: Connector,
+    session: tokio::sync::Mutex<Option<Arc<Session>>>,
+    /// The key of the first session, which all later ones must present.
+    host_key: Mutex<Option<HostKey>>,
+    channels: Semaphore,
+}
+
+impl Connection {
+    pub(crate) fn new(target: Target, connector: Connector) -> Self {
+        Self {
+            target,
+            connector,
+            session: tokio::sync::Mutex::new(None),
+            host_key: Mutex::new(None),
+            channels: Semaphore::new(MAX_CHANNELS),
+        }
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.connector.settings
+    }
+
+    pub(crate) fn host_key(&self) -> Option<HostKey> {
+        let key = self.host_key.lock();
+        key.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A place among the channels of the connection.
+    pub(crate) async fn channel(&self) -> Option<SemaphorePermit<'_>> {
+        self.channels.acquire().await.ok()
+    }
+
+    /// Connects unless connected.
+    pub(crate) async fn open(&self) -> Result<(), ConnectError> {
+        self.session().await.map(drop)
+    }
+
+    /// The open session, or a new one.
+    pub(super) async fn session(&self) -> Result<Arc<Session>, ConnectError> {
+        let mut session = self.session.lock().await;
+        if let Some(open) = session.as_ref().filter(|session| !session.is_closed()) {
+            return Ok(Arc::clone(open));
+        }
+        *session = None;
+        let _permit = self.connector.handshakes.acquire().await;
+        let policy = self.policy();
+        let opened = Session::open(&self.target, &policy, self.settings());
+        let opened = Arc::new(Box::pin(opened).await?);
+        let mut key = self.host_key.lock().unwrap_or_else(PoisonError::into_inner);
+        key.get_or_insert_with(|| opened.host_key().clone());
+        *session = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// Runs a command line. A session that turns out to be dead is replaced once.
+    pub(crate) async fn exec(&self, command: &str) -> Result<(Input, Events), ExecError> {
+        let mut refusals = (1..=MAX_REFUSALS).map(|number| number * Duration::from_millis(10));
+        let mut losses = 0;
+        while losses < 2 {
+            let session = self.session().await?;
+            let limit = self.settings().authentication_timeout;
+            match tokio::time::timeout(limit, session.exec(command)).await {
+                Ok(Ok(channel)) => return Ok(channel),
+                // Servers free the place of a channel some time after it was closed.
+                Ok(Err(russh::Error::ChannelOpenFailure(_))) => {
+                    let delay = refusals.next().ok_or(ExecError::Refused)?;
+                    tokio::time::sleep(delay).await;
+                }
+                Ok(Err(_)) | Err(_) => {
+                    losses += 1;
+                    self.discard(&session).await;
+                }
+            }
+        }
+        Err(ExecError::Lost)
+    }
+
+    async fn discard(&self, dead: &Arc<Session>) {
+        let mut session = self.session.lock().await;
+        if session.as_ref().is_some_and(|open| Arc::ptr_eq(open, dead)) {
+            *session = None;
+        }
+    }
+
+    /// The policy of the target, or the recorded key.
+    fn policy(&self) -> HostKeyPolicy {
+        self.host_key()
+            .map_or_else(|| self.target.host_key.clone(), HostKeyPolicy::pinned)
+    }
+}
+
+/// Why no command runs.
+#[derive(Debug)]
+pub(crate) enum ExecError {
+    Connect(ConnectError),
+    Refused,
+    Lost,
+}
+
+impl From<ConnectError> for ExecError {
+    fn from(error: ConnectError) -> Self {
+        Self::Connect(error)
+    }
+}

@@ -1,0 +1,207 @@
+//! One authenticated SSH session.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use russh::client::{self, Handle};
+use russh::{Preferred, cipher};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::authenticate::authenticate;
+use super::connection::{Connection, Settings, Target};
+use super::handler::Handler;
+use super::stream::{Guard, guarded};
+use crate::channel::{Events, Input};
+use crate::{Address, ConnectError, HostKey, HostKeyPolicy};
+
+/// What a channel may send before we read it. Bounds the memory of a machine whose output nobody reads.
+const WINDOW: u32 = 256 * 1024;
+/// Unread messages of a channel.
+const CHANNEL_BUFFER: usize = 8;
+/// AES-GCM first: it is the fastest where the processor has AES instructions.
+const CIPHERS: &[cipher::Name] = &[
+    cipher::AES_256_GCM,
+    cipher::AES_128_GCM,
+    cipher::CHACHA20_POLY1305,
+    cipher::AES_256_CTR,
+    cipher::AES_192_CTR,
+    cipher::AES_128_CTR,
+];
+
+/// A session. Dropping it closes the connection.
+pub(super) struct Session {
+    handle: Handle<Handler>,
+    host_key: HostKey,
+    _guard: Guard,
+}
+
+impl Session {
+    /// Connects, checks the host key and logs in.
+    pub(super) async fn open(
+        target: &Target,
+        policy: &HostKeyPolicy,
+        settings: &Settings,
+    ) -> Result<Self, ConnectError> {
+        let mut session = match &target.jump {
+            None => {
+                let stream = tcp(&target.address, settings.connect_timeout).await?;
+                handshake(stream, target, policy, settings).await?
+            }
+            Some(jump) => {
+                let stream = jump.jump_connection()?.forward(&target.address).await?;
+                handshake(stream, target, policy, settings).await?
+            }
+        };
+        let limit = settings.authentication_timeout;
+        let login = authenticate(&mut session.handle, &target.address, &target.credentials);
+        timeout(limit, login)
+            .await
+            .map_err(|_| ConnectError::AuthenticationTimeout {
+                address: target.address.clone(),
+                timeout: limit,
+            })??;
+        Ok(session)
+    }
+
+    pub(super) fn host_key(&self) -> &HostKey {
+        &self.host_key
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.handle.is_closed()
+    }
+
+    /// Runs a command line.
+    pub(super) async fn exec(&self, command: &str) -> Result<(Input, Events), russh::Error> {
+        let channel = self.handle.channel_open_session().await?;
+        channel.exec(true, command).await?;
+        let (events, input) = channel.split();
+        let events = Events::Ssh {
+            channel: events,
+            is_closed: false,
+        };
+        Ok((Input::Ssh(input), events))
+    }
+
+    /// A connection from the machine to another one.
+    pub(super) async fn forward(
+        &self,
+        address: &Address,
+    ) -> Result<russh::ChannelStream<client::Msg>, russh::Error> {
+        let port = u32::from(address.port());
+        let opened = self
+            .handle
+            .channel_open_direct_tcpip(address.host(), port, "127.0.0.1", 0)
+            .await?;
+        Ok(opened.into_stream())
+    }
+}
+
+async fn tcp(address: &Address, limit: Duration) -> Result<TcpStream, ConnectError> {
+    let host = (address.host(), address.port());
+    let connected = timeout(limit, TcpStream::connect(host)).await;
+    let failed = |source: io::Error| ConnectError::Unreachable {
+        address: address.clone(),
+        source,
+    };
+    let stream = connected.map_err(|_| ConnectError::Timeout {
+        address: address.clone(),
+        timeout: limit,
+    })?;
+    let stream = stream.map_err(failed)?;
+    stream.set_nodelay(true).map_err(failed)?;
+    Ok(stream)
+}
+
+async fn handshake<S>(
+    stream: S,
+    target: &Target,
+    policy: &HostKeyPolicy,
+    settings: &Settings,
+) -> Result<Session, ConnectError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (stream, guard) = guarded(stream);
+    let (handler, offered) = Handler::new(policy.clone());
+    let config = Arc::new(config(policy, settings));
+    let connecting = Box::pin(client::connect_stream(config, stream, handler));
+    let address = || target.address.clone();
+    let connected = timeout(settings.handshake_timeout, connecting).await;
+    let connected = connected.map_err(|_| ConnectError::Silent {
+        address: address(),
+        timeout: settings.handshake_timeout,
+    })?;
+    match (connected, offered.get()) {
+        (Ok(handle), Some(host_key)) => Ok(Session {
+            handle,
+            host_key,
+            _guard: guard,
+        }),
+        (Err(russh::Error::UnknownKey), Some(offered)) => Err(ConnectError::HostKeyChanged {
+            address: address(),
+            expected: pinned(policy),
+            offered,
+        }),
+        (result, _) => Err(ConnectError::Protocol {
+            address: address(),
+            source: result.err().unwrap_or(russh::Error::Inconsistent).into(),
+        }),
+    }
+}
+
+fn pinned(policy: &HostKeyPolicy) -> Vec<HostKey> {
+    match policy {
+        HostKeyPolicy::Pinned(keys) => keys.clone(),
+        HostKeyPolicy::RecordFirst => Vec::new(),
+    }
+}
+
+fn config(policy: &HostKeyPolicy, settings: &Settings) -> client::Config {
+    let mut preferred = Preferred {
+        cipher: Cow::Borrowed(CIPHERS),
+        ..Preferred::DEFAULT
+    };
+    if let Some(algorithms) = policy.algorithms() {
+        preferred.key = Cow::Owned(algorithms);
+    }
+    client::Config {
+        window_size: WINDOW,
+        channel_buffer_size: CHANNEL_BUFFER,
+        preferred,
+        keepalive_interval: Some(settings.keepalive_interval),
+        keepalive_max: 2,
+        nodelay: true,
+        ..client::Config::default()
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("host_key", &self.host_key)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Opens a TCP connection to another machine through this one.
+    pub(super) async fn forward(
+        &self,
+        address: &Address,
+    ) -> Result<russh::ChannelStream<client::Msg>, ConnectError> {
+        let session = self.session().await?;
+        let opened = timeout(self.settings().connect_timeout, session.forward(address)).await;
+        opened
+            .unwrap_or(Err(russh::Error::ConnectionTimeout))
+            .map_err(|source| ConnectError::Jump {
+                jump: self.target().address.clone(),
+                address: address.clone(),
+                source: source.into(),
+            })
+    }
+}

@@ -1,0 +1,220 @@
+//! Attempts on the local machine.
+
+use std::time::{Duration, Instant};
+
+use outrigger_node::{AttemptId, AttemptOutcome, Command, Machine, RunError};
+use tempfile::TempDir;
+
+struct Fixture {
+    folder: TempDir,
+    machine: Machine,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state").display().to_string();
+        let machine = Machine::local_with_state(Some(state));
+        Self { folder, machine }
+    }
+
+    /// A command that appends to a file, and then runs more.
+    fn command(&self, then: &str) -> Command {
+        let marker = self.marker();
+        Command::shell(format!("echo run >>'{marker}'; {then}"))
+    }
+
+    fn marker(&self) -> String {
+        self.folder.path().join("marker").display().to_string()
+    }
+
+    fn runs(&self) -> usize {
+        fs_err::read_to_string(self.marker())
+            .unwrap_or_default()
+            .lines()
+            .count()
+    }
+
+    async fn run(&self, id: &str, command: &Command) -> Result<AttemptOutcome, RunError> {
+        let attempt = AttemptId::new("task", id);
+        self.machine.run_attempt(&attempt, command).await
+    }
+
+    async fn wait_for_runs(&self, count: usize) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while self.runs() < count {
+            assert!(Instant::now() < deadline, "the command did not start");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_runs_once_and_its_result_is_kept() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let command = fixture.command("echo out; echo err >&2; exit 7");
+    for _ in 0..3 {
+        let outcome = fixture.run("1", &command).await?;
+        let AttemptOutcome::Exited { code, output } = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!((code, output.text().as_str()), (7, "out\nerr\n"));
+    }
+    assert_eq!(fixture.runs(), 1);
+    fixture.run("2", &command).await?;
+    assert_eq!(fixture.runs(), 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn callers_at_the_same_time_share_one_run() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let command = fixture.command("sleep 0.3; echo done");
+    let callers = (0..6).map(|_| fixture.run("1", &command));
+    for outcome in futures::future::try_join_all(callers).await? {
+        assert_eq!(outcome.output().text(), "done\n");
+    }
+    assert_eq!(fixture.runs(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_leaves_the_attempt_running() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let command = fixture.command("sleep 0.5; echo done");
+    let abandoned = tokio::time::timeout(Duration::from_millis(200), fixture.run("1", &command));
+    assert!(abandoned.await.is_err());
+    let outcome = fixture.run("1", &command).await?;
+    assert_eq!(outcome.output().text(), "done\n");
+    assert_eq!(fixture.runs(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_new_attempt_ends_the_others_at_its_task() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let endless = fixture.command("sleep 60");
+    let (first, second) = tokio::join!(fixture.run("1", &endless), async {
+        fixture.wait_for_runs(1).await;
+        fixture.run("2", &fixture.command("echo second")).await
+    });
+    assert!(matches!(first?, AttemptOutcome::Cancelled { .. }));
+    assert_eq!(second?.output().text(), "second\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_timeout_ends_the_attempt_on_the_machine() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let command = fixture
+        .command("echo before; sleep 60")
+        .timeout(Duration::from_secs(1));
+    let outcome = fixture.run("1", &command).await?;
+    let AttemptOutcome::TimedOut { output } = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(output.text(), "before\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_cancelled_attempt_ends_and_never_begins_again() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let endless = fixture.command("sleep 60");
+    let attempt = AttemptId::new("task", "1");
+    let (run, cancelled) = tokio::join!(fixture.run("1", &endless), async {
+        fixture.wait_for_runs(1).await;
+        fixture.machine.cancel_attempt(&attempt).await
+    });
+    assert!(matches!(run?, AttemptOutcome::Cancelled { .. }));
+    assert!(matches!(cancelled?, AttemptOutcome::Cancelled { .. }));
+    let early = AttemptId::new("task", "2");
+    fixture.machine.cancel_attempt(&early).await?;
+    let outcome = fixture.machine.run_attempt(&early, &endless).await?;
+    assert!(matches!(outcome, AttemptOutcome::Cancelled { .. }));
+    assert_eq!(fixture.runs(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_daemon_that_keeps_the_output_open_does_not_hold_the_attempt() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let command = fixture.command("sleep 30 & echo $!");
+    let start = Instant::now();
+    let outcome = fixture.run("1", &command).await?;
+    assert!(outcome.is_success() && start.elapsed() < Duration::from_secs(15));
+    let daemon = outcome.output().text();
+    let killed = fixture
+        .machine
+        .run(&Command::new("kill", [daemon.trim()]))
+        .await?;
+    assert!(killed.status.is_success(), "the daemon lives on");
+    Ok(())
+}
+
+#[tokio::test]
+async fn endless_output_keeps_its_beginning_and_end() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let command = fixture
+        .command("echo first; head -c 20000000 /dev/zero; printf last")
+        .capture(100);
+    let outcome = fixture.run("1", &command).await?;
+    let output = outcome.output();
+    assert!(output.head.starts_with(b"first\n\0"));
+    let tail: Vec<u8> = output.tail.iter().copied().collect();
+    assert!(
+        tail.ends_with(b"\0last"),
+        "{:?}",
+        String::from_utf8_lossy(&tail)
+    );
+    assert_eq!(output.dropped + 200, 20_000_000 + 10);
+    let state = fixture.folder.path().join("state").display().to_string();
+    let size = fixture
+        .machine
+        .run(&Command::new("du", ["-sk", &state]))
+        .await?;
+    let size: u64 = size
+        .stdout
+        .text()
+        .split_whitespace()
+        .next()
+        .unwrap()
+        .parse()?;
+    assert!(size < 4096, "{size} KiB on disk");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_attempt_whose_supervisor_was_killed_is_lost_and_its_command_ended() -> anyhow::Result<()>
+{
+    let fixture = Fixture::new();
+    let command = fixture.command("sleep 61");
+    let (outcome, ()) = tokio::join!(fixture.run("1", &command), async {
+        fixture.wait_for_runs(1).await;
+        let state = fixture.folder.path().join("state");
+        let kill = format!(
+            "until read -r g s <{0}/*/*/group; do :; done; read -r p s b <{0}/*/*/claim; kill -9 $p",
+            state.join("attempts").display()
+        );
+        let kill = Command::new("bash", ["-c", &kill]);
+        let killed = fixture.machine.run(&kill).await.unwrap();
+        assert!(killed.status.is_success(), "{}", killed.stderr.text());
+    });
+    assert!(matches!(outcome?, AttemptOutcome::Lost { .. }));
+    let again = fixture.run("1", &command).await?;
+    assert!(matches!(again, AttemptOutcome::Lost { .. }));
+    assert_eq!(fixture.runs(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_state_folder_that_cannot_be_written_is_a_clear_error() {
+    let machine = Machine::local_with_state(Some("/proc/outrigger".to_owned()));
+    let attempt = AttemptId::new("task", "1");
+    let error = machine
+        .run_attempt(&attempt, &Command::shell("true"))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, RunError::State { .. }), "{error}");
+    assert!(error.to_string().contains("/proc/outrigger"), "{error}");
+}

@@ -1,0 +1,129 @@
+//! Copies to the local machine.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use outrigger_node::{CopyError, CopyReport, Entry, Machine, Tree};
+use tempfile::TempDir;
+
+struct Fixture {
+    folder: TempDir,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs_err::create_dir_all(folder.path().join("files/deep/er")).unwrap();
+        let fixture = Self { folder };
+        fixture.write("a b", "one");
+        fixture.write("deep/er/it's", "two");
+        fixture
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        fs_err::write(self.folder.path().join("files").join(name), content).unwrap();
+    }
+
+    fn target(&self) -> String {
+        self.folder.path().join("target").display().to_string()
+    }
+
+    fn tree(&self) -> Tree {
+        let entries = [Entry {
+            source: "files".into(),
+            destination: self.target(),
+        }];
+        Tree::scan(self.folder.path(), &entries, &BTreeSet::new()).unwrap()
+    }
+
+    async fn copy(&self) -> Result<CopyReport, CopyError> {
+        Machine::local().copy(&self.tree()).await
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs_err::read_to_string(Path::new(&self.target()).join(name)).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn copies_a_tree_once() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let first = fixture.copy().await?;
+    assert_eq!((first.transferred, first.bytes, first.unchanged), (2, 6, 0));
+    assert_eq!(fixture.read("a b"), "one");
+    assert_eq!(fixture.read("deep/er/it's"), "two");
+    let second = fixture.copy().await?;
+    assert_eq!((second.transferred, second.unchanged), (0, 2));
+    let left = fs_err::read_dir(fixture.target())?.count();
+    assert_eq!(left, 2, "no staging folder is left");
+    Ok(())
+}
+
+#[tokio::test]
+async fn copies_only_what_differs() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    fixture.copy().await?;
+    fixture.write("a b", "changed");
+    let target = Path::new(&fixture.target()).join("deep/er/it's");
+    fs_err::set_permissions(target, std::fs::Permissions::from_mode(0o600))?;
+    let report = fixture.copy().await?;
+    assert_eq!((report.transferred, report.modes_changed), (1, 1));
+    assert_eq!(fixture.read("a b"), "changed");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_source_that_changes_is_an_error_and_changes_nothing() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let large = "x".repeat(1_000_000);
+    fixture.write("large", &large);
+    fixture.copy().await?;
+    fixture.write("large", &large.replace('x', "y"));
+    let tree = fixture.tree();
+    for changed in [
+        "z".repeat(1_000_000),
+        "short".to_owned(),
+        "y".repeat(1_000_001),
+    ] {
+        fixture.write("large", &changed);
+        let error = Machine::local().copy(&tree).await.unwrap_err();
+        assert!(matches!(error, CopyError::SourceChanged(_)), "{error}");
+        assert_eq!(fixture.read("large"), large);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn leftovers_of_interrupted_copies_are_removed() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    fixture.copy().await?;
+    let leftover = Path::new(&fixture.target()).join(".outrigger-copy.4194305");
+    fs_err::create_dir(&leftover)?;
+    fixture.copy().await?;
+    assert!(!leftover.exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_folder_in_the_way_is_an_error_that_names_it() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    fs_err::create_dir_all(Path::new(&fixture.target()).join("a b"))?;
+    let error = fixture.copy().await.unwrap_err();
+    assert!(error.to_string().contains("a b"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_target_without_space_is_an_error_that_names_the_path() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let entries = [Entry {
+        source: "files/a b".into(),
+        destination: "/proc/outrigger/x".to_owned(),
+    }];
+    let tree = Tree::scan(fixture.folder.path(), &entries, &BTreeSet::new())?;
+    let error = Machine::local().copy(&tree).await.unwrap_err();
+    assert!(matches!(error, CopyError::Write { .. }), "{error}");
+    assert!(error.to_string().contains("proc/outrigger"), "{error}");
+    Ok(())
+}

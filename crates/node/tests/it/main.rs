@@ -1,0 +1,6 @@
+//! Runs the programs that machines run, on the local machine.
+#![expect(clippy::unwrap_used, reason = "test helpers")]
+
+mod attempts;
+mod copy;
+mod run;

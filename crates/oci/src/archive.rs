@@ -1,0 +1,157 @@
+//! Archives of images: `docker save` tars and OCI layouts, as tars (plain, gzip or zstd) or as folders.
+//!
+//! A tar is never unpacked: its headers are read once, and blobs are read at their positions. Names are only looked up,
+//! never used as paths, so links, devices, `..` and absolute names in a tar do nothing.
+
+mod docker;
+mod layout;
+mod reader;
+mod tarball;
+mod write;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::blob::Blob;
+use crate::digest::Digest;
+use crate::error::Error;
+use crate::manifest::{Descriptor, RawManifest};
+use crate::reference::Reference;
+
+pub(crate) use reader::{Position, Reader};
+pub use write::{SavedImage, save};
+
+/// An image of an archive, and its names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchivedImage {
+    pub names: Vec<String>,
+    pub digest: Digest,
+}
+
+/// An archive whose index was read.
+#[derive(Debug)]
+pub struct Archive {
+    path: PathBuf,
+    images: Vec<ArchivedImage>,
+    /// Small content: manifests and configs
+    small: HashMap<Digest, Arc<RawManifest>>,
+    blobs: HashMap<Digest, Entry>,
+    is_compressed: bool,
+    position: Position,
+}
+
+/// Where the content of a blob is.
+#[derive(Debug, Clone)]
+enum Entry {
+    /// In the tar
+    At {
+        start: u64,
+        size: u64,
+    },
+    /// A file of a folder
+    File(PathBuf),
+    Memory(Vec<u8>),
+}
+
+impl Archive {
+    /// Reads the index of an archive or an OCI layout folder. Blocks.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let metadata = fs_err::metadata(path).map_err(|error| Error::io(path, error))?;
+        if metadata.is_dir() {
+            layout::open_folder(path)
+        } else {
+            tarball::open(path)
+        }
+    }
+
+    pub fn images(&self) -> &[ArchivedImage] {
+        &self.images
+    }
+
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.is_compressed
+    }
+
+    /// The manifest of an image: by its name, or by its digest. An archive with one image needs no name.
+    pub(crate) fn resolve(&self, image: &Reference) -> Result<RawManifest, Error> {
+        let matches = |name: &String| name.parse::<Reference>().is_ok_and(|name| name == *image);
+        let found = self.images.iter().find(|candidate| {
+            image.digest() == Some(&candidate.digest) || candidate.names.iter().any(matches)
+        });
+        let Some(found) = found else {
+            let what = format!("{image} in {}", self.path.display());
+            return Err(Error::NotFound { what });
+        };
+        self.manifest(&found.digest)
+    }
+
+    pub(crate) fn manifest(&self, digest: &Digest) -> Result<RawManifest, Error> {
+        let found = self
+            .small
+            .get(digest)
+            .map(|manifest| RawManifest::clone(manifest));
+        found.ok_or_else(|| Error::NotFound {
+            what: format!("manifest {digest} in {}", self.path.display()),
+        })
+    }
+
+    pub(crate) fn referrers(&self, subject: &Digest) -> Vec<Descriptor> {
+        let is_referrer = |manifest: &&Arc<RawManifest>| {
+            manifest
+                .parsed
+                .subject
+                .as_ref()
+                .is_some_and(|found| found.digest == *subject)
+        };
+        let mut found: Vec<Descriptor> = self
+            .small
+            .values()
+            .filter(is_referrer)
+            .map(|manifest| manifest.descriptor())
+            .collect();
+        found.sort_by(|a, b| a.digest.cmp(&b.digest));
+        found
+    }
+
+    pub(crate) fn blob(&self, blob: &Descriptor) -> Result<Blob, Error> {
+        match self.blobs.get(&blob.digest) {
+            Some(Entry::At { size, .. }) if *size != blob.size => Err(Error::SizeMismatch {
+                what: format!("blob {} in {}", blob.digest, self.path.display()),
+                expected: blob.size,
+                found: *size,
+            }),
+            Some(Entry::At { start, .. }) => Ok(Blob::archived(
+                self.path.clone(),
+                self.position.clone(),
+                *start,
+                blob,
+            )),
+            Some(Entry::File(path)) => {
+                Ok(Blob::archived(path.clone(), Position::default(), 0, blob))
+            }
+            Some(Entry::Memory(bytes)) => Ok(Blob::memory(bytes.clone(), blob)),
+            None => Err(Error::NotFound {
+                what: format!("blob {} in {}", blob.digest, self.path.display()),
+            }),
+        }
+    }
+
+    /// Where a blob begins, for reading in order.
+    pub(crate) fn position(&self, digest: &Digest) -> u64 {
+        match self.blobs.get(digest) {
+            Some(Entry::At { start, .. }) => *start,
+            _ => 0,
+        }
+    }
+}
+
+fn invalid(path: &Path, reason: impl Into<String>) -> Error {
+    Error::InvalidArchive {
+        path: path.to_owned(),
+        reason: reason.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

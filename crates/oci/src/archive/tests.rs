@@ -1,0 +1,167 @@
+//! Archives that Docker and other tools write, and those that are hostile.
+
+use std::io::Write as _;
+
+use serde_json::json;
+
+use super::*;
+use crate::copy::{Source, Tree};
+use crate::manifest::{Manifest, OCI_MANIFEST};
+
+type Entries<'a> = &'a [(&'a str, &'a [u8])];
+
+fn tar_of(entries: Entries<'_>) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, data) in entries {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(data.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, name, *data).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+fn docker_archive(layer: &[u8]) -> Vec<u8> {
+    let diff_id = Digest::of(layer);
+    let config = json!({"rootfs": {"type": "layers", "diff_ids": [diff_id]}}).to_string();
+    let manifest =
+        json!([{"Config": "c.json", "RepoTags": ["web:1"], "Layers": ["l/layer.tar"]}]).to_string();
+    tar_of(&[
+        ("l/layer.tar", layer),
+        ("c.json", config.as_bytes()),
+        ("manifest.json", manifest.as_bytes()),
+    ])
+}
+
+async fn read_layer(path: &Path) -> Result<Vec<u8>, Error> {
+    let archive = Archive::open(path)?;
+    let manifest = archive.resolve(&"web:1".parse().unwrap())?;
+    let layer = &manifest.parsed.layers.as_ref().unwrap()[0];
+    archive.blob(layer)?.read_all(1 << 30).await
+}
+
+#[tokio::test]
+async fn docker_archives_are_read_plain_and_compressed() {
+    let folder = tempfile::tempdir().unwrap();
+    let layer: Vec<u8> = (0..700_000u32).flat_map(u32::to_le_bytes).collect();
+    let plain = docker_archive(&layer);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&plain).unwrap();
+    let zstd = zstd::encode_all(&plain[..], 1).unwrap();
+    for (name, bytes) in [
+        ("plain", plain.clone()),
+        ("gzip", gzip.finish().unwrap()),
+        ("zstd", zstd),
+    ] {
+        let path = folder.path().join(name);
+        fs_err::write(&path, bytes).unwrap();
+        assert!(read_layer(&path).await.unwrap() == layer, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn truncated_and_changed_archives_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tar");
+    let plain = docker_archive(&vec![7; 100_000]);
+    for length in [0, 100, 600, 50_000, plain.len() - 3000] {
+        fs_err::write(&path, &plain[..length]).unwrap();
+        assert!(read_layer(&path).await.is_err(), "{length}");
+    }
+    let mut changed = plain;
+    changed[1000] = 8;
+    fs_err::write(&path, changed).unwrap();
+    assert!(matches!(
+        read_layer(&path).await,
+        Err(Error::DigestMismatch { .. })
+    ));
+}
+
+#[test]
+fn names_and_links_cannot_leave_the_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tar");
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, target) in [
+        ("c.json", "/etc/passwd"),
+        ("d.json", "../../../../etc/passwd"),
+        ("e.json", "e.json"),
+    ] {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Symlink);
+        header.set_size(0);
+        builder.append_link(&mut header, name, target).unwrap();
+    }
+    let manifest = json!([{"Config": "c.json", "Layers": []}, {"Config": "e.json", "Layers": []}, {"Config": "../x", "Layers": []}]).to_string();
+    let mut header = tar::Header::new_gnu();
+    header.set_size(manifest.len() as u64);
+    builder
+        .append_data(&mut header, "manifest.json", manifest.as_bytes())
+        .unwrap();
+    fs_err::write(&path, builder.into_inner().unwrap()).unwrap();
+    let error = Archive::open(&path).unwrap_err().to_string();
+    assert!(error.contains("\"c.json\" is missing"), "{error}");
+}
+
+#[tokio::test]
+async fn saved_archives_are_reproducible_and_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let docker = folder.path().join("docker.tar");
+    fs_err::write(&docker, docker_archive(b"layer")).unwrap();
+    let source = Source::Archive(Arc::new(Archive::open(&docker).unwrap()));
+    let name: Reference = "web:1".parse().unwrap();
+    let found = source.resolve(&name).await.unwrap();
+    let tree = Tree::read(&source, name.repository(), found.manifest)
+        .await
+        .unwrap();
+    let image = SavedImage {
+        repository: name.repository().clone(),
+        name: name.clone(),
+        tree,
+    };
+    let mut saved = Vec::new();
+    for file in ["a.tar", "b.tar", "c.tar.gz", "d.tar.zst"] {
+        let path = folder.path().join(file);
+        save(&source, std::slice::from_ref(&image), &path)
+            .await
+            .unwrap();
+        let archive = Archive::open(&path).unwrap();
+        assert_eq!(archive.images()[0].names, [name.to_string()]);
+        assert!(read_layer(&path).await.unwrap() == b"layer");
+        saved.push(fs_err::read(path).unwrap());
+    }
+    assert!(saved[0] == saved[1]);
+    let layout = folder.path().join("layout");
+    fs_err::create_dir(&layout).unwrap();
+    for _ in 0..2 {
+        save(&source, std::slice::from_ref(&image), &layout)
+            .await
+            .unwrap();
+        assert!(read_layer(&layout).await.unwrap() == b"layer");
+    }
+}
+
+#[test]
+fn a_layout_whose_manifest_was_replaced_is_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tar");
+    let manifest = serde_json::to_vec(&Manifest {
+        schema_version: 2,
+        layers: Some(Vec::new()),
+        ..Manifest::default()
+    })
+    .unwrap();
+    let wrong = Digest::of(b"other");
+    let index = json!({"schemaVersion": 2, "manifests": [Descriptor::new(OCI_MANIFEST, wrong.clone(), manifest.len() as u64)]}).to_string();
+    let name = format!("blobs/sha256/{}", wrong.hex());
+    let bytes = tar_of(&[
+        ("oci-layout", b"{}"),
+        ("index.json", index.as_bytes()),
+        (&name, &manifest),
+    ]);
+    fs_err::write(&path, bytes).unwrap();
+    assert!(matches!(
+        Archive::open(&path),
+        Err(Error::DigestMismatch { .. })
+    ));
+}

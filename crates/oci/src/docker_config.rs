@@ -1,0 +1,262 @@
+//! Credentials of Docker: `config.json` and credential helpers.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use outrigger_transport::{Credentials, Secret};
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::reference::DOCKER_HUB;
+
+/// The name of Docker Hub in `config.json`.
+const HUB_KEY: &str = "https://index.docker.io/v1/";
+
+/// A credential helper has this time, because some of them ask the user.
+const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The largest `config.json`.
+const MAX_CONFIG: u64 = 1 << 20;
+
+/// The part of `config.json` with credentials. The default has none.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DockerConfig {
+    auths: BTreeMap<String, Entry>,
+    creds_store: Option<String>,
+    cred_helpers: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(default)]
+struct Entry {
+    auth: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
+    identitytoken: Option<String>,
+    registrytoken: Option<String>,
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct HelperAnswer {
+    username: String,
+    secret: String,
+}
+
+impl DockerConfig {
+    /// Reads `config.json` of `DOCKER_CONFIG`, or that of the user. A missing file has no credentials.
+    pub fn load() -> Result<Self, Error> {
+        let folder = std::env::var_os("DOCKER_CONFIG").map(PathBuf::from);
+        let folder = folder.or_else(|| Some(std::env::home_dir()?.join(".docker")));
+        match folder {
+            Some(folder) => Self::read(&folder.join("config.json")),
+            None => Ok(Self::default()),
+        }
+    }
+
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let invalid = |reason: String| Error::DockerConfig {
+            path: path.to_owned(),
+            reason,
+        };
+        match fs_err::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Ok(metadata) if metadata.len() > MAX_CONFIG => {
+                return Err(invalid(format!("it is larger than {MAX_CONFIG} bytes")));
+            }
+            _ => {}
+        }
+        let text = fs_err::read(path).map_err(|error| Error::io(path, error))?;
+        // serde's message may quote the text, which has secrets.
+        serde_json::from_slice(&text)
+            .map_err(|error| invalid(format!("line {}, column {}", error.line(), error.column())))
+    }
+
+    /// The credentials for a registry. Runs a credential helper, so it blocks.
+    pub fn credentials(&self, registry: &str) -> Result<Option<Credentials>, Error> {
+        let helper = self
+            .cred_helpers
+            .get(registry)
+            .or(self.creds_store.as_ref());
+        if let Some(helper) = helper {
+            let key = if registry == DOCKER_HUB {
+                HUB_KEY
+            } else {
+                registry
+            };
+            if let Some(found) = run_helper(helper, key)? {
+                return Ok(Some(found));
+            }
+        }
+        let entry = self.auths.iter().find(|(key, _)| host_of(key) == registry);
+        Ok(entry.and_then(|(_, entry)| entry.credentials()))
+    }
+}
+
+impl Entry {
+    fn credentials(&self) -> Option<Credentials> {
+        let present = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        if let Some(token) = present(&self.registrytoken) {
+            return Some(Credentials::Bearer(Secret::new(token)));
+        }
+        if let Some(token) = present(&self.identitytoken) {
+            return Some(basic(IDENTITY_TOKEN, &token));
+        }
+        if let Some(auth) = present(&self.auth) {
+            let decoded = STANDARD.decode(auth.trim()).ok()?;
+            let decoded = String::from_utf8(decoded).ok()?;
+            let (username, password) = decoded.split_once(':')?;
+            return Some(basic(username, password.trim_end_matches('\0')));
+        }
+        Some(basic(&present(&self.username)?, &present(&self.password)?))
+    }
+}
+
+/// The user name that marks an identity token of Docker.
+pub(crate) const IDENTITY_TOKEN: &str = "<token>";
+
+fn basic(username: &str, password: &str) -> Credentials {
+    Credentials::Basic {
+        username: username.to_owned(),
+        password: Secret::new(password),
+    }
+}
+
+/// The host of a key, which may be a URL.
+fn host_of(key: &str) -> &str {
+    if key == HUB_KEY || key == "index.docker.io" {
+        return DOCKER_HUB;
+    }
+    let key = key
+        .strip_prefix("https://")
+        .or_else(|| key.strip_prefix("http://"))
+        .unwrap_or(key);
+    key.split('/').next().unwrap_or(key)
+}
+
+/// Asks `docker-credential-NAME`. It answers that it has no credentials with an error.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the port that runs credential helpers"
+)]
+fn run_helper(name: &str, registry: &str) -> Result<Option<Credentials>, Error> {
+    let program = format!("docker-credential-{name}");
+    let failed = |reason: String| Error::CredentialHelper {
+        program: program.clone(),
+        reason,
+    };
+    if !name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    {
+        return Err(failed("its name is invalid".to_owned()));
+    }
+    let mut child = Command::new(&program)
+        .arg("get")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A helper that does not read its input reports that by its exit code.
+        let _ = stdin.write_all(registry.as_bytes());
+    }
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let mut stdout = child.stdout.take();
+    std::thread::spawn(move || {
+        let mut answer = Vec::new();
+        if let Some(stdout) = &mut stdout {
+            let _ = std::io::Read::read_to_end(
+                &mut std::io::Read::take(stdout, MAX_CONFIG),
+                &mut answer,
+            );
+        }
+        let _ = sender.send(answer);
+    });
+    let Ok(answer) = receiver.recv_timeout(HELPER_TIMEOUT) else {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(failed(format!(
+            "no answer within {} seconds",
+            HELPER_TIMEOUT.as_secs()
+        )));
+    };
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
+    if !status.success() {
+        let text = String::from_utf8_lossy(&answer);
+        return if text.contains("not found") || text.contains("no credentials") {
+            Ok(None)
+        } else {
+            Err(failed(format!("{status}")))
+        };
+    }
+    let answer: HelperAnswer = serde_json::from_slice(&answer)
+        .map_err(|_| failed("its answer is not valid".to_owned()))?;
+    Ok(Some(basic(&answer.username, &answer.secret)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_found_by_host_and_never_printed() {
+        let text = r#"{"auths": {
+            "https://index.docker.io/v1/": {"auth": "YW5uOmh1bnRlcjI="},
+            "reg.local:5000": {"username": "bob", "password": "hunter2"},
+            "https://quay.io/v2/": {"identitytoken": "hunter2"},
+            "empty.local": {}}}"#;
+        let config: DockerConfig = serde_json::from_str(text).unwrap();
+        let user = |registry: &str| match config.credentials(registry).unwrap() {
+            Some(Credentials::Basic { username, password }) => {
+                assert_eq!(password.reveal(), "hunter2");
+                username
+            }
+            _ => String::new(),
+        };
+        assert_eq!(user("docker.io"), "ann");
+        assert_eq!(user("reg.local:5000"), "bob");
+        assert_eq!(user("quay.io"), IDENTITY_TOKEN);
+        for none in ["reg.local", "empty.local", "evil-reg.local:5000"] {
+            assert_eq!(user(none), "", "{none}");
+        }
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_broken_file_and_a_missing_helper_are_errors_without_secrets() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        assert!(DockerConfig::read(&path).is_ok());
+        fs_err::write(
+            &path,
+            r#"{"auths": {"a": {"auth": 1, "password": "hunter2"}}}"#,
+        )
+        .unwrap();
+        let error = DockerConfig::read(&path).unwrap_err().to_string();
+        assert!(
+            error.contains("line 1") && !error.contains("hunter2"),
+            "{error}"
+        );
+        let config: DockerConfig =
+            serde_json::from_str(r#"{"credsStore": "does-not-exist"}"#).unwrap();
+        assert!(config.credentials("a.b").is_err());
+        let config: DockerConfig = serde_json::from_str(r#"{"credsStore": "../x"}"#).unwrap();
+        assert!(config.credentials("a.b").is_err());
+    }
+}

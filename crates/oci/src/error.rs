@@ -1,0 +1,171 @@
+//! Why an operation on images failed. Errors contain neither credentials nor queries of URLs.
+
+use std::path::PathBuf;
+
+use outrigger_transport::{RedirectError, TransportError};
+
+use crate::digest::Digest;
+use crate::manifest::InvalidManifest;
+use crate::reference::InvalidReference;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Reference(#[from] InvalidReference),
+    #[error("failed to reach {url}")]
+    Unreachable {
+        url: String,
+        #[source]
+        source: TransportError,
+    },
+    #[error("TLS verification of {url} failed: {reason}")]
+    UntrustedCertificate { url: String, reason: String },
+    #[error("the certificates for {registry} are invalid")]
+    InvalidCertificates {
+        registry: String,
+        #[source]
+        source: reqwest::Error,
+    },
+    #[error("{registry} rejected the credentials for {repository} (status {status})")]
+    Unauthorized {
+        registry: String,
+        repository: String,
+        status: u16,
+    },
+    #[error("{registry} requires credentials for {repository}")]
+    CredentialsRequired {
+        registry: String,
+        repository: String,
+    },
+    #[error("{registry} asks for its credentials to be sent to {realm}, another host")]
+    ForeignRealm { registry: String, realm: String },
+    #[error("{registry} requires an authentication method that is not supported: {method:?}")]
+    UnsupportedAuthentication { registry: String, method: String },
+    #[error("the token service {realm} sent an invalid answer: {reason}")]
+    InvalidToken { realm: String, reason: String },
+    #[error("{what} does not exist")]
+    NotFound { what: String },
+    #[error("{url} responded with status {status}{}", detail(.message))]
+    Status {
+        url: String,
+        status: u16,
+        message: String,
+    },
+    #[error("{url} sent an invalid answer: {reason}")]
+    InvalidAnswer { url: String, reason: String },
+    #[error(transparent)]
+    Redirect(#[from] RedirectError),
+    #[error("{url} redirects to {target}, a loopback or link-local address")]
+    LocalRedirect { url: String, target: String },
+    #[error("{url} is larger than {limit} bytes")]
+    TooLarge { url: String, limit: u64 },
+    #[error("{what} has digest {found}, but {expected} was expected")]
+    DigestMismatch {
+        what: String,
+        expected: Digest,
+        found: Digest,
+    },
+    #[error("{what} has {found} bytes, but its descriptor says {expected}")]
+    SizeMismatch {
+        what: String,
+        expected: u64,
+        found: u64,
+    },
+    #[error("the manifest of {what} is invalid")]
+    InvalidManifest {
+        what: String,
+        #[source]
+        source: InvalidManifest,
+    },
+    #[error("{what} has no image for {platforms}; it has {found}")]
+    NoPlatform {
+        what: String,
+        platforms: String,
+        found: String,
+    },
+    #[error("{what} is nested more than {limit} levels deep")]
+    TooDeep { what: String, limit: usize },
+    #[error("{what} consists of more than {limit} manifests")]
+    TooManyManifests { what: String, limit: usize },
+    #[error("the blob {digest} could not be transferred to {to}")]
+    Transfer {
+        digest: Digest,
+        to: String,
+        #[source]
+        source: Box<Self>,
+    },
+    #[error("failed to copy {what}")]
+    Image {
+        what: String,
+        #[source]
+        source: Box<Self>,
+    },
+    #[error("{path} is not an image archive: {reason}", path = path.display())]
+    InvalidArchive { path: PathBuf, reason: String },
+    #[error("failed to access {path}", path = path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the Docker configuration {path} is invalid: {reason}", path = path.display())]
+    DockerConfig { path: PathBuf, reason: String },
+    #[error("the credential helper {program} failed: {reason}")]
+    CredentialHelper { program: String, reason: String },
+    #[error("the transfer was canceled")]
+    Canceled,
+}
+
+fn detail(message: &str) -> String {
+    if message.is_empty() {
+        String::new()
+    } else {
+        format!(": {message}")
+    }
+}
+
+impl Error {
+    pub(crate) fn io(path: &std::path::Path, source: std::io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Whether a retry may succeed.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Transfer { source, .. } | Self::Image { source, .. } => source.is_transient(),
+            _ => false,
+        }
+    }
+
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound { .. })
+    }
+
+    pub fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::ForeignRealm { realm, .. } => {
+                return Some(format!("allow it with --token-realm {realm}"));
+            }
+            Self::Unauthorized { .. } | Self::CredentialsRequired { .. } => {
+                "log in with `docker login`, or set DOCKER_CONFIG to the folder of a config.json with credentials"
+            }
+            Self::UntrustedCertificate { .. } => {
+                "pass a private certificate authority with --ca-file; plain HTTP needs --plain-http HOST"
+            }
+            Self::LocalRedirect { .. } => "allow it with --allow-local-redirects",
+            Self::Unreachable { .. } => {
+                "check the host, whether it serves HTTPS (else --plain-http HOST), and whether a proxy or a firewall blocks it"
+            }
+            Self::DigestMismatch { .. } | Self::SizeMismatch { .. } => {
+                "the content was changed on its way or at its source; it was not stored"
+            }
+            Self::Transfer { source, .. } | Self::Image { source, .. } => return source.hint(),
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
+}

@@ -1,0 +1,158 @@
+//! Mirrors: repositories that are pulled from another registry. Pure.
+
+use crate::reference::{InvalidReference, Reference, Repository, is_registry, is_repository_path};
+
+/// Rules that map a prefix of repositories to another one. The longest prefix wins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mirrors {
+    rules: Vec<Rule>,
+    /// Whether a repository that has a mirror is never pulled from its own registry
+    pub only: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rule {
+    prefix: String,
+    target: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not a mirror rule; use HOST[/PATH]=HOST[/PATH], or *=HOST[/PATH] for all registries"
+)]
+pub struct InvalidMirror(String);
+
+impl Mirrors {
+    /// Adds `PREFIX=TARGET`. `*` as the prefix stands for all registries, whose names become part of the path.
+    pub fn add(&mut self, rule: &str) -> Result<(), InvalidMirror> {
+        let invalid = || InvalidMirror(rule.to_owned());
+        let (prefix, target) = rule.split_once('=').ok_or_else(invalid)?;
+        if (prefix != "*" && !is_prefix(prefix)) || !is_prefix(target) {
+            return Err(invalid());
+        }
+        self.rules.push(Rule {
+            prefix: prefix.to_owned(),
+            target: target.to_owned(),
+        });
+        self.rules
+            .sort_by_key(|rule| std::cmp::Reverse(rule.specificity()));
+        Ok(())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Where an image is pulled from: mirrors first, then its own registry.
+    pub fn candidates(&self, image: &Reference) -> Result<Vec<Reference>, InvalidReference> {
+        let name = image.repository().to_string();
+        let mut found = Vec::new();
+        for rule in &self.rules {
+            if let Some(mirrored) = rule.apply(&name) {
+                let repository: Repository = mirrored.parse()?;
+                found.push(image.moved(repository));
+            }
+        }
+        if found.is_empty() || !self.only {
+            found.push(image.clone());
+        }
+        Ok(found)
+    }
+}
+
+impl Rule {
+    fn specificity(&self) -> usize {
+        if self.prefix == "*" {
+            0
+        } else {
+            self.prefix.len()
+        }
+    }
+
+    fn apply(&self, name: &str) -> Option<String> {
+        if self.prefix == "*" {
+            let host = name.split('/').next().unwrap_or_default();
+            let path = &name[host.len()..];
+            let is_own = name.starts_with(&format!("{}/", self.target));
+            return (!is_own).then(|| format!("{}/{}{path}", self.target, path_of_host(host)));
+        }
+        let rest = name.strip_prefix(&self.prefix)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", self.target))
+    }
+}
+
+/// A registry as a component of a path. Ports are not valid there.
+pub fn path_of_host(host: &str) -> String {
+    host.replace(':', "-")
+        .replace(['[', ']'], "")
+        .to_ascii_lowercase()
+}
+
+/// Whether the text is `HOST[:PORT][/PATH]`.
+fn is_prefix(text: &str) -> bool {
+    match text.split_once('/') {
+        None => is_registry(text),
+        Some((host, path)) => is_registry(host) && is_repository_path(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidates(rules: &[&str], only: bool, image: &str) -> Vec<String> {
+        let mut mirrors = Mirrors {
+            only,
+            ..Mirrors::default()
+        };
+        for rule in rules {
+            mirrors.add(rule).unwrap();
+        }
+        let found = mirrors.candidates(&image.parse().unwrap()).unwrap();
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_longest_prefix_is_tried_first_and_the_registry_itself_last() {
+        let rules = [
+            "docker.io=r.local/hub",
+            "docker.io/bitnami=r.local/b",
+            "*=r.local:5000",
+        ];
+        assert_eq!(
+            candidates(&rules, false, "bitnami/redis:7"),
+            [
+                "r.local/b/redis:7",
+                "r.local/hub/bitnami/redis:7",
+                "r.local:5000/docker.io/bitnami/redis:7",
+                "docker.io/bitnami/redis:7"
+            ]
+        );
+        assert_eq!(
+            candidates(&["docker.io/bit=x.y"], false, "bitnami/redis:7"),
+            ["docker.io/bitnami/redis:7"]
+        );
+        assert_eq!(
+            candidates(&["*=r.local:5000"], true, "reg:5000/a:1"),
+            ["r.local:5000/reg-5000/a:1"]
+        );
+        assert_eq!(
+            candidates(&["*=r.local:5000"], true, "r.local:5000/a:1"),
+            ["r.local:5000/a:1"]
+        );
+    }
+
+    #[test]
+    fn rules_are_checked() {
+        for rule in [
+            "",
+            "a",
+            "docker.io=",
+            "=r.local",
+            "docker.io=https://r.local",
+            "docker.io=R/../x",
+        ] {
+            assert!(Mirrors::default().add(rule).is_err(), "{rule}");
+        }
+    }
+}

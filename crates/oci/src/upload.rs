@@ -1,0 +1,387 @@
+//! Pushes blobs: skips those that exist, mounts those of other repositories, and resumes uploads that break.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use outrigger_transport::{Retry, TransportError, is_same_origin, redact};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, LOCATION, RANGE};
+use reqwest::{Body, Method, Response, StatusCode};
+use tokio::sync::mpsc;
+use url::Url;
+
+use crate::auth::Scope;
+use crate::blob::Blob;
+use crate::client::{AttemptError, Call, Client, status_error, unreachable};
+use crate::digest::Digest;
+use crate::error::Error;
+use crate::manifest::Descriptor;
+use crate::reference::Repository;
+use crate::registry::header;
+
+/// Chunks between a download and an upload.
+const QUEUE: usize = 2;
+
+/// How a blob got into a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transfer {
+    /// It was there.
+    Skipped,
+    /// The registry took it from another of its repositories.
+    Mounted,
+    /// It was sent.
+    Sent,
+}
+
+/// Where an upload continues.
+enum Session {
+    Mounted,
+    Open { location: Url },
+}
+
+impl Client {
+    /// Pushes a blob to a repository. If the registry has it in the repository `mount`, it need not be sent.
+    pub async fn push_blob(
+        &self,
+        to: &Repository,
+        blob: Blob,
+        mount: Option<&str>,
+    ) -> Result<Transfer, Error> {
+        let digest = blob.descriptor().digest.clone();
+        if let Some(transfer) = self.reuse_blob(to, blob.descriptor(), mount).await? {
+            return Ok(transfer);
+        }
+        self.upload(to, blob, mount, &mut |_| {})
+            .await
+            .map_err(|source| Error::Transfer {
+                digest,
+                to: to.to_string(),
+                source: Box::new(source),
+            })
+    }
+
+    /// Finds a blob in a repository. A size that differs is an error: one of the two registries is wrong.
+    pub async fn reuse_blob(
+        &self,
+        to: &Repository,
+        blob: &Descriptor,
+        mount: Option<&str>,
+    ) -> Result<Option<Transfer>, Error> {
+        // Registries answer a mount of a blob that is there as if it was mounted, so one request is enough.
+        if mount.is_some() {
+            return Ok(None);
+        }
+        match self.blob_size(to, &blob.digest).await? {
+            Some(size) if size == blob.size => Ok(Some(Transfer::Skipped)),
+            Some(found) => Err(Error::SizeMismatch {
+                what: format!("blob {} of {to}", blob.digest),
+                expected: blob.size,
+                found,
+            }),
+            None => Ok(None),
+        }
+    }
+
+    /// Sends a blob, and reports the bytes that were sent.
+    pub(crate) async fn upload(
+        &self,
+        to: &Repository,
+        mut blob: Blob,
+        mount: Option<&str>,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<Transfer, Error> {
+        let digest = blob.descriptor().digest.clone();
+        let mut location = match self.start_upload(to, &digest, mount).await? {
+            Session::Mounted => return Ok(Transfer::Mounted),
+            Session::Open { location } => location,
+        };
+        // A registry that does not mount may still have the blob.
+        if mount.is_some() && self.blob_size(to, &digest).await? == Some(blob.descriptor().size) {
+            return Ok(Transfer::Skipped);
+        }
+        let (mut offset, mut best, mut attempts) = (0, 0, 0);
+        loop {
+            let failure = match self
+                .send_rest(to, &mut blob, &location, offset, progress)
+                .await
+            {
+                Ok(()) => return Ok(Transfer::Sent),
+                Err(failure) => failure,
+            };
+            attempts += 1;
+            let backoff = &self.shared.options.backoff;
+            let Some(delay) = backoff.delay_for(attempts, failure.retry) else {
+                return Err(failure.error);
+            };
+            tracing::debug!(
+                "{}; resuming the upload of {digest} in {delay:?}",
+                failure.error
+            );
+            tokio::time::sleep(delay).await;
+            // The failed request may have completed the upload.
+            if self.blob_size(to, &digest).await? == Some(blob.descriptor().size) {
+                return Ok(Transfer::Sent);
+            }
+            (location, offset) = match self.upload_status(to, &location).await? {
+                // The range of an upload with one byte looks like that of an empty one, so both begin again.
+                Some((location, offset)) if offset > 0 => (location, offset),
+                _ => match self.start_upload(to, &digest, None).await? {
+                    Session::Mounted => return Ok(Transfer::Mounted),
+                    Session::Open { location } => (location, 0),
+                },
+            };
+            if offset > best {
+                (best, attempts) = (offset, 0);
+            }
+            blob.seek(offset);
+        }
+    }
+
+    async fn start_upload(
+        &self,
+        to: &Repository,
+        digest: &Digest,
+        mount: Option<&str>,
+    ) -> Result<Session, Error> {
+        let mut url = self.url(to.registry(), &format!("{}/blobs/uploads/", to.path()))?;
+        // Without a source, a registry may mount the blob from any repository, or begin an upload.
+        url.query_pairs_mut()
+            .append_pair("mount", &digest.to_string());
+        let scope = match mount {
+            Some(from) => {
+                url.query_pairs_mut().append_pair("from", from);
+                Scope::mount(to.path(), from)
+            }
+            None => Scope::push(to.path()),
+        };
+        let call = Call::new(Method::POST, to, url, scope);
+        let response = self.execute(&call).await?;
+        match response.status() {
+            StatusCode::CREATED => Ok(Session::Mounted),
+            StatusCode::ACCEPTED => {
+                let location = upload_location(&response, &call.url)?;
+                Ok(Session::Open { location })
+            }
+            _ => Err(status_error(response, &call.url).await),
+        }
+    }
+
+    /// Where an upload continues; none if the registry dropped it.
+    async fn upload_status(
+        &self,
+        to: &Repository,
+        location: &Url,
+    ) -> Result<Option<(Url, u64)>, Error> {
+        let call = Call::new(Method::GET, to, location.clone(), Scope::push(to.path()));
+        let response = self.execute(&call).await?;
+        if response.status() != StatusCode::NO_CONTENT {
+            return Ok(None);
+        }
+        let range = header(response.headers(), RANGE.as_str());
+        let last = range.and_then(|range| {
+            range
+                .trim_start_matches("bytes=")
+                .strip_prefix("0-")?
+                .parse::<u64>()
+                .ok()
+        });
+        let next = upload_location(&response, location).unwrap_or_else(|_| location.clone());
+        // An empty upload has the range 0-0, too.
+        Ok(last.map(|last| (next, if last == 0 { 0 } else { last + 1 })))
+    }
+
+    /// Sends the blob from `offset` on, and completes the upload.
+    async fn send_rest(
+        &self,
+        to: &Repository,
+        blob: &mut Blob,
+        location: &Url,
+        offset: u64,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<(), AttemptError> {
+        let descriptor = blob.descriptor().clone();
+        let left = descriptor.size.saturating_sub(offset);
+        let mut location = location.clone();
+        if offset > 0 && left > 0 {
+            location = self
+                .send_part(to, blob, &location, offset, progress)
+                .await?;
+        }
+        let whole = offset == 0;
+        let mut url = location;
+        url.query_pairs_mut()
+            .append_pair("digest", &descriptor.digest.to_string());
+        let call = Call::new(Method::PUT, to, url, Scope::push(to.path()))
+            .header(CONTENT_TYPE, "application/octet-stream")
+            .header(CONTENT_LENGTH, &(if whole { left } else { 0 }).to_string());
+        let response = if whole {
+            self.stream(&call, blob, left, progress).await?
+        } else {
+            self.attempt(&call, None).await?
+        };
+        if response.status() == StatusCode::CREATED {
+            return Ok(());
+        }
+        Err(upload_error(response, &call.url).await)
+    }
+
+    /// Sends the rest of a blob whose beginning the registry has.
+    async fn send_part(
+        &self,
+        to: &Repository,
+        blob: &mut Blob,
+        location: &Url,
+        offset: u64,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<Url, AttemptError> {
+        let size = blob.descriptor().size;
+        let call = Call::new(Method::PATCH, to, location.clone(), Scope::push(to.path()))
+            .header(CONTENT_TYPE, "application/octet-stream")
+            .header(CONTENT_LENGTH, &(size - offset).to_string())
+            .header(CONTENT_RANGE, &format!("{offset}-{}", size - 1));
+        let response = self.stream(&call, blob, size - offset, progress).await?;
+        if response.status() != StatusCode::ACCEPTED {
+            return Err(upload_error(response, &call.url).await);
+        }
+        Ok(upload_location(&response, location)?)
+    }
+
+    /// Sends a body while it is read. An error of the source takes precedence over that of the upload.
+    async fn stream(
+        &self,
+        call: &Call<'_>,
+        blob: &mut Blob,
+        length: u64,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<Response, AttemptError> {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let body = ChannelBody {
+            receiver,
+            left: length,
+        };
+        let deadline = self.shared.options.read_timeout;
+        let request = self.attempt(call, Some(Body::wrap(body)));
+        let pump = pump(blob, sender, deadline, progress);
+        tokio::pin!(request, pump);
+        let pumped = tokio::select! {
+            response = &mut request => return response,
+            pumped = &mut pump => pumped,
+        };
+        match pumped {
+            Ok(true) => {}
+            Ok(false) => return Err(unreachable(&call.url, TransportError::Timeout, None)),
+            Err(error) => return Err(error.into()),
+        }
+        let limit = self.shared.options.first_byte_timeout * 5;
+        if let Ok(response) = tokio::time::timeout(limit, request).await {
+            response
+        } else {
+            let seconds = limit.as_secs();
+            Err(unreachable(
+                &call.url,
+                TransportError::NoAnswer { seconds },
+                None,
+            ))
+        }
+    }
+}
+
+/// Reads a blob into a channel. False if the other side stopped reading.
+async fn pump(
+    blob: &mut Blob,
+    sender: mpsc::Sender<Bytes>,
+    deadline: std::time::Duration,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<bool, Error> {
+    while let Some(chunk) = blob.next().await? {
+        let length = chunk.len() as u64;
+        if sender.send_timeout(chunk, deadline).await.is_err() {
+            return Ok(false);
+        }
+        progress(length);
+    }
+    Ok(true)
+}
+
+async fn upload_error(response: Response, url: &Url) -> AttemptError {
+    let status = response.status().as_u16();
+    let error = status_error(response, url).await;
+    // The registry lost the upload, or its offset differs: it is asked where to continue.
+    let retry = if matches!(status, 404 | 409 | 416) {
+        Retry::After(None)
+    } else {
+        Retry::Never
+    };
+    AttemptError { error, retry }
+}
+
+/// The location of an upload. It must be on the registry itself, which gets the content and the credentials.
+fn upload_location(response: &Response, url: &Url) -> Result<Url, Error> {
+    let invalid = |reason: String| Error::InvalidAnswer {
+        url: redact(url),
+        reason,
+    };
+    let location = header(response.headers(), LOCATION.as_str())
+        .ok_or_else(|| invalid("no location of the upload".to_owned()))?;
+    let mut location = url
+        .join(&location)
+        .map_err(|error| invalid(format!("location of the upload: {error}")))?;
+    // Behind a proxy that terminates TLS, registries send their own scheme.
+    if location.host() == url.host()
+        && location.scheme() == "http"
+        && url.scheme() == "https"
+        && location.port().is_none()
+    {
+        location = location
+            .set_scheme("https")
+            .map(|()| location.clone())
+            .unwrap_or(location);
+    }
+    if !is_same_origin(&location, url) {
+        return Err(invalid(format!(
+            "the upload is at another server, {}",
+            redact(&location)
+        )));
+    }
+    Ok(location)
+}
+
+/// A body of a known length that is received from a channel. If the sender is dropped early, the request fails.
+struct ChannelBody {
+    receiver: mpsc::Receiver<Bytes>,
+    left: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the source of the upload failed")]
+struct SourceFailed;
+
+impl HttpBody for ChannelBody {
+    type Data = Bytes;
+    type Error = SourceFailed;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, SourceFailed>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        match ready!(self.receiver.poll_recv(cx)) {
+            Some(chunk) => {
+                self.left = self.left.saturating_sub(chunk.len() as u64);
+                Poll::Ready(Some(Ok(Frame::data(chunk))))
+            }
+            None => Poll::Ready(Some(Err(SourceFailed))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}

@@ -1,0 +1,86 @@
+//! `outrigger cluster`: brings up, upgrades and removes clusters on machines.
+
+pub(crate) mod file;
+
+mod create;
+mod delete;
+mod edit;
+mod logs;
+mod plan;
+mod retry;
+mod status;
+mod upgrade;
+
+use std::process::ExitCode;
+
+use kube::Api;
+use outrigger_api::cluster::Cluster;
+use outrigger_api::machine::Machine;
+
+use super::plugin::connect::Connection;
+use super::runtime;
+use crate::printer::Printer;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Create a cluster from a manifest
+    Create(create::Args),
+    /// Remove a cluster from its machines
+    Delete(delete::Args),
+    /// Print the output of hooks
+    Logs(logs::Args),
+    /// Print what creating a cluster would do, without connecting to anything
+    Plan(plan::Args),
+    /// Try failed steps again
+    Retry(retry::Args),
+    /// Print clusters, or the steps of one
+    Status(status::Args),
+    /// Upgrade a cluster to another version of Kubernetes
+    Upgrade(upgrade::Args),
+}
+
+pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
+    runtime::run(async {
+        match verb {
+            Verb::Create(args) => create::run(args, printer).await,
+            Verb::Delete(args) => delete::run(args, printer).await,
+            Verb::Logs(args) => logs::run(args, printer).await,
+            Verb::Plan(args) => plan::run(args, printer),
+            Verb::Retry(args) => retry::run(args, printer).await,
+            Verb::Status(args) => status::run(args, printer).await,
+            Verb::Upgrade(args) => upgrade::run(args, printer).await,
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn clusters(connection: &Connection) -> Api<Cluster> {
+    Api::all(connection.client.clone())
+}
+
+/// The machines of a cluster, by name.
+async fn machines(connection: &Connection, cluster: &str) -> anyhow::Result<Vec<Machine>> {
+    let api: Api<Machine> = Api::all(connection.client.clone());
+    let list = api.list(&kube::api::ListParams::default()).await;
+    let mut machines = list.map_err(|error| explain(error, None))?.items;
+    machines.retain(|machine| machine.spec.cluster == cluster);
+    machines.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+    Ok(machines)
+}
+
+/// Explains an error of a request for a cluster.
+fn explain(error: kube::Error, cluster: Option<&str>) -> anyhow::Error {
+    let kube::Error::Api(status) = &error else {
+        return anyhow::anyhow!(error).context("failed to reach the cluster");
+    };
+    match (status.code, cluster) {
+        (404, Some(name)) if status.message.contains(&format!("\"{name}\"")) => {
+            anyhow::anyhow!("cluster {name} does not exist")
+        }
+        (404, _) => {
+            anyhow::anyhow!("the Cluster CRD (clusters.outrigger.dev) is not installed")
+        }
+        (409, Some(name)) => anyhow::anyhow!("cluster {name} already exists"),
+        _ => anyhow::anyhow!(status.message.clone()),
+    }
+}

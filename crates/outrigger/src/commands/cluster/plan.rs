@@ -1,0 +1,100 @@
+//! `outrigger cluster plan`: prints what creating a cluster would do. Nothing is connected to.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use outrigger_api::cluster::Cluster;
+use outrigger_api::machine::Machine;
+use outrigger_cluster::Inputs;
+use outrigger_cluster::lifecycle::{self, Next};
+use outrigger_node::{Entry, Tree};
+use serde::Serialize;
+
+use super::file;
+use crate::arguments::OutputFlag;
+use crate::printer::{Printer, Row};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Manifest of the cluster, also one of TKEStack
+    #[arg(short, long, value_name = "FILE")]
+    filename: PathBuf,
+    /// Folder of the sources of files [default: the folder of the manifest]
+    #[arg(long, value_name = "DIR")]
+    files: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputFlag,
+}
+
+/// One task.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct PlannedTask {
+    step: String,
+    target: String,
+    action: String,
+}
+
+impl Row for PlannedTask {
+    const HEADERS: &'static [&'static str] = &["STEP", "ON", "ACTION"];
+
+    fn cells(&self) -> Vec<String> {
+        vec![self.step.clone(), self.target.clone(), self.action.clone()]
+    }
+}
+
+pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
+    let default = args.filename.parent().unwrap_or_else(|| Path::new("."));
+    let root = args.files.as_deref().unwrap_or(default);
+    let root = if root.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        root
+    };
+    let mut rows = Vec::new();
+    for cluster in file::read(&args.filename)? {
+        rows.extend(plan(cluster, root)?);
+    }
+    printer.list(args.output.output, &rows)
+}
+
+fn plan(mut cluster: Cluster, root: &Path) -> anyhow::Result<Vec<PlannedTask>> {
+    cluster
+        .metadata
+        .name
+        .get_or_insert_with(|| "cls".to_owned());
+    let tree = scan(&cluster, root)?;
+    let provider = outrigger_cluster::find_provider(&cluster).map_err(anyhow::Error::msg)?;
+    let machines: Vec<Machine> = cluster
+        .spec
+        .machines
+        .iter()
+        .map(|access| outrigger_cluster::control_plane_machine(&cluster, access))
+        .collect();
+    let machines: Vec<&Machine> = machines.iter().collect();
+    let Next::Run(run) = lifecycle::next(&cluster, &machines, None) else {
+        return Ok(Vec::new());
+    };
+    let participants = lifecycle::participants(run.flow, &cluster, &machines);
+    let inputs = Inputs::new(&cluster, &participants, &tree, provider, run);
+    let tasks = inputs.tasks().into_iter();
+    Ok(tasks
+        .map(|(task, action)| PlannedTask {
+            step: task.step.to_owned(),
+            target: task.target.to_string(),
+            action,
+        })
+        .collect())
+}
+
+fn scan(cluster: &Cluster, root: &Path) -> anyhow::Result<Tree> {
+    let files = cluster.spec.features.files.iter();
+    let entries: Vec<Entry> = files
+        .map(|file| Entry {
+            source: PathBuf::from(&file.src),
+            destination: file.dst.clone(),
+        })
+        .collect();
+    let hooks: BTreeSet<String> = cluster.spec.features.hooks.values().cloned().collect();
+    Tree::scan(root, &entries, &hooks).context("spec.features.files cannot be copied")
+}

@@ -1,0 +1,47 @@
+//! `outrigger image copy`.
+
+use std::process::ExitCode;
+
+use outrigger_oci::{Copy, Reference, Source};
+
+use super::summary::{self, CopyFlags};
+use crate::arguments::OutputFlag;
+use crate::commands::registry_flags::RegistryFlags;
+use crate::commands::runtime;
+use crate::printer::Printer;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Image to copy
+    source: Reference,
+    /// Its new name
+    target: Reference,
+    #[command(flatten)]
+    copy: CopyFlags,
+    #[command(flatten)]
+    registries: RegistryFlags,
+    #[command(flatten)]
+    output: OutputFlag,
+}
+
+pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let client = args.registries.client()?;
+    let copy = Copy {
+        source: args.source.clone(),
+        target: args.target.clone(),
+    };
+    runtime::run(async {
+        let source = Source::Registry(client.clone());
+        let output = args.output.output;
+        let (code, _) = summary::copy(
+            &source,
+            &client,
+            &[copy],
+            args.copy.options(),
+            output,
+            printer,
+        )
+        .await?;
+        Ok(code)
+    })
+}

@@ -1,0 +1,91 @@
+//! `outrigger image inspect`.
+
+use std::process::ExitCode;
+
+use outrigger_oci::{Reference, Source, Tree};
+use serde::Serialize;
+
+use crate::arguments::OutputFlag;
+use crate::commands::registry_flags::{RegistryFlags, hinted};
+use crate::commands::runtime;
+use crate::commands::size::Size;
+use crate::printer::{Printer, Row};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Image
+    image: Reference,
+    #[command(flatten)]
+    registries: RegistryFlags,
+    #[command(flatten)]
+    output: OutputFlag,
+}
+
+/// One manifest of an image: the image itself, its index, or the image of one platform.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest {
+    digest: String,
+    media_type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    platform: Option<String>,
+    layers: Vec<String>,
+    size: u64,
+}
+
+impl Row for Manifest {
+    const HEADERS: &'static [&'static str] = &["DIGEST", "PLATFORM", "LAYERS", "SIZE"];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.digest.clone(),
+            self.platform.clone().unwrap_or_default(),
+            self.layers.len().to_string(),
+            Size::from(self.size).to_string(),
+        ]
+    }
+}
+
+pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let client = args.registries.client()?;
+    runtime::run(async {
+        let source = Source::Registry(client);
+        let found = source.resolve(&args.image).await.map_err(hinted)?;
+        let tree = Tree::read(&source, found.location.repository(), found.manifest)
+            .await
+            .map_err(hinted)?;
+        printer.list(args.output.output, &rows(&tree))?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn rows(tree: &Tree) -> Vec<Manifest> {
+    let all: Vec<_> = std::iter::once(tree.root())
+        .chain(tree.children())
+        .collect();
+    let platforms: Vec<_> = all
+        .iter()
+        .flat_map(|manifest| manifest.parsed.children())
+        .collect();
+    all.iter()
+        .map(|manifest| {
+            let descriptor = platforms
+                .iter()
+                .find(|child| child.digest == manifest.digest);
+            let platform = descriptor.and_then(|child| child.platform.as_ref());
+            Manifest {
+                digest: manifest.digest.to_string(),
+                media_type: manifest.media_type.clone(),
+                platform: platform.map(ToString::to_string),
+                layers: manifest
+                    .parsed
+                    .layers
+                    .iter()
+                    .flatten()
+                    .map(|layer| layer.digest.to_string())
+                    .collect(),
+                size: manifest.parsed.blobs().map(|blob| blob.size).sum(),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,82 @@
+//! Flags of all commands that talk to registries, and the client that they configure.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use outrigger_oci::{Client, DockerConfig, Mirrors, Options, Tls};
+
+use crate::report::HintExt as _;
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct RegistryFlags {
+    /// Registry to reach over plain HTTP; repeatable
+    #[arg(long, value_name = "HOST[:PORT]")]
+    plain_http: Vec<String>,
+    /// Certificate authorities to trust, in PEM
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+    /// Pull PREFIX from TARGET; `*` stands for all registries; repeatable
+    #[arg(long = "mirror", value_name = "PREFIX=TARGET")]
+    mirrors: Vec<String>,
+    /// Never pull from the registry itself if there is a mirror
+    #[arg(long)]
+    mirrors_only: bool,
+    /// Host of a token service that may receive credentials of registries; repeatable
+    #[arg(long = "token-realm", value_name = "HOST")]
+    token_realms: Vec<String>,
+    /// Follow redirects to loopback and link-local addresses
+    #[arg(long)]
+    allow_local_redirects: bool,
+    /// File with credentials, in the format of Docker's config.json
+    #[arg(long, value_name = "FILE")]
+    authfile: Option<PathBuf>,
+}
+
+impl RegistryFlags {
+    pub(crate) fn client(&self) -> anyhow::Result<Client> {
+        Ok(Client::new(self.options()?))
+    }
+
+    pub(crate) fn options(&self) -> anyhow::Result<Options> {
+        let mut mirrors = Mirrors::default();
+        mirrors.only = self.mirrors_only;
+        for rule in &self.mirrors {
+            mirrors.add(rule)?;
+        }
+        let docker = match &self.authfile {
+            Some(path) => {
+                anyhow::ensure!(path.exists(), "{} does not exist", path.display());
+                DockerConfig::read(path)
+            }
+            None => DockerConfig::load(),
+        };
+        let mut options = Options {
+            plain_http: self.plain_http.iter().cloned().collect(),
+            docker: docker.hint("log in again, or pass another file with --authfile")?,
+            mirrors,
+            token_realms: self.token_realms.iter().cloned().collect(),
+            allow_local_redirects: self.allow_local_redirects,
+            ..Options::default()
+        };
+        if let Some(path) = &self.ca_file {
+            let ca = fs_err::read(path).context("failed to read the certificate authorities")?;
+            let tls = Tls {
+                ca: Some(ca),
+                client: None,
+            };
+            options.tls.insert(String::new(), tls);
+        }
+        Ok(options)
+    }
+}
+
+/// Adds the hint of a registry error.
+pub(crate) fn hinted(error: outrigger_oci::Error) -> anyhow::Error {
+    match error.hint() {
+        None => error.into(),
+        Some(hint) => match Err::<(), _>(error).hint(hint) {
+            Err(error) => error,
+            Ok(()) => anyhow::anyhow!("unreachable"),
+        },
+    }
+}

@@ -1,0 +1,210 @@
+//! Every command, condition and event that a user of plugins meets, in one document: `docs/reference/output.md`.
+//!
+//! The test runs the commands against a local cluster and compares what they print with the document.
+//! `UPDATE=1 cargo test -p outrigger output` rewrites it.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use crate::local_cluster::{LocalCluster, normalize_ports};
+
+const INTRODUCTION: &str = "\
+# What Outrigger prints
+
+This page is written by a test that runs each command against a local cluster. Ages, times, ports and folders are replaced
+by placeholders. Results go to stdout, notes and errors to stderr; both are shown here as a terminal shows them.
+";
+
+const CHART: &str = "apiVersion: v2\nname: web\nversion: VERSION\nappVersion: \"7\"\n";
+const SCHEMA: &str = r#"{"properties": {"replicas": {"type": "integer"}}}"#;
+const TEMPLATE: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: {{ .Release.Name }}}
+data: {text: {{ .Values.text | quote }}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: {{ .Release.Name }}}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector: {matchLabels: {app: {{ .Release.Name }}}}
+  template:
+    metadata:
+      labels: {app: {{ .Release.Name }}}
+      annotations: {outrigger.dev/simulate: {{ .Values.simulate | quote }}}
+    spec: {containers: [{name: web, image: example.com/web:1}]}
+";
+
+/// Two plugins that need each other, and one that names the release of another.
+const REJECTED: &str = "\
+apiVersion: outrigger.dev/v1beta1
+kind: Plugin
+metadata: {name: egg}
+spec: {repo: file:///nowhere, dependencies: [{name: hen}]}
+---
+apiVersion: outrigger.dev/v1beta1
+kind: Plugin
+metadata: {name: hen}
+spec: {repo: file:///nowhere, dependencies: [{name: egg}]}
+---
+apiVersion: outrigger.dev/v1beta1
+kind: Plugin
+metadata: {name: twin}
+spec: {repo: file:///nowhere, releaseName: web}
+";
+
+/// A cluster, and the document about its commands.
+struct Recorder {
+    cluster: LocalCluster,
+    document: String,
+}
+
+impl Recorder {
+    fn start() -> Self {
+        let cluster = LocalCluster::start();
+        for version in ["1.0.0", "1.1.0"] {
+            let folder = format!("charts/web-{version}");
+            let write = |path: &str, text: &str| {
+                let path = format!("{folder}/{path}");
+                cluster.context.write(&path, text).unwrap();
+            };
+            write("Chart.yaml", &CHART.replace("VERSION", version));
+            write("values.yaml", "text: hello\nreplicas: 1\nsimulate: \"\"\n");
+            write("values.schema.json", SCHEMA);
+            write("templates/web.yaml", TEMPLATE);
+        }
+        cluster.context.write("rejected.yaml", REJECTED).unwrap();
+        Self {
+            cluster,
+            document: INTRODUCTION.to_owned(),
+        }
+    }
+
+    fn section(&mut self, title: &str, text: &str) {
+        self.document.push_str(&format!("\n## {title}\n{text}\n"));
+    }
+
+    /// Runs a command and adds it with its output to the document.
+    fn run(&mut self, line: &str) {
+        let output = self.output(line);
+        self.document.push_str(&format!(
+            "\n```console\n$ outrigger {}\n{output}```\n",
+            normalize_ports(line)
+        ));
+    }
+
+    fn output(&self, line: &str) -> String {
+        let args = line.split(' ').map(|arg| arg.trim_matches('\''));
+        self.cluster.output(&mut self.cluster.context.command(args))
+    }
+}
+
+fn everyday(recorder: &mut Recorder) {
+    recorder.section(
+        "Install",
+        "A plugin is a chart that stays installed. `--wait` returns when it is Ready.",
+    );
+    recorder.run("plugin install web ./charts/web-1.0.0 --set text=hi --wait");
+    recorder.run("plugin list");
+    recorder.run("plugin show web");
+    recorder.section(
+        "Change",
+        "`diff` shows what a change does, before it is made.",
+    );
+    recorder.run("plugin diff web --set text=bye");
+    recorder.run("plugin set web --set text=bye --dry-run");
+    recorder.run("plugin set web --set text=bye --wait");
+    recorder.run("plugin upgrade web --repo ./charts/web-1.1.0 --wait");
+    recorder.run("plugin history web");
+    recorder.run("plugin rollback web 2 --dry-run");
+    recorder.section(
+        "Depend",
+        "A dependent is installed after, and removed before, what it needs.",
+    );
+    recorder.run("plugin install shop ./charts/web-1.0.0 --depends-on web --wait");
+    recorder.run("plugin disable web");
+    recorder.run("plugin disable web --cascade --wait");
+    recorder.run("plugin list -o wide");
+    recorder.run("plugin enable web shop --wait");
+    recorder.section("Pause", "A suspended plugin is left alone.");
+    recorder.run("plugin suspend web");
+    recorder.run("plugin list");
+    recorder.run("plugin resume web --wait");
+    recorder.run("plugin reconcile web --wait");
+}
+
+fn failures(recorder: &mut Recorder) {
+    recorder.section(
+        "What goes wrong",
+        "Each message says what, why, and what helps.",
+    );
+    recorder.run("plugin show nowhere");
+    recorder.run("plugin install web ./charts/web-1.0.0");
+    recorder.run("plugin install web ./charts/web-1.0.0 -n nowhere");
+    recorder.run("plugin install lost ./charts/lost --wait");
+    recorder.run("plugin install typed ./charts/web-1.0.0 --set replicas=many --wait");
+    recorder.run("plugin install newer ./charts/web-1.0.0 --version 9 --wait");
+    recorder.run("plugin install waits ./charts/web-1.0.0 --depends-on nobody --wait --timeout 2s");
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    recorder.run(&format!(
+        "plugin install refused --repo http://{address}/charts --wait --timeout 6s"
+    ));
+    recorder.run("plugin list");
+    recorder.run("plugin show typed");
+    recorder.run("plugin uninstall lost typed newer waits refused --wait");
+}
+
+fn rejections(recorder: &mut Recorder) {
+    recorder.section(
+        "What cannot work",
+        "A spec that cannot be satisfied is refused before anything changes.",
+    );
+    recorder.run("plugin install -F rejected.yaml");
+    recorder.run("plugin wait egg hen twin");
+    recorder.run("plugin list");
+    recorder.run("plugin uninstall egg hen twin --force --wait");
+}
+
+fn health(recorder: &mut Recorder) {
+    recorder.section(
+        "What breaks later",
+        "Ready means installed, as specified and healthy, now. A workload that fails is named with the reason of its pods.",
+    );
+    recorder.run(
+        "plugin install crash ./charts/web-1.0.0 --set simulate=crash-loop --wait --timeout 8s",
+    );
+    recorder.run("plugin show crash");
+    recorder.run("plugin uninstall crash --wait");
+}
+
+fn removal(recorder: &mut Recorder) {
+    recorder.section("Remove", "Dependents come first.");
+    recorder.run("plugin uninstall web");
+    recorder.run("plugin uninstall web --cascade --wait");
+    recorder.run("plugin list");
+}
+
+#[test]
+fn all_output_is_documented() {
+    let mut recorder = Recorder::start();
+    everyday(&mut recorder);
+    failures(&mut recorder);
+    rejections(&mut recorder);
+    health(&mut recorder);
+    removal(&mut recorder);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/output.md");
+    if std::env::var_os("UPDATE").is_some() {
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(&path, &recorder.document).unwrap();
+    }
+    let expected = fs_err::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        recorder.document,
+        expected,
+        "UPDATE=1 rewrites {}",
+        path.display()
+    );
+}

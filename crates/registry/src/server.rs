@@ -1,0 +1,337 @@
+//! Accepts connections, and dispatches requests. Clients that are slow or idle are closed.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::HeaderName;
+use http::{Method, Request, StatusCode, Uri};
+use hyper::body::Incoming;
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+
+use crate::access::{Access, Identity};
+use crate::answer::{Answer, Failure, empty, json_answer, set};
+use crate::handlers;
+use crate::route::{NoRoute, Route};
+use crate::store::{Store, StoreError};
+use crate::tokens::{LIFETIME, Permission, Tokens};
+
+/// Connections at a time.
+const MAX_CONNECTIONS: usize = 2048;
+
+/// How long a client may take to send the header of a request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a shutdown waits for requests.
+const DRAIN: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Default)]
+pub struct ServerOptions {
+    pub access: Access,
+    /// Certificate chain and key in PEM
+    pub tls: Option<(Vec<u8>, Vec<u8>)>,
+    /// Do not accept pushes and deletions
+    pub read_only: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error("the certificate or its key is invalid: {0}")]
+    Certificate(String),
+    #[error("failed to listen on {address}")]
+    Listen {
+        address: SocketAddr,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the system has no random numbers: {0}")]
+    Random(String),
+}
+
+/// A registry that listens.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    context: Arc<Context>,
+}
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) store: Store,
+    options: ServerOptions,
+    tokens: Tokens,
+    pub(crate) charts: handlers::ChartIndex,
+    /// Uploads at a time, each of which uses a thread
+    pub(crate) uploads: Semaphore,
+    /// Checks of passwords at a time, which are expensive
+    passwords: Semaphore,
+}
+
+impl Server {
+    pub async fn bind(
+        address: SocketAddr,
+        store: Store,
+        options: ServerOptions,
+    ) -> Result<Self, ServerError> {
+        let tls = match &options.tls {
+            Some((certificates, key)) => Some(acceptor(certificates, key)?),
+            None => None,
+        };
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|source| ServerError::Listen { address, source })?;
+        let tokens = Tokens::new().map_err(|error| ServerError::Random(error.to_string()))?;
+        let context = Arc::new(Context {
+            store,
+            options,
+            tokens,
+            charts: handlers::ChartIndex::default(),
+            uploads: Semaphore::new(128),
+            passwords: Semaphore::new(2),
+        });
+        Ok(Self {
+            listener,
+            tls,
+            context,
+        })
+    }
+
+    /// The address that the server listens on.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `shutdown` is ready, then finishes the requests that are under way.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let graceful = GracefulShutdown::new();
+        let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        tokio::pin!(shutdown);
+        loop {
+            let permit = Arc::clone(&connections).acquire_owned();
+            let accepted = tokio::select! {
+                () = &mut shutdown => break,
+                accepted = async { (permit.await, self.listener.accept().await) } => accepted,
+            };
+            let (Ok(permit), Ok((stream, _))) = accepted else {
+                // Too many open files, for example: others must be closed first.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let (context, tls) = (
+                Arc::clone(&self.context),
+                self.tls.clone().map(TlsAcceptor::from),
+            );
+            let watcher = graceful.watcher();
+            tokio::spawn(async move {
+                let _permit = permit;
+                serve(stream, tls, context, watcher).await;
+            });
+        }
+        let _ = tokio::time::timeout(DRAIN, graceful.shutdown()).await;
+        let store = self.context.store.clone();
+        let _ = tokio::task::spawn_blocking(move || store.flush()).await;
+    }
+}
+
+fn acceptor(certificates: &[u8], key: &[u8]) -> Result<Arc<rustls::ServerConfig>, ServerError> {
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let invalid = |error: &dyn std::fmt::Display| ServerError::Certificate(error.to_string());
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
+    let chain = chain.map_err(|error| invalid(&error))?;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| invalid(&error))?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key));
+    let mut config = config.map_err(|error| invalid(&error))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+async fn serve(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    context: Arc<Context>,
+    watcher: hyper_util::server::graceful::Watcher,
+) {
+    let _ = stream.set_nodelay(true);
+    match tls {
+        None => serve_http(stream, context, watcher, false).await,
+        Some(acceptor) => {
+            let handshake = tokio::time::timeout(HEADER_TIMEOUT, acceptor.accept(stream));
+            if let Ok(Ok(stream)) = handshake.await {
+                serve_http(stream, context, watcher, true).await;
+            }
+        }
+    }
+}
+
+async fn serve_http(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    context: Arc<Context>,
+    watcher: hyper_util::server::graceful::Watcher,
+    is_tls: bool,
+) {
+    let mut builder = Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(256 << 10);
+    let service = service_fn(move |request| {
+        let context = Arc::clone(&context);
+        async move { Ok::<_, std::convert::Infallible>(answer(context, request, is_tls).await) }
+    });
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!("connection failed: {error}");
+    }
+}
+
+async fn answer(context: Arc<Context>, request: Request<Incoming>, is_tls: bool) -> Answer {
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let result = handle(&context, request, is_tls).await;
+    let mut answer = result.unwrap_or_else(Failure::answer);
+    tracing::debug!("{method} {} {}", uri.path(), answer.status().as_u16());
+    let version = HeaderName::from_static("docker-distribution-api-version");
+    set(&mut answer, version, "registry/2.0");
+    answer
+}
+
+async fn handle(
+    context: &Arc<Context>,
+    request: Request<Incoming>,
+    is_tls: bool,
+) -> Result<Answer, Failure> {
+    let route = Route::parse(request.uri().path()).map_err(no_route)?;
+    if route == Route::Health {
+        return Ok(empty(StatusCode::OK));
+    }
+    let identity = context.identify(&request).await;
+    if route == Route::Token {
+        return context.issue_token(identity, request.uri());
+    }
+    let is_read = route.is_read(request.method());
+    if !context.options.access.permits(identity, is_read) {
+        return Err(match identity {
+            Identity::Token(_) => Failure::new(
+                StatusCode::FORBIDDEN,
+                "DENIED",
+                "the token does not permit this",
+            ),
+            _ => Failure::unauthorized(context.challenge(&request, &route, is_tls)),
+        });
+    }
+    if context.options.read_only && !is_read {
+        return Err(Failure::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "UNSUPPORTED",
+            "the registry is read-only",
+        ));
+    }
+    handlers::dispatch(context, route, request).await
+}
+
+fn no_route(error: NoRoute) -> Failure {
+    match error {
+        NoRoute::Unknown => {
+            Failure::new(StatusCode::NOT_FOUND, "UNSUPPORTED", "the path is unknown")
+        }
+        NoRoute::Name => Failure::new(
+            StatusCode::BAD_REQUEST,
+            "NAME_INVALID",
+            "the repository name is invalid",
+        ),
+        NoRoute::Tag => Failure::new(StatusCode::BAD_REQUEST, "TAG_INVALID", "the tag is invalid"),
+    }
+}
+
+impl Context {
+    async fn identify(self: &Arc<Self>, request: &Request<Incoming>) -> Identity {
+        if !self.options.access.is_restricted() {
+            return Identity::Anonymous;
+        }
+        let headers = request.headers().clone();
+        let is_basic = headers
+            .get(http::header::AUTHORIZATION)
+            .is_some_and(|value| value.as_bytes().starts_with(b"Basic"));
+        if !is_basic {
+            return self.options.access.identify(&headers, &self.tokens);
+        }
+        let _permit = self.passwords.acquire().await.ok();
+        let context = Arc::clone(self);
+        let identified = tokio::task::spawn_blocking(move || {
+            context.options.access.identify(&headers, &context.tokens)
+        });
+        identified.await.unwrap_or(Identity::Rejected)
+    }
+
+    fn challenge(&self, request: &Request<Incoming>, route: &Route, is_tls: bool) -> String {
+        if !self.options.access.tokens {
+            return "Basic realm=\"outrigger\"".to_owned();
+        }
+        let host = request
+            .headers()
+            .get(http::header::HOST)
+            .and_then(|host| host.to_str().ok());
+        let host = host
+            .or_else(|| request.uri().authority().map(http::uri::Authority::as_str))
+            .unwrap_or_default();
+        let host: String = host
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || ".:-[]_".contains(*c))
+            .collect();
+        let scheme = if is_tls { "https" } else { "http" };
+        let actions = if request.method() == Method::GET || request.method() == Method::HEAD {
+            "pull"
+        } else {
+            "pull,push"
+        };
+        let scope = route
+            .repository()
+            .map(|name| format!(",scope=\"repository:{name}:{actions}\""));
+        format!(
+            "Bearer realm=\"{scheme}://{host}/token\",service=\"outrigger\"{}",
+            scope.unwrap_or_default()
+        )
+    }
+
+    fn issue_token(&self, identity: Identity, uri: &Uri) -> Result<Answer, Failure> {
+        let wants_push = uri.query().is_some_and(|query| {
+            query.contains("push") || query.contains("delete") || query.contains('*')
+        });
+        let permission = match identity {
+            Identity::User => Permission::Push,
+            Identity::Anonymous if self.options.access.permits(identity, !wants_push) => {
+                Permission::Pull
+            }
+            _ => {
+                return Err(Failure::unauthorized(
+                    "Basic realm=\"outrigger\"".to_owned(),
+                ));
+            }
+        };
+        let token = self.tokens.issue(permission);
+        let body = serde_json::json!({"token": token, "access_token": token, "expires_in": LIFETIME.as_secs()});
+        Ok(json_answer(StatusCode::OK, body.to_string()))
+    }
+
+    /// Runs work that blocks on its own thread.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let store = self.store.clone();
+        let result = tokio::task::spawn_blocking(move || work(&store)).await;
+        Ok(result.unwrap_or(Err(StoreError::Canceled))?)
+    }
+}

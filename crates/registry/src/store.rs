@@ -1,0 +1,305 @@
+//! The folder of a registry. Content is stored once, by digest; repositories link to it.
+//!
+//! ```text
+//! blobs/sha256/ab/ab12…                     content, also of manifests
+//! repositories/NAME/_blobs/sha256/ab12…     the repository may serve this blob
+//! repositories/NAME/_manifests/sha256/ab12… the repository has this manifest; the file has its media type
+//! repositories/NAME/_tags/TAG               the digest of a tag
+//! repositories/NAME/_referrers/SUBJECT/…    descriptors of manifests with that subject
+//! uploads/ID/                               unfinished uploads
+//! unsynced/                                 blobs that may not have reached the disk; verified after a crash
+//! ```
+//!
+//! Everything blocks: callers run it on threads for that.
+
+mod blobs;
+mod collect;
+mod manifests;
+mod repair;
+mod sync;
+mod upload;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use outrigger_oci::{Digest, InvalidManifest};
+
+pub use collect::{Collected, GcOptions};
+pub use repair::Problem;
+use sync::Syncer;
+pub(crate) use upload::{Upload, Uploads};
+
+#[derive(Debug, Clone)]
+pub struct StoreOptions {
+    /// The most bytes of all blobs and uploads together
+    pub quota: Option<u64>,
+    /// How long a blob that no manifest references is kept, so that a push can finish
+    pub grace: Duration,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            quota: None,
+            grace: Duration::from_hours(1),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("blob {0} is unknown")]
+    BlobUnknown(String),
+    #[error("manifest {0} is unknown")]
+    ManifestUnknown(String),
+    #[error("repository {0} is unknown")]
+    NameUnknown(String),
+    #[error("the upload is unknown")]
+    UploadUnknown,
+    #[error("the upload is in use by another request")]
+    UploadBusy,
+    #[error("the content has digest {found}, but {expected} was announced")]
+    DigestInvalid { expected: String, found: String },
+    #[error("the manifest is invalid: {0}")]
+    ManifestInvalid(String),
+    #[error("the manifest refers to {0}, which the repository does not have")]
+    ManifestBlobUnknown(String),
+    #[error("the quota of {quota} bytes is used up")]
+    Quota { quota: u64 },
+    #[error("the disk of the registry is full")]
+    Full,
+    #[error("the content is larger than {limit} bytes")]
+    TooLarge { limit: u64 },
+    #[error("{path} is used by another process", path = .0.display())]
+    InUse(PathBuf),
+    #[error("the operation was canceled")]
+    Canceled,
+    #[error("failed to access {path}", path = path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl StoreError {
+    fn io(path: &Path, source: std::io::Error) -> Self {
+        match source.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::Full,
+            _ => Self::Io {
+                path: path.to_owned(),
+                source,
+            },
+        }
+    }
+}
+
+impl From<InvalidManifest> for StoreError {
+    fn from(error: InvalidManifest) -> Self {
+        Self::ManifestInvalid(error.to_string())
+    }
+}
+
+/// A store. Clones share its state.
+#[derive(Debug, Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    root: PathBuf,
+    options: StoreOptions,
+    /// The bytes of all blobs and uploads
+    used: AtomicU64,
+    /// Incremented by each change of a tag or manifest, so that what is derived from them can be cached
+    generation: AtomicU64,
+    temporary: AtomicU64,
+    syncer: Syncer,
+    uploads: Uploads,
+}
+
+const FOLDERS: &[&str] = &["blobs", "repositories", "uploads", "unsynced", "temporary"];
+
+impl Store {
+    /// Opens a store to serve it. Blobs that a crash may have damaged are verified.
+    pub fn open(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+        let store = Self::attach(root, options)?;
+        store.verify_unsynced()?;
+        store.clear_temporary()?;
+        store.measure()?;
+        Ok(store)
+    }
+
+    /// Opens a store that another process may serve, for garbage collection and checks.
+    pub fn attach(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+        for folder in FOLDERS {
+            create_folder(&root.join(folder))?;
+        }
+        Ok(Self {
+            shared: Arc::new(Shared {
+                root: root.to_owned(),
+                options,
+                used: AtomicU64::new(0),
+                generation: AtomicU64::new(0),
+                temporary: AtomicU64::new(0),
+                syncer: Syncer::start(root.join("unsynced")),
+                uploads: Uploads::default(),
+            }),
+        })
+    }
+
+    /// Waits until all blobs are on the disk.
+    pub fn flush(&self) {
+        self.shared.syncer.flush();
+    }
+
+    /// A number that changes with each tag and manifest.
+    pub(crate) fn generation(&self) -> u64 {
+        self.shared.generation.load(Ordering::Acquire)
+    }
+
+    fn changed(&self) {
+        self.shared.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn path(&self, parts: &[&str]) -> PathBuf {
+        let mut path = self.shared.root.clone();
+        path.extend(parts);
+        path
+    }
+
+    /// The folder of a repository. Names are valid repository paths, so they cannot leave the store.
+    fn repository(&self, name: &str) -> PathBuf {
+        self.path(&["repositories", name])
+    }
+
+    fn blob_path(&self, digest: &Digest) -> PathBuf {
+        let hex = digest.hex();
+        self.path(&["blobs", digest.algorithm().name(), &hex[..2], hex])
+    }
+
+    /// Whether the store has room for more bytes. What other processes removed is measured again first.
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<(), StoreError> {
+        let Some(quota) = self.shared.options.quota else {
+            return Ok(());
+        };
+        let fits = || {
+            self.shared
+                .used
+                .load(Ordering::Relaxed)
+                .saturating_add(bytes)
+                <= quota
+        };
+        if fits() {
+            return Ok(());
+        }
+        self.measure()?;
+        if fits() {
+            Ok(())
+        } else {
+            Err(StoreError::Quota { quota })
+        }
+    }
+
+    fn add_used(&self, bytes: u64) {
+        self.shared.used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn measure(&self) -> Result<(), StoreError> {
+        if self.shared.options.quota.is_none() {
+            return Ok(());
+        }
+        let mut used = 0;
+        for folder in ["blobs", "uploads"] {
+            walk(&self.path(&[folder]), &mut |_, metadata| {
+                used += metadata.len();
+            })?;
+        }
+        self.shared.used.store(used, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn clear_temporary(&self) -> Result<(), StoreError> {
+        let folder = self.path(&["temporary"]);
+        for name in list(&folder)? {
+            remove(&folder.join(name))?;
+        }
+        Ok(())
+    }
+
+    fn temporary_path(&self) -> PathBuf {
+        let number = self.shared.temporary.fetch_add(1, Ordering::Relaxed);
+        self.path(&["temporary", &format!("{}-{number}", std::process::id())])
+    }
+
+    /// Writes a small file atomically.
+    fn write(&self, path: &Path, content: &[u8]) -> Result<(), StoreError> {
+        let temporary = self.temporary_path();
+        fs_err::write(&temporary, content).map_err(|error| StoreError::io(&temporary, error))?;
+        move_file(&temporary, path)
+    }
+}
+
+/// Moves a file into a folder that may not exist yet.
+fn move_file(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let mut result = fs_err::rename(from, to);
+    if result
+        .as_ref()
+        .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+        && let Some(parent) = to.parent()
+    {
+        create_folder(parent)?;
+        result = fs_err::rename(from, to);
+    }
+    result.map_err(|error| StoreError::io(to, error))
+}
+
+fn create_folder(path: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let mut builder = std::fs::DirBuilder::new();
+    let created = builder.recursive(true).mode(0o700).create(path);
+    created.map_err(|error| StoreError::io(path, error))
+}
+
+/// The names in a folder. A missing folder is empty.
+fn list(folder: &Path) -> Result<Vec<String>, StoreError> {
+    let entries = match fs_err::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::io(folder, error)),
+    };
+    let names = entries.map(|entry| {
+        let entry = entry.map_err(|error| StoreError::io(folder, error))?;
+        Ok(entry.file_name().to_string_lossy().into_owned())
+    });
+    names.collect()
+}
+
+/// Calls `visit` for all files below a folder. Files that disappear meanwhile are skipped.
+fn walk(folder: &Path, visit: &mut dyn FnMut(&Path, &std::fs::Metadata)) -> Result<(), StoreError> {
+    for name in list(folder)? {
+        let path = folder.join(name);
+        match fs_err::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => walk(&path, visit)?,
+            Ok(metadata) => visit(&path, &metadata),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io(&path, error)),
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file. True if it existed.
+fn remove(path: &Path) -> Result<bool, StoreError> {
+    match fs_err::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StoreError::io(path, error)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Garbage collection. It may run during pushes, also in another process than the server.
+//!
+//! A blob is removed only if no manifest refers to it and no client used it within the grace period. A push that finds a
+//! blob renews it, so the push has that time to refer to it; a manifest whose blobs are gone is rejected.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+use std::time::Duration;
+
+use outrigger_oci::{Algorithm, Digest, Manifest};
+
+use super::{Store, StoreError, list, remove};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GcOptions {
+    /// Only report what would be removed
+    pub dry_run: bool,
+    /// Also remove manifests that neither a tag, an index nor a subject refers to
+    pub untagged: bool,
+    /// How long unused content is kept; that of the store by default
+    pub grace: Option<Duration>,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Collected {
+    pub manifests: u64,
+    pub blobs: u64,
+    pub bytes: u64,
+    pub uploads: u64,
+}
+
+impl Store {
+    pub fn collect(&self, options: GcOptions) -> Result<Collected, StoreError> {
+        let grace = options.grace.unwrap_or(self.shared.options.grace);
+        let mut collected = Collected::default();
+        let mut live = HashSet::new();
+        for repository in self.repositories()? {
+            if options.untagged {
+                self.collect_untagged(&repository, grace, options, &mut collected)?;
+            }
+            let used = self.mark(&repository)?;
+            self.collect_links(&repository, &used, grace, options)?;
+            live.extend(used);
+        }
+        self.sweep(&live, grace, options, &mut collected)?;
+        self.collect_uploads(grace, options, &mut collected)?;
+        Ok(collected)
+    }
+
+    /// All content that the manifests of a repository refer to, and the manifests themselves.
+    fn mark(&self, repository: &str) -> Result<HashSet<Digest>, StoreError> {
+        let mut used = HashSet::new();
+        for digest in self.manifests(repository)? {
+            if let Some(manifest) = self.parsed(&digest)? {
+                used.extend(manifest.blobs().map(|blob| blob.digest.clone()));
+            }
+            used.insert(digest);
+        }
+        Ok(used)
+    }
+
+    fn parsed(&self, digest: &Digest) -> Result<Option<Manifest>, StoreError> {
+        let bytes = self.read_content(digest)?;
+        Ok(bytes.and_then(|bytes| Manifest::parse(&bytes, None).ok()))
+    }
+
+    fn collect_untagged(
+        &self,
+        repository: &str,
+        grace: Duration,
+        options: GcOptions,
+        collected: &mut Collected,
+    ) -> Result<(), StoreError> {
+        let mut kept = BTreeSet::new();
+        let mut subjects: BTreeMap<Digest, Vec<Digest>> = BTreeMap::new();
+        let mut queue: Vec<Digest> = Vec::new();
+        for tag in self.tags(repository)? {
+            queue.extend(self.resolve_tag(repository, &tag));
+        }
+        let all = self.manifests(repository)?;
+        for digest in &all {
+            if let Some(Manifest {
+                subject: Some(subject),
+                ..
+            }) = self.parsed(digest)?
+            {
+                subjects
+                    .entry(subject.digest)
+                    .or_default()
+                    .push(digest.clone());
+            }
+        }
+        while let Some(digest) = queue.pop() {
+            if kept.contains(&digest) {
+                continue;
+            }
+            if let Some(manifest) = self.parsed(&digest)? {
+                queue.extend(manifest.children().map(|child| child.digest.clone()));
+            }
+            queue.extend(subjects.get(&digest).into_iter().flatten().cloned());
+            kept.insert(digest);
+        }
+        for digest in all.into_iter().filter(|digest| !kept.contains(digest)) {
+            if !is_older(&self.manifest_path(repository, &digest), grace) {
+                continue;
+            }
+            collected.manifests += 1;
+            if !options.dry_run {
+                self.delete_manifest(repository, &digest)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes links to blobs that no manifest of the repository uses.
+    fn collect_links(
+        &self,
+        repository: &str,
+        used: &HashSet<Digest>,
+        grace: Duration,
+        options: GcOptions,
+    ) -> Result<(), StoreError> {
+        for algorithm in [Algorithm::Sha256, Algorithm::Sha512] {
+            let folder = self
+                .repository(repository)
+                .join("_blobs")
+                .join(algorithm.name());
+            for hex in list(&folder)? {
+                let Ok(digest) = format!("{}:{hex}", algorithm.name()).parse::<Digest>() else {
+                    continue;
+                };
+                let path = folder.join(&hex);
+                let is_unused = is_older(&path, grace) && is_older(&self.blob_path(&digest), grace);
+                if !used.contains(&digest) && is_unused && !options.dry_run {
+                    remove(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep(
+        &self,
+        live: &HashSet<Digest>,
+        grace: Duration,
+        options: GcOptions,
+        collected: &mut Collected,
+    ) -> Result<(), StoreError> {
+        for algorithm in [Algorithm::Sha256, Algorithm::Sha512] {
+            let folder = self.path(&["blobs", algorithm.name()]);
+            for prefix in list(&folder)? {
+                for hex in list(&folder.join(&prefix))? {
+                    let path = folder.join(&prefix).join(&hex);
+                    let digest = format!("{}:{hex}", algorithm.name()).parse::<Digest>();
+                    let is_live = digest.is_ok_and(|digest| live.contains(&digest));
+                    if is_live || !is_older(&path, grace) {
+                        continue;
+                    }
+                    collected.blobs += 1;
+                    collected.bytes += fs_err::metadata(&path).map_or(0, |metadata| metadata.len());
+                    if !options.dry_run {
+                        remove(&path)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn collect_uploads(
+        &self,
+        grace: Duration,
+        options: GcOptions,
+        collected: &mut Collected,
+    ) -> Result<(), StoreError> {
+        let folder = self.path(&["uploads"]);
+        for id in list(&folder)? {
+            let upload = folder.join(&id);
+            if !is_older(&upload.join("data"), grace) || !is_older(&upload, grace) {
+                continue;
+            }
+            collected.uploads += 1;
+            collected.bytes +=
+                fs_err::metadata(upload.join("data")).map_or(0, |metadata| metadata.len());
+            if !options.dry_run {
+                fs_err::remove_dir_all(&upload).map_err(|error| StoreError::io(&upload, error))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file was not modified within a period. A missing file counts as old.
+fn is_older(path: &Path, period: Duration) -> bool {
+    let modified = fs_err::metadata(path).and_then(|metadata| metadata.modified());
+    match modified {
+        Ok(modified) => modified.elapsed().is_ok_and(|age| age >= period),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}

@@ -1,0 +1,104 @@
+//! The chart repository.
+
+use std::io::Write as _;
+
+use crate::server::Registry;
+
+fn chart(name: &str, version: &str, description: &str) -> Vec<u8> {
+    let yaml =
+        format!("apiVersion: v2\nname: {name}\nversion: {version}\ndescription: {description}\n");
+    let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(
+        Vec::new(),
+        flate2::Compression::fast(),
+    ));
+    let mut header = tar::Header::new_gnu();
+    header.set_size(yaml.len() as u64);
+    header.set_mode(0o644);
+    tar.append_data(&mut header, "chart/Chart.yaml", yaml.as_bytes())
+        .unwrap();
+    let mut gzip = tar.into_inner().unwrap();
+    gzip.flush().unwrap();
+    gzip.finish().unwrap()
+}
+
+async fn post(registry: &Registry, query: &str, body: Vec<u8>) -> u16 {
+    let url = format!("http://{}/api/charts{query}", registry.address);
+    let response = reqwest::Client::new()
+        .post(url)
+        .body(body)
+        .send()
+        .await
+        .unwrap();
+    response.status().as_u16()
+}
+
+async fn get(registry: &Registry, path: &str) -> (u16, Vec<u8>) {
+    let response = reqwest::get(format!("http://{}{path}", registry.address))
+        .await
+        .unwrap();
+    (
+        response.status().as_u16(),
+        response.bytes().await.unwrap().to_vec(),
+    )
+}
+
+#[tokio::test]
+async fn uploaded_charts_are_in_the_index_with_their_origin() {
+    let registry = Registry::start().await;
+    let (web, db) = (chart("web", "1.0.0", "x"), chart("db", "2.0.0+git.1", "y"));
+    assert_eq!(post(&registry, "", web.clone()).await, 201);
+    assert_eq!(post(&registry, "?origin=system", db.clone()).await, 201);
+    assert_eq!(post(&registry, "", chart("web", "1.10.0", "x")).await, 201);
+    let (status, index) = get(&registry, "/index.yaml").await;
+    let index = String::from_utf8(index).unwrap();
+    assert_eq!(status, 200);
+    assert!(
+        index.contains("outrigger.dev/origin: system")
+            && index.contains("outrigger.dev/origin: user"),
+        "{index}"
+    );
+    assert!(
+        index.find("1.10.0").unwrap() < index.find("1.0.0\n").unwrap(),
+        "{index}"
+    );
+    assert_eq!(
+        get(&registry, "/charts/web-1.0.0.tgz").await,
+        (200, web.clone())
+    );
+    assert_eq!(
+        get(&registry, "/charts/db-2.0.0+git.1.tgz").await,
+        (200, db)
+    );
+    // The same content is accepted again, other content of the same version is not.
+    assert_eq!(post(&registry, "", web).await, 201);
+    assert_eq!(
+        post(&registry, "", chart("web", "1.0.0", "other")).await,
+        409
+    );
+    assert_eq!(
+        post(&registry, "?force", chart("web", "1.0.0", "other")).await,
+        201
+    );
+    let delete =
+        reqwest::Client::new().delete(format!("http://{}/api/charts/web/1.0.0", registry.address));
+    assert_eq!(delete.send().await.unwrap().status(), 200);
+    assert_eq!(get(&registry, "/charts/web-1.0.0.tgz").await.0, 404);
+}
+
+#[tokio::test]
+async fn what_is_not_a_chart_is_rejected() {
+    let registry = Registry::start().await;
+    for body in [
+        Vec::new(),
+        b"text".to_vec(),
+        chart("../evil", "1.0.0", "x"),
+        chart("web", "latest", "x"),
+    ] {
+        assert_eq!(post(&registry, "", body).await, 400);
+    }
+    assert_eq!(
+        post(&registry, "?origin=root", chart("web", "1.0.0", "x")).await,
+        400
+    );
+    assert_eq!(get(&registry, "/charts/..%2f..%2fetc").await.0, 404);
+}

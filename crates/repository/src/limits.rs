@@ -1,0 +1,130 @@
+//! Limits that all requests share: how many run at once, how many of them to one host, and how many bytes they hold.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use url::Url;
+
+/// Requests at a time.
+const MAX_REQUESTS: usize = 64;
+
+/// Requests to one host at a time, so that a host that does not answer cannot use all of [`MAX_REQUESTS`].
+const MAX_REQUESTS_PER_HOST: usize = 8;
+
+/// The bytes of a response that do not count toward [`MAX_BYTES`], so that small responses are never rejected.
+const FREE_BYTES: u64 = 1 << 20;
+
+/// The bytes of all responses that are being read. Enough for the largest archive and the largest index.
+const MAX_BYTES: u64 = 384 << 20;
+
+#[derive(Debug)]
+pub(crate) struct Limits {
+    requests: Arc<Semaphore>,
+    hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            hosts: Mutex::default(),
+            bytes: Arc::default(),
+        }
+    }
+}
+
+/// Permission for one request, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    _host: Option<OwnedSemaphorePermit>,
+    _request: Option<OwnedSemaphorePermit>,
+}
+
+impl Limits {
+    /// Waits until a request to the host of the URL may be sent.
+    pub(crate) async fn acquire(&self, url: &Url) -> Permit {
+        let host = self.host(url);
+        // The semaphores are never closed. The host comes first: a request that waits for its host blocks no other.
+        Permit {
+            _host: host.acquire_owned().await.ok(),
+            _request: Arc::clone(&self.requests).acquire_owned().await.ok(),
+        }
+    }
+
+    fn host(&self, url: &Url) -> Arc<Semaphore> {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        hosts.retain(|_, host| Arc::strong_count(host) > 1);
+        let key = url.origin().ascii_serialization();
+        let new = || Arc::new(Semaphore::new(MAX_REQUESTS_PER_HOST));
+        Arc::clone(hosts.entry(key).or_insert_with(new))
+    }
+
+    pub(crate) fn body(&self) -> BodyBytes {
+        BodyBytes {
+            total: Arc::clone(&self.bytes),
+            received: 0,
+            counted: 0,
+        }
+    }
+}
+
+/// The bytes of one response, counted until it is dropped.
+#[derive(Debug)]
+pub(crate) struct BodyBytes {
+    total: Arc<AtomicU64>,
+    received: u64,
+    counted: u64,
+}
+
+impl BodyBytes {
+    /// Counts received bytes. Returns false if all responses together are too large.
+    pub(crate) fn add(&mut self, bytes: u64) -> bool {
+        self.received += bytes;
+        let added = self.received.saturating_sub(FREE_BYTES) - self.counted;
+        self.counted += added;
+        added == 0 || self.total.fetch_add(added, Ordering::Relaxed) + added <= MAX_BYTES
+    }
+}
+
+impl Drop for BodyBytes {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.counted, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_host_that_does_not_answer_leaves_room_for_others() {
+        let limits = Limits::default();
+        let silent = Url::parse("http://silent/index.yaml").unwrap();
+        let mut permits = Vec::new();
+        for _ in 0..MAX_REQUESTS_PER_HOST {
+            permits.push(limits.acquire(&silent).await);
+        }
+        let next = tokio::time::timeout(std::time::Duration::ZERO, limits.acquire(&silent));
+        assert!(next.await.is_err());
+        let other = Url::parse("http://other/index.yaml").unwrap();
+        limits.acquire(&other).await;
+        drop(permits);
+        limits.acquire(&silent).await;
+        assert_eq!(limits.hosts.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn endless_responses_are_rejected_together_and_small_ones_never() {
+        let limits = Limits::default();
+        let (mut first, mut second) = (limits.body(), limits.body());
+        assert!(first.add(MAX_BYTES));
+        assert!(!second.add(3 * FREE_BYTES));
+        assert!(limits.body().add(FREE_BYTES));
+        drop((first, second));
+        assert!(limits.body().add(MAX_BYTES));
+        assert_eq!(limits.bytes.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,108 @@
+//! Which sources a fetcher may use: files on its node, and servers at addresses of its node.
+
+use std::path::{Component, Path, PathBuf};
+
+use outrigger_transport::{is_local_url, redact};
+use url::Url;
+
+use crate::Error;
+
+/// The defaults allow everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// The folders that `file://` sources must be in; `None` allows all files.
+    pub file_roots: Option<Vec<PathBuf>>,
+    /// Refuse loopback, link-local and unspecified addresses.
+    pub refuse_local_addresses: bool,
+}
+
+impl Rules {
+    /// Whether a local source is in an allowed folder. Symbolic links count as what they point to.
+    pub(crate) fn check_path(&self, path: &Path) -> Result<(), Error> {
+        let Some(roots) = &self.file_roots else {
+            return Ok(());
+        };
+        let is_inside = if let Ok(path) = fs_err::canonicalize(path) {
+            roots.iter().any(|root| {
+                let root = fs_err::canonicalize(root);
+                root.is_ok_and(|root| path.starts_with(root))
+            })
+        } else {
+            // It does not exist, which is reported only for allowed folders.
+            let is_plain = !path.components().any(|part| part == Component::ParentDir);
+            is_plain && roots.iter().any(|root| path.starts_with(root))
+        };
+        if is_inside {
+            return Ok(());
+        }
+        Err(Error::FileNotAllowed {
+            path: path.to_owned(),
+        })
+    }
+
+    /// Whether a URL may be requested. Names are checked when they are resolved.
+    pub(crate) fn check_url(&self, url: &Url) -> Result<(), Error> {
+        if self.refuse_local_addresses && is_local_url(url) {
+            return Err(Error::AddressNotAllowed { url: redact(url) });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_below_an_allowed_folder_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inside, outside) = (folder.path().join("charts"), folder.path().join("etc"));
+        for path in [&inside, &outside] {
+            fs_err::create_dir_all(path.join("web")).unwrap();
+        }
+        fs_err::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
+        let rules = Rules {
+            file_roots: Some(vec![inside.clone()]),
+            ..Rules::default()
+        };
+        for allowed in ["", "web", "missing"] {
+            rules.check_path(&inside.join(allowed)).unwrap();
+        }
+        for refused in ["../etc", "link", "link/web", "../missing", "../charts-2"] {
+            assert!(
+                rules.check_path(&inside.join(refused)).is_err(),
+                "{refused}"
+            );
+        }
+        let none = Rules {
+            file_roots: Some(Vec::new()),
+            ..Rules::default()
+        };
+        assert!(none.check_path(&inside).is_err());
+        assert!(Rules::default().check_path(&outside).is_ok());
+    }
+
+    #[test]
+    fn addresses_of_the_node_are_refused() {
+        let rules = Rules {
+            refuse_local_addresses: true,
+            ..Rules::default()
+        };
+        let rows = [
+            ("http://10.0.0.1/charts", true),
+            ("https://charts.example.com", true),
+            ("http://127.0.0.1:9/charts", false),
+            ("http://2130706433/charts", false),
+            ("http://169.254.169.254/latest/meta-data", false),
+            ("http://[::1]/charts", false),
+            ("http://[::ffff:127.0.0.1]/charts", false),
+            ("http://[fe80::1]/charts", false),
+            ("http://0.0.0.0/charts", false),
+        ];
+        for (text, is_allowed) in rows {
+            let url = Url::parse(text).unwrap();
+            assert_eq!(rules.check_url(&url).is_ok(), is_allowed, "{text}");
+            assert!(Rules::default().check_url(&url).is_ok());
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Machines without a network: files are kept in memory, and hooks are recorded instead of run.
+//!
+//! Like real machines, they do the work of an attempt at most once, and remember how it ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use outrigger_api::machine::MachineFacts;
+use outrigger_cluster::{Command, Connect, Login, Outcome, Output, Remote, RemoteError};
+use outrigger_node::Tree;
+use tokio::sync::Notify;
+
+/// All machines of a test. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct FakeMachines {
+    state: Arc<Mutex<State>>,
+    changed: Arc<Notify>,
+}
+
+/// A hook that began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookRun {
+    pub address: String,
+    pub hook: String,
+    pub attempt: String,
+    pub arguments: Vec<String>,
+    pub context: String,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    files: BTreeMap<String, BTreeMap<String, String>>,
+    runs: Vec<HookRun>,
+    /// How often a hook still fails on a machine.
+    failures: BTreeMap<(String, String), u32>,
+    /// Hooks that do not end.
+    hanging: BTreeSet<(String, String)>,
+    offline: BTreeSet<String>,
+    begun: BTreeSet<(String, String, String)>,
+    ended: BTreeMap<(String, String, String), Outcome>,
+    passwords: BTreeMap<String, Vec<u8>>,
+}
+
+impl FakeMachines {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The hooks that began, in order: address and name.
+    pub fn hooks(&self) -> Vec<(String, String)> {
+        let runs = self.runs().into_iter();
+        runs.map(|run| (run.address, run.hook)).collect()
+    }
+
+    pub fn runs(&self) -> Vec<HookRun> {
+        self.state().runs.clone()
+    }
+
+    /// The files on a machine, by path, with their digests.
+    pub fn files(&self, address: &str) -> BTreeMap<String, String> {
+        self.state().files.get(address).cloned().unwrap_or_default()
+    }
+
+    /// The password of the last connection to a machine.
+    pub fn password(&self, address: &str) -> Option<Vec<u8>> {
+        self.state().passwords.get(address).cloned()
+    }
+
+    /// Lets a hook fail this many times on a machine.
+    pub fn fail(&self, address: &str, hook: &str, times: u32) {
+        let key = (address.to_owned(), hook.to_owned());
+        self.state().failures.insert(key, times);
+    }
+
+    /// Lets a hook run without end on a machine, until [`Self::release`].
+    pub fn hang(&self, address: &str, hook: &str) {
+        let key = (address.to_owned(), hook.to_owned());
+        self.state().hanging.insert(key);
+    }
+
+    /// Lets all hanging hooks end.
+    pub fn release(&self) {
+        self.state().hanging.clear();
+        self.changed.notify_waiters();
+    }
+
+    pub fn set_offline(&self, address: &str, is_offline: bool) {
+        let mut state = self.state();
+        if is_offline {
+            state.offline.insert(address.to_owned());
+        } else {
+            state.offline.remove(address);
+        }
+    }
+
+    /// Waits until a hook begins on a machine.
+    pub async fn until_begun(&self, address: &str, hook: &str) {
+        loop {
+            let changed = self.changed.notified();
+            let expected = (address.to_owned(), hook.to_owned());
+            if self.hooks().contains(&expected) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+impl Connect for FakeMachines {
+    fn connect(&self, login: &Login) -> Result<Arc<dyn Remote>, RemoteError> {
+        let address = login.access.address();
+        let password = login.access.password.as_ref();
+        let password = password.map(|password| password.expose().to_vec());
+        let mut state = self.state();
+        state
+            .passwords
+            .insert(address.clone(), password.unwrap_or_default());
+        drop(state);
+        Ok(Arc::new(FakeMachine {
+            machines: self.clone(),
+            address,
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct FakeMachine {
+    machines: FakeMachines,
+    address: String,
+}
+
+impl FakeMachine {
+    fn check_online(&self) -> Result<(), RemoteError> {
+        if self.machines.state().offline.contains(&self.address) {
+            let message = format!("failed to connect to {}", self.address);
+            return Err(RemoteError { message });
+        }
+        Ok(())
+    }
+
+    async fn run_once(
+        &self,
+        key: &(String, String, String),
+        command: &Command,
+    ) -> Result<Outcome, RemoteError> {
+        self.check_online()?;
+        let hook = command.environment["OUTRIGGER_HOOK"].clone();
+        self.begin(key, &hook, command);
+        loop {
+            let changed = self.machines.changed.notified();
+            if let Some(outcome) = self.outcome(key, &hook) {
+                return Ok(outcome);
+            }
+            changed.await;
+        }
+    }
+
+    fn begin(&self, key: &(String, String, String), hook: &str, command: &Command) {
+        let mut state = self.machines.state();
+        if !state.begun.insert(key.clone()) {
+            return;
+        }
+        state.runs.push(HookRun {
+            address: self.address.clone(),
+            hook: hook.to_owned(),
+            attempt: key.2.clone(),
+            arguments: command.arguments.clone(),
+            context: command.context.clone(),
+        });
+        drop(state);
+        self.machines.changed.notify_waiters();
+    }
+
+    /// How an attempt ended; `None` while it runs.
+    fn outcome(&self, key: &(String, String, String), hook: &str) -> Option<Outcome> {
+        let mut state = self.machines.state();
+        if let Some(outcome) = state.ended.get(key) {
+            return Some(outcome.clone());
+        }
+        let on_machine = (self.address.clone(), hook.to_owned());
+        if state.hanging.contains(&on_machine) {
+            return None;
+        }
+        let failures = state.failures.entry(on_machine).or_default();
+        let code = i32::from(*failures > 0);
+        *failures = failures.saturating_sub(1);
+        let text = format!("{hook} ends with {code}\n");
+        let outcome = Outcome::Exited {
+            code,
+            output: Output {
+                text,
+                is_truncated: false,
+            },
+        };
+        state.ended.insert(key.clone(), outcome.clone());
+        Some(outcome)
+    }
+}
+
+impl Remote for FakeMachine {
+    fn run<'a>(
+        &'a self,
+        task: &'a str,
+        attempt: &'a str,
+        command: &'a Command,
+    ) -> BoxFuture<'a, Result<Outcome, RemoteError>> {
+        async move {
+            let key = (self.address.clone(), task.to_owned(), attempt.to_owned());
+            self.run_once(&key, command).await
+        }
+        .boxed()
+    }
+
+    fn cancel<'a>(
+        &'a self,
+        task: &'a str,
+        attempt: &'a str,
+    ) -> BoxFuture<'a, Result<Outcome, RemoteError>> {
+        async move {
+            self.check_online()?;
+            let key = (self.address.clone(), task.to_owned(), attempt.to_owned());
+            let mut state = self.machines.state();
+            state.begun.insert(key.clone());
+            let outcome = state.ended.entry(key).or_insert(Outcome::Canceled).clone();
+            drop(state);
+            self.machines.changed.notify_waiters();
+            Ok(outcome)
+        }
+        .boxed()
+    }
+
+    fn copy<'a>(&'a self, tree: &'a Tree) -> BoxFuture<'a, Result<(), RemoteError>> {
+        async move {
+            self.check_online()?;
+            let mut state = self.machines.state();
+            let files = state.files.entry(self.address.clone()).or_default();
+            for path in tree.destinations() {
+                let digest = tree.digest_of(path).unwrap_or_default();
+                files.insert(path.to_owned(), digest.to_owned());
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn remove<'a>(&'a self, paths: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>> {
+        async move {
+            self.check_online()?;
+            let mut state = self.machines.state();
+            let files = state.files.entry(self.address.clone()).or_default();
+            files.retain(|path, _| !paths.contains(path));
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn facts(&self) -> BoxFuture<'_, Result<MachineFacts, RemoteError>> {
+        async move {
+            self.check_online()?;
+            Ok(MachineFacts {
+                os: "Fake Linux".to_owned(),
+                architecture: "amd64".to_owned(),
+                ..MachineFacts::default()
+            })
+        }
+        .boxed()
+    }
+
+    fn host_key(&self) -> Option<String> {
+        Some(format!("SHA256:{}", self.address))
+    }
+}
