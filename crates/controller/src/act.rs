@@ -3,13 +3,16 @@
 //! An action returns an outcome or an error, which the reconcile records. [`Progress`] shares the progress of a running
 //! action.
 
+mod busy;
 mod inventory;
 mod progress;
 mod render;
 mod uninstall;
 
 use std::collections::HashMap;
+use std::time::Duration;
 
+use outrigger_api::annotation::ROLLBACK;
 use outrigger_api::duration;
 use outrigger_api::plugin::{self, InventoryEntry, Plugin, PluginKind};
 use outrigger_chart::manifest::hook::Event as HookEvent;
@@ -20,11 +23,16 @@ use outrigger_release::{
 use crate::conditions::{APPLIED, Cause};
 use crate::error::ReconcileError;
 use crate::health_rules;
+use crate::key::Key;
+use crate::lineage::Lineage;
 use crate::observe::ResolvedInputs;
 
 pub(crate) use inventory::{merge as merge_inventory, summary as inventory_summary};
 pub(crate) use progress::Progress;
 pub(crate) use uninstall::{cascade, uninstall};
+
+/// How long a render may occupy a reconcile slot. Nearly all renders take less.
+const RENDER_GRACE: Duration = Duration::from_millis(100);
 
 /// Longer notes are truncated, in characters.
 const MAX_NOTES: usize = 4096;
@@ -60,17 +68,26 @@ pub(crate) async fn apply(
     controller: &crate::Options,
     plugin: &Plugin,
     inputs: &ResolvedInputs,
+    lineage: &Lineage,
     mode: Mode,
     progress: &Progress,
 ) -> Result<Outcome, ReconcileError> {
     let cluster = &inputs.target.cluster;
     let mut options = release_options(controller, plugin)?;
-    let rendered = render::render(controller, plugin, inputs).await?;
+    let rendered = render_without_slot(controller, plugin, inputs, progress).await?;
+    if let Some(cause) = busy::cause(&rendered.history, (controller.now)()) {
+        return Err(ReconcileError::Busy(cause));
+    }
+    if let Some(cause) = lineage.reject(&Key::of(plugin), &rendered.desired) {
+        return Err(ReconcileError::Rejected(cause));
+    }
     match mode {
         Mode::Deploy => {
             progress.set_planned(inventory::planned(rendered.desired.objects()));
             // The watches of the controller observe health, unless something must follow it.
             options.wait = plugin.spec.rollback || has_post_hooks(&rendered.desired);
+            options.description =
+                rollback_revision(plugin).map(|revision| format!("Rollback to {revision}"));
         }
         Mode::CorrectDrift => {
             options.rollback_on_failure = false;
@@ -107,6 +124,21 @@ pub(crate) async fn apply(
     })
 }
 
+/// Renders the inputs. A render that takes long, or waits for others that do, occupies no reconcile slot.
+async fn render_without_slot(
+    controller: &crate::Options,
+    plugin: &Plugin,
+    inputs: &ResolvedInputs,
+    progress: &Progress,
+) -> Result<render::Rendered, ReconcileError> {
+    let mut rendered = Box::pin(render::render(controller, plugin, inputs));
+    if let Ok(rendered) = tokio::time::timeout(RENDER_GRACE, &mut rendered).await {
+        return rendered;
+    }
+    progress.wait_for_render();
+    rendered.await
+}
+
 /// Plans what [`apply`] would do to deploy the inputs.
 pub(crate) async fn plan(
     controller: &crate::Options,
@@ -128,6 +160,14 @@ async fn make_plan(
         observed.map_err(|error| ReconcileError::from_release(APPLIED, "ApplyFailed", &error))?;
     let plan = outrigger_release::plan(rendered.desired, observed, options);
     Ok(plan.map_err(ActionError::from)?)
+}
+
+/// The revision that the current spec is a rollback to, if it is one.
+fn rollback_revision(plugin: &Plugin) -> Option<u32> {
+    let annotation = plugin.metadata.annotations.as_ref()?.get(ROLLBACK)?;
+    let (revision, generation) = annotation.split_once('@')?;
+    let is_current = generation.parse().ok() == plugin.metadata.generation;
+    revision.parse().ok().filter(|_| is_current)
 }
 
 /// Whether hooks run after the release is healthy.
