@@ -4,6 +4,7 @@
 //! action.
 
 mod busy;
+mod drift;
 mod inventory;
 mod progress;
 mod render;
@@ -51,6 +52,8 @@ pub(crate) struct Outcome {
     pub(crate) revision: i64,
     /// The number of objects that were written or deleted.
     pub(crate) changed: usize,
+    /// The objects that had drifted, with the fields.
+    pub(crate) corrected: Vec<String>,
     /// Objects that were left out, because their kinds are not defined yet.
     pub(crate) deferred: Vec<ObjectId>,
     pub(crate) inventory: Vec<InventoryEntry>,
@@ -106,6 +109,12 @@ pub(crate) async fn apply(
     let warnings = rendered.desired.warnings().to_vec();
     let plan = make_plan(cluster, rendered, &options).await?;
     let is_reproduced = matches!(plan.action, Action::Repair | Action::Nothing);
+    // If the chart renders differently each time, the plan has more than the drift.
+    let corrected = if mode == Mode::CorrectDrift && is_reproduced {
+        drift::describe(&plan)
+    } else {
+        Vec::new()
+    };
     let report = |event| progress.update(event);
     let outcome = match (mode, deployed) {
         // The chart renders differently each time, for example because it generates passwords: the recorded objects
@@ -120,6 +129,7 @@ pub(crate) async fn apply(
     let outcome = outcome.map_err(|error| action_failed(error, plugin))?;
     Ok(Outcome {
         warnings,
+        corrected,
         ..Outcome::from(outcome)
     })
 }
@@ -263,6 +273,7 @@ impl From<outrigger_release::Outcome> for Outcome {
         Self {
             revision: i64::from(outcome.revision),
             changed: outcome.changed,
+            corrected: Vec::new(),
             deferred: outcome.deferred,
             inventory,
             resource_versions,

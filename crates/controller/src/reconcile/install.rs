@@ -61,12 +61,15 @@ impl Reconcile {
         let progress = self.progress();
         let outcome = self.apply(inputs, Mode::CorrectDrift, &progress).await?;
         let has_changed = outcome.changed > 0;
+        let corrected = outcome.corrected.join("; ");
         self.record_outcome(inputs, outcome);
         if has_changed {
-            let note = match drifted.as_str() {
-                "" => "an object was modified right after it was applied",
-                drifted => drifted,
+            let note = match (corrected.as_str(), drifted.as_str()) {
+                ("", "") => "an object was modified right after it was applied",
+                ("", drifted) => drifted,
+                (corrected, _) => corrected,
             };
+            let note = self.redactor.text(note);
             self.emit(PluginEvent::normal("DriftCorrected", note));
         }
         Ok(())

@@ -41,7 +41,8 @@ async fn drift_is_corrected() {
     harness.until_ready("config").await;
     modify(&harness, "config", "wrong").await;
     until_text(&harness, "config", "hello").await;
-    harness.until_event("config", "DriftCorrected").await;
+    let note = harness.until_event("config", "DriftCorrected").await;
+    assert_eq!(note, "ConfigMap default/config was modified: .data.text");
     let plugin = harness.until_ready("config").await;
     assert_eq!(plugin.status.unwrap().revision, Some(1));
     harness.close().await;
