@@ -128,8 +128,8 @@ pub(crate) async fn apply(
     };
     let outcome = outcome.map_err(|error| action_failed(error, plugin))?;
     Ok(Outcome {
-        warnings,
         corrected,
+        warnings,
         ..Outcome::from(outcome)
     })
 }
