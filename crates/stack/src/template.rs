@@ -7,7 +7,7 @@
 use outrigger_gotmpl::function::{Dialect, NullHost};
 use outrigger_gotmpl::value::Value as GoValue;
 use outrigger_gotmpl::{Engine, Limits, json, parse};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::plugin::Failure;
 
