@@ -34,7 +34,7 @@ pub(crate) enum Verb {
     Plugins(plugins::Args),
     /// Run the stage initialise: write the configuration and all contributions of plugins
     #[command(visible_alias = "initialise", after_help = init::EXAMPLES)]
-    Init(init::Args),
+    Init(sources::StageArgs),
     /// Run the stages initialise and render: write CloudFormation templates and files
     #[command(after_help = render::EXAMPLES)]
     Render(render::Args),

@@ -1,12 +1,11 @@
 //! `outrigger stack init`: runs the stage initialise.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use outrigger_stack::stage_files::write_initialised;
 
 use super::findings::require;
-use super::sources::Sources;
+use super::sources::StageArgs;
 use crate::printer::Printer;
 
 pub(super) const EXAMPLES: &str = "\
@@ -14,16 +13,7 @@ Examples:
   outrigger stack init
   outrigger stack init -f clusters/demo.yaml --to build/demo";
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    sources: Sources,
-    /// Folder for the outputs of stages; `initialise` in it is replaced
-    #[arg(long, value_name = "DIR", default_value = "stack")]
-    to: PathBuf,
-}
-
-pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &StageArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let initialised = require(args.sources.pipeline()?.initialise())?;
     fs_err::create_dir_all(&args.to)?;
     let folder = args.to.join("initialise");

@@ -16,7 +16,7 @@ use crate::report::HintExt as _;
 const MAX_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     /// Configuration of the cluster
     #[arg(short = 'f', long, value_name = "FILE", default_value = "cluster.yaml")]
     file: PathBuf,
@@ -29,6 +29,16 @@ pub(super) struct Sources {
     /// YAML list of plugins that run first, in this order
     #[arg(long, value_name = "FILE")]
     order: Option<PathBuf>,
+}
+
+/// A stack, and where the outputs of its stages are written.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StageArgs {
+    #[command(flatten)]
+    pub(super) sources: Sources,
+    /// Folder for the outputs of stages; those that are written again are replaced
+    #[arg(long, value_name = "DIR", default_value = "stack")]
+    pub(super) to: PathBuf,
 }
 
 impl Sources {
