@@ -18,6 +18,7 @@ pub(crate) mod repository;
 mod runtime;
 pub(crate) mod serve;
 mod size;
+pub(crate) mod stack;
 pub(crate) mod up;
 pub(crate) mod version;
 
@@ -33,6 +34,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Registry(verb) => registry::run(&verb, &printer),
         Command::Repository(verb) => repository::run(&verb, &printer),
         Command::Serve(args) => serve::run(&args),
+        Command::Stack(verb) => stack::run(&verb, &printer),
         Command::Up(args) => up::run(&args, &printer),
         Command::Version(args) => version::run(&args, &printer),
     }
