@@ -189,7 +189,7 @@ struct Kubeconfig {
 }
 
 impl Kubeconfig {
-    fn write<E>(args: &Args, write: impl FnOnce(&Path) -> Result<(), E>) -> anyhow::Result<Self>
+    fn write<E>(args: &Args, write: impl Fn(&Path) -> Result<(), E>) -> anyhow::Result<Self>
     where
         E: Into<anyhow::Error>,
     {
@@ -203,6 +203,10 @@ impl Kubeconfig {
         };
         let path = std::path::absolute(&path).unwrap_or(path);
         write(&path).map_err(Into::into)?;
+        if let (Some(_), Some(data)) = (&args.kubeconfig, &args.data) {
+            // For `apiserver backup`.
+            write(&data.join("kubeconfig")).map_err(Into::into)?;
+        }
         Ok(Self {
             path,
             temporary_folder,
