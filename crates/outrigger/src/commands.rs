@@ -10,6 +10,7 @@ pub(crate) mod chart;
 pub(crate) mod cluster;
 pub(crate) mod completion;
 pub(crate) mod image;
+mod kubeconfig_file;
 mod mirror_flags;
 pub(crate) mod plugin;
 pub(crate) mod registry;

@@ -6,9 +6,14 @@ use super::backend::StorageError;
 use super::encoded::EncodedObject;
 use super::key::Key;
 use super::object::Object;
+use super::snapshot::State;
 
 /// The maximum number of operations in one transaction.
 pub const MAX_OPERATIONS: usize = 256;
+
+/// How many bytes an object may grow while it is being deleted and the disk is full: by the time of its deletion, by
+/// conditions.
+const MAX_GROWTH_OF_DELETED: usize = 4096;
 
 /// A condition on the stored object. If empty, the object must exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -112,6 +117,21 @@ impl Transaction {
 
     pub fn operations(&self) -> &[Operation] {
         &self.operations
+    }
+
+    /// Whether the transaction deletes objects, or marks them as being deleted.
+    pub(super) fn frees_space(&self, state: &State) -> bool {
+        self.operations.iter().all(|operation| match operation {
+            Operation::Create { .. } => false,
+            Operation::Delete { .. } | Operation::Require { .. } => true,
+            Operation::Replace { key, encoded, .. } => {
+                let grown_by = state
+                    .get(key)
+                    .map(|old| encoded.size().saturating_sub(old.bytes().len()));
+                encoded.metadata().deletion_timestamp().is_some()
+                    && grown_by.is_some_and(|size| size <= MAX_GROWTH_OF_DELETED)
+            }
+        })
     }
 
     pub(super) fn check_size(&self) -> Result<(), WriteError> {
