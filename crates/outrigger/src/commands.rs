@@ -18,7 +18,7 @@ mod registry_flags;
 pub(crate) mod repository;
 mod runtime;
 pub(crate) mod serve;
-mod size;
+pub(crate) mod size;
 pub(crate) mod up;
 pub(crate) mod version;
 

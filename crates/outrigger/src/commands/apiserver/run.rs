@@ -12,6 +12,7 @@ use outrigger_simulate as simulate;
 
 use crate::commands::kubeconfig_file;
 use crate::commands::runtime::{self, shutdown_signal};
+use crate::input_file;
 use crate::printer::Printer;
 use crate::report::{HintExt as _, note};
 
@@ -57,7 +58,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         None => Options::in_memory(),
     };
     if let Some(path) = &args.token_file {
-        let text = fs_err::read_to_string(path)?;
+        let text = input_file::read_text(path)?;
         options.tokens = StaticTokens::parse(&text)
             .with_context(|| format!("failed to read {}", path.display()))?;
     }

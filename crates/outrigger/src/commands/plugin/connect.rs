@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use kube::api::ListParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Api, Client, Config};
 use outrigger_api::plugin::Plugin;
 
+use crate::input_file;
 use crate::report::HintExt as _;
 
 pub(crate) const CLUSTER_UNREACHABLE_HINT: &str =
@@ -54,12 +55,13 @@ pub(crate) async fn load_config(
         context: context.map(ToOwned::to_owned),
         ..KubeConfigOptions::default()
     };
-    let config = match kubeconfig {
-        Some(path) => match Kubeconfig::read_from(path) {
-            Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
-            Err(error) => Err(error),
-        },
-        None => Config::from_kubeconfig(&options).await,
+    let read = match kubeconfig {
+        Some(path) => read_kubeconfig(path),
+        None => default_kubeconfig(),
+    };
+    let config = match read {
+        Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
+        Err(error) => Err(error),
     };
     if config.is_err()
         && kubeconfig.is_none()
@@ -72,6 +74,39 @@ pub(crate) async fn load_config(
         .map_err(without_source)
         .context("failed to load the kubeconfig")
         .hint("specify one with --kubeconfig FILE, or start a local cluster: outrigger up")
+}
+
+/// Reads a kubeconfig within the limit of input files.
+pub(crate) fn read_kubeconfig(path: &Path) -> Result<Kubeconfig, KubeconfigError> {
+    let failed = |error| KubeconfigError::ReadConfig(error, path.to_owned());
+    match fs_err::metadata(path) {
+        // Relative paths in a file are relative to its folder.
+        Ok(metadata) if metadata.is_file() && metadata.len() <= input_file::MAX_BYTES => {
+            Kubeconfig::read_from(path)
+        }
+        Ok(metadata) if !metadata.is_dir() => {
+            let text = input_file::read_text(path).map_err(failed)?;
+            Kubeconfig::from_yaml(&text)
+        }
+        _ => Kubeconfig::read_from(path),
+    }
+}
+
+/// The files of `$KUBECONFIG`, merged, or `~/.kube/config`.
+fn default_kubeconfig() -> Result<Kubeconfig, KubeconfigError> {
+    let variable = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let mut paths: Vec<PathBuf> = std::env::split_paths(&variable)
+        .filter(|path| !path.as_os_str().is_empty())
+        .collect();
+    if paths.is_empty() {
+        let home = std::env::home_dir().ok_or(KubeconfigError::FindPath)?;
+        paths.push(home.join(".kube/config"));
+    }
+    let mut merged = Kubeconfig::default();
+    for path in paths {
+        merged = merged.merge(read_kubeconfig(&path)?)?;
+    }
+    Ok(merged)
 }
 
 /// The messages of these errors include those of their sources.
