@@ -15,6 +15,9 @@ pub const MAX_OPERATIONS: usize = 256;
 /// conditions.
 const MAX_GROWTH_OF_DELETED: usize = 4096;
 
+/// Encoded objects have no revision.
+const MAX_REVISION_DIGITS: usize = 20;
+
 /// A condition on the stored object. If empty, the object must exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Precondition {
@@ -119,18 +122,16 @@ impl Transaction {
         &self.operations
     }
 
-    /// Whether the transaction deletes objects, or marks them as being deleted.
+    /// Whether the transaction deletes objects, makes them smaller, or marks them as being deleted.
     pub(super) fn frees_space(&self, state: &State) -> bool {
         self.operations.iter().all(|operation| match operation {
             Operation::Create { .. } => false,
             Operation::Delete { .. } | Operation::Require { .. } => true,
-            Operation::Replace { key, encoded, .. } => {
-                let grown_by = state
-                    .get(key)
-                    .map(|old| encoded.size().saturating_sub(old.bytes().len()));
-                encoded.metadata().deletion_timestamp().is_some()
-                    && grown_by.is_some_and(|size| size <= MAX_GROWTH_OF_DELETED)
-            }
+            Operation::Replace { key, encoded, .. } => state.get(key).is_some_and(|old| {
+                let (new, old) = (encoded.size(), old.bytes().len());
+                let is_deleted = encoded.metadata().deletion_timestamp().is_some();
+                new + MAX_REVISION_DIGITS < old || is_deleted && new <= old + MAX_GROWTH_OF_DELETED
+            }),
         })
     }
 

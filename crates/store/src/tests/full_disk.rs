@@ -136,6 +136,10 @@ async fn what_the_reserve_left_is_not_for_new_objects() {
     store.write(delete).await.unwrap();
     let small = || Transaction::create(pod("small"), encoded("1"));
     assert!(is_full(&store.write(small()).await));
+    let replace =
+        |content: &str| Transaction::replace(pod("pod2"), encoded(content), Precondition::exists());
+    assert!(is_full(&store.write(replace(&"y".repeat(5_000))).await));
+    store.write(replace(&"y".repeat(4_900))).await.unwrap();
     let grown = "x".repeat(20_000);
     assert!(is_full(&store.write(mark("pod2", &grown)).await));
     disk.set(Faults::default());
