@@ -19,6 +19,7 @@ pub(crate) mod repository;
 mod runtime;
 pub(crate) mod serve;
 pub(crate) mod size;
+pub(crate) mod stack;
 pub(crate) mod up;
 pub(crate) mod version;
 
@@ -34,6 +35,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Registry(verb) => registry::run(&verb, &printer),
         Command::Repository(verb) => repository::run(&verb, &printer),
         Command::Serve(args) => serve::run(&args),
+        Command::Stack(verb) => stack::run(&verb, &printer),
         Command::Up(args) => up::run(&args, &printer),
         Command::Version(args) => version::run(&args, &printer),
     }

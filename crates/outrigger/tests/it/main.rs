@@ -11,4 +11,5 @@ mod local_cluster;
 mod output;
 mod plugin;
 mod serve;
+mod stack;
 mod up;
