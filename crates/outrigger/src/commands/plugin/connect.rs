@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use kube::api::ListParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Api, Client, Config, ResourceExt};
 use outrigger_api::plugin::Plugin;
 use outrigger_apimachinery::nearest::nearest;
 
 use super::unreachable;
+use crate::input_file;
 use crate::report::HintExt as _;
 
 /// The flags that select the cluster and the namespace, as in kubectl and Helm.
@@ -53,12 +54,13 @@ pub(crate) async fn load_config(
         context: context.map(ToOwned::to_owned),
         ..KubeConfigOptions::default()
     };
-    let config = match kubeconfig {
-        Some(path) => match Kubeconfig::read_from(path) {
-            Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
-            Err(error) => Err(error),
-        },
-        None => Config::from_kubeconfig(&options).await,
+    let read = match kubeconfig {
+        Some(path) => read_kubeconfig(path),
+        None => default_kubeconfig(),
+    };
+    let config = match read {
+        Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
+        Err(error) => Err(error),
     };
     if config.is_err()
         && kubeconfig.is_none()
@@ -74,6 +76,39 @@ pub(crate) async fn load_config(
     let server = config.cluster_url.to_string();
     unreachable::set_server(server.trim_end_matches('/').to_owned());
     Ok(config)
+}
+
+/// Reads a kubeconfig within the limit of input files.
+pub(crate) fn read_kubeconfig(path: &Path) -> Result<Kubeconfig, KubeconfigError> {
+    let failed = |error| KubeconfigError::ReadConfig(error, path.to_owned());
+    match fs_err::metadata(path) {
+        // Relative paths in a file are relative to its folder.
+        Ok(metadata) if metadata.is_file() && metadata.len() <= input_file::MAX_BYTES => {
+            Kubeconfig::read_from(path)
+        }
+        Ok(metadata) if !metadata.is_dir() => {
+            let text = input_file::read_text(path).map_err(failed)?;
+            Kubeconfig::from_yaml(&text)
+        }
+        _ => Kubeconfig::read_from(path),
+    }
+}
+
+/// The files of `$KUBECONFIG`, merged, or `~/.kube/config`.
+fn default_kubeconfig() -> Result<Kubeconfig, KubeconfigError> {
+    let variable = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let mut paths: Vec<PathBuf> = std::env::split_paths(&variable)
+        .filter(|path| !path.as_os_str().is_empty())
+        .collect();
+    if paths.is_empty() {
+        let home = std::env::home_dir().ok_or(KubeconfigError::FindPath)?;
+        paths.push(home.join(".kube/config"));
+    }
+    let mut merged = Kubeconfig::default();
+    for path in paths {
+        merged = merged.merge(read_kubeconfig(&path)?)?;
+    }
+    Ok(merged)
 }
 
 /// The messages of these errors include those of their sources.
