@@ -168,6 +168,10 @@ impl PendingStatus {
             Phase::Ready => (Phase::Degraded, "CorrectingDrift"),
             phase => (phase, "CorrectingDrift"),
         };
+        let message = match (reason, message) {
+            ("CorrectingDrift", "") => "drift is being corrected",
+            (_, message) => message,
+        };
         let message = self.with_last_failure(message);
         self.set_phase(phase, &Cause::new(reason, message));
     }

@@ -118,9 +118,8 @@ impl Reconcile {
         if let Some(objects) = progress.rendered_objects() {
             self.pending.mark_rendered(objects);
         }
-        if let Some(message) = progress.message() {
-            self.pending.set_progress(&message);
-        }
+        let message = progress.message().unwrap_or_default();
+        self.pending.set_progress(&message);
         if let Err(error) = self.write_status().await {
             tracing::debug!(%error, "failed to write progress status");
         }

@@ -164,7 +164,7 @@ async fn an_unhealthy_deployment_degrades_the_plugin_until_it_recovers() {
         .await;
     harness.until_ready("web").await;
     let deployments = harness.objects("apps/v1", "Deployment");
-    let simulate = |mode: serde_json::Value| {
+    let simulate = |mode: Value| {
         Patch::Merge(
             json!({"spec": {"template": {"metadata": {"annotations": {"outrigger.dev/simulate": mode}}}}}),
         )
