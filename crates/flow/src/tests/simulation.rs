@@ -588,7 +588,9 @@ impl Site {
         // A runner starts what it recorded, whatever became of the responses, as soon as leases have expired.
         let had_time = |since: Timestamp| attempt.deadline > since + 2 * LEASE;
         assert!(
-            stopped.is_some() || attempt.deadline > self.now || !self.calm_since.is_some_and(had_time),
+            stopped.is_some()
+                || attempt.deadline > self.now
+                || !self.calm_since.is_some_and(had_time),
             "{} was recorded, but not started before its deadline",
             attempt.task
         );
