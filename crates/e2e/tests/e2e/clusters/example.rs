@@ -10,7 +10,7 @@ use outrigger_api::hook::{Hook, HookScope};
 use outrigger_api::machine::{Machine, MachinePhase};
 use outrigger_node::stand_in::PASSWORD;
 
-use super::fixture::{TIMEOUT, Up, machines};
+use super::fixture::{TIMEOUT, Up, machines, pause};
 
 const MACHINES: usize = 3;
 
@@ -80,7 +80,7 @@ async fn the_example_runs_all_hooks_on_machines_of_its_own() -> anyhow::Result<(
     };
     let printed = async {
         while !is_complete(&fs_err::read_to_string(&log)?) {
-            tokio::task::yield_now().await;
+            pause().await;
         }
         anyhow::Ok(())
     };

@@ -30,6 +30,11 @@ pub(super) fn machines(count: usize) -> anyhow::Result<Machines> {
     })
 }
 
+/// Between two looks at something that has no events.
+pub(super) async fn pause() {
+    tokio::time::sleep(Duration::from_millis(20)).await;
+}
+
 /// Writes an executable file below a folder.
 pub(super) fn write_script(folder: &Path, name: &str, script: &str) -> anyhow::Result<()> {
     let path = folder.join(name);
@@ -92,7 +97,7 @@ impl Up {
             || self.machines().list(&list).await.is_err()
             || foreign.list(&list).await.is_err()
         {
-            tokio::task::yield_now().await;
+            pause().await;
         }
     }
 

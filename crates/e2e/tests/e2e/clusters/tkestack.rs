@@ -11,7 +11,7 @@ use outrigger_api::compat::tkestack_cluster;
 use outrigger_testing::TestContext;
 use outrigger_testing::peers::KUBECTL;
 
-use super::fixture::{PASSWORD, TIMEOUT, Up, machines, write_script};
+use super::fixture::{PASSWORD, TIMEOUT, Up, machines, pause, write_script};
 
 const FIRST: &str = r#"{
     "apiVersion": "platform.tkestack.io/v1",
@@ -210,7 +210,7 @@ async fn generated_name(up: &Up) -> anyhow::Result<String> {
             if let Some(cluster) = list.ok().and_then(|list| list.items.into_iter().next()) {
                 return cluster.name_any();
             }
-            tokio::task::yield_now().await;
+            pause().await;
         }
     };
     let name = tokio::time::timeout(TIMEOUT, named).await?;

@@ -7,7 +7,7 @@ use outrigger_api::machine::Machine;
 use outrigger_testing::machines::{Machines, Options, Server};
 use serde_json::{Value, json};
 
-use super::fixture::{PASSWORD, TIMEOUT, Up, addresses, machines, write_script};
+use super::fixture::{PASSWORD, TIMEOUT, Up, addresses, machines, pause, write_script};
 
 /// A cluster of one machine whose only hook is a script.
 fn cluster(name: &str, access: &Value, script: &str, features: &Value) -> Value {
@@ -58,7 +58,7 @@ async fn until_reported(up: &Up, cluster: &str, step: &str, text: &str) -> anyho
             if let Some(machine) = found {
                 return anyhow::Ok(machine.name_any());
             }
-            tokio::task::yield_now().await;
+            pause().await;
         }
     };
     let name = tokio::time::timeout(TIMEOUT, machines).await??;
@@ -201,7 +201,7 @@ async fn hooks_that_misbehave_are_bounded_and_reported() -> anyhow::Result<()> {
     let marker = machines.machines()[5].stand_in.path("/rebooted");
     let begun = async {
         while !marker.exists() {
-            tokio::task::yield_now().await;
+            pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, begun).await?;
