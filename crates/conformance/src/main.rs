@@ -19,6 +19,7 @@ mod kubernetes;
 mod plugins;
 mod process;
 mod procfs;
+mod stack;
 
 #[derive(Debug, clap::Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
@@ -79,6 +80,8 @@ enum Bench {
     HooksRunner(hooks::runner::Args),
     /// `image sync` against skopeo, between registries of Debian and between ours: time, CPU, memory
     Images(images::bench::Args),
+    /// `stack render` with many plugins and node pools: time and memory
+    Stack(stack::bench::Args),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -141,6 +144,7 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Bench(Bench::Hooks(args)) => hooks::bench::run(&args).await,
         Command::Bench(Bench::HooksRunner(args)) => hooks::runner::run(&args).await,
         Command::Bench(Bench::Images(args)) => images::bench::run(binary, &args).await,
+        Command::Bench(Bench::Stack(args)) => stack::bench::run(binary, &args),
         Command::Crash(Crash::Images(args)) => {
             crash::run::<images::crash::Test>(binary, &args).await
         }

@@ -225,7 +225,8 @@ const ATTACKS: &[Attack] = &[
     Attack::new("two servers on one data directory", |t| {
         Box::pin(disk::share(t))
     }),
-    Attack::new("full disk", |t| Box::pin(disk::fill(t))).within(60),
+    Attack::new("file size limit", |t| Box::pin(disk::limit_file_size(t))).within(60),
+    Attack::new("full disk", |t| Box::pin(disk::fill(t))),
 ];
 
 pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {

@@ -15,6 +15,7 @@ use kube::Api;
 use outrigger_api::machine::Machine;
 
 use super::plugin::connect::Connection;
+use super::plugin::unreachable;
 use super::runtime;
 use crate::printer::Printer;
 
@@ -53,9 +54,9 @@ fn machines(connection: &Connection) -> Api<Machine> {
 }
 
 /// Explains an error of a request for a machine.
-fn explain(error: kube::Error, machine: Option<&str>) -> anyhow::Error {
-    let kube::Error::Api(status) = &error else {
-        return anyhow::anyhow!(error).context("failed to reach the cluster");
+fn explain(error: &kube::Error, machine: Option<&str>) -> anyhow::Error {
+    let kube::Error::Api(status) = error else {
+        return unreachable::explain(error);
     };
     match (status.code, machine) {
         (404, Some(name)) if status.message.contains(&format!("\"{name}\"")) => {

@@ -11,6 +11,7 @@ use outrigger_oci::{Blob, Client, Reference, chart_layer, chart_manifest, tag_of
 use super::source::{helm_error, warn};
 use crate::commands::registry_flags::{RegistryFlags, hinted};
 use crate::commands::runtime;
+use crate::input_file;
 use crate::printer::Printer;
 
 const EXAMPLES: &str = "\
@@ -30,7 +31,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let archive = fs_err::read(&args.archive)?;
+    let archive = input_file::read(&args.archive)?;
     let chart = from_archive(&archive, Profile::Helm4, &mut warn).map_err(helm_error)?;
     let files =
         outrigger_chart::load::archive::read(&archive, Profile::Helm4).map_err(helm_error)?;

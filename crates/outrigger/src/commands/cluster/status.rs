@@ -90,13 +90,13 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<bool> 
     let api = clusters(&connection);
     let Some(name) = &args.name else {
         let list = api.list(&ListParams::default()).await;
-        let list = list.map_err(|error| explain(error, None))?;
+        let list = list.map_err(|error| explain(&error, None))?;
         let rows: Vec<ClusterRow> = list.items.iter().map(cluster_row).collect();
         printer.list(args.output.output, &rows)?;
         return Ok(true);
     };
     let cluster = api.get(name).await;
-    let cluster = cluster.map_err(|error| explain(error, Some(name)))?;
+    let cluster = cluster.map_err(|error| explain(&error, Some(name)))?;
     if args.watch {
         return Watch::new(&connection.client, [name.clone()])
             .until_idle()

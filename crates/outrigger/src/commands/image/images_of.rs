@@ -12,6 +12,7 @@ use crate::commands::chart::host::LocalHost;
 use crate::commands::chart::render_flags::RenderFlags;
 use crate::commands::chart::source::{self, helm_error};
 use crate::commands::chart::{TEMPLATE_STACK, on_large_stack};
+use crate::input_file;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImagesOf {
@@ -48,7 +49,7 @@ impl ImagesOf {
             }
         }
         for list in &self.lists {
-            let text = fs_err::read_to_string(list)?;
+            let text = input_file::read_text(list)?;
             for line in text.lines() {
                 let line = line.split('#').next().unwrap_or_default().trim();
                 if !line.is_empty() {
@@ -80,7 +81,7 @@ fn add(found: &mut BTreeMap<String, Reference>, image: &str, origin: &str) -> an
 }
 
 pub(super) fn read_lock(path: &Path) -> anyhow::Result<Lock> {
-    let bytes = fs_err::read(path)?;
+    let bytes = input_file::read(path)?;
     Lock::parse(&bytes).with_context(|| format!("failed to read {}", path.display()))
 }
 

@@ -61,7 +61,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
     let connection = args.flags.connect().await?;
     let clusters: Api<Cluster> = Api::all(connection.client.clone());
     let cluster = clusters.get_opt(&args.cluster).await;
-    if cluster.map_err(|error| explain(error, None))?.is_none() {
+    if cluster.map_err(|error| explain(&error, None))?.is_none() {
         bail!("cluster {} does not exist", args.cluster);
     }
     let parameters = PostParams {
@@ -69,7 +69,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
         field_manager: Some("outrigger".to_owned()),
     };
     let created = machines(&connection).create(&parameters, &machine).await;
-    created.map_err(|error| explain(error, Some(&args.name)))?;
+    created.map_err(|error| explain(&error, Some(&args.name)))?;
     printer.line(&format!("machine {} added", args.name))?;
     Ok(ExitCode::SUCCESS)
 }

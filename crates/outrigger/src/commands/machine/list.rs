@@ -66,7 +66,7 @@ impl Row for MachineRow {
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let connection = args.flags.connect().await?;
     let list = machines(&connection).list(&ListParams::default()).await;
-    let mut list = list.map_err(|error| explain(error, None))?.items;
+    let mut list = list.map_err(|error| explain(&error, None))?.items;
     list.retain(|machine| {
         let cluster = args.cluster.as_ref();
         cluster.is_none_or(|cluster| machine.spec.cluster == *cluster)

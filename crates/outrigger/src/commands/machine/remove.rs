@@ -26,7 +26,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let connection = args.flags.connect().await?;
     let api = machines(&connection);
-    let failed = |error| explain(error, Some(&args.name));
+    let failed = |error: kube::Error| explain(&error, Some(&args.name));
     let machine = api.get(&args.name).await.map_err(failed)?;
     if machine.spec.role == MachineRole::ControlPlane {
         let cluster = machine.spec.cluster;

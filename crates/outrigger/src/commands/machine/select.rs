@@ -29,13 +29,13 @@ impl Selection {
                 async move {
                     api.get(&name)
                         .await
-                        .map_err(|error| explain(error, Some(&name)))
+                        .map_err(|error| explain(&error, Some(&name)))
                 }
             };
             return futures::future::try_join_all(self.names.iter().map(get)).await;
         };
         let list = api.list(&ListParams::default()).await;
-        let mut found = list.map_err(|error| explain(error, None))?.items;
+        let mut found = list.map_err(|error| explain(&error, None))?.items;
         found.retain(|machine| machine.spec.cluster == *cluster);
         found.sort_by_key(ResourceExt::name_any);
         ensure_any(&found, cluster)?;
