@@ -9,8 +9,8 @@ use outrigger_api::flow_status::{HookStatus, TaskState, TaskStatus};
 use outrigger_api::machine::Machine;
 use outrigger_api::step::{self, FlowName};
 
-/// Lines for one cluster, so that the view fits any terminal.
-const MAX_LINES: usize = 18;
+/// Lines of a view, so that it fits any terminal.
+pub(crate) const MAX_LINES: usize = 18;
 /// With more machines, successful hooks of machines are not printed one by one.
 const FEW_MACHINES: usize = 20;
 
@@ -55,19 +55,22 @@ impl View {
         new.iter().map(hook_line).collect()
     }
 
-    /// The state of the cluster in few lines.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    /// The state of the cluster in at most `limit` lines.
+    pub(crate) fn lines(&self, limit: usize) -> Vec<String> {
         let Some(cluster) = &self.cluster else {
             return Vec::new();
         };
         let mut lines = vec![headline(cluster, &self.phases())];
         let steps = self.steps(cluster);
         let notable = self.notable();
-        let room = MAX_LINES - 1;
+        let room = limit.saturating_sub(1);
         let shown_notable = notable.len().min(room / 2);
         let shown_steps = steps.len().min(room - shown_notable);
         // The last steps are the current ones.
         lines.extend(steps.into_iter().rev().take(shown_steps).rev());
+        if shown_notable == 0 {
+            return lines;
+        }
         if shown_notable < notable.len() {
             let rest = notable.len() - shown_notable + 1;
             lines.extend(notable.into_iter().take(shown_notable - 1));
@@ -239,7 +242,7 @@ mod tests {
             "  m003                     EnsurePreInstallHook         Failed exit code 1",
             "  m001                     EnsurePreInstallHook         Running exit code 1",
         ];
-        assert_eq!(view.lines(), expected);
+        assert_eq!(view.lines(MAX_LINES), expected);
     }
 
     #[test]
@@ -248,7 +251,10 @@ mod tests {
         let mut view = view(&machines);
         view.machines
             .insert("m777".to_owned(), machine(777, "Failed"));
-        let lines = view.lines();
+        for limit in 1..MAX_LINES {
+            assert!(view.lines(limit).len() <= limit, "{limit}");
+        }
+        let lines = view.lines(MAX_LINES);
         assert!(lines.len() <= MAX_LINES, "{lines:#?}");
         assert!(lines[4].starts_with("  m777 "), "{lines:#?}");
         assert_eq!(lines.last().unwrap(), "  … and 494 more machines");

@@ -11,7 +11,7 @@ use outrigger_api::cluster::{Cluster, ClusterPhase};
 use outrigger_api::machine::Machine;
 use tokio::time::Instant;
 
-use super::view::View;
+use super::view::{MAX_LINES, View};
 use crate::commands::live_area::LiveArea;
 
 /// Time between two updates of the terminal.
@@ -136,7 +136,10 @@ impl Watch {
             }
         }
         let views = self.views.values().filter(|_| self.is_live);
-        let lines: Vec<String> = views.flat_map(View::lines).collect();
+        let limit = (MAX_LINES / self.views.len().max(1)).max(1);
+        let lines = views.flat_map(|view| view.lines(limit));
+        // More clusters than lines: the first ones.
+        let lines: Vec<String> = lines.take(MAX_LINES).collect();
         if self.is_live || !staying.is_empty() {
             self.area.draw(&staying, &lines);
         }
