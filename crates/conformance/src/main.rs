@@ -99,7 +99,7 @@ enum Crash {
 #[derive(Debug, clap::Subcommand)]
 enum Attack {
     /// The embedded API server: numbers, rules, depth, patches, connections, counts, a full disk
-    Apiserver(attack::Args),
+    Apiserver(apiserver::attack::Args),
     /// The chart engine: templates and archives without end
     Chart(attack::Args),
     /// The plugin controller: hostile repositories and specs, neighbors that share and edit, an API server that is down

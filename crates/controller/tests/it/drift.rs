@@ -1,12 +1,13 @@
 //! Drift and health of installed objects: drift is corrected, reported or ignored.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use outrigger_api::plugin::Phase;
 use outrigger_testing::embedded_api::charts;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::Harness;
 
@@ -269,7 +270,7 @@ async fn a_change_by_the_same_field_manager_in_the_same_second_is_corrected() {
 /// What the phase and the condition Ready of a plugin were at each of its versions.
 async fn record_states(
     api: kube::Api<outrigger_api::plugin::Plugin>,
-    states: std::sync::Arc<std::sync::Mutex<Vec<(Phase, bool, String)>>>,
+    states: Arc<Mutex<Vec<(Phase, bool, String)>>>,
 ) {
     use futures::StreamExt as _;
     let mut events = std::pin::pin!(kube::runtime::watcher(api, Default::default()));
@@ -289,15 +290,12 @@ async fn phase_and_ready_never_contradict_each_other_after_helm_uninstall() {
     let harness = Harness::with(|options| options.status_delay = Duration::ZERO).await;
     harness.create("web", "web", json!({})).await;
     harness.until_ready("web").await;
-    let states = std::sync::Arc::default();
-    let recorder = tokio::spawn(record_states(
-        harness.plugins(),
-        std::sync::Arc::clone(&states),
-    ));
+    let states = Arc::default();
+    let recorder = tokio::spawn(record_states(harness.plugins(), Arc::clone(&states)));
     // A finalizer delays the deletion, so that the correction takes some time.
     let held = json!({"metadata": {"finalizers": ["example.com/held"]}});
     let maps = harness.config_maps();
-    let merge = |patch: &serde_json::Value| kube::api::Patch::Merge(patch.clone());
+    let merge = |patch: &Value| Patch::Merge(patch.clone());
     maps.patch("web", &Default::default(), &merge(&held))
         .await
         .unwrap();

@@ -322,6 +322,8 @@ mod tests {
         let (most_used, others) = controls.split_last().unwrap();
         assert!(!most_used.resume(), "it was cancelled");
         assert!(others.iter().all(|control| control.resume()));
-        waits.into_iter().for_each(|wait| wait.abort());
+        for wait in waits {
+            wait.abort();
+        }
     }
 }
