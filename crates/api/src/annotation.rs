@@ -23,3 +23,7 @@ pub const RECONCILE: &str = "outrigger.dev/reconcile";
 
 /// On a cluster: a new value, such as the current time, tries steps again that failed or wait for another try.
 pub const RETRY: &str = "outrigger.dev/retry";
+
+/// On a cluster of `outrigger up`, `"true"`: its machines are stand-ins, processes that the command starts on the loopback
+/// addresses of the spec.
+pub const STAND_IN_MACHINES: &str = "outrigger.dev/stand-in-machines";

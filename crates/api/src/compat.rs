@@ -34,8 +34,7 @@ pub use error::Error;
 pub use foreign_kind::ForeignKind;
 pub use origin::MIRRORS;
 
-/// The custom resource definitions of the foreign kinds that are mirrored, for clusters that do not have them. TKEStack's
-/// Cluster is only read from files.
+/// The custom resource definitions of the foreign kinds that are mirrored, for clusters that do not have them.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
     let kinds = ForeignKind::ALL.iter();
     let definitions = kinds.map(|kind| kind.definition());

@@ -12,6 +12,7 @@ mod bench;
 mod chart;
 mod client;
 mod crash;
+mod flow;
 mod hooks;
 mod images;
 mod kubernetes;
@@ -91,6 +92,8 @@ enum Crash {
     Plugins(crash::Args),
     /// Copies of images and the registry, through proxies with faults
     Images(crash::Args),
+    /// Flows of a cluster: controllers are killed and compete, machines lose connections, hang and reboot
+    Flow(crash::Args),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -145,6 +148,7 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Crash(Crash::Images(args)) => {
             crash::run::<images::crash::Test>(binary, &args).await
         }
+        Command::Crash(Crash::Flow(args)) => crash::run::<flow::crash::Test>(binary, &args).await,
         Command::Crash(Crash::Apiserver(args)) => {
             crash::run::<apiserver::crash::Test>(binary, &args).await
         }

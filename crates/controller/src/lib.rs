@@ -64,7 +64,7 @@ use outrigger_repository::Fetcher;
 use tokio::sync::mpsc;
 
 pub use backoff::Backoff;
-pub use clusters::ClusterOptions;
+pub use clusters::{ClusterOptions, login as machine_login};
 pub use key::Key;
 pub use metrics::Metrics;
 pub use trust::{ClusterRules, Trust};

@@ -11,6 +11,8 @@ pub(crate) mod cluster;
 pub(crate) mod completion;
 pub(crate) mod image;
 mod kubeconfig_file;
+mod live_area;
+pub(crate) mod machine;
 mod mirror_flags;
 pub(crate) mod plugin;
 pub(crate) mod registry;
@@ -31,6 +33,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Cluster(verb) => cluster::run(&verb, &printer),
         Command::Completion(args) => completion::run(&args, &printer),
         Command::Image(verb) => image::run(&verb, &printer),
+        Command::Machine(verb) => machine::run(&verb, &printer),
         Command::Plugin(verb) => plugin::run(&verb, &printer),
         Command::Registry(verb) => registry::run(&verb, &printer),
         Command::Repository(verb) => repository::run(&verb, &printer),

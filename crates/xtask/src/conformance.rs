@@ -48,6 +48,7 @@ fn required_peers(name: &str, subcommand: &str) -> Vec<Peer> {
         ("conformance", "plugins" | "catalog") => &[HELM4],
         ("bench", "images") => REGISTRIES,
         ("bench", "hooks") => &[SSHD, DROPBEAR, ANSIBLE],
+        ("crash", "flow") => &[SSHD, DROPBEAR],
         ("differential", _) | ("bench", "chart" | "plugins") => &[HELM3, HELM4],
         _ => &[],
     };

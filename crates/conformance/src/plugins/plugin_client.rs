@@ -171,7 +171,10 @@ impl PluginClient {
 }
 
 /// Waits until the API serves plugins: the controller installs their CRD.
-pub(super) async fn wait_until_served(api: &Api<Plugin>) -> anyhow::Result<()> {
+pub(crate) async fn wait_until_served<K>(api: &Api<K>) -> anyhow::Result<()>
+where
+    K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
     let deadline = Instant::now() + CRD_TIMEOUT;
     while let Err(error) = api.list(&ListParams::default().limit(1)).await {
         if Instant::now() > deadline {

@@ -5,6 +5,7 @@
     reason = "helpers of tests fail the test"
 )]
 
+mod clusters;
 mod crds;
 mod custom_resources;
 mod deploy;

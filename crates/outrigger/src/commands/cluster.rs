@@ -1,6 +1,7 @@
 //! `outrigger cluster`: brings up, upgrades and removes clusters on machines.
 
 pub(crate) mod file;
+pub(crate) mod watch;
 
 mod create;
 mod delete;
@@ -10,6 +11,7 @@ mod plan;
 mod retry;
 mod status;
 mod upgrade;
+mod view;
 
 use std::process::ExitCode;
 
@@ -41,18 +43,23 @@ pub(crate) enum Verb {
 }
 
 pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
-    runtime::run(async {
+    let is_successful = runtime::run(async {
         match verb {
             Verb::Create(args) => create::run(args, printer).await,
             Verb::Delete(args) => delete::run(args, printer).await,
             Verb::Logs(args) => logs::run(args, printer).await,
             Verb::Plan(args) => plan::run(args, printer),
             Verb::Retry(args) => retry::run(args, printer).await,
-            Verb::Status(args) => status::run(args, printer).await,
+            Verb::Status(args) => return status::run(args, printer).await,
             Verb::Upgrade(args) => upgrade::run(args, printer).await,
-        }
+        }?;
+        Ok(true)
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_successful {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn clusters(connection: &Connection) -> Api<Cluster> {

@@ -2,6 +2,7 @@
 
 mod apply;
 mod clusters;
+mod stand_ins;
 mod status_lines;
 mod watch;
 
@@ -22,6 +23,8 @@ use outrigger_controller::{ClusterOptions, crds};
 use outrigger_simulate as simulate;
 use tokio::sync::Notify;
 
+use self::stand_ins::StandIns;
+use super::cluster::watch::Watch;
 use super::kubeconfig_file;
 use super::plugin::file;
 use super::runtime::{self, shutdown_signal};
@@ -48,9 +51,12 @@ pub(crate) struct Args {
     /// Plugins to install: a file, or a folder of files; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     plugins: Vec<PathBuf>,
-    /// Manifest of clusters to bring up on machines; their files are relative to its folder
+    /// Manifest of clusters to bring up on machines
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
+    /// Folder of the files of clusters [default: the folder of --cluster]
+    #[arg(long, value_name = "DIR")]
+    files: Option<PathBuf>,
     /// Exit when all clusters are Running and all plugins are Ready, or one fails
     #[arg(long)]
     once: bool,
@@ -81,6 +87,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         None => Vec::new(),
     };
     let shutdown = shutdown_signal()?;
+    let stand_ins = StandIns::start(&manifests, args.data.as_deref()).await?;
     let options = match &args.data {
         Some(folder) => Options::in_folder(folder),
         None => Options::in_memory(),
@@ -107,6 +114,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let objects = (plugins, manifests);
     let result = run_controller(args, client, objects, &kubeconfig.path, shutdown).await;
     server.close().await;
+    stand_ins.stop().await;
     let report = result?;
     if args.once && !(report.rows.is_empty() && args.cluster.is_some()) {
         printer.list(crate::arguments::Output::Table, &report.rows)?;
@@ -130,7 +138,10 @@ async fn run_controller(
             .mirrors
             .apply(outrigger_repository::Options::for_user())?,
         clusters: Some(ClusterOptions {
-            files: args.cluster.as_deref().map(clusters::files_root),
+            files: args
+                .files
+                .clone()
+                .or_else(|| args.cluster.as_deref().map(clusters::files_root)),
             ..ClusterOptions::default()
         }),
         ..outrigger_controller::Options::default()
@@ -145,7 +156,7 @@ async fn run_controller(
     apply::apply(&client, &plugins).await?;
     let names = clusters::apply(&client, manifests).await?;
     if !args.once {
-        print_next_steps(kubeconfig);
+        print_next_steps(kubeconfig, &names);
     }
     let stop_when = if args.once {
         watch::StopWhen::Idle
@@ -153,14 +164,16 @@ async fn run_controller(
         watch::StopWhen::Never
     };
     let watched = async {
-        let is_running = clusters::watch(&client, &names, args.once).await?;
-        let has_plugins = !plugins.is_empty() || !args.once;
-        let report = if has_plugins {
-            watch::plugins(client.clone(), started, stop_when).await?
-        } else {
-            watch::Report::default()
-        };
-        Ok(report.failed_unless(is_running))
+        let mut clusters = Watch::new(&client, names);
+        let is_running = clusters.until_idle().await?;
+        if args.once && plugins.is_empty() {
+            return Ok(watch::Report::default().failed_unless(is_running));
+        }
+        let plugins = watch::plugins(client.clone(), started, stop_when);
+        tokio::select! {
+            report = plugins => Ok(report?.failed_unless(is_running)),
+            () = clusters.follow() => Ok(watch::Report::default()),
+        }
     };
     let result = tokio::select! {
         report = watched => report,
@@ -171,11 +184,20 @@ async fn run_controller(
     result
 }
 
-fn print_next_steps(kubeconfig: &Path) {
+fn print_next_steps(kubeconfig: &Path, clusters: &[String]) {
     let path = kubeconfig.display();
     note("workloads are simulated: pods become ready, but no containers run");
     note("try in another terminal:");
     note(&format!("  export KUBECONFIG={path}"));
+    if let [cluster, ..] = clusters {
+        note(&format!("  outrigger cluster status {cluster}"));
+        note(&format!("  outrigger cluster logs {cluster}"));
+        note(&format!(
+            "  outrigger machine run --cluster {cluster} -- uname -a"
+        ));
+        note(&format!("  outrigger cluster delete {cluster}"));
+        return note("press Ctrl-C to stop");
+    }
     note("  kubectl get plugins -A");
     note("  outrigger plugin list -A");
     note("  outrigger plugin disable NAME");
