@@ -70,7 +70,7 @@ pub(super) fn open_folder(path: &Path) -> Result<Archive, Error> {
 }
 
 /// Reads a small file, if it exists.
-fn read_limited(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn read_limited(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match fs_err::metadata(path) {
         Ok(metadata) if metadata.len() > MAX_MANIFEST => Ok(None),
         Ok(_) => fs_err::read(path)
@@ -132,7 +132,7 @@ fn read(archive: &mut Archive, index: &[u8], content: &mut ReadFn<'_>) -> Result
     Ok(())
 }
 
-fn image(root: &Descriptor) -> ArchivedImage {
+pub(super) fn image(root: &Descriptor) -> ArchivedImage {
     let annotations = root.annotations.as_ref();
     let name = NAMES.iter().find_map(|key| annotations?.get(*key)).cloned();
     ArchivedImage {
