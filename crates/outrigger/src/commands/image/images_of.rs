@@ -89,6 +89,15 @@ impl ImagesOf {
         registries: &RegistryFlags,
         default: Confidence,
     ) -> anyhow::Result<FoundSet> {
+        let has_sources = !(self.images.is_empty()
+            && self.charts.is_empty()
+            && self.plugins.is_empty()
+            && self.lists.is_empty()
+            && self.from_lock.is_none());
+        anyhow::ensure!(
+            has_sources,
+            "no images: name some, or use --chart, --plugins, --list or --from-lock"
+        );
         let mut found = FoundSet::default();
         for image in &self.images {
             found.add(image, Confidence::Certain, "the command line")?;
@@ -120,10 +129,6 @@ impl ImagesOf {
             self.add_plugins(registries, &mut found)?;
         }
         found.keep(self.confidence.map_or(default, Confidence::from));
-        anyhow::ensure!(
-            !found.by_name.is_empty() || !found.charts.is_empty() || !found.failed.is_empty(),
-            "no images: name some, or use --chart, --plugins, --list or --from-lock"
-        );
         Ok(found)
     }
 
