@@ -16,7 +16,7 @@ mod cluster;
 mod columns;
 mod custom;
 mod json_path;
-pub(crate) mod moment;
+pub mod moment;
 mod networking;
 mod storage;
 mod workload;

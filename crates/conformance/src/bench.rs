@@ -8,6 +8,8 @@ use std::fmt::Display;
 
 use anyhow::bail;
 
+pub(crate) mod measure;
+
 /// Prints measurements as they come in, and collects missed goals.
 #[derive(Debug, Default)]
 pub(crate) struct Report {

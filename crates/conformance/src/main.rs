@@ -18,6 +18,7 @@ mod kubernetes;
 mod plugins;
 mod process;
 mod procfs;
+mod stack;
 
 #[derive(Debug, clap::Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
@@ -80,6 +81,8 @@ enum Bench {
     HooksRunner(hooks::runner::Args),
     /// `image sync` against skopeo, between registries of Debian and between ours: time, CPU, memory
     Images(images::bench::Args),
+    /// `stack render` with many plugins and node pools: time and memory
+    Stack(stack::bench::Args),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -95,7 +98,7 @@ enum Crash {
 #[derive(Debug, clap::Subcommand)]
 enum Attack {
     /// The embedded API server: numbers, rules, depth, patches, connections, counts, a full disk
-    Apiserver(attack::Args),
+    Apiserver(apiserver::attack::Args),
     /// The chart engine: templates and archives without end
     Chart(attack::Args),
     /// The plugin controller: hostile repositories and specs, neighbors that share and edit, an API server that is down
@@ -141,6 +144,7 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Bench(Bench::Hooks(args)) => hooks::bench::run(&args).await,
         Command::Bench(Bench::HooksRunner(args)) => hooks::runner::run(&args).await,
         Command::Bench(Bench::Images(args)) => images::bench::run(binary, &args).await,
+        Command::Bench(Bench::Stack(args)) => stack::bench::run(binary, &args),
         Command::Crash(Crash::Images(args)) => {
             crash::run::<images::crash::Test>(binary, &args).await
         }

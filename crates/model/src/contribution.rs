@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::conflict::Conflict;
-use crate::construct;
+use crate::construct::{self, Construct as _};
 use crate::merged::{Entry, Merged};
 use crate::names::Owner;
 use crate::scope::Scope;
@@ -64,6 +64,18 @@ macro_rules! constructs {
         #[serde(rename_all = "camelCase")]
         pub enum AnyConstruct {
             $($(#[$doc])* $construct(construct::$construct),)*
+        }
+
+        impl AnyConstruct {
+            /// The name of the construct in messages.
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$construct(_) => construct::$construct::KIND,)* }
+            }
+
+            /// What identifies it among those of its kind.
+            pub fn key(&self) -> String {
+                match self { $(Self::$construct(value) => value.key(),)* }
+            }
         }
 
         $(impl From<construct::$construct> for AnyConstruct {

@@ -1,25 +1,12 @@
 //! Ages, as kubectl prints them.
 
 use jiff::Timestamp;
+use outrigger_builtin::table::moment::{human, seconds_between};
 
 /// The time since `then`, with one or two units: `45s`, `3m20s`, `2d4h`.
 pub(crate) fn since(then: Timestamp, now: Timestamp) -> String {
-    let seconds = now.duration_since(then).as_secs().max(0);
-    let (minutes, hours) = (seconds / 60, seconds / 3600);
-    let days = hours / 24;
-    let two = |first: i64, unit: &str, second: i64, small: &str| match second {
-        0 => format!("{first}{unit}"),
-        _ => format!("{first}{unit}{second}{small}"),
-    };
-    match () {
-        () if seconds < 120 => format!("{seconds}s"),
-        () if minutes < 10 => two(minutes, "m", seconds % 60, "s"),
-        () if minutes < 180 => format!("{minutes}m"),
-        () if hours < 8 => two(hours, "h", minutes % 60, "m"),
-        () if hours < 48 => format!("{hours}h"),
-        () if days < 8 => two(days, "d", hours % 24, "h"),
-        () => format!("{days}d"),
-    }
+    // The clock of the server may be ahead.
+    human(seconds_between(then, now).max(0))
 }
 
 /// The time since an RFC 3339 timestamp; `-` if there is none.

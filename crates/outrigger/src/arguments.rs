@@ -78,6 +78,9 @@ pub(crate) enum Command {
     Repository(commands::repository::Verb),
     /// Run the controller that reconciles plugins and clusters
     Serve(Box<commands::serve::Args>),
+    /// Describe clusters with staged plugins, and render them to CloudFormation
+    #[command(subcommand)]
+    Stack(commands::stack::Verb),
     /// Start a local cluster: API server, simulated workloads and plugins in one process
     Up(Box<commands::up::Args>),
     /// Print the version of this build

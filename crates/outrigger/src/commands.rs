@@ -10,6 +10,7 @@ pub(crate) mod chart;
 pub(crate) mod cluster;
 pub(crate) mod completion;
 pub(crate) mod image;
+mod kubeconfig_file;
 mod mirror_flags;
 pub(crate) mod plugin;
 pub(crate) mod registry;
@@ -17,7 +18,8 @@ mod registry_flags;
 pub(crate) mod repository;
 mod runtime;
 pub(crate) mod serve;
-mod size;
+pub(crate) mod size;
+pub(crate) mod stack;
 pub(crate) mod up;
 pub(crate) mod version;
 
@@ -33,6 +35,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Registry(verb) => registry::run(&verb, &printer),
         Command::Repository(verb) => repository::run(&verb, &printer),
         Command::Serve(args) => serve::run(&args),
+        Command::Stack(verb) => stack::run(&verb, &printer),
         Command::Up(args) => up::run(&args, &printer),
         Command::Version(args) => version::run(&args, &printer),
     }

@@ -38,16 +38,38 @@ async fn server_with_definitions(files: &Files, namespace: &str) -> anyhow::Resu
     Ok(server)
 }
 
+/// A file to record, and a server with its resources.
+struct Recording {
+    path: String,
+    server: Server,
+    resources: Resources,
+}
+
+impl Recording {
+    /// Starts a server with a namespace, unless the file is not selected.
+    async fn start(files: &Files, name: &str, namespace: &str) -> anyhow::Result<Option<Self>> {
+        let path = format!("{FOLDER}/{name}.jsonl");
+        if !files.selects(&path) {
+            return Ok(None);
+        }
+        let server = Server::with_namespaces(&[namespace]).await?;
+        let resources = Resources::discover(&server).await?;
+        Ok(Some(Self {
+            path,
+            server,
+            resources,
+        }))
+    }
+}
+
 /// Records objects as sent and as answered.
 async fn defaults(files: &Files) -> anyhow::Result<()> {
-    let path = format!("{FOLDER}/defaults.jsonl");
-    if !files.selects(&path) {
+    let Some(recording) = Recording::start(files, "defaults", "def").await? else {
         return Ok(());
-    }
-    let server = Server::with_namespaces(&["def"]).await?;
-    let resources = Resources::discover(&server).await?;
+    };
+    let (path, server, resources) = (&recording.path, &recording.server, &recording.resources);
     let mut recorded = Vec::new();
-    for case in files.lines(&path)? {
+    for case in files.lines(path)? {
         let sent = &case["in"];
         let collection = resources.collection_of(sent, "def")?;
         // A dry run does not allocate addresses and ports.
@@ -68,7 +90,7 @@ async fn defaults(files: &Files) -> anyhow::Result<()> {
         mask.value(&mut answer);
         recorded.push(json!({"in": sent, "out": answer}));
     }
-    files.write_lines(&path, &recorded)
+    files.write_lines(path, &recorded)
 }
 
 fn mask_generated_name(mask: &mut Mask, object: &Value) {
@@ -80,33 +102,29 @@ fn mask_generated_name(mask: &mut Mask, object: &Value) {
 
 /// Records the messages about values of the wrong type and unknown fields.
 async fn types(files: &Files) -> anyhow::Result<()> {
-    let path = format!("{FOLDER}/types.jsonl");
-    if !files.selects(&path) {
+    let Some(recording) = Recording::start(files, "types", "default").await? else {
         return Ok(());
-    }
-    let server = Server::with_namespaces(&["default"]).await?;
-    let resources = Resources::discover(&server).await?;
+    };
+    let (path, server, resources) = (&recording.path, &recording.server, &recording.resources);
     let mut recorded = Vec::new();
-    for case in files.lines(&path)? {
+    for case in files.lines(path)? {
         let object = &case["object"];
         let collection = resources.collection_of(object, "default")?;
         let uri = format!("{collection}?dryRun=All&fieldValidation=Strict");
         let answer = server.post(&uri, object).await?.json()?;
         recorded.push(json!({"object": object, "message": answer["message"]}));
     }
-    files.write_lines(&path, &recorded)
+    files.write_lines(path, &recorded)
 }
 
 /// Records why validation rejects objects. The first line of the file holds long texts, to which causes refer by
 /// `@` and their index.
 async fn invalid(files: &Files) -> anyhow::Result<()> {
-    let path = format!("{FOLDER}/invalid.jsonl");
-    if !files.selects(&path) {
+    let Some(recording) = Recording::start(files, "invalid", "val").await? else {
         return Ok(());
-    }
-    let server = Server::with_namespaces(&["val"]).await?;
-    let resources = Resources::discover(&server).await?;
-    let lines = files.lines(&path)?;
+    };
+    let (path, server, resources) = (&recording.path, &recording.server, &recording.resources);
+    let lines = files.lines(path)?;
     let Some((texts, cases)) = lines.split_first() else {
         return Ok(());
     };
@@ -124,7 +142,7 @@ async fn invalid(files: &Files) -> anyhow::Result<()> {
         }
         recorded.push(json!({"object": object, "causes": causes}));
     }
-    files.write_lines(&path, &recorded)
+    files.write_lines(path, &recorded)
 }
 
 fn shortened(message: &str, texts: &Value) -> String {
@@ -167,17 +185,15 @@ fn sort_map_entries(causes: &mut [Value], object: &Value) {
 
 /// Records objects in the version in which they are stored and in another.
 async fn conversions(files: &Files) -> anyhow::Result<()> {
-    let path = format!("{FOLDER}/conversions.jsonl");
-    if !files.selects(&path) {
+    let Some(recording) = Recording::start(files, "conversions", "default").await? else {
         return Ok(());
-    }
-    let server = Server::with_namespaces(&["default"]).await?;
-    let resources = Resources::discover(&server).await?;
+    };
+    let (path, server, resources) = (&recording.path, &recording.server, &recording.resources);
     let mut recorded = Vec::new();
-    for case in files.lines(&path)? {
+    for case in files.lines(path)? {
         let (kind, group) = (text(&case["kind"]), text(&case["group"]));
         let stored = &case["stored"];
-        let mut stored = objects::restore(&server, &resources, stored, "default").await?;
+        let mut stored = objects::restore(server, resources, stored, "default").await?;
         let collection = resources.collection(&format!("{group}/v1"), kind, "default")?;
         let name = text(&stored["metadata"]["name"]);
         let mut v1 = server
@@ -195,5 +211,5 @@ async fn conversions(files: &Files) -> anyhow::Result<()> {
         }
         recorded.push(json!({"kind": kind, "group": group, "v1": v1, "stored": stored}));
     }
-    files.write_lines(&path, &recorded)
+    files.write_lines(path, &recorded)
 }

@@ -46,7 +46,12 @@ pub(crate) struct GetRequest<'a> {
 #[derive(Debug)]
 pub(crate) enum GetResponse {
     NotModified,
-    Body { bytes: Vec<u8>, entry: CacheEntry },
+    Body {
+        bytes: Vec<u8>,
+        entry: CacheEntry,
+        /// Counts the bytes until it is dropped.
+        counted: BodyBytes,
+    },
 }
 
 /// One client per set of certificates, shared by all requests.
@@ -54,7 +59,7 @@ pub(crate) enum GetResponse {
 pub(crate) struct Http {
     config: ClientConfig,
     clients: Mutex<Vec<(Tls, Client)>>,
-    limits: Limits,
+    pub(crate) limits: Limits,
 }
 
 const MAX_CLIENTS: usize = 32;
@@ -265,7 +270,11 @@ async fn read_body(
         etag,
         last_modified,
     };
-    Ok(GetResponse::Body { bytes, entry })
+    Ok(GetResponse::Body {
+        bytes,
+        entry,
+        counted,
+    })
 }
 
 fn header(headers: &HeaderMap, name: HeaderName) -> Option<String> {

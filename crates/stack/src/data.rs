@@ -17,6 +17,7 @@ use crate::folder::{Folder, FolderError};
 use crate::nearest::with_suggestion;
 use crate::plugin::{Failure, Metadata, Origin, Plugin, Request, Response, Staged};
 use crate::stage::Stage;
+use crate::template::TemplateConfiguration;
 use contribute::Contributor;
 use spec::PluginFile;
 
@@ -107,9 +108,13 @@ impl Staged for Data {
         if request.stage != Stage::Initialise {
             return Ok(Response::default());
         }
+        let plugin = request.plugin.name.as_str();
+        let configuration = TemplateConfiguration::new(request.configuration)?;
+        let contributor =
+            |values, pool| Contributor::new(&self.folder, plugin, &configuration, values, pool);
         let mut response = Response::default();
         if let Some(values) = request.values {
-            let contributor = Contributor::new(&self.folder, request, values, None)?;
+            let contributor = contributor(values, None)?;
             let contributions = contributor.cluster(&self.file.spec.cluster)?;
             response.contributions.extend(contributions);
         } else if self.file.spec.cluster.has_cluster_parts() {
@@ -117,7 +122,7 @@ impl Staged for Data {
             response.findings.push(Finding::warning("", message));
         }
         for (pool, values) in request.pools {
-            let contributor = Contributor::new(&self.folder, request, values, Some(pool))?;
+            let contributor = contributor(values, Some(pool))?;
             let contributions = contributor.pool(&self.file.spec.cluster)?;
             response.contributions.extend(contributions);
         }

@@ -71,25 +71,31 @@ pub fn read_initialised(folder: &Path) -> Result<Initialised, Error> {
 
 /// Writes the output of render to a folder: templates as JSON, files as they are, and an index with digests.
 pub fn write_rendered(folder: &Path, rendered: &Rendered) -> Result<(), Error> {
-    let mut files = Vec::new();
-    for template in &rendered.templates {
-        let text = serde_json::to_vec_pretty(&template.body)
-            .map_err(|error| Error::Json(folder.to_owned(), error))?;
-        files.push((format!("templates/{}.json", template.name), text));
-    }
-    for file in &rendered.files {
-        files.push((
-            format!("files/{}", file.path),
-            file.content.clone().into_bytes(),
-        ));
-    }
-    files.sort();
+    let mut files = rendered_files(rendered)?;
     let index: Vec<Value> = files
         .iter()
         .map(|(path, bytes)| json!({"path": path, "sha256": sha256(bytes)}))
         .collect();
     files.push((INDEX.to_owned(), goyaml::write_json(&Value::Array(index))));
     replace(folder, files)
+}
+
+/// The files that [`write_rendered`] writes, except for the index, by path.
+pub fn rendered_files(rendered: &Rendered) -> Result<Vec<(String, Vec<u8>)>, Error> {
+    let mut files = Vec::new();
+    for template in &rendered.templates {
+        let path = format!("templates/{}.json", template.name);
+        let text = serde_json::to_vec_pretty(&template.body)
+            .map_err(|error| Error::Json(PathBuf::from(&path), error))?;
+        files.push((path, text));
+    }
+    let others = rendered.files.iter();
+    files.extend(others.map(|file| {
+        let path = format!("files/{}", file.path);
+        (path, file.content.clone().into_bytes())
+    }));
+    files.sort();
+    Ok(files)
 }
 
 /// Reads what [`write_rendered`] wrote, and checks the digests.

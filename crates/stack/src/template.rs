@@ -7,7 +7,7 @@
 use outrigger_gotmpl::function::{Dialect, NullHost};
 use outrigger_gotmpl::value::Value as GoValue;
 use outrigger_gotmpl::{Engine, Limits, json, parse};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::plugin::Failure;
 
@@ -22,27 +22,33 @@ const LIMITS: Limits = Limits {
     steps: 5_000_000,
 };
 
+/// The configuration as templates see it, converted once for all contexts of a plugin.
+#[derive(Debug, Clone)]
+pub(crate) struct TemplateConfiguration(GoValue);
+
+impl TemplateConfiguration {
+    pub(crate) fn new(configuration: &Value) -> Result<Self, Failure> {
+        Ok(Self(with_upper_case_keys(decode(configuration)?)))
+    }
+}
+
 /// The data of templates.
 #[derive(Debug, Clone)]
 pub(crate) struct Context(GoValue);
 
 impl Context {
     pub(crate) fn new(
-        configuration: &Value,
-        values: &Map<String, Value>,
+        configuration: &TemplateConfiguration,
+        values: &Value,
         pool: Option<&str>,
         plugin: &str,
     ) -> Result<Self, Failure> {
-        let data = serde_json::json!({
-            "Config": with_upper_case_keys(configuration),
-            "Values": values,
-            "NodePool": pool.unwrap_or_default(),
-            "Plugin": plugin,
-        });
-        let decoded = json::decode(data.to_string().as_bytes());
-        decoded
-            .map(Self)
-            .map_err(|error| Failure(error.to_string()))
+        Ok(Self(GoValue::map(vec![
+            ("Config".into(), configuration.0.clone()),
+            ("Values".into(), decode(values)?),
+            ("NodePool".into(), GoValue::str(pool.unwrap_or_default())),
+            ("Plugin".into(), GoValue::str(plugin)),
+        ])))
     }
 
     /// Renders a text, which is returned as it is if it has no actions.
@@ -81,29 +87,39 @@ impl Context {
     }
 }
 
-/// Adds `ClusterName` beside `clusterName`.
-fn with_upper_case_keys(value: &Value) -> Value {
+fn decode(value: &Value) -> Result<GoValue, Failure> {
+    json::decode(value.to_string().as_bytes()).map_err(|error| Failure(error.to_string()))
+}
+
+/// Adds `ClusterName` beside `clusterName`. Both share one value, so that the cost does not double with each level.
+fn with_upper_case_keys(value: GoValue) -> GoValue {
     match value {
-        Value::Object(fields) => {
-            let mut all = Map::new();
-            for (key, value) in fields {
+        GoValue::Map(map) => {
+            let fields = map.entries().into_iter().flat_map(|(key, value)| {
                 let value = with_upper_case_keys(value);
-                let mut initial = key.chars();
-                if let Some(first) = initial.next().filter(char::is_ascii_lowercase) {
-                    all.entry(format!(
-                        "{}{}",
-                        first.to_ascii_uppercase(),
-                        initial.as_str()
-                    ))
-                    .or_insert_with(|| value.clone());
-                }
-                all.insert(key.clone(), value);
-            }
-            Value::Object(all)
+                let upper = upper_case_initial(&key.to_text())
+                    .filter(|upper| !map.contains_key(upper.as_bytes()))
+                    .map(|upper| (upper.into(), value.clone()));
+                [Some((key, value)), upper].into_iter().flatten()
+            });
+            GoValue::map(fields.collect())
         }
-        Value::Array(items) => Value::Array(items.iter().map(with_upper_case_keys).collect()),
-        other => other.clone(),
+        GoValue::List(list) => GoValue::list(
+            list.items()
+                .iter()
+                .cloned()
+                .map(with_upper_case_keys)
+                .collect(),
+        ),
+        other => other,
     }
+}
+
+/// The key with an upper-case initial, unless it has one or begins with something else than a letter.
+fn upper_case_initial(key: &str) -> Option<String> {
+    let mut rest = key.chars();
+    let first = rest.next().filter(char::is_ascii_lowercase)?;
+    Some(format!("{}{}", first.to_ascii_uppercase(), rest.as_str()))
 }
 
 #[cfg(test)]
@@ -113,17 +129,25 @@ mod tests {
     use super::*;
 
     fn render(text: &str) -> Result<String, Failure> {
-        let values = Map::from_iter([
-            ("image".to_owned(), json!("a:1")),
-            ("on".to_owned(), json!(false)),
-        ]);
-        Context::new(&json!({"clusterName": "demo"}), &values, Some("gpu"), "p")?.render("t", text)
+        let configuration = TemplateConfiguration::new(&json!({"clusterName": "demo"}))?;
+        let values = json!({"image": "a:1", "on": false});
+        Context::new(&configuration, &values, Some("gpu"), "p")?.render("t", text)
     }
 
     #[test]
     fn templates_see_values_configuration_and_pool() {
         let text = "{{ .Values.image }} {{ .Config.ClusterName }}/{{ .Config.clusterName }} {{ .NodePool }} {{ .Values.on }}";
         assert_eq!(render(text).unwrap(), "a:1 demo/demo gpu false");
+    }
+
+    #[test]
+    fn a_deeply_nested_configuration_is_converted_without_doubling_at_each_level() {
+        let nested = (0..60).fold(json!("leaf"), |inner, _| json!({"level": inner}));
+        let configuration = TemplateConfiguration::new(&nested).unwrap();
+        let path = ".level.Level".repeat(30);
+        let context = Context::new(&configuration, &json!({}), None, "p").unwrap();
+        let text = format!("{{{{ .Config{path} }}}}");
+        assert_eq!(context.render("t", &text).unwrap(), "leaf");
     }
 
     #[test]

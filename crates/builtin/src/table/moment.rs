@@ -21,13 +21,13 @@ pub(crate) fn parse(text: &str) -> Option<Timestamp> {
 }
 
 /// Whole seconds between two times, truncated towards zero.
-pub(crate) fn seconds_between(from: Timestamp, to: Timestamp) -> i64 {
+pub fn seconds_between(from: Timestamp, to: Timestamp) -> i64 {
     let nanoseconds = to.as_nanosecond().saturating_sub(from.as_nanosecond());
     i64::try_from(nanoseconds / 1_000_000_000).unwrap_or(i64::MAX)
 }
 
 /// `HumanDuration`: a duration with two or three significant digits.
-pub(crate) fn human(seconds: i64) -> String {
+pub fn human(seconds: i64) -> String {
     let (minutes, hours) = (seconds / 60, seconds / 3600);
     let (days, years) = (hours / 24, hours / 24 / 365);
     let two = |first: i64, unit: &str, second: i64, small: &str| match second {

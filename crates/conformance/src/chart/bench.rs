@@ -10,12 +10,9 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use outrigger_testing::peers;
 
+use crate::bench::measure::{self, Cost};
 use crate::bench::{Report, mebibytes};
 use crate::process::command_in;
-
-mod measure;
-
-use measure::Cost;
 
 /// Charts from small to huge, with what dominates their rendering time.
 const CHARTS: &[(&str, Work)] = &[

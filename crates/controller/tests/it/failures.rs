@@ -206,6 +206,28 @@ async fn a_failed_upgrade_is_rolled_back_if_enabled() {
 }
 
 #[tokio::test]
+async fn a_further_attempt_after_a_rollback_still_says_what_failed() {
+    let harness = Harness::with(|options| options.status_delay = Duration::ZERO).await;
+    let spec = json!({"rollback": true, "timeout": "1s"});
+    harness.create("web", "web", spec).await;
+    harness.until_ready("web").await;
+    let values = json!({"spec": {"values": {"simulate": "never-ready"}}});
+    harness.patch("web", values).await;
+    let plugin = harness
+        .until("web", |plugin| {
+            let ready = plugin.condition("Ready");
+            plugin.phase() == Phase::Upgrading
+                && ready.is_some_and(|ready| ready.message.contains("the last one failed"))
+        })
+        .await;
+    let message = &plugin.condition("Ready").unwrap().message;
+    for words in ["attempt ", "rolled back", "Deployment/default/web"] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    harness.close().await;
+}
+
+#[tokio::test]
 async fn a_health_rule_applies_to_a_kind_that_is_watched_already() {
     let harness = Harness::new().await;
     // Starts a watch of the metadata of all ConfigMaps.

@@ -112,7 +112,11 @@ impl LayoutIndex {
     /// Adds the images of the folder that have other names.
     fn extend_from(&mut self, folder: &Path) -> Result<(), Error> {
         let path = folder.join("index.json");
-        if let Some(bytes) = read_limited(&path)? {
+        let bytes = read_limited(&path)?;
+        if bytes.is_none() && path.exists() {
+            return Err(invalid(folder, "its index.json is too large to extend"));
+        }
+        if let Some(bytes) = bytes {
             let index = Manifest::parse(&bytes, Some(OCI_INDEX))
                 .map_err(|error| invalid(folder, format!("index.json: {error}")))?;
             for root in index.children() {

@@ -18,6 +18,7 @@ use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::Machine;
 
 use super::plugin::connect::Connection;
+use super::plugin::unreachable;
 use super::runtime;
 use crate::printer::Printer;
 
@@ -62,16 +63,16 @@ fn clusters(connection: &Connection) -> Api<Cluster> {
 async fn machines(connection: &Connection, cluster: &str) -> anyhow::Result<Vec<Machine>> {
     let api: Api<Machine> = Api::all(connection.client.clone());
     let list = api.list(&kube::api::ListParams::default()).await;
-    let mut machines = list.map_err(|error| explain(error, None))?.items;
+    let mut machines = list.map_err(|error| explain(&error, None))?.items;
     machines.retain(|machine| machine.spec.cluster == cluster);
     machines.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     Ok(machines)
 }
 
 /// Explains an error of a request for a cluster.
-fn explain(error: kube::Error, cluster: Option<&str>) -> anyhow::Error {
-    let kube::Error::Api(status) = &error else {
-        return anyhow::anyhow!(error).context("failed to reach the cluster");
+fn explain(error: &kube::Error, cluster: Option<&str>) -> anyhow::Error {
+    let kube::Error::Api(status) = error else {
+        return unreachable::explain(error);
     };
     match (status.code, cluster) {
         (404, Some(name)) if status.message.contains(&format!("\"{name}\"")) => {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use outrigger_oci::{Client, DockerConfig, Mirrors, Options, Tls};
 
+use crate::input_file;
 use crate::report::{self, HintExt as _};
 
 #[derive(Debug, Clone, clap::Args)]
@@ -73,7 +74,8 @@ impl RegistryFlags {
             ..Options::default()
         };
         if let Some(path) = &self.ca_file {
-            let ca = fs_err::read(path).context("failed to read the certificate authorities")?;
+            let ca =
+                input_file::read(path).context("failed to read the certificate authorities")?;
             let tls = Tls {
                 ca: Some(ca),
                 client: None,

@@ -17,11 +17,12 @@ use kube::Client;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::plugin::Plugin;
 use outrigger_apiserver::server::{Options, Server};
-use outrigger_apiserver::transport::{Listener, write_kubeconfig};
+use outrigger_apiserver::transport::Listener;
 use outrigger_controller::{ClusterOptions, crds};
 use outrigger_simulate as simulate;
 use tokio::sync::Notify;
 
+use super::kubeconfig_file;
 use super::plugin::file;
 use super::runtime::{self, shutdown_signal};
 use crate::commands::mirror_flags::MirrorFlags;
@@ -98,9 +99,8 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
             ..simulate::Options::default()
         },
     );
-    let kubeconfig = Kubeconfig::write(args, |path| {
-        write_kubeconfig(path, address, server.credentials())
-    })?;
+    let kubeconfig =
+        Kubeconfig::write(args, |path| kubeconfig_file::write(path, address, &server))?;
     printer.line(&kubeconfig.path.display().to_string())?;
     let client = Client::new(server.service(), "default");
     crds::install(&client, true).await?;
@@ -189,7 +189,7 @@ struct Kubeconfig {
 }
 
 impl Kubeconfig {
-    fn write<E>(args: &Args, write: impl FnOnce(&Path) -> Result<(), E>) -> anyhow::Result<Self>
+    fn write<E>(args: &Args, write: impl Fn(&Path) -> Result<(), E>) -> anyhow::Result<Self>
     where
         E: Into<anyhow::Error>,
     {
@@ -203,6 +203,10 @@ impl Kubeconfig {
         };
         let path = std::path::absolute(&path).unwrap_or(path);
         write(&path).map_err(Into::into)?;
+        if let (Some(_), Some(data)) = (&args.kubeconfig, &args.data) {
+            // For `apiserver backup`.
+            write(&data.join("kubeconfig")).map_err(Into::into)?;
+        }
         Ok(Self {
             path,
             temporary_folder,

@@ -23,8 +23,14 @@ impl Drop for LocalCluster {
 impl LocalCluster {
     /// Starts a cluster, and waits until plugins can be created.
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts a cluster with further arguments of `outrigger up`.
+    pub(crate) fn start_with(arguments: &[&str]) -> Self {
         let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
         let mut command = context.command(["up"]);
+        command.args(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut up = command.spawn().unwrap();
         let mut kubeconfig = String::new();
@@ -109,8 +115,16 @@ pub(crate) fn normalize_ports(line: &str) -> String {
     })
 }
 
-/// Replaces a time as Helm prints it, such as `2026-01-02 03:04:05.678 +0000 UTC`.
+/// Replaces a time as Helm prints it, such as `2026-01-02 03:04:05.678 +0000 UTC`. Helm omits trailing zeros, and the width
+/// of the column follows.
 fn normalize_go_time(line: &str) -> String {
+    if let Some((before, after)) = line.split_once("\tUPDATED ") {
+        return format!(
+            "{before}\t{:39}{}",
+            "UPDATED",
+            after.trim_start_matches(' ')
+        );
+    }
     let time = line.split_once(" +0000 UTC").map(|(before, _)| before);
     match time.and_then(|before| before.rsplit_once('\t')) {
         Some((_, time)) => line.replace(time, "2026-01-02 03:04:05.678901234"),

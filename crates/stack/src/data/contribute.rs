@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use super::Draft;
 use super::spec::Cluster;
 use crate::folder::Folder;
-use crate::plugin::{Failure, Request};
-use crate::template::Context;
+use crate::plugin::Failure;
+use crate::template::{Context, TemplateConfiguration};
 
 /// Turns parts of `plugin.yaml` into contributions of one scope.
 pub(super) struct Contributor<'a> {
@@ -22,17 +22,17 @@ pub(super) type Drafts = Result<Vec<Draft>, Failure>;
 impl<'a> Contributor<'a> {
     pub(super) fn new(
         folder: &'a Folder,
-        request: &Request<'a>,
+        plugin: &'a str,
+        configuration: &TemplateConfiguration,
         values: &Map<String, Value>,
         pool: Option<&'a PoolName>,
     ) -> Result<Self, Failure> {
-        let plugin = request.plugin.name.as_str();
         let pool_name = pool.map(PoolName::as_str);
+        let values = Value::Object(values.clone());
         // Values may be templates of the configuration and of plain values.
-        let plain = Context::new(request.configuration, values, pool_name, plugin)?;
-        let values = plain.render_value("values", &Value::Object(values.clone()))?;
-        let values = values.as_object().cloned().unwrap_or_default();
-        let context = Context::new(request.configuration, &values, pool_name, plugin)?;
+        let plain = Context::new(configuration, &values, pool_name, plugin)?;
+        let values = plain.render_value("values", &values)?;
+        let context = Context::new(configuration, &values, pool_name, plugin)?;
         Ok(Self {
             folder,
             context,

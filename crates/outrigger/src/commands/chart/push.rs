@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::source::{helm_error, warn};
 use crate::commands::registry_flags::{RegistryFlags, hinted};
 use crate::commands::runtime;
+use crate::input_file;
 use crate::printer::Printer;
 
 const EXAMPLES: &str = "\
@@ -33,7 +34,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let archive = fs_err::read(&args.archive)?;
+    let archive = input_file::read(&args.archive)?;
     let prefix = args
         .to
         .strip_prefix("oci://")

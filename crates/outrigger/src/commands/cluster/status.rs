@@ -85,12 +85,12 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let api = clusters(&connection);
     let Some(name) = &args.name else {
         let list = api.list(&ListParams::default()).await;
-        let list = list.map_err(|error| explain(error, None))?;
+        let list = list.map_err(|error| explain(&error, None))?;
         let rows: Vec<ClusterRow> = list.items.iter().map(cluster_row).collect();
         return printer.list(args.output.output, &rows);
     };
     let cluster = api.get(name).await;
-    let cluster = cluster.map_err(|error| explain(error, Some(name)))?;
+    let cluster = cluster.map_err(|error| explain(&error, Some(name)))?;
     let mut rows = steps("cluster", &cluster.status.unwrap_or_default().conditions);
     for machine in machines(&connection, name).await? {
         let conditions = machine.status.clone().unwrap_or_default().conditions;

@@ -18,6 +18,7 @@ use crate::commands::chart::{TEMPLATE_STACK, on_large_stack};
 use crate::commands::plugin::file;
 use crate::commands::registry_flags::RegistryFlags;
 use crate::commands::runtime;
+use crate::input_file;
 use crate::report::note;
 
 #[derive(Debug, clap::Args)]
@@ -108,7 +109,7 @@ impl ImagesOf {
             }
         }
         for list in &self.lists {
-            let text = fs_err::read_to_string(list)?;
+            let text = input_file::read_text(list)?;
             for line in text.lines() {
                 let line = line.split('#').next().unwrap_or_default().trim();
                 if !line.is_empty() {
@@ -211,7 +212,7 @@ impl FoundSet {
 }
 
 pub(super) fn read_lock(path: &Path) -> anyhow::Result<Lock> {
-    let bytes = fs_err::read(path)?;
+    let bytes = input_file::read(path)?;
     Lock::parse(&bytes).with_context(|| format!("failed to read {}", path.display()))
 }
 

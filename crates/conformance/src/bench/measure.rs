@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use wait4::Wait4 as _;
 
-use crate::bench::median;
+use super::median;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cost {
-    pub(super) wall: Duration,
+pub(crate) struct Cost {
+    pub(crate) wall: Duration,
     /// Peak resident memory in bytes.
-    pub(super) memory: u64,
+    pub(crate) memory: u64,
 }
 
 /// Runs a program and discards its output.
-pub(super) fn run(command: &mut Command) -> anyhow::Result<Cost> {
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<Cost> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();
     let child = command
@@ -34,7 +34,7 @@ pub(super) fn run(command: &mut Command) -> anyhow::Result<Cost> {
 }
 
 /// The median time and the maximum memory of several runs.
-pub(super) fn summary(costs: &[Cost]) -> Option<Cost> {
+pub(crate) fn summary(costs: &[Cost]) -> Option<Cost> {
     let mut walls: Vec<_> = costs.iter().map(|cost| cost.wall).collect();
     Some(Cost {
         wall: median(&mut walls)?,

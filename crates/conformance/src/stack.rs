@@ -1,0 +1,3 @@
+//! Staged plugins: how long initialise and render take.
+
+pub(crate) mod bench;
