@@ -61,6 +61,8 @@ enum Conformance {
     Plugins(plugins::compare::Args),
     /// Install a catalogue of KubeGems' plugin charts at once, with stand-ins for the upstream charts
     Catalog(plugins::catalog::Args),
+    /// Check that `image list` finds every image that `helm template` shows in chart archives
+    Images(images::finder::Args),
     /// Run the conformance suite of the OCI distribution specification on the registry
     Registry(images::suite::Args),
 }
@@ -134,6 +136,7 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Conformance(Conformance::Catalog(args)) => {
             plugins::catalog::run(binary, &args).await
         }
+        Command::Conformance(Conformance::Images(args)) => images::finder::run(binary, &args).await,
         Command::Conformance(Conformance::Registry(args)) => {
             images::suite::run(binary, &args).await
         }

@@ -11,6 +11,7 @@ mod custom_resources;
 mod deploy;
 mod embedded_api;
 mod example_charts;
+mod images;
 mod machines;
 mod plugins;
 mod real_kubernetes;

@@ -71,7 +71,7 @@ pub(super) fn open_folder(path: &Path) -> Result<Archive, Error> {
 }
 
 /// Reads a small file, if it exists.
-fn read_limited(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn read_limited(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match read_to_limit(path, MAX_MANIFEST) {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -130,7 +130,7 @@ fn read(archive: &mut Archive, index: &[u8], content: &mut ReadFn<'_>) -> Result
     Ok(())
 }
 
-fn image(root: &Descriptor) -> ArchivedImage {
+pub(super) fn image(root: &Descriptor) -> ArchivedImage {
     let annotations = root.annotations.as_ref();
     let name = NAMES.iter().find_map(|key| annotations?.get(*key)).cloned();
     ArchivedImage {
