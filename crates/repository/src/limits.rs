@@ -147,6 +147,7 @@ mod tests {
         }
         let next = tokio::time::timeout(std::time::Duration::ZERO, limits.parse(1));
         assert!(next.await.is_err());
+        drop(permits);
     }
 
     #[test]

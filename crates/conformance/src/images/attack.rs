@@ -150,8 +150,8 @@ impl Used {
     /// The client must have failed with this text.
     fn failed_with(&self, expected: &str) -> anyhow::Result<Outcome> {
         ensure!(!self.is_success, "the client accepted it");
-        let lines = self.stderr.lines().filter(|line| line.contains(expected));
-        let line = lines.last();
+        let mut lines = self.stderr.lines().rev();
+        let line = lines.find(|line| line.contains(expected));
         let line = line.with_context(|| format!("expected {expected:?} in: {}", self.stderr))?;
         Ok(self.outcome(line))
     }

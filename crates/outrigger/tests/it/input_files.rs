@@ -52,9 +52,12 @@ fn a_file_without_end_is_an_error_that_names_file_and_limit() {
 #[test]
 fn values_from_a_stdin_without_end_are_an_error() {
     let context = context();
-    let zero = std::fs::File::open("/dev/zero").unwrap();
+    let zero = fs_err::File::open("/dev/zero").unwrap();
     let mut command = context.command(["chart", "template", "small", "-f", "-"]);
-    let output = command.stdin(Stdio::from(zero)).output().unwrap();
+    let output = command
+        .stdin(Stdio::from(zero.into_file()))
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains(&format!("stdin {LIMIT}")), "{stderr}");

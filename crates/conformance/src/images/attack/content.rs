@@ -49,7 +49,7 @@ impl Content {
         let name = request.path.rsplit('/').next().unwrap_or_default();
         let found = if name == "1" {
             let request = requests.fetch_add(1, Ordering::Relaxed);
-            self.tagged.get(request).or(self.tagged.last())
+            self.tagged.get(request).or_else(|| self.tagged.last())
         } else if request.path.contains("/referrers/") {
             None
         } else {

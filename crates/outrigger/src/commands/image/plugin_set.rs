@@ -39,7 +39,7 @@ pub(super) struct PluginChart {
 const MAX_PLUGINS: usize = 10_000;
 
 impl PluginSet {
-    /// Fetches and renders the charts of plugins, with their values but without those of Secrets and ConfigMaps.
+    /// Fetches and renders the charts of plugins, with their values but without those of Secrets and config maps.
     pub(super) async fn collect(plugins: Vec<Plugin>, fetcher: &Fetcher) -> anyhow::Result<Self> {
         let mut set = Self::default();
         let mut known: BTreeMap<String, Value> = BTreeMap::new();
