@@ -164,7 +164,7 @@ async fn a_backup_of_a_running_server_can_be_opened() {
     let names: BTreeSet<_> = files.map(|file| file.unwrap().file_name()).collect();
     assert_eq!(
         names,
-        ["credentials.json", "lock", "store.redb"]
+        ["credentials.json", "lock", "reserve", "store.redb"]
             .map(Into::into)
             .into()
     );
