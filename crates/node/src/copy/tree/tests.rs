@@ -171,7 +171,7 @@ fn large_files_are_read_again_only_if_they_changed() {
     write(root.path(), "hooks/small", "small", 0o644);
     write(root.path(), "hooks/large", &"x".repeat(3_000_000), 0o644);
     let entries = [Entry {
-        source: "hooks".into(),
+        source: "files/hooks".into(),
         destination: "/d".to_owned(),
     }];
     let mut first = Tree::scan(root.path(), &entries, &BTreeSet::new()).unwrap();
