@@ -10,6 +10,7 @@ mod custom_resources;
 mod deploy;
 mod embedded_api;
 mod example_charts;
+mod lab;
 mod machines;
 mod plugins;
 mod real_kubernetes;
