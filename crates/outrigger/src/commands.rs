@@ -12,6 +12,7 @@ pub(crate) mod completion;
 pub(crate) mod image;
 mod mirror_flags;
 pub(crate) mod plugin;
+pub(crate) mod provider;
 pub(crate) mod registry;
 mod registry_flags;
 pub(crate) mod repository;
@@ -31,6 +32,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Completion(args) => completion::run(&args, &printer),
         Command::Image(verb) => image::run(&verb, &printer),
         Command::Plugin(verb) => plugin::run(&verb, &printer),
+        Command::Provider(verb) => provider::run(&verb, &printer),
         Command::Registry(verb) => registry::run(&verb, &printer),
         Command::Repository(verb) => repository::run(&verb, &printer),
         Command::Serve(args) => serve::run(&args),

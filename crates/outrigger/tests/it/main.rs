@@ -9,6 +9,7 @@ mod examples;
 mod local_cluster;
 mod output;
 mod plugin;
+mod provider;
 mod serve;
 mod stack;
 mod up;
