@@ -31,6 +31,21 @@ fn a_killed_harness_leaves_nothing_behind() -> anyhow::Result<()> {
     Ok(())
 }
 
+#[test]
+fn a_new_lab_removes_the_control_groups_of_dead_labs() -> anyhow::Result<()> {
+    if std::env::var_os(HARNESS).is_some() || !is_available() {
+        return Ok(());
+    }
+    let _turn = ONE_AT_A_TIME.blocking_lock();
+    // No process has this id: it is the first one above the highest.
+    let group = Path::new("/sys/fs/cgroup/pids/outrigger-lab-4194305-1-0");
+    fs_err::create_dir_all(group.join("cp1/system.slice"))?;
+    let lab = Lab::new()?;
+    assert!(!group.exists());
+    drop(lab);
+    Ok(())
+}
+
 /// Starts a lab, tells its parent, and lives until stdin ends, as the parent does.
 #[expect(clippy::print_stdout, reason = "the parent reads it")]
 fn harness() -> anyhow::Result<()> {

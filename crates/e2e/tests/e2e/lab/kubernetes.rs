@@ -62,6 +62,7 @@ const POD_NETWORK: &str = r#"{"cniVersion": "0.4.0", "name": "pods", "plugins": 
 "#;
 
 #[tokio::test]
+#[ignore = "takes minutes: cargo xtask e2e --slow"]
 async fn kubeadm_makes_a_node_that_runs_pods() -> anyhow::Result<()> {
     let Some((_turn, lab)) = lab().await else {
         return Ok(());
@@ -110,7 +111,10 @@ async fn prepare(lab: &Lab) -> anyhow::Result<Machine> {
     }
     for (name, _) in CURRENT.image_references()? {
         let archive = format!("{name}.tar");
-        fs_err::copy(CURRENT.images()?.join(&archive), folder.path().join(&archive))?;
+        fs_err::copy(
+            CURRENT.images()?.join(&archive),
+            folder.path().join(&archive),
+        )?;
         entries.push((archive.clone(), format!("/root/images/{archive}")));
     }
     let entries: Vec<Entry> = entries
