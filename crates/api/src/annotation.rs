@@ -6,12 +6,16 @@ pub const GENERATED_NAME_PREFIX: &str = "outrigger.dev/generated-name-prefix";
 /// On a plugin, `"true"`: its dependents are removed first when it is disabled or deleted.
 pub const CASCADE: &str = "outrigger.dev/cascade";
 
-/// On a plugin, `"true"`: it is removed even if it has dependents or objects that cannot be deleted. On a cluster or
+/// On a plugin, `"true"`: it is removed even if it has dependents or objects that cannot be deleted, unless it is required. On a cluster or
 /// machine that is being deleted: it is removed even if its machines cannot be cleaned up.
 pub const FORCE: &str = "outrigger.dev/force";
 
-/// On a plugin, `"true"`: it is not installed, upgraded or repaired. Its health is reported, and it can be removed.
+/// On a plugin, `"true"`: it is not installed, upgraded, repaired or uninstalled. Its health is reported. If it is deleted,
+/// its release stays.
 pub const SUSPEND: &str = "outrigger.dev/suspend";
+
+/// On a plugin: the change of its spec to this generation is a rollback to this revision, as `REVISION@GENERATION`.
+pub const ROLLBACK: &str = "outrigger.dev/rollback";
 
 /// On a plugin: a new value, such as the current time, requests a reconcile at once, without backoff and with a new look
 /// at the repository. The status repeats the value when it is done.
@@ -19,3 +23,7 @@ pub const RECONCILE: &str = "outrigger.dev/reconcile";
 
 /// On a cluster: a new value, such as the current time, tries steps again that failed or wait for another try.
 pub const RETRY: &str = "outrigger.dev/retry";
+
+/// On a cluster of `outrigger up`, `"true"`: its machines are stand-ins, processes that the command starts on the loopback
+/// addresses of the spec.
+pub const STAND_IN_MACHINES: &str = "outrigger.dev/stand-in-machines";

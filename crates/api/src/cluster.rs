@@ -15,7 +15,7 @@ mod features;
 pub(crate) mod rules;
 mod validation;
 
-pub use features::{Delegation, Features, File, Upgrade};
+pub use features::{ANY_OPERATOR, Delegation, Features, File, Upgrade};
 pub use validation::validate;
 
 /// The finalizer that keeps a Cluster until it is removed from its machines.

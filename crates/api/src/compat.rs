@@ -1,9 +1,8 @@
-//! Converts objects of other systems to ours: KubeGems' Plugin and Bundle and TKEStack's App to plugins, TKEStack's
-//! Cluster to a cluster.
+//! Reads objects of our kinds, and converts those of other systems: KubeGems' Plugin and Bundle and TKEStack's App to
+//! plugins, TKEStack's Cluster to a cluster.
 //!
 //! Conversions are pure and strict: an unknown field, or one that requests something unsupported, is an error that names
-//! the field. In the other direction the status is converted, and
-//! changes that are made through the plugin.
+//! the field. In the other direction the status is converted, and changes that are made through the plugin.
 
 pub mod chart_annotations;
 mod comments;
@@ -17,11 +16,13 @@ mod origin;
 mod status;
 mod tkestack_app;
 pub mod tkestack_cluster;
+mod unknown_fields;
 
 #[cfg(test)]
 mod tests;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt as _;
 use serde_json::Value;
 
 use crate::cluster::Cluster;
@@ -33,8 +34,7 @@ pub use error::Error;
 pub use foreign_kind::ForeignKind;
 pub use origin::MIRRORS;
 
-/// The custom resource definitions of the foreign kinds that are mirrored, for clusters that do not have them. TKEStack's
-/// Cluster is only read from files.
+/// The custom resource definitions of the foreign kinds that are mirrored, for clusters that do not have them.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
     let kinds = ForeignKind::ALL.iter();
     let definitions = kinds.map(|kind| kind.definition());
@@ -54,6 +54,7 @@ pub fn read(object: Value) -> Result<Option<Plugin>, Error> {
     if !is_plugin {
         return Ok(None);
     }
+    unknown_fields::check(&object, &Plugin::crd())?;
     let plugin = serde_json::from_value(object).map_err(|source| Error::Deserialize { source })?;
     Ok(Some(plugin))
 }
@@ -74,6 +75,7 @@ pub fn read_cluster(object: Value) -> Result<Option<Cluster>, Error> {
     if object["metadata"].is_null() {
         object["metadata"] = serde_json::json!({});
     }
+    unknown_fields::check(&object, &Cluster::crd())?;
     let cluster: Result<Cluster, _> = serde_json::from_value(object);
     let mut cluster = cluster.map_err(|source| Error::Deserialize { source })?;
     if cluster.metadata.name.is_none() {

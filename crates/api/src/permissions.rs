@@ -139,12 +139,26 @@ pub const CLUSTER: &[Rule] = &[
     },
     Rule {
         need: Need::Compat,
+        groups: &["outrigger.dev"],
+        resources: &["clusters"],
+        names: &[],
+        verbs: &["create", "get"],
+        why: "mirror the clusters of TKEStack",
+    },
+    Rule {
+        need: Need::Compat,
         groups: &[
             "application.tkestack.io",
             "bundle.kubegems.io",
+            "platform.tkestack.io",
             "plugins.kubegems.io",
         ],
-        resources: &["apps/status", "bundles/status", "plugins/status"],
+        resources: &[
+            "apps/status",
+            "bundles/status",
+            "clusters/status",
+            "plugins/status",
+        ],
         names: &[],
         verbs: &["patch"],
         why: "report the status of the mirrored objects",

@@ -40,6 +40,8 @@ pub enum Reason {
     UnsupportedMediaType,
     InternalError,
     ServiceUnavailable,
+    /// The disk is full. kube-apiserver has no such reason: it reports an internal error.
+    InsufficientStorage,
     /// No reason; only the message explains the failure.
     Unknown,
 }
@@ -65,6 +67,7 @@ impl Reason {
             Self::UnsupportedMediaType => "UnsupportedMediaType",
             Self::InternalError => "InternalError",
             Self::ServiceUnavailable => "ServiceUnavailable",
+            Self::InsufficientStorage => "InsufficientStorage",
             Self::Unknown => "",
         }
     }
@@ -87,6 +90,7 @@ impl Reason {
             Self::ServerTimeout | Self::InternalError | Self::Unknown => 500,
             Self::ServiceUnavailable => 503,
             Self::Timeout => 504,
+            Self::InsufficientStorage => 507,
         }
     }
 }
@@ -384,6 +388,10 @@ impl Status {
 
     pub fn service_unavailable(message: impl Into<String>) -> Self {
         Self::new(Reason::ServiceUnavailable, message)
+    }
+
+    pub fn insufficient_storage(message: impl Into<String>) -> Self {
+        Self::new(Reason::InsufficientStorage, message)
     }
 
     /// A failure for which kube-apiserver gives a message but no reason.

@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jiff::Timestamp;
+use outrigger_apimachinery::status::Reason;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -104,10 +105,15 @@ impl Server {
         auth.tokens = options.tokens;
         let (closing, closed) = watch::channel(false);
         let state = Arc::new(State::new(store, auth, credentials, options.now, closed));
+        let is_new = state.store.snapshot().resources().next().is_none();
         bootstrap::load(&state);
-        bootstrap::create_objects(&state)
-            .await
-            .map_err(OpenError::Bootstrap)?;
+        match bootstrap::create_objects(&state).await {
+            // Objects that this version adds are missing, but objects can be deleted.
+            Err(status) if !is_new && status.reason == Some(Reason::InsufficientStorage) => {
+                tracing::warn!(error = %status.message, "failed to create the bootstrap objects");
+            }
+            created => created.map_err(OpenError::Bootstrap)?,
+        }
         state.start();
         let server = Self {
             state,

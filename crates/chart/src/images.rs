@@ -2,10 +2,13 @@
 //!
 //! Containers and image volumes of pods, in objects of any kind, are always images. In custom resources, fields named
 //! `image` or `...Image` are images if they have the syntax of an image reference. Arguments and environment variables
-//! of containers are images if they are full references.
+//! of containers are images if they are full references, or if their name says that they are images and they have a
+//! tag. These can be relocated. Images that operators derive from other fields (`rules.rs`), and those in annotations
+//! and texts (`text.rs`), are only found.
 
-mod config_map;
 mod relocation;
+mod rules;
+mod text;
 
 use std::collections::BTreeSet;
 
@@ -13,7 +16,6 @@ use serde_json::{Map, Value};
 
 use crate::render::Rendered;
 
-pub use config_map::find_in_config_map;
 pub use relocation::{Collision, collision, relocate};
 
 /// One reference to an image.
@@ -40,6 +42,23 @@ pub enum Origin {
     Field,
     /// An argument or an environment variable of a container.
     Argument,
+    /// Several fields of a custom resource from which its operator derives an image.
+    Rule,
+    /// An annotation.
+    Annotation,
+    /// A text: data of a `ConfigMap` or a Secret, a script, a default of a definition.
+    Text,
+}
+
+/// How certain it is that a pod will run an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// It looks like an image in a text.
+    Possible,
+    /// A field whose name or value says that it is an image.
+    Likely,
+    /// A container or a volume of a pod.
+    Certain,
 }
 
 impl Origin {
@@ -49,6 +68,35 @@ impl Origin {
             Self::Volume => "volume",
             Self::Field => "field",
             Self::Argument => "argument",
+            Self::Rule => "rule",
+            Self::Annotation => "annotation",
+            Self::Text => "text",
+        }
+    }
+
+    pub fn confidence(self) -> Confidence {
+        match self {
+            Self::Container | Self::Volume => Confidence::Certain,
+            Self::Field | Self::Argument | Self::Rule => Confidence::Likely,
+            Self::Annotation | Self::Text => Confidence::Possible,
+        }
+    }
+
+    /// Whether [`visit`] visits it.
+    pub fn is_visited(self) -> bool {
+        matches!(
+            self,
+            Self::Container | Self::Volume | Self::Field | Self::Argument
+        )
+    }
+}
+
+impl Confidence {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Possible => "possible",
+            Self::Likely => "likely",
+            Self::Certain => "certain",
         }
     }
 }
@@ -88,25 +136,34 @@ fn find_in_manifest(content: &str, source: &str, uses: &mut BTreeSet<ImageUse>) 
     let Ok(mut object) = outrigger_goyaml::parse_json(content.as_bytes()) else {
         return;
     };
-    visit(&mut object, &mut |location, value| {
+    let mut add = |location: Location<'_>, image: String| {
         let image = ImageUse {
-            image: value.image(),
+            image,
             kind: location.kind.to_owned(),
             name: location.name.to_owned(),
             field: location.field.to_owned(),
             origin: location.origin,
             source: source.to_owned(),
         };
-        // A container of a custom resource is also a field named `image`.
-        let is_container = image.origin == Origin::Field
-            && uses.contains(&ImageUse {
-                origin: Origin::Container,
+        // A container of a custom resource is also a field named `image`, and an argument is also a text.
+        let stronger = [Origin::Container, Origin::Field, Origin::Argument];
+        let is_known = stronger.into_iter().any(|origin| {
+            let image = ImageUse {
+                origin,
                 ..image.clone()
-            });
-        if !is_container {
+            };
+            uses.contains(&image)
+        });
+        if !is_known {
             uses.insert(image);
         }
+    };
+    let unchanged = object.clone();
+    visit(&mut object, &mut |location, value| {
+        let image = rules::complete(&unchanged, location.field, value.image());
+        add(location, image);
     });
+    text::find(&object, &mut add);
 }
 
 /// The field that an image was found in.
@@ -127,12 +184,15 @@ pub fn visit(object: &mut Value, visitor: &mut dyn FnMut(Location<'_>, ImageValu
     visit_object(object, visitor, 0);
 }
 
+fn string(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
 fn visit_object(
     object: &mut Value,
     visitor: &mut dyn FnMut(Location<'_>, ImageValue<'_>),
     depth: usize,
 ) {
-    let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let kind = string(&object["kind"]);
     if kind.ends_with("List")
         && depth < MAX_DEPTH
@@ -236,19 +296,30 @@ impl Walker<'_> {
         }
         for list in ["args", "command"] {
             let items = container.get_mut(list).and_then(Value::as_array_mut);
+            let mut flag = String::new();
             for (index, item) in items.into_iter().flatten().enumerate() {
                 let Value::String(text) = item else { continue };
                 let start = text.find('=').map_or(0, |equals| equals + 1);
-                if is_full_reference(&text[start..]) {
+                // `--image=REFERENCE`, or `--image` and then the reference.
+                let name = if start == 0 {
+                    &flag
+                } else {
+                    &text[..start - 1]
+                };
+                if is_argument(name, &text[start..]) {
                     let field = format!("{path}.{list}[{index}]");
                     self.visit(&field, Origin::Argument, ImageValue::Flag(text, start));
+                    flag.clear();
+                } else {
+                    flag.clone_from(text);
                 }
             }
         }
         let variables = container.get_mut("env").and_then(Value::as_array_mut);
         for (index, variable) in variables.into_iter().flatten().enumerate() {
+            let name = string(&variable["name"]);
             if let Some(Value::String(value)) = variable.get_mut("value")
-                && is_full_reference(value)
+                && is_argument(&name, value)
             {
                 let field = format!("{path}.env[{index}].value");
                 self.visit(&field, Origin::Argument, ImageValue::Reference(value));
@@ -341,9 +412,16 @@ fn part(fields: &Map<String, Value>, keys: &[&str]) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// Whether a field of a custom resource may be an image: `image`, `baseImage`, `sidecarImage`, ...
+/// Whether a field of a custom resource may be an image: `image`, `baseImage`, `docker_image`, `imageName`, ...
 fn is_image_key(key: &str) -> bool {
-    key == "image" || key.ends_with("Image")
+    key == "image" || key == "imageName" || key.ends_with("Image") || key.ends_with("_image")
+}
+
+/// Whether an argument or a variable is an image: a full reference, or one with a tag if its name says so.
+fn is_argument(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_named = name.ends_with("image") || name.starts_with("related_image");
+    is_full_reference(value) || (is_named && has_tag(value) && is_reference(value))
 }
 
 /// Whether the text has the syntax of an image reference.
@@ -362,14 +440,16 @@ fn is_reference(text: &str) -> bool {
 
 /// Whether the text is an image reference with a registry host and a tag or digest.
 fn is_full_reference(text: &str) -> bool {
-    let Some((host, rest)) = text.split_once('/') else {
+    let Some((host, _)) = text.split_once('/') else {
         return false;
     };
-    let has_tag = rest
-        .rsplit('/')
-        .next()
-        .is_some_and(|last| last.contains(':') || last.contains("@sha256:"));
-    host.contains('.') && !host.starts_with('.') && has_tag && is_reference(text)
+    host.contains('.') && !host.starts_with('.') && has_tag(text) && is_reference(text)
+}
+
+/// Whether the last component has a tag or a digest.
+fn has_tag(text: &str) -> bool {
+    let last = text.rsplit('/').next().unwrap_or(text);
+    last.contains(':')
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use outrigger_api::annotation::RETRY;
-use outrigger_api::cluster::{Cluster, ClusterType};
+use outrigger_api::cluster::{ANY_OPERATOR, Cluster, ClusterType};
 use outrigger_api::duration;
 use outrigger_api::hook::Hook;
 use outrigger_api::machine::{Machine, MachineRole};
@@ -16,7 +16,6 @@ use crate::lifecycle::Run;
 use crate::steps::hook_timeout;
 use crate::{Provider, StepInput, provider};
 
-const DEFAULT_OWNER: &str = "an external operator";
 const DEFAULT_DELEGATION: Duration = Duration::from_hours(1);
 /// An attempt ends on its machine, and that is reported; the deadline is for what does not report.
 const REPORT_TIME: Duration = Duration::from_secs(45);
@@ -209,7 +208,7 @@ fn applies(role: StepRole, machine: MachineRole, index: usize) -> bool {
 
 fn delegate(cluster: &Cluster) -> Delegate {
     let delegation = cluster.spec.features.delegation.as_ref();
-    let owner = delegation.map_or(DEFAULT_OWNER, |delegation| &delegation.owner);
+    let owner = delegation.map_or(ANY_OPERATOR, |delegation| &delegation.owner);
     let timeout = delegation.and_then(|delegation| delegation.timeout.as_deref());
     Delegate {
         owner: owner.to_owned(),

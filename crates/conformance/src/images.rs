@@ -3,7 +3,8 @@
 pub(crate) mod attack;
 pub(crate) mod bench;
 pub(crate) mod crash;
+pub(crate) mod finder;
 mod proxy;
-mod registries;
+pub(crate) mod registries;
 pub(crate) mod suite;
 mod workload;

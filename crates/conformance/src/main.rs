@@ -12,6 +12,7 @@ mod bench;
 mod chart;
 mod client;
 mod crash;
+mod flow;
 mod hooks;
 mod images;
 mod kubernetes;
@@ -60,6 +61,8 @@ enum Conformance {
     Plugins(plugins::compare::Args),
     /// Install a catalogue of KubeGems' plugin charts at once, with stand-ins for the upstream charts
     Catalog(plugins::catalog::Args),
+    /// Check that `image list` finds every image that `helm template` shows in chart archives
+    Images(images::finder::Args),
     /// Run the conformance suite of the OCI distribution specification on the registry
     Registry(images::suite::Args),
 }
@@ -91,12 +94,14 @@ enum Crash {
     Plugins(crash::Args),
     /// Copies of images and the registry, through proxies with faults
     Images(crash::Args),
+    /// Flows of a cluster: controllers are killed and compete, machines lose connections, hang and reboot
+    Flow(crash::Args),
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Attack {
     /// The embedded API server: numbers, rules, depth, patches, connections, counts, a full disk
-    Apiserver(attack::Args),
+    Apiserver(apiserver::attack::Args),
     /// The chart engine: templates and archives without end
     Chart(attack::Args),
     /// The plugin controller: hostile repositories and specs, neighbors that share and edit, an API server that is down
@@ -131,6 +136,7 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Conformance(Conformance::Catalog(args)) => {
             plugins::catalog::run(binary, &args).await
         }
+        Command::Conformance(Conformance::Images(args)) => images::finder::run(binary, &args).await,
         Command::Conformance(Conformance::Registry(args)) => {
             images::suite::run(binary, &args).await
         }
@@ -145,6 +151,7 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Crash(Crash::Images(args)) => {
             crash::run::<images::crash::Test>(binary, &args).await
         }
+        Command::Crash(Crash::Flow(args)) => crash::run::<flow::crash::Test>(binary, &args).await,
         Command::Crash(Crash::Apiserver(args)) => {
             crash::run::<apiserver::crash::Test>(binary, &args).await
         }

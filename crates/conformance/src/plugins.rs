@@ -9,3 +9,5 @@ pub(crate) mod compare;
 pub(crate) mod crash;
 mod desired;
 mod plugin_client;
+
+pub(crate) use plugin_client::wait_until_served;

@@ -3,13 +3,17 @@
 //! An action returns an outcome or an error, which the reconcile records. [`Progress`] shares the progress of a running
 //! action.
 
+mod busy;
+mod drift;
 mod inventory;
 mod progress;
 mod render;
 mod uninstall;
 
 use std::collections::HashMap;
+use std::time::Duration;
 
+use outrigger_api::annotation::ROLLBACK;
 use outrigger_api::duration;
 use outrigger_api::plugin::{self, InventoryEntry, Plugin, PluginKind};
 use outrigger_chart::manifest::hook::Event as HookEvent;
@@ -20,11 +24,16 @@ use outrigger_release::{
 use crate::conditions::{APPLIED, Cause};
 use crate::error::ReconcileError;
 use crate::health_rules;
+use crate::key::Key;
+use crate::lineage::Lineage;
 use crate::observe::ResolvedInputs;
 
 pub(crate) use inventory::{merge as merge_inventory, summary as inventory_summary};
 pub(crate) use progress::Progress;
 pub(crate) use uninstall::{cascade, uninstall};
+
+/// How long a render may occupy a reconcile slot. Nearly all renders take less.
+const RENDER_GRACE: Duration = Duration::from_millis(100);
 
 /// Longer notes are truncated, in characters.
 const MAX_NOTES: usize = 4096;
@@ -43,6 +52,8 @@ pub(crate) struct Outcome {
     pub(crate) revision: i64,
     /// The number of objects that were written or deleted.
     pub(crate) changed: usize,
+    /// The objects that had drifted, with the fields.
+    pub(crate) corrected: Vec<String>,
     /// Objects that were left out, because their kinds are not defined yet.
     pub(crate) deferred: Vec<ObjectId>,
     pub(crate) inventory: Vec<InventoryEntry>,
@@ -60,17 +71,26 @@ pub(crate) async fn apply(
     controller: &crate::Options,
     plugin: &Plugin,
     inputs: &ResolvedInputs,
+    lineage: &Lineage,
     mode: Mode,
     progress: &Progress,
 ) -> Result<Outcome, ReconcileError> {
     let cluster = &inputs.target.cluster;
     let mut options = release_options(controller, plugin)?;
-    let rendered = render::render(controller, plugin, inputs).await?;
+    let rendered = render_without_slot(controller, plugin, inputs, progress).await?;
+    if let Some(cause) = busy::cause(&rendered.history, (controller.now)()) {
+        return Err(ReconcileError::Busy(cause));
+    }
+    if let Some(cause) = lineage.reject(&Key::of(plugin), &rendered.desired) {
+        return Err(ReconcileError::Rejected(cause));
+    }
     match mode {
         Mode::Deploy => {
             progress.set_planned(inventory::planned(rendered.desired.objects()));
             // The watches of the controller observe health, unless something must follow it.
             options.wait = plugin.spec.rollback || has_post_hooks(&rendered.desired);
+            options.description =
+                rollback_revision(plugin).map(|revision| format!("Rollback to {revision}"));
         }
         Mode::CorrectDrift => {
             options.rollback_on_failure = false;
@@ -89,6 +109,12 @@ pub(crate) async fn apply(
     let warnings = rendered.desired.warnings().to_vec();
     let plan = make_plan(cluster, rendered, &options).await?;
     let is_reproduced = matches!(plan.action, Action::Repair | Action::Nothing);
+    // If the chart renders differently each time, the plan has more than the drift.
+    let corrected = if mode == Mode::CorrectDrift && is_reproduced {
+        drift::describe(&plan)
+    } else {
+        Vec::new()
+    };
     let report = |event| progress.update(event);
     let outcome = match (mode, deployed) {
         // The chart renders differently each time, for example because it generates passwords: the recorded objects
@@ -102,9 +128,25 @@ pub(crate) async fn apply(
     };
     let outcome = outcome.map_err(|error| action_failed(error, plugin))?;
     Ok(Outcome {
+        corrected,
         warnings,
         ..Outcome::from(outcome)
     })
+}
+
+/// Renders the inputs. A render that takes long, or waits for others that do, occupies no reconcile slot.
+async fn render_without_slot(
+    controller: &crate::Options,
+    plugin: &Plugin,
+    inputs: &ResolvedInputs,
+    progress: &Progress,
+) -> Result<render::Rendered, ReconcileError> {
+    let mut rendered = Box::pin(render::render(controller, plugin, inputs));
+    if let Ok(rendered) = tokio::time::timeout(RENDER_GRACE, &mut rendered).await {
+        return rendered;
+    }
+    progress.wait_for_render();
+    rendered.await
 }
 
 /// Plans what [`apply`] would do to deploy the inputs.
@@ -128,6 +170,14 @@ async fn make_plan(
         observed.map_err(|error| ReconcileError::from_release(APPLIED, "ApplyFailed", &error))?;
     let plan = outrigger_release::plan(rendered.desired, observed, options);
     Ok(plan.map_err(ActionError::from)?)
+}
+
+/// The revision that the current spec is a rollback to, if it is one.
+fn rollback_revision(plugin: &Plugin) -> Option<u32> {
+    let annotation = plugin.metadata.annotations.as_ref()?.get(ROLLBACK)?;
+    let (revision, generation) = annotation.split_once('@')?;
+    let is_current = generation.parse().ok() == plugin.metadata.generation;
+    revision.parse().ok().filter(|_| is_current)
 }
 
 /// Whether hooks run after the release is healthy.
@@ -223,6 +273,7 @@ impl From<outrigger_release::Outcome> for Outcome {
         Self {
             revision: i64::from(outcome.revision),
             changed: outcome.changed,
+            corrected: Vec::new(),
             deferred: outcome.deferred,
             inventory,
             resource_versions,

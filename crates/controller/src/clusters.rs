@@ -21,6 +21,7 @@ use outrigger_cluster::{Connect, Ssh};
 
 pub(crate) use index::{ClusterIndex, Observed};
 pub(crate) use reconcile::{Outcome, run};
+pub use remotes::login;
 
 /// How clusters and machines are reconciled.
 #[derive(Debug, Clone)]

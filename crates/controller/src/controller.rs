@@ -27,7 +27,10 @@ use crate::watch_event::WatchEvent;
 use crate::watches;
 
 /// How long reconcile tasks may continue after a shutdown request.
-const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(300);
+
+/// How long aborted tasks may take to end. Those that compute end later, before they send anything.
+const ABORT_GRACE: Duration = Duration::from_millis(100);
 
 /// Interval for dropping unused watches.
 const WATCH_CLEANUP_INTERVAL: Duration = Duration::from_secs(30);
@@ -290,6 +293,9 @@ impl Controller {
         {
             tracing::info!("aborting unfinished reconcile tasks");
         }
-        self.tasks.shutdown().await;
+        self.tasks.abort_all();
+        let ended = async { while self.tasks.join_next().await.is_some() {} };
+        // An aborted task sends no request any more.
+        let _ = tokio::time::timeout(ABORT_GRACE, ended).await;
     }
 }

@@ -9,7 +9,7 @@ use outrigger_api::annotation::{CASCADE, FORCE, SUSPEND};
 use outrigger_api::plugin::{self, ClusterReference, Drift, Phase, Plugin, PluginKind};
 
 use crate::backoff::Backoff;
-use crate::conditions::{Cause, ConditionUpdate, HEALTHY, READY};
+use crate::conditions::{Cause, ConditionUpdate, HEALTHY};
 use crate::graph;
 use crate::key::Key;
 use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
@@ -27,6 +27,8 @@ pub(crate) enum Decision {
     Uninstall { force: bool },
     /// Removal was requested, but the release belongs to the plugin `owner` and stays installed.
     Disown { owner: Key },
+    /// A suspended plugin was deleted. Its release stays installed.
+    LeaveRelease,
     /// Removal was requested but is blocked. The `cascade` plugins are to be removed first.
     BlockRemoval { cause: Cause, cascade: Vec<Key> },
     /// The spec cannot be satisfied as written.
@@ -54,11 +56,11 @@ pub(crate) enum Action {
 }
 
 pub(crate) fn decision(observed: &Observed) -> Decision {
+    if observed.plugin.is_annotated(SUSPEND) {
+        return suspended(&observed.plugin);
+    }
     if is_removing(&observed.plugin) {
         return removal(observed);
-    }
-    if observed.plugin.is_annotated(SUSPEND) {
-        return Decision::Suspended;
     }
     if let Some(cause) = rejection(observed) {
         return Decision::Reject(cause);
@@ -68,6 +70,16 @@ pub(crate) fn decision(observed: &Observed) -> Decision {
         Err(cause) => Decision::Reject(cause),
         Ok(Some(cause)) if !is_installed => Decision::Wait(cause),
         Ok(blocked) => Decision::ResolveInputs { blocked },
+    }
+}
+
+/// As in Flux, the release of a suspended plugin is left alone, even if the plugin is disabled or deleted.
+fn suspended(plugin: &Plugin) -> Decision {
+    match (is_deleted(plugin), has_finalizer(plugin)) {
+        (true, true) => Decision::LeaveRelease,
+        (true, false) => Decision::Ignore,
+        (false, false) if !plugin.spec.enabled => Decision::Disabled,
+        (false, _) => Decision::Suspended,
     }
 }
 
@@ -84,17 +96,15 @@ fn removal(observed: &Observed) -> Decision {
             Decision::Disabled
         };
     }
-    if plugin.is_annotated(FORCE) && foreign_owner(observed).is_none() {
-        return Decision::Uninstall { force: true };
-    }
     if plugin.spec.required {
-        let message = format!(
-            "plugin is required; set spec.required to false, or annotate it with {FORCE}=true"
-        );
+        let message = "plugin is required; set spec.required to false to remove it";
         return Decision::BlockRemoval {
             cause: Cause::new("Required", message),
             cascade: Vec::new(),
         };
+    }
+    if plugin.is_annotated(FORCE) && foreign_owner(observed).is_none() {
+        return Decision::Uninstall { force: true };
     }
     if let Some(blocked) = blocked_by_dependents(observed) {
         return blocked;
@@ -382,39 +392,65 @@ pub(crate) fn has_failed_with(observed: &Observed, inputs: &str) -> bool {
     }
 }
 
-/// The phase and the conditions of a plugin whose objects are applied, by their health.
+/// How long the objects of a plugin have been in progress.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ProgressTime {
+    /// Longer than an installation or upgrade may take.
+    pub(crate) is_overdue: bool,
+    /// Not longer than scaling usually takes.
+    pub(crate) is_short: bool,
+}
+
+/// The state of a plugin whose objects are applied, by their health.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Assessment {
+    pub(crate) phase: Phase,
+    /// Reason and message of the phase, and the condition Healthy; `None` if they do not change.
+    pub(crate) explanation: Option<(Cause, ConditionUpdate)>,
+}
+
+impl Assessment {
+    fn new(phase: Phase, ready: Cause, healthy: ConditionUpdate) -> Self {
+        Self {
+            phase,
+            explanation: Some((ready, healthy)),
+        }
+    }
+}
+
 pub(crate) fn assess_health(
     before: Phase,
     objects: &ObservedObjects,
-    is_overdue: bool,
-) -> (Phase, Vec<ConditionUpdate>) {
+    time: ProgressTime,
+) -> Assessment {
     let was_ready = matches!(before, Phase::Ready | Phase::Degraded);
     if objects.is_incomplete {
-        return if was_ready {
-            (before, Vec::new())
-        } else {
-            let message = "waiting for the installed objects to be observed";
-            let updates = vec![
-                ConditionUpdate::mark_unknown(HEALTHY, "Progressing", message),
-                ConditionUpdate::mark_false(READY, "Progressing", message),
-            ];
-            (in_progress(before), updates)
-        };
+        if was_ready {
+            return Assessment {
+                phase: before,
+                explanation: None,
+            };
+        }
+        let message = "waiting for the installed objects to be observed";
+        let healthy = ConditionUpdate::mark_unknown(HEALTHY, "Progressing", message);
+        let ready = Cause::new("Progressing", message);
+        return Assessment::new(in_progress(before), ready, healthy);
     }
     let Some(message) = unhealthy_message(objects) else {
         let message = match objects.total {
             1 => "1 object is healthy".to_owned(),
             total => format!("{total} objects are healthy"),
         };
-        let updates = vec![
-            ConditionUpdate::mark_true(HEALTHY, "Healthy", message),
-            ConditionUpdate::mark_true(READY, "Ready", String::new()),
-        ];
-        return (Phase::Ready, updates);
+        let healthy = ConditionUpdate::mark_true(HEALTHY, "Healthy", message);
+        return Assessment::new(Phase::Ready, Cause::new("Ready", ""), healthy);
     };
     let has_failed = objects.unhealthy.iter().any(|object| object.has_failed);
-    let (phase, reason) = match (was_ready, has_failed, is_overdue) {
+    let (phase, reason) = match (was_ready, has_failed, time.is_overdue) {
         (true, true, _) => (Phase::Degraded, "Unhealthy"),
+        // Scaling is not a failure.
+        (true, false, _) if before == Phase::Ready && time.is_short => {
+            (Phase::Ready, "Progressing")
+        }
         (true, false, _) => (Phase::Degraded, "Progressing"),
         (false, true, _) => (Phase::Failed, "Unhealthy"),
         (false, false, true) => (Phase::Failed, "Timeout"),
@@ -426,11 +462,8 @@ pub(crate) fn assess_health(
         "Timeout" => format!("timed out: {message}"),
         _ => message,
     };
-    let updates = vec![
-        ConditionUpdate::mark_false(HEALTHY, reason, message.clone()),
-        ConditionUpdate::mark_false(READY, reason, message),
-    ];
-    (phase, updates)
+    let healthy = ConditionUpdate::mark_false(HEALTHY, reason, message.clone());
+    Assessment::new(phase, Cause::new(reason, message), healthy)
 }
 
 fn in_progress(before: Phase) -> Phase {

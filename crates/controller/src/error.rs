@@ -19,6 +19,9 @@ pub(crate) enum ReconcileError {
     /// A kind or a namespace is missing that another plugin may bring.
     #[error("{}", .0.message)]
     Awaited(Cause),
+    /// Another tool is changing the release.
+    #[error("{}", .0.message)]
+    Busy(Cause),
     /// The plugin cannot be installed as written.
     #[error("{}", .0.message)]
     Rejected(Cause),

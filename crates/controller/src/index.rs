@@ -1,6 +1,6 @@
 //! The index of all plugins. Pure: applies watch events, and returns the plugins to reconcile because of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,6 +12,7 @@ use crate::error::{KIND_MISSING, NAMESPACE_MISSING};
 use crate::graph;
 use crate::key::Key;
 use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
+use crate::lineage::Lineage;
 use crate::objects::{ChildPlugin, Kind, ObjectHealth, Objects, ObservedObject};
 use crate::observed::{Dependent, Observed, ObservedDependency, RetryState};
 use crate::references::{self, References};
@@ -32,6 +33,8 @@ pub(crate) struct Index {
     /// The plugins that depend on a plugin, whether that exists or not.
     dependents: HashMap<Key, BTreeSet<Key>>,
     releases: ReleaseClaims,
+    /// The plugins that are objects of a release.
+    children: HashMap<ReleaseRef, BTreeSet<Key>>,
     pub(crate) references: References,
     pub(crate) objects: Objects,
 }
@@ -59,6 +62,7 @@ impl Index {
             enqueued.insert(key.clone());
         }
         self.add_relations(&key, before.as_deref(), &plugin);
+        self.set_parent(&key, before.as_deref(), Some(&plugin));
         let entry = self.plugins.entry(key.clone()).or_insert_with(|| Entry {
             plugin: Arc::clone(&plugin),
             unwritten: None,
@@ -82,6 +86,7 @@ impl Index {
             return enqueued;
         };
         self.remove_relations(key, &entry.plugin);
+        self.set_parent(key, Some(&entry.plugin), None);
         self.references.forget(key);
         self.enqueue_related(key, Some(&entry.plugin), None, &mut enqueued);
         enqueued
@@ -212,6 +217,7 @@ impl Index {
             cycle: graph::cycle(key, |key| self.dependencies(key)),
             dependents: self.observe_dependents(key),
             release_owner: self.releases.owner(&ReleaseRef::of(plugin)).cloned(),
+            lineage: self.lineage(key, plugin),
             objects: self.objects.observe(
                 &cluster,
                 &status.inventory,
@@ -321,6 +327,68 @@ impl Index {
             }
         }
         self.releases.remove(&ReleaseRef::of(plugin), key);
+    }
+
+    /// Records of which release a plugin is an object.
+    fn set_parent(&mut self, key: &Key, before: Option<&Plugin>, after: Option<&Plugin>) {
+        let (before, after) = (
+            before.and_then(parent_release),
+            after.and_then(parent_release),
+        );
+        if before == after {
+            return;
+        }
+        if let Some(release) = before
+            && let Some(children) = self.children.get_mut(&release)
+        {
+            children.remove(key);
+            if children.is_empty() {
+                self.children.remove(&release);
+            }
+        }
+        if let Some(release) = after {
+            self.children
+                .entry(release)
+                .or_default()
+                .insert(key.clone());
+        }
+    }
+
+    fn lineage(&self, key: &Key, plugin: &Plugin) -> Lineage {
+        let mut ancestors = Vec::new();
+        let mut current = plugin;
+        while let Some(parent) = parent_release(current).and_then(|release| self.owner(&release))
+            // A plugin may be an object of its own release.
+            && Key::of(parent) != *key
+            && !ancestors.contains(&Key::of(parent))
+        {
+            ancestors.push(Key::of(parent));
+            current = parent;
+        }
+        let root = ancestors.last().unwrap_or(key);
+        Lineage {
+            children: self.children_of(plugin).count(),
+            family: self.count_descendants(root),
+            ancestors,
+        }
+    }
+
+    /// The plugins that are objects of the release of a plugin.
+    fn children_of(&self, plugin: &Plugin) -> impl Iterator<Item = &Key> {
+        let children = self.children.get(&ReleaseRef::of(plugin));
+        children.into_iter().flatten()
+    }
+
+    fn count_descendants(&self, root: &Key) -> usize {
+        let mut seen = HashSet::from([root]);
+        let mut pending = vec![root];
+        while let Some(key) = pending.pop() {
+            let Some(plugin) = self.plugin(key) else {
+                continue;
+            };
+            pending.extend(self.children_of(plugin).filter(|key| seen.insert(key)));
+        }
+        seen.len() - 1
     }
 
     /// Enqueues the plugins that a change of a plugin affects: dependents, dependencies, its parent, members of cycles,

@@ -28,6 +28,7 @@ mod index;
 mod key;
 pub mod leader_election;
 mod lifecycle;
+mod lineage;
 mod metrics;
 mod mirror;
 mod objects;
@@ -63,7 +64,7 @@ use outrigger_repository::Fetcher;
 use tokio::sync::mpsc;
 
 pub use backoff::Backoff;
-pub use clusters::ClusterOptions;
+pub use clusters::{ClusterOptions, login as machine_login};
 pub use key::Key;
 pub use metrics::Metrics;
 pub use trust::{ClusterRules, Trust};
@@ -87,6 +88,8 @@ pub struct Options {
     pub max_concurrent_reconciles: usize,
     /// How long a phase such as `Installing` must last before it is written to the status.
     pub status_delay: Duration,
+    /// How long the objects of a Ready plugin may be in progress, for example to scale, before it is Degraded.
+    pub progress_grace: Duration,
     /// Delays between attempts.
     pub backoff: Backoff,
     /// How often every plugin is reconciled although nothing changed, to find new chart versions.
@@ -113,6 +116,7 @@ impl Default for Options {
             image_registry: None,
             max_concurrent_reconciles: 16,
             status_delay: Duration::from_secs(1),
+            progress_grace: Duration::from_secs(10),
             backoff: Backoff::default(),
             resync_period: Duration::from_mins(10),
             leader_election: None,

@@ -1,8 +1,10 @@
-//! Mirrors objects of KubeGems and TKEStack: each becomes a Plugin that it owns, and the status of the Plugin is
+//! Mirrors objects of KubeGems and TKEStack: each becomes a Plugin or Cluster that it owns, and the status of that is
 //! translated back.
 //!
 //! One mirror per kind, which runs while the CRD of the kind exists. When an object is deleted, the garbage collector of
-//! the cluster deletes its Plugin.
+//! the cluster deletes its mirror object.
+
+mod source;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,15 +16,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Config, Event, watcher};
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, Resource, ResourceExt as _};
 use outrigger_api::compat::{ForeignKind, MIRRORS};
-use outrigger_api::plugin::Plugin;
 use serde_json::{Value, json};
 
 use crate::backoff::Backoff;
 use crate::conditions::format_time;
 use crate::key::Key;
 use crate::status::{merge_patch, patch_params};
+use source::{Source, TkestackCluster};
 
 const FIELD_MANAGER: &str = "outrigger-mirror";
 
@@ -42,14 +44,15 @@ enum Error {
 
 /// Mirrors all kinds. Never returns.
 pub(crate) async fn run(client: Client, now: fn() -> Timestamp) {
-    let mirrors = ForeignKind::ALL
+    let plugins = ForeignKind::ALL
         .iter()
         .map(|kind| run_while_defined(client.clone(), *kind, now));
-    futures::future::join_all(mirrors).await;
+    let clusters = run_while_defined(client.clone(), TkestackCluster, now);
+    futures::future::join(futures::future::join_all(plugins), clusters).await;
 }
 
 /// Runs the mirror of a kind while its CRD exists.
-async fn run_while_defined(client: Client, kind: ForeignKind, now: fn() -> Timestamp) {
+async fn run_while_defined<S: Source>(client: Client, kind: S, now: fn() -> Timestamp) {
     let resource = kind.resource();
     let name = format!("{}.{}", resource.plural, resource.group);
     let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(client.clone());
@@ -87,33 +90,33 @@ async fn run_while_defined(client: Client, kind: ForeignKind, now: fn() -> Times
     }
 }
 
-struct Mirror {
+struct Mirror<S: Source> {
     client: Client,
-    kind: ForeignKind,
+    kind: S,
     resource: ApiResource,
     now: fn() -> Timestamp,
     objects: HashMap<Key, DynamicObject>,
-    plugins: HashMap<Key, Plugin>,
+    mirrors: HashMap<Key, S::Mirror>,
 }
 
-impl Mirror {
-    fn new(client: Client, kind: ForeignKind, now: fn() -> Timestamp) -> Self {
+impl<S: Source> Mirror<S> {
+    fn new(client: Client, kind: S, now: fn() -> Timestamp) -> Self {
         Self {
             client,
             kind,
             resource: kind.resource(),
             now,
             objects: HashMap::new(),
-            plugins: HashMap::new(),
+            mirrors: HashMap::new(),
         }
     }
 
     async fn run(mut self) {
         let objects: Api<DynamicObject> = Api::all_with(self.client.clone(), &self.resource);
-        let plugins: Api<Plugin> = Api::all(self.client.clone());
+        let mirrors: Api<S::Mirror> = Api::all(self.client.clone());
         let label = format!("{MIRRORS}={}", self.kind.label());
         let mut objects = std::pin::pin!(watcher(objects, Config::default()));
-        let mut plugins = std::pin::pin!(watcher(plugins, Config::default().labels(&label)));
+        let mut mirrors = std::pin::pin!(watcher(mirrors, Config::default().labels(&label)));
         let mut failures = 0;
         loop {
             let result = tokio::select! {
@@ -121,8 +124,8 @@ impl Mirror {
                     Ok(event) => self.handle_object(event).await,
                     Err(error) => Err(Error::Watch(error)),
                 },
-                Some(event) = plugins.next() => match event {
-                    Ok(event) => self.handle_plugin(event).await,
+                Some(event) = mirrors.next() => match event {
+                    Ok(event) => self.handle_mirror(event).await,
                     Err(error) => Err(Error::Watch(error)),
                 },
                 else => return,
@@ -145,13 +148,10 @@ impl Mirror {
             Event::Apply(object) | Event::InitApply(object) => {
                 let key = key(&object.metadata);
                 let before = self.objects.insert(key.clone(), object);
-                let generation = before
-                    .as_ref()
-                    .and_then(|before| before.metadata.generation);
                 let object = &self.objects[&key];
-                let has_changed = before.is_none() || generation != object.metadata.generation;
+                let has_changed = before.is_none_or(|before| differs(&before, object));
                 if has_changed && object.metadata.deletion_timestamp.is_none() {
-                    self.apply_plugin(&key).await?;
+                    self.apply_mirror(&key).await?;
                 }
                 self.sync_status(&key).await
             }
@@ -163,20 +163,20 @@ impl Mirror {
         }
     }
 
-    async fn handle_plugin(&mut self, event: Event<Plugin>) -> Result<(), Error> {
+    async fn handle_mirror(&mut self, event: Event<S::Mirror>) -> Result<(), Error> {
         match event {
-            Event::Apply(plugin) | Event::InitApply(plugin) => {
-                let key = Key::of(&plugin);
-                self.plugins.insert(key.clone(), plugin);
+            Event::Apply(mirror) | Event::InitApply(mirror) => {
+                let key = key(mirror.meta());
+                self.mirrors.insert(key.clone(), mirror);
                 self.sync_status(&key).await
             }
-            Event::Delete(plugin) => {
-                let key = Key::of(&plugin);
-                self.plugins.remove(&key);
+            Event::Delete(mirror) => {
+                let key = key(mirror.meta());
+                self.mirrors.remove(&key);
                 // Deleted although its owner exists: recreate it.
                 match self.objects.get(&key) {
                     Some(object) if object.metadata.deletion_timestamp.is_none() => {
-                        self.apply_plugin(&key).await
+                        self.apply_mirror(&key).await
                     }
                     _ => Ok(()),
                 }
@@ -185,37 +185,39 @@ impl Mirror {
         }
     }
 
-    /// Creates or updates the plugin of an object.
-    async fn apply_plugin(&self, key: &Key) -> Result<(), Error> {
+    /// Creates or updates the mirror of an object.
+    async fn apply_mirror(&self, key: &Key) -> Result<(), Error> {
         let Some(object) = self.objects.get(key) else {
             return Ok(());
         };
         let value = self.value(object);
-        let mut plugin = match self.kind.convert(value.clone()) {
-            Ok(plugin) => plugin,
+        let mut mirror = match self.kind.convert(value.clone()) {
+            Ok(mirror) => mirror,
             Err(error) => {
                 let now = format_time((self.now)());
                 let status = self.kind.rejected_status(&value, &error, &now);
                 return self.write_status(key, object, status).await;
             }
         };
-        plugin.metadata.namespace = Some(key.namespace.clone());
-        plugin.metadata.name = Some(key.name.clone());
-        plugin.metadata.owner_references = Some(vec![self.owner(object)]);
-        plugin
-            .labels_mut()
-            .insert(MIRRORS.to_owned(), self.kind.label());
-        plugin.status = None;
-        let api: Api<Plugin> = Api::namespaced(self.client.clone(), &key.namespace);
+        let metadata = mirror.meta_mut();
+        metadata.namespace = Some(key.namespace.clone()).filter(|namespace| !namespace.is_empty());
+        metadata.name = Some(key.name.clone());
+        metadata.generate_name = None;
+        metadata.owner_references = Some(vec![self.owner(object)]);
+        let labels = metadata.labels.get_or_insert_default();
+        labels.insert(MIRRORS.to_owned(), self.kind.label());
+        let api = S::api(self.client.clone(), &key.namespace);
         let existing = api.get_opt(&key.name).await?;
         if existing.is_some_and(|existing| !is_owned(&existing, object)) {
-            let message = "a plugin of this name exists and does not belong to this object";
+            let kind = S::Mirror::kind(&()).to_lowercase();
+            let message =
+                format!("a {kind} of this name exists and does not belong to this object");
             let status = json!({"phase": "Failed", "message": message});
             return self.write_status(key, object, status).await;
         }
         let parameters = PatchParams::apply(FIELD_MANAGER).force();
         let applied = api
-            .patch(&key.name, &parameters, &Patch::Apply(&plugin))
+            .patch(&key.name, &parameters, &Patch::Apply(&mirror))
             .await;
         match applied {
             Ok(_) => Ok(()),
@@ -227,15 +229,15 @@ impl Mirror {
         }
     }
 
-    /// Translates the status of a plugin back to its object.
+    /// Translates the status of a mirror back to its object.
     async fn sync_status(&self, key: &Key) -> Result<(), Error> {
-        let (Some(object), Some(plugin)) = (self.objects.get(key), self.plugins.get(key)) else {
+        let (Some(object), Some(mirror)) = (self.objects.get(key), self.mirrors.get(key)) else {
             return Ok(());
         };
-        if !is_owned(plugin, object) {
+        if !is_owned(mirror, object) {
             return Ok(());
         }
-        let status = self.kind.status(&self.value(object), plugin);
+        let status = self.kind.status(&self.value(object), mirror);
         self.write_status(key, object, status).await
     }
 
@@ -249,8 +251,12 @@ impl Mirror {
         let Some(change) = merge_patch(&before.unwrap_or_else(|| json!({})), &status) else {
             return Ok(());
         };
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), &key.namespace, &self.resource);
+        let client = self.client.clone();
+        let api: Api<DynamicObject> = if key.namespace.is_empty() {
+            Api::all_with(client, &self.resource)
+        } else {
+            Api::namespaced_with(client, &key.namespace, &self.resource)
+        };
         let parameters = patch_params(FIELD_MANAGER);
         let patch = Patch::Merge(json!({"status": change}));
         match api.patch_status(&key.name, &parameters, &patch).await {
@@ -288,8 +294,17 @@ fn key(metadata: &kube::api::ObjectMeta) -> Key {
     )
 }
 
-fn is_owned(plugin: &Plugin, object: &DynamicObject) -> bool {
-    let owners = plugin.owner_references().iter();
+/// Whether an object changed in what its mirror is made from.
+fn differs(before: &DynamicObject, after: &DynamicObject) -> bool {
+    let parts = |object: &DynamicObject| {
+        let metadata = object.metadata.clone();
+        (metadata.generation, metadata.labels, metadata.annotations)
+    };
+    parts(before) != parts(after)
+}
+
+fn is_owned<K: Resource>(mirror: &K, object: &DynamicObject) -> bool {
+    let owners = mirror.owner_references().iter();
     let uid = object.uid().unwrap_or_default();
     owners.into_iter().any(|owner| owner.uid == uid)
 }

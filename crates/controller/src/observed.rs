@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use outrigger_api::plugin::{Dependency, InventoryEntry, Plugin, PluginStatus};
 
 use crate::key::Key;
+use crate::lineage::Lineage;
 
 /// How long a watch may take to report an object that was applied.
 pub(crate) const WATCH_LAG: Duration = Duration::from_secs(10);
@@ -27,6 +28,7 @@ pub(crate) struct Observed {
     pub(crate) dependents: Vec<Dependent>,
     /// The plugin that owns the release that this one names.
     pub(crate) release_owner: Option<Key>,
+    pub(crate) lineage: Lineage,
     pub(crate) objects: ObservedObjects,
     pub(crate) retry: RetryState,
     /// Whether each ConfigMap and Secret that it references is unchanged since it was read.
@@ -59,6 +61,8 @@ pub(crate) struct RetryState {
     pub(crate) retry_at: Option<Instant>,
     /// When the current installation, upgrade or removal started.
     pub(crate) started_at: Option<Instant>,
+    /// Since when objects have not been healthy.
+    pub(crate) progressing_since: Option<Instant>,
     /// Since when a status change has been deferred.
     pub(crate) deferred_since: Option<Instant>,
     /// Consecutive failures that do not count as attempts, because a server did not respond.

@@ -1,6 +1,7 @@
 //! The next status of a plugin, built up during a reconcile and written at its end.
 
 use jiff::Timestamp;
+use outrigger_api::condition::ConditionStatus;
 use outrigger_api::plugin::{Phase, PluginStatus};
 
 use crate::conditions::{
@@ -38,6 +39,22 @@ impl PendingStatus {
         );
     }
 
+    /// Sets the phase and the condition Ready, which is true in phase Ready only.
+    pub(crate) fn set_phase(&mut self, phase: Phase, cause: &Cause) {
+        self.status.phase = phase;
+        self.explain_phase(cause);
+    }
+
+    /// Sets reason and message of the condition Ready. Its status follows from the phase.
+    fn explain_phase(&mut self, cause: &Cause) {
+        let update = if self.status.phase == Phase::Ready {
+            ConditionUpdate::mark_true(READY, cause.reason, &*cause.message)
+        } else {
+            ConditionUpdate::mark_false(READY, cause.reason, &*cause.message)
+        };
+        self.set_condition(update);
+    }
+
     fn set_false(&mut self, kind: &'static str, cause: &Cause) {
         let update = ConditionUpdate::mark_false(kind, cause.reason, &*cause.message);
         self.set_condition(update);
@@ -57,8 +74,7 @@ impl PendingStatus {
     }
 
     pub(crate) fn mark_waiting(&mut self, cause: &Cause) {
-        self.status.phase = Phase::Waiting;
-        self.set_false(READY, cause);
+        self.set_phase(Phase::Waiting, cause);
     }
 
     pub(crate) fn mark_unfetched(&mut self, cause: &Cause) {
@@ -66,8 +82,7 @@ impl PendingStatus {
     }
 
     pub(crate) fn mark_rejected(&mut self, cause: &Cause) {
-        self.status.phase = Phase::Failed;
-        self.set_false(READY, cause);
+        self.set_phase(Phase::Failed, cause);
     }
 
     /// Reports whether the dependencies are ready; removes the condition if there are none.
@@ -85,18 +100,13 @@ impl PendingStatus {
     /// Reports that a requested removal is blocked. The phase, and whether it is Ready, do not change.
     pub(crate) fn mark_removal_blocked(&mut self, cause: &Cause) {
         self.set_false(REMOVABLE, cause);
-        if conditions::is_true(&self.status.conditions, READY) {
-            self.annotate_ready(cause);
-        } else {
-            self.set_false(READY, cause);
-        }
+        self.explain_phase(cause);
     }
 
-    /// Explains a Ready plugin. The status of the condition does not change.
+    /// Explains a Ready plugin. Other phases keep their own reasons.
     pub(crate) fn annotate_ready(&mut self, cause: &Cause) {
-        if conditions::is_true(&self.status.conditions, READY) {
-            let update = ConditionUpdate::mark_true(READY, cause.reason, &*cause.message);
-            self.set_condition(update);
+        if self.status.phase == Phase::Ready {
+            self.explain_phase(cause);
         }
     }
 
@@ -108,20 +118,18 @@ impl PendingStatus {
     pub(crate) fn mark_disabled(&mut self) {
         let mut status = PluginStatus {
             observed_generation: self.generation,
-            phase: Phase::Disabled,
             ..PluginStatus::default()
         };
         let ready = conditions::find(&self.status.conditions, READY);
         status.conditions.extend(ready.cloned());
         self.status = status;
-        let update = ConditionUpdate::mark_false(READY, "Disabled", "plugin is disabled");
-        self.set_condition(update);
+        let cause = Cause::new("Disabled", "plugin is disabled");
+        self.set_phase(Phase::Disabled, &cause);
     }
 
     pub(crate) fn mark_removing(&mut self, message: &str) {
-        self.status.phase = Phase::Removing;
         self.clear_removal_blocked();
-        self.set_condition(ConditionUpdate::mark_false(READY, "Removing", message));
+        self.set_phase(Phase::Removing, &Cause::new("Removing", message));
     }
 
     pub(crate) fn mark_started(&mut self, is_upgrade: bool) {
@@ -130,18 +138,42 @@ impl PendingStatus {
         } else {
             (Phase::Installing, "Installing")
         };
-        self.status.phase = phase;
-        self.set_condition(ConditionUpdate::mark_false(READY, reason, ""));
+        let message = self.with_last_failure("");
+        self.set_phase(phase, &Cause::new(reason, message));
     }
 
-    /// Reports the progress of the operation that the phase names.
-    pub(crate) fn set_progress(&mut self, message: &str) {
-        let reason = match self.status.phase {
-            Phase::Upgrading => "Upgrading",
-            Phase::Removing => "Removing",
-            _ => "Installing",
+    /// The message about a further attempt, with the cause why the last one failed.
+    fn with_last_failure(&self, message: &str) -> String {
+        let applied = conditions::find(&self.status.conditions, APPLIED);
+        let failure = applied
+            .filter(|applied| self.status.attempts > 0 && applied.status == ConditionStatus::False);
+        let Some(failure) = failure else {
+            return message.to_owned();
         };
-        self.set_condition(ConditionUpdate::mark_false(READY, reason, message));
+        let attempt = self.status.attempts + 1;
+        let separator = if message.is_empty() { "" } else { "; " };
+        format!(
+            "{message}{separator}attempt {attempt}, the last one failed: {}",
+            failure.message
+        )
+    }
+
+    /// Reports the progress of an operation that takes long. A correction of drift has no phase of its own: until it ends,
+    /// the plugin is not as specified.
+    pub(crate) fn set_progress(&mut self, message: &str) {
+        let (phase, reason) = match self.status.phase {
+            Phase::Installing => (Phase::Installing, "Installing"),
+            Phase::Upgrading => (Phase::Upgrading, "Upgrading"),
+            Phase::Removing => (Phase::Removing, "Removing"),
+            Phase::Ready => (Phase::Degraded, "CorrectingDrift"),
+            phase => (phase, "CorrectingDrift"),
+        };
+        let message = match (reason, message) {
+            ("CorrectingDrift", "") => "drift is being corrected",
+            (_, message) => message,
+        };
+        let message = self.with_last_failure(message);
+        self.set_phase(phase, &Cause::new(reason, message));
     }
 
     pub(crate) fn mark_fetched(&mut self, version: Option<&str>) {
@@ -169,7 +201,6 @@ impl PendingStatus {
 
     /// Reports a failed attempt, and counts it.
     pub(crate) fn mark_failed(&mut self, condition: &'static str, cause: &Cause, is_last: bool) {
-        self.status.phase = Phase::Failed;
         self.status.attempts += 1;
         if condition != READY {
             self.set_false(condition, cause);
@@ -183,7 +214,7 @@ impl PendingStatus {
         } else {
             cause.message.clone()
         };
-        self.set_condition(ConditionUpdate::mark_false(READY, cause.reason, message));
+        self.set_phase(Phase::Failed, &Cause::new(cause.reason, message));
     }
 
     /// Reports that the cluster or the repository did not respond, so that a new spec or new inputs must wait.
@@ -194,10 +225,21 @@ impl PendingStatus {
         self.mark_waiting(cause);
     }
 
-    /// Reports that a server did not respond during an operation, which continues when it does.
-    pub(crate) fn mark_unready(&mut self, condition: &'static str, cause: &Cause) {
+    /// Reports that a server did not respond during an operation, which continues when it does. `phase` is that of the
+    /// operation.
+    pub(crate) fn mark_interrupted(
+        &mut self,
+        phase: Phase,
+        condition: &'static str,
+        cause: &Cause,
+    ) {
         self.mark_unknown(condition, cause);
-        self.set_false(READY, cause);
+        let phase = match phase {
+            // A correction of drift.
+            Phase::Ready => Phase::Degraded,
+            phase => phase,
+        };
+        self.set_phase(phase, cause);
     }
 
     /// Reports that the cluster or the repository did not respond, while the plugin is installed as specified.

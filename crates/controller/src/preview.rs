@@ -65,6 +65,7 @@ impl From<ReconcileError> for PreviewError {
     fn from(error: ReconcileError) -> Self {
         let Cause { reason, message } = match error {
             ReconcileError::Wait(cause)
+            | ReconcileError::Busy(cause)
             | ReconcileError::Awaited(cause)
             | ReconcileError::Rejected(cause)
             | ReconcileError::Failed { cause, .. }

@@ -119,6 +119,7 @@ impl Reconcile {
             Decision::Disabled => self.pending.mark_disabled(),
             Decision::Uninstall { force } => return self.remove(force).await,
             Decision::Disown { owner } => return self.disown(&owner).await,
+            Decision::LeaveRelease => return self.leave_release().await,
             Decision::BlockRemoval { cause, cascade } => {
                 self.block_removal(&cause, &cascade).await;
             }
@@ -172,14 +173,26 @@ impl Reconcile {
 
     fn mark_suspended(&mut self) {
         self.finish_requested_reconcile();
-        let message = "plugin is suspended; `outrigger plugin resume` continues";
-        let cause = Cause::new("Suspended", message);
+        let plugin = &self.observed.plugin;
+        let resume = format!(
+            "`outrigger plugin resume {} -n {}` continues",
+            plugin.name(),
+            plugin.namespace()
+        );
         if self.is_installed_as_specified() {
             self.update_health();
-            self.pending.annotate_ready(&cause);
-        } else {
-            self.pending.mark_waiting(&cause);
+            let message = format!("plugin is suspended; {resume}");
+            self.pending
+                .annotate_ready(&Cause::new("Suspended", message));
+            return;
         }
+        let awaited = if plugin.spec.enabled {
+            "the changes are not applied"
+        } else {
+            "the release is not removed"
+        };
+        let message = format!("plugin is suspended, and {awaited}; {resume}");
+        self.pending.mark_waiting(&Cause::new("Suspended", message));
     }
 
     /// Brings the release up to date with the inputs. Does not fetch the inputs if that cannot change anything.

@@ -12,6 +12,9 @@ use crate::error::ReconcileError;
 /// Shorter values occur in any message; they are left alone.
 const MIN_LENGTH: usize = 3;
 
+/// Shorter values in the names of objects are words.
+const MIN_LENGTH_IN_NAME: usize = 8;
+
 const PLACEHOLDER: &str = "[redacted]";
 
 /// The values of Secrets, in all forms in which a message may quote them. The longest come first.
@@ -55,6 +58,17 @@ impl Redactor {
         text
     }
 
+    /// Whether the name of an object of a release contains one of the values. Short ones, and those that the name of the
+    /// release contains too, are words rather than secrets.
+    pub(crate) fn is_secret_name(&self, name: &str, release: &str) -> bool {
+        let mut secrets = self.secrets.iter();
+        secrets.any(|secret| {
+            secret.len() >= MIN_LENGTH_IN_NAME
+                && name.contains(secret.as_str())
+                && !release.contains(secret.as_str())
+        })
+    }
+
     /// The error without the values.
     pub(crate) fn error(&self, error: ReconcileError) -> ReconcileError {
         let cause = |cause: Cause| Cause {
@@ -64,6 +78,7 @@ impl Redactor {
         match error {
             ReconcileError::Wait(other) => ReconcileError::Wait(cause(other)),
             ReconcileError::Awaited(other) => ReconcileError::Awaited(cause(other)),
+            ReconcileError::Busy(other) => ReconcileError::Busy(cause(other)),
             ReconcileError::Rejected(other) => ReconcileError::Rejected(cause(other)),
             ReconcileError::Failed {
                 condition,
@@ -144,5 +159,14 @@ mod tests {
     fn debug_output_omits_the_values() {
         let redactor = Redactor::new([b"hunter2".as_slice()]);
         assert!(!format!("{redactor:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn names_with_values_are_secret_unless_these_are_words() {
+        let redactor =
+            Redactor::new([b"{token: hunter2-hunter2, user: admin, site: berlin-east}".as_slice()]);
+        assert!(redactor.is_secret_name("web-hunter2-hunter2", "web"));
+        assert!(!redactor.is_secret_name("admin-web", "web"));
+        assert!(!redactor.is_secret_name("berlin-east-web", "berlin-east"));
     }
 }

@@ -81,6 +81,8 @@ impl Input {
 pub(crate) enum Events {
     Ssh {
         channel: russh::ChannelReadHalf,
+        /// An event that arrived before the server confirmed the command.
+        early: Option<Event>,
         /// The channel is gone, and its number may belong to another one.
         is_closed: bool,
     },
@@ -88,10 +90,53 @@ pub(crate) enum Events {
 }
 
 impl Events {
+    pub(crate) fn ssh(channel: russh::ChannelReadHalf) -> Self {
+        Self::Ssh {
+            channel,
+            early: None,
+            is_closed: false,
+        }
+    }
+
+    /// Waits until the server has answered the request to run the command. Returns `false` if it closed the channel
+    /// instead: the command does not run. Cancel safe.
+    pub(crate) async fn is_started(&mut self) -> bool {
+        use russh::ChannelMsg;
+        let Self::Ssh {
+            channel,
+            early,
+            is_closed,
+        } = self
+        else {
+            return true;
+        };
+        loop {
+            match channel.wait().await {
+                // Without a connection, the next event tells.
+                Some(ChannelMsg::Success) | None => return true,
+                Some(ChannelMsg::Close) => {
+                    *is_closed = true;
+                    return false;
+                }
+                Some(message) => *early = event_of(message),
+            }
+            if early.is_some() {
+                return true;
+            }
+        }
+    }
+
     /// The next event. Cancel safe.
     pub(crate) async fn next(&mut self) -> Event {
         match self {
-            Self::Ssh { channel, is_closed } => {
+            Self::Ssh {
+                channel,
+                early,
+                is_closed,
+            } => {
+                if let Some(event) = early.take() {
+                    return event;
+                }
                 let event = next_of(channel).await;
                 *is_closed |= matches!(event, Event::Closed);
                 event
@@ -112,21 +157,26 @@ impl Events {
 }
 
 async fn next_of(channel: &mut russh::ChannelReadHalf) -> Event {
-    use russh::ChannelMsg;
-    loop {
-        match channel.wait().await {
-            Some(ChannelMsg::Data { data }) => return Event::Stdout(data),
-            Some(ChannelMsg::ExtendedData { data, .. }) => return Event::Stderr(data),
-            Some(ChannelMsg::ExitStatus { exit_status }) => {
-                return Event::Ended(Status::Exited(exit_status));
-            }
-            Some(ChannelMsg::ExitSignal { signal_name, .. }) => {
-                return Event::Ended(Status::Killed(signal_text(&signal_name)));
-            }
-            Some(ChannelMsg::Failure) => return Event::Refused,
-            Some(ChannelMsg::Close) | None => return Event::Closed,
-            Some(_) => {}
+    while let Some(message) = channel.wait().await {
+        if let Some(event) = event_of(message) {
+            return event;
         }
+    }
+    Event::Closed
+}
+
+fn event_of(message: russh::ChannelMsg) -> Option<Event> {
+    use russh::ChannelMsg;
+    match message {
+        ChannelMsg::Data { data } => Some(Event::Stdout(data)),
+        ChannelMsg::ExtendedData { data, .. } => Some(Event::Stderr(data)),
+        ChannelMsg::ExitStatus { exit_status } => Some(Event::Ended(Status::Exited(exit_status))),
+        ChannelMsg::ExitSignal { signal_name, .. } => {
+            Some(Event::Ended(Status::Killed(signal_text(&signal_name))))
+        }
+        ChannelMsg::Failure => Some(Event::Refused),
+        ChannelMsg::Close => Some(Event::Closed),
+        _ => None,
     }
 }
 

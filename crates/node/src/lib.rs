@@ -50,7 +50,6 @@ mod command;
 mod copy;
 mod credentials;
 mod error;
-mod exit_report;
 mod facts;
 mod host;
 mod host_key;

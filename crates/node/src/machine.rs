@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::sync::{OnceCell, SemaphorePermit};
 
 use crate::channel::{Event, Events, Input};
-use crate::privilege::{PROBE, Privilege};
+use crate::privilege::{PROBE, Privilege, unlocked};
 use crate::shell::{LOADER, encode};
 use crate::ssh::{Connection, ExecError};
 use crate::{ConnectError, Connector, HostKey, RunError, Target, local};
@@ -129,13 +129,18 @@ impl Machine {
         privilege: &Privilege,
         program: &str,
     ) -> Result<Shell<'a>, RunError> {
-        let program = encode(program)?;
-        let (mut input, mut events) = self.exec(&privilege.command_line()).await?;
-        privilege
-            .unlock(self.name(), &mut input, &mut events)
-            .await?;
-        // If the shell does not read it, the events tell why.
-        let _ = input.send(Bytes::from(program)).await;
+        let program = Bytes::from(encode(program)?);
+        let line = privilege.command_line();
+        let (input, events) = match privilege.password_line() {
+            None => self.exec(&line, program).await?,
+            Some(password) => {
+                let (mut input, mut events) = self.exec(&line, password).await?;
+                unlocked(self.name(), &mut input, &mut events).await?;
+                // If the shell does not read it, the events tell why.
+                let _ = input.send(program).await;
+                (input, events)
+            }
+        };
         Ok(Shell {
             input,
             events,
@@ -143,12 +148,19 @@ impl Machine {
         })
     }
 
-    async fn exec(&self, command: &str) -> Result<(Input, Events), RunError> {
+    /// Runs a command line, and sends the beginning of its input.
+    async fn exec(&self, command: &str, data: Bytes) -> Result<(Input, Events), RunError> {
         let connection = match &self.inner.transport {
-            Transport::Local => return local::exec(command).map_err(RunError::Start),
+            Transport::Local => {
+                let (mut input, events) = local::exec(command).map_err(RunError::Start)?;
+                // If the shell does not read it, the events tell why.
+                let _ = input.send(data).await;
+                return Ok((input, events));
+            }
             Transport::Ssh(connection) => connection,
         };
-        connection.exec(command).await.map_err(|error| match error {
+        let started = connection.exec(command, &data).await;
+        started.map_err(|error| match error {
             ExecError::Connect(error) => error.into(),
             ExecError::Refused => RunError::Refused {
                 machine: self.name().to_owned(),
@@ -176,8 +188,8 @@ impl Machine {
     }
 
     async fn probe(&self) -> Result<String, RunError> {
-        let (mut input, mut events) = self.exec(&format!("exec {LOADER}")).await?;
-        let _ = input.send(Bytes::from(encode(PROBE)?)).await;
+        let probe = Bytes::from(encode(PROBE)?);
+        let (mut input, mut events) = self.exec(&format!("exec {LOADER}"), probe).await?;
         input.end().await;
         let mut answer = Vec::new();
         let mut is_ended = false;

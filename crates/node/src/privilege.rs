@@ -61,38 +61,40 @@ impl Privilege {
         }
     }
 
-    /// Passes the password to sudo, and waits until the shell runs. Otherwise sudo would take the program for the next
-    /// try of a password.
-    pub(crate) async fn unlock(
-        &self,
-        machine: &str,
-        input: &mut Input,
-        events: &mut Events,
-    ) -> Result<(), RunError> {
-        let Self::SudoWithPassword(password) = self else {
-            return Ok(());
-        };
-        // A closed input is explained by the events.
-        let _ = input
-            .send(Bytes::from(format!("{}\n", password.expose())))
-            .await;
-        let (mut answer, mut message) = (Vec::new(), Vec::new());
-        while answer.len() <= READY.len() {
-            match events.next().await {
-                Event::Stdout(data) => answer.extend_from_slice(&data),
-                Event::Stderr(data) => message.extend(data.iter().take(1000)),
-                Event::Closed | Event::Refused => break,
-                Event::Ended(_) => input.end().await,
-            }
-            if message.windows(5).any(|window| window == b"Sorry") {
-                input.end().await;
+    /// What sudo reads from its input first.
+    pub(crate) fn password_line(&self) -> Option<Bytes> {
+        match self {
+            Self::Direct { .. } | Self::Sudo => None,
+            Self::SudoWithPassword(password) => {
+                Some(Bytes::from(format!("{}\n", password.expose())))
             }
         }
-        if answer.strip_suffix(b"\n") == Some(READY.as_bytes()) {
-            return Ok(());
-        }
-        let message = String::from_utf8_lossy(&message).trim().to_owned();
-        let machine = machine.to_owned();
-        Err(ConnectError::SudoRefused { machine, message }.into())
     }
+}
+
+/// Waits until sudo has accepted the password and the shell runs. Otherwise sudo would take the program for the next try
+/// of a password.
+pub(crate) async fn unlocked(
+    machine: &str,
+    input: &mut Input,
+    events: &mut Events,
+) -> Result<(), RunError> {
+    let (mut answer, mut message) = (Vec::new(), Vec::new());
+    while answer.len() <= READY.len() {
+        match events.next().await {
+            Event::Stdout(data) => answer.extend_from_slice(&data),
+            Event::Stderr(data) => message.extend(data.iter().take(1000)),
+            Event::Closed | Event::Refused => break,
+            Event::Ended(_) => input.end().await,
+        }
+        if message.windows(5).any(|window| window == b"Sorry") {
+            input.end().await;
+        }
+    }
+    if answer.strip_suffix(b"\n") == Some(READY.as_bytes()) {
+        return Ok(());
+    }
+    let message = String::from_utf8_lossy(&message).trim().to_owned();
+    let machine = machine.to_owned();
+    Err(ConnectError::SudoRefused { machine, message }.into())
 }

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
 
 use crate::channel::Event;
-use crate::exit_report::{ExitReport, marker};
 use crate::machine::Shell;
 use crate::output::Captured;
 use crate::{Command, Machine, Output, RunError, Status};
@@ -23,11 +22,6 @@ if [ "$3" != $$ ] && [ -z "$OUTRIGGER_PROGRAM" ]; then
 fi
 unset OUTRIGGER_PROGRAM p; echo "$3"; set --
 "#;
-
-/// Reports the exit code on stderr. Some servers lose that of a process that ends at once (dropbear 2022.83).
-fn report_exit(marker: &str) -> String {
-    format!(r"trap 'c=$?; trap - EXIT; printf '\''\000%s %s\n'\'' {marker} $c >&2; exit $c' EXIT")
-}
 
 /// A piece of output while a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,11 +49,10 @@ impl Machine {
             machine: self.name().to_owned(),
             timeout: command.timeout,
         };
-        let marker = marker();
-        let program = format!("{PREFIX}{}\n{}", report_exit(&marker), command.program());
+        let program = format!("{PREFIX}{}", command.program());
         let started = timeout_at(deadline, self.start(&program)).await;
         let mut shell = started.map_err(|_| timed_out())??;
-        let mut running = Running::new(self, command.capture, &marker);
+        let mut running = Running::new(self, command.capture);
         let run = running.finish(&mut shell, &command.input, &mut on_output);
         let result = timeout_at(deadline, run)
             .await
@@ -85,21 +78,18 @@ struct Running {
     header: Vec<u8>,
     capture: usize,
     status: Option<Status>,
-    /// Where the exit code is on stderr.
-    report: ExitReport,
     stdout: Captured,
     stderr: Captured,
 }
 
 impl Running {
-    fn new(machine: &Machine, capture: usize, marker: &str) -> Self {
+    fn new(machine: &Machine, capture: usize) -> Self {
         Self {
             machine: machine.clone(),
             group: None,
             header: Vec::new(),
             capture,
             status: None,
-            report: ExitReport::new(marker),
             stdout: Captured::default(),
             stderr: Captured::default(),
         }
@@ -158,11 +148,8 @@ impl Running {
                 }
             }
             Event::Stderr(data) => {
-                let data = self.report.without_report(&data);
-                if !data.is_empty() {
-                    on_output(Chunk::Stderr(&data));
-                    self.stderr.push(&data, self.capture);
-                }
+                on_output(Chunk::Stderr(&data));
+                self.stderr.push(&data, self.capture);
             }
             Event::Ended(status) => self.status = Some(status),
             Event::Refused => {
@@ -199,9 +186,7 @@ impl Running {
     }
 
     fn result(&mut self) -> Result<Output, RunError> {
-        let reported = self.report.code().map(Status::Exited);
-        let status = self.status.take().or(reported);
-        let status = status.ok_or_else(|| self.machine.lost())?;
+        let status = self.status.take().ok_or_else(|| self.machine.lost())?;
         self.group = None;
         Ok(Output {
             status,

@@ -7,8 +7,15 @@
 use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::{Child, Command};
 
 use crate::shell::quote;
+
+mod server;
+
+pub use server::Server;
 
 /// The password of all users of a stand-in, and its hash.
 pub const PASSWORD: &str = "outrigger";
@@ -109,6 +116,21 @@ impl StandIn {
         )
     }
 
+    /// Starts the machine. The stdin, stdout and stderr of its init process are pipes. Dropping the process kills it.
+    pub fn start(&self, init: &[&str]) -> io::Result<Child> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the port that starts stand-in machines"
+        )]
+        let mut shell = std::process::Command::new("/bin/sh");
+        shell
+            .args(["-c", &format!("exec {}", self.command(init))])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Command::from(shell).kill_on_drop(true).spawn()
+    }
+
     /// Lists the folders that are bound when the machine starts, and copies links.
     fn share<'a>(&self, folders: impl IntoIterator<Item = &'a &'a str>) -> io::Result<()> {
         let mut shared = String::new();
@@ -117,7 +139,11 @@ impl StandIn {
             let target = self.root.join(folder);
             fs_err::create_dir_all(target.parent().unwrap_or(&self.root))?;
             if let Ok(link) = fs_err::read_link(&host) {
-                symlink(link, &target)?;
+                match symlink(link, &target) {
+                    // The machine was created before.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    result => result?,
+                }
             } else if host.is_dir() {
                 fs_err::create_dir_all(&target)?;
                 shared.push_str(&format!("{folder}\n"));

@@ -16,7 +16,7 @@ mount -t proc proc proc
 mount --rbind /dev dev
 mount --bind etc/boot_id proc/sys/kernel/random/boot_id
 for m in opt/*/; do [ -s "$m.source" ] && { read -r s <"$m.source"; mount --bind "$s" "$m"; }; done
-echo "$hostname" >/proc/sys/kernel/hostname 2>/dev/null || :
+hostname "$hostname" 2>/dev/null || echo "$hostname" >/proc/sys/kernel/hostname 2>/dev/null || :
 [ -z "$OUTRIGGER_MOUNTS" ] || eval "$OUTRIGGER_MOUNTS"
 unset OUTRIGGER_MOUNTS
 exec chroot . "$@"

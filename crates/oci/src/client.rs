@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use outrigger_transport::{
-    ClientOptions, Credentials, MAX_REDIRECTS, RedirectError, Retry, Secret, Tls, TransportError,
-    follow, is_certificate_error, is_local_url, is_same_origin, is_transient, redact, retry_after,
-    root_cause,
+    ClientOptions, Credentials, MAX_REDIRECTS, RedirectError, RequestError, Retry, Secret, Tls,
+    TransportError, follow, is_local_url, is_same_origin, is_transient, redact, retry_after,
 };
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use reqwest::{Body, Method, RequestBuilder, Response, StatusCode};
@@ -248,12 +247,9 @@ impl Client {
                 || (is_foreign && !options.allow_local_redirects),
             http1_only: true,
         };
-        let client = built
-            .build(&key.0)
-            .map_err(|source| Error::InvalidCertificates {
-                registry: registry.to_owned(),
-                source,
-            })?;
+        let url = registry.to_owned();
+        let invalid = |source| RequestError::InvalidCertificates { url, source };
+        let client = built.build(&key.0).map_err(invalid)?;
         clients.insert(key, client.clone());
         Ok(client)
     }
@@ -480,11 +476,11 @@ fn check_transient(response: Response, url: &Url) -> Result<Response, AttemptErr
 }
 
 pub(crate) fn transport_error(error: &reqwest::Error, url: &Url, received: u64) -> AttemptError {
-    if is_certificate_error(error) {
-        let (url, reason) = (redact(url), root_cause(error));
-        return Error::UntrustedCertificate { url, reason }.into();
+    let error = RequestError::new(error, url, received);
+    AttemptError {
+        retry: error.retry(),
+        error: error.into(),
     }
-    unreachable(url, TransportError::from_request(error, received), None)
 }
 
 pub(crate) fn unreachable(
@@ -492,9 +488,8 @@ pub(crate) fn unreachable(
     source: TransportError,
     wait: Option<Duration>,
 ) -> AttemptError {
-    let url = redact(url);
     AttemptError {
-        error: Error::Unreachable { url, source },
+        error: RequestError::unreachable(url, source).into(),
         retry: Retry::After(wait),
     }
 }

@@ -12,6 +12,7 @@ use outrigger_transport::{Credentials, Secret};
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::limited_file::read_to_limit;
 use crate::reference::DOCKER_HUB;
 
 /// The name of Docker Hub in `config.json`.
@@ -71,16 +72,14 @@ impl DockerConfig {
             path: path.to_owned(),
             reason,
         };
-        match fs_err::metadata(path) {
+        let text = match read_to_limit(path, MAX_CONFIG) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Err(invalid(format!("it is larger than {MAX_CONFIG} bytes"))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Self::default());
             }
-            Ok(metadata) if metadata.len() > MAX_CONFIG => {
-                return Err(invalid(format!("it is larger than {MAX_CONFIG} bytes")));
-            }
-            _ => {}
-        }
-        let text = fs_err::read(path).map_err(|error| Error::io(path, error))?;
+            Err(error) => return Err(Error::io(path, error)),
+        };
         // serde's message may quote the text, which has secrets.
         serde_json::from_slice(&text)
             .map_err(|error| invalid(format!("line {}, column {}", error.line(), error.column())))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use outrigger_transport::{RedirectError, TransportError};
+use outrigger_transport::{RedirectError, RequestError};
 
 use crate::digest::Digest;
 use crate::manifest::InvalidManifest;
@@ -12,20 +12,8 @@ use crate::reference::InvalidReference;
 pub enum Error {
     #[error(transparent)]
     Reference(#[from] InvalidReference),
-    #[error("failed to reach {url}")]
-    Unreachable {
-        url: String,
-        #[source]
-        source: TransportError,
-    },
-    #[error("TLS verification of {url} failed: {reason}")]
-    UntrustedCertificate { url: String, reason: String },
-    #[error("the certificates for {registry} are invalid")]
-    InvalidCertificates {
-        registry: String,
-        #[source]
-        source: reqwest::Error,
-    },
+    #[error(transparent)]
+    Request(#[from] RequestError),
     #[error("{registry} rejected the credentials for {repository} (status {status})")]
     Unauthorized {
         registry: String,
@@ -87,6 +75,8 @@ pub enum Error {
     TooDeep { what: String, limit: usize },
     #[error("{what} consists of more than {limit} manifests")]
     TooManyManifests { what: String, limit: usize },
+    #[error("{what} has more than {limit} tags")]
+    TooManyTags { what: String, limit: usize },
     #[error("the blob {digest} could not be transferred to {to}")]
     Transfer {
         digest: Digest,
@@ -135,7 +125,7 @@ impl Error {
     /// Whether a retry may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { .. } => true,
+            Self::Request(error) => error.is_transient(),
             Self::Transfer { source, .. } | Self::Image { source, .. } => source.is_transient(),
             _ => false,
         }
@@ -153,11 +143,11 @@ impl Error {
             Self::Unauthorized { .. } | Self::CredentialsRequired { .. } => {
                 "log in with `docker login`, or set DOCKER_CONFIG to the folder of a config.json with credentials"
             }
-            Self::UntrustedCertificate { .. } => {
+            Self::Request(RequestError::UntrustedCertificate { .. }) => {
                 "pass a private certificate authority with --ca-file; plain HTTP needs --plain-http HOST"
             }
             Self::LocalRedirect { .. } => "allow it with --allow-local-redirects",
-            Self::Unreachable { .. } => {
+            Self::Request(RequestError::Unreachable { .. }) => {
                 "check the host, whether it serves HTTPS (else --plain-http HOST), and whether a proxy or a firewall blocks it"
             }
             Self::DigestMismatch { .. } | Self::SizeMismatch { .. } => {

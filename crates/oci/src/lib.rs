@@ -18,6 +18,7 @@ mod digest;
 mod docker_config;
 mod error;
 mod helm;
+mod limited_file;
 mod lock;
 mod manifest;
 mod mirrors;

@@ -15,7 +15,10 @@ use crate::manifest::{ACCEPT, Descriptor, MAX_MANIFEST, Manifest, OCI_INDEX, Raw
 use crate::reference::{Reference, Repository};
 
 /// The most tags of a repository that are listed.
-const MAX_TAGS: usize = 1_000_000;
+const MAX_TAGS: usize = 250_000;
+
+/// Pages of tags; registries may return fewer than what was asked for.
+const MAX_PAGES: usize = 5_000;
 
 /// The largest page of tags or referrers.
 const MAX_PAGE: u64 = 16 << 20;
@@ -195,10 +198,10 @@ impl Client {
     pub async fn tags(&self, repository: &Repository) -> Result<Vec<String>, Error> {
         let mut url = self.url(
             repository.registry(),
-            &format!("{}/tags/list?n=1000", repository.path()),
+            &format!("{}/tags/list?n=10000", repository.path()),
         )?;
         let mut tags = Vec::new();
-        loop {
+        for pages in 1.. {
             let call = Call::new(
                 Method::GET,
                 repository,
@@ -210,11 +213,9 @@ impl Client {
             let page = page.tags.unwrap_or_default();
             let is_last = page.is_empty();
             tags.extend(page);
-            if tags.len() > MAX_TAGS {
-                return Err(Error::TooLarge {
-                    url: redact(&url),
-                    limit: MAX_TAGS as u64,
-                });
+            if tags.len() > MAX_TAGS || pages > MAX_PAGES {
+                let (what, limit) = (repository.to_string(), MAX_TAGS);
+                return Err(Error::TooManyTags { what, limit });
             }
             match next {
                 Some(next) if !is_last && next != url => url = next,

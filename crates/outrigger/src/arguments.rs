@@ -67,6 +67,9 @@ pub(crate) enum Command {
     /// List, copy, save and load images
     #[command(subcommand, visible_alias = "images")]
     Image(Box<commands::image::Verb>),
+    /// Add, remove and use the machines of clusters
+    #[command(subcommand, visible_alias = "machines")]
+    Machine(Box<commands::machine::Verb>),
     /// Install, configure and remove the plugins of a cluster
     #[command(subcommand, visible_alias = "plugins")]
     Plugin(commands::plugin::Verb),

@@ -10,6 +10,9 @@ pub(crate) mod chart;
 pub(crate) mod cluster;
 pub(crate) mod completion;
 pub(crate) mod image;
+mod kubeconfig_file;
+mod live_area;
+pub(crate) mod machine;
 mod mirror_flags;
 pub(crate) mod plugin;
 pub(crate) mod provider;
@@ -18,7 +21,7 @@ mod registry_flags;
 pub(crate) mod repository;
 mod runtime;
 pub(crate) mod serve;
-mod size;
+pub(crate) mod size;
 pub(crate) mod stack;
 pub(crate) mod up;
 pub(crate) mod version;
@@ -31,6 +34,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Cluster(verb) => cluster::run(&verb, &printer),
         Command::Completion(args) => completion::run(&args, &printer),
         Command::Image(verb) => image::run(&verb, &printer),
+        Command::Machine(verb) => machine::run(&verb, &printer),
         Command::Plugin(verb) => plugin::run(&verb, &printer),
         Command::Provider(verb) => provider::run(&verb, &printer),
         Command::Registry(verb) => registry::run(&verb, &printer),

@@ -12,6 +12,7 @@ mod age;
 mod arguments;
 mod atomic_file;
 mod commands;
+mod input_file;
 mod logging;
 mod printer;
 mod report;

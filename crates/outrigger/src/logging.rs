@@ -57,7 +57,13 @@ fn filter(settings: Settings) -> Targets {
     } else {
         level
     };
+    // The client logs each request that fails; whoever sent it reports that.
+    let client = match settings.verbose {
+        0 => LevelFilter::OFF,
+        _ => level,
+    };
     Targets::new()
         .with_default(level)
+        .with_target("kube_client", client)
         .with_target("outrigger", own)
 }

@@ -76,13 +76,16 @@ pub(crate) trait HintExt<T> {
 
 impl<T, E: Into<anyhow::Error>> HintExt<T> for Result<T, E> {
     fn hint(self, hint: impl Into<String>) -> anyhow::Result<T> {
-        self.map_err(|error| {
-            Hinted {
-                error: error.into(),
-                hint: hint.into(),
-            }
-            .into()
-        })
+        self.map_err(|error| hinted(error, Some(hint.into())))
+    }
+}
+
+/// An error with its hint, if it has one.
+pub(crate) fn hinted(error: impl Into<anyhow::Error>, hint: Option<String>) -> anyhow::Error {
+    let error = error.into();
+    match hint {
+        Some(hint) => Hinted { error, hint }.into(),
+        None => error,
     }
 }
 

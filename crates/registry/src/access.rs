@@ -1,6 +1,7 @@
 //! Who may pull and push: everyone, or the users of an htpasswd file.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -8,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use outrigger_chart::load;
 use outrigger_oci::Digest;
 
 use crate::tokens::{Permission, Tokens};
@@ -30,11 +32,14 @@ pub enum AccessError {
     Read {
         path: PathBuf,
         #[source]
-        source: std::io::Error,
+        source: io::Error,
     },
     #[error("{path}, line {line}: not USER:HASH with a bcrypt hash, as `htpasswd -B` writes them", path = path.display())]
     Line { path: PathBuf, line: usize },
 }
+
+/// The largest htpasswd file.
+const MAX_FILE: u64 = 16 << 20;
 
 /// Verified credentials that are kept.
 const MAX_VERIFIED: usize = 1024;
@@ -52,10 +57,13 @@ pub(crate) enum Identity {
 impl Access {
     /// Reads an htpasswd file with bcrypt hashes.
     pub fn read(path: &Path) -> Result<Self, AccessError> {
-        let text = fs_err::read_to_string(path).map_err(|source| AccessError::Read {
+        let failed = |source| AccessError::Read {
             path: path.to_owned(),
             source,
-        })?;
+        };
+        let bytes = load::read_file(path, MAX_FILE).map_err(failed)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))?;
         let mut users = HashMap::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();

@@ -218,18 +218,23 @@ async fn handle(
     }
     let identity = context.identify(&request).await;
     if route == Route::Token {
+        // Without POST, clients of OAuth 2 fall back to GET with their password.
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return Err(Failure::method());
+        }
         return context.issue_token(identity, request.uri());
     }
     let is_read = route.is_read(request.method());
-    if !context.options.access.permits(identity, is_read) {
-        return Err(match identity {
-            Identity::Token(_) => Failure::new(
-                StatusCode::FORBIDDEN,
-                "DENIED",
-                "the token does not permit this",
-            ),
-            _ => Failure::unauthorized(context.challenge(&request, &route, is_tls)),
-        });
+    let access = &context.options.access;
+    // Clients learn from the answer to this request alone that there are tokens.
+    let is_first = route == Route::Ping && identity == Identity::Anonymous;
+    let is_challenged = is_first && access.tokens && access.is_restricted();
+    if is_challenged || !access.permits(identity, is_read) {
+        let mut challenge = context.challenge(&request, &route, is_tls);
+        if matches!(identity, Identity::Token(_)) {
+            challenge.push_str(",error=\"insufficient_scope\"");
+        }
+        return Err(Failure::unauthorized(challenge));
     }
     if context.options.read_only && !is_read {
         return Err(Failure::new(

@@ -337,6 +337,7 @@ impl Desired {
             apply_method: SERVER_SIDE.to_owned(),
             labels: self.labels.clone(),
             is_truncated: false,
+            is_foreign: false,
         }
     }
 }

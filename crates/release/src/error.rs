@@ -54,8 +54,6 @@ pub enum Error {
     RenderAborted,
     #[error("render took longer than {} seconds", .0.as_secs())]
     RenderTimeout(std::time::Duration),
-    #[error("too many slow renders are in progress")]
-    RendersBusy,
     #[error("image {image} of {object} ({field}) is not pulled from {registry}")]
     ImageNotRelocated {
         image: String,
@@ -105,7 +103,7 @@ impl Error {
     /// Whether a retry may succeed without any change: the API server is unreachable or overloaded, or lost a race.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::OperationInProgress(_) | Self::CreatedMeanwhile(_) | Self::RendersBusy => true,
+            Self::OperationInProgress(_) | Self::CreatedMeanwhile(_) => true,
             Self::Discovery(error)
             | Self::Request { source: error, .. }
             | Self::Storage { source: error, .. } => is_transient(error),

@@ -148,6 +148,22 @@ impl History {
         })
     }
 
+    /// The operation of another tool, such as Helm, if it is the last one and has not finished.
+    pub fn foreign_operation(&self) -> Option<PendingOperation> {
+        let last = self.last().filter(|last| last.is_foreign)?;
+        let info = &last.info;
+        let since = match info.status {
+            Status::Uninstalling => info.deleted,
+            status if status.is_pending() => info.last_deployed,
+            _ => return None,
+        };
+        Some(PendingOperation {
+            revision: last.revision,
+            status: info.status,
+            since,
+        })
+    }
+
     /// Whether no record says that the release has objects in the cluster.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()

@@ -131,6 +131,8 @@ pub struct Record {
     /// Whether the manifest contains only the names of some objects: the record was too large for one Secret, and its
     /// parts are missing.
     pub is_truncated: bool,
+    /// Whether another tool, such as Helm, wrote the record last.
+    pub is_foreign: bool,
 }
 
 /// Omits values and objects, which may contain secrets.

@@ -21,7 +21,7 @@ use crate::history::History;
 use crate::id::ObjectId;
 use crate::options::CrdPolicy;
 
-use control::{CancelOnDrop, RenderControl};
+use control::RenderControl;
 use host::ClusterHost;
 
 #[derive(Debug, Clone)]
@@ -166,22 +166,25 @@ struct RenderTask {
 impl RenderTask {
     /// Renders on a blocking thread, because `lookup` blocks. Dropping the future cancels the render.
     async fn run(self) -> Result<RenderOutput, Error> {
+        let task = Arc::new(self);
+        slots::run(|| Self::start(&task)).await
+    }
+
+    fn start(task: &Arc<Self>) -> slots::Running<RenderOutput> {
         let control = Arc::new(RenderControl::default());
-        let _guard = CancelOnDrop(Arc::clone(&control));
         let host = ClusterHost {
-            cluster: self.cluster.clone(),
+            cluster: task.cluster.clone(),
             runtime: tokio::runtime::Handle::current(),
-            now: self.now,
+            now: task.now,
             control: Arc::clone(&control),
         };
-        let start = || {
-            tokio::task::spawn_blocking(move || {
-                let output = self.render(&host);
-                free_cycles();
-                output
-            })
-        };
-        slots::run(&control, start).await
+        let task = Arc::clone(task);
+        let handle = tokio::task::spawn_blocking(move || {
+            let output = task.render(&host);
+            free_cycles();
+            output
+        });
+        slots::Running::new(control, handle)
     }
 
     fn render(&self, host: &ClusterHost) -> Result<RenderOutput, Error> {

@@ -3,14 +3,17 @@
 use crate::Error;
 use crate::cache::{Cache, CacheEntry};
 use crate::http::{GetRequest, GetResponse, Http, cache_key};
+use crate::limits::{BodyBytes, Limits};
 
 /// Bytes with their digest.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Blob {
     pub(crate) bytes: Vec<u8>,
     pub(crate) digest: String,
     /// Whether the server was unreachable, so that the bytes may be outdated
     pub(crate) offline: bool,
+    /// Counts downloaded bytes until it is dropped.
+    pub(crate) counted: Option<BodyBytes>,
 }
 
 #[derive(Debug)]
@@ -30,7 +33,14 @@ impl Downloader {
         let cached = self.cached(key.clone()).await;
         let entry = cached.as_ref().map(|(entry, _)| entry);
         match self.http.get(request, entry).await {
-            Ok(GetResponse::Body { bytes, entry }) => Ok(self.store(Some(key), bytes, entry).await),
+            Ok(GetResponse::Body {
+                bytes,
+                entry,
+                counted,
+            }) => Ok(Blob {
+                counted: Some(counted),
+                ..self.store(Some(key), bytes, entry).await
+            }),
             Ok(GetResponse::NotModified) => match cached {
                 Some((entry, bytes)) => Ok(blob(bytes, entry, false)),
                 None => Err(not_modified(request)),
@@ -54,7 +64,12 @@ impl Downloader {
         if let Some(blob) = self.by_content(digest).await {
             return Ok(blob);
         }
-        let GetResponse::Body { bytes, entry } = self.http.get(request, None).await? else {
+        let GetResponse::Body {
+            bytes,
+            entry,
+            counted,
+        } = self.http.get(request, None).await?
+        else {
             return Err(not_modified(request));
         };
         if entry.digest != digest {
@@ -64,7 +79,15 @@ impl Downloader {
                 found: entry.digest,
             });
         }
-        Ok(self.store(None, bytes, entry).await)
+        Ok(Blob {
+            counted: Some(counted),
+            ..self.store(None, bytes, entry).await
+        })
+    }
+
+    /// The limits of all downloads.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.http.limits
     }
 
     /// The file with this digest from the cache, verified.
@@ -78,6 +101,7 @@ impl Downloader {
                 bytes,
                 digest,
                 offline,
+                counted: None,
             })
         };
         blocking(read).await.flatten()
@@ -130,6 +154,7 @@ fn blob(bytes: Vec<u8>, entry: CacheEntry, offline: bool) -> Blob {
         bytes,
         digest: entry.digest,
         offline,
+        counted: None,
     }
 }
 

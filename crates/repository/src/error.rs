@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use outrigger_chart::load;
 use outrigger_chart::load::archive::MAX_TOTAL;
-use outrigger_transport::{RedirectError, TransportError};
+use outrigger_transport::{RedirectError, RequestError};
 
 use crate::local::{MAX_DEPTH, MAX_ENTRIES};
 
@@ -27,7 +27,8 @@ pub enum Error {
     #[error("{version:?} is not a version or version range: {reason}")]
     InvalidRange { version: String, reason: String },
     #[error(
-        "{location} has no chart {chart}{}{}",
+        "{location} has no chart{}{}{}",
+        Named(chart),
         OfVersion(version),
         Nearest(nearest)
     )]
@@ -46,14 +47,8 @@ pub enum Error {
     },
     #[error("{url} rejected the credentials (status {status})")]
     Unauthorized { url: String, status: u16 },
-    #[error("failed to reach {url}")]
-    Unreachable {
-        url: String,
-        #[source]
-        source: TransportError,
-    },
-    #[error("TLS verification of {url} failed: {reason}")]
-    UntrustedCertificate { url: String, reason: String },
+    #[error(transparent)]
+    Request(#[from] RequestError),
     #[error("{url} responded with status {status}")]
     UnexpectedStatus { url: String, status: u16 },
     #[error("{url} is larger than {limit} bytes")]
@@ -65,12 +60,6 @@ pub enum Error {
         url: String,
         line: Option<usize>,
         reason: String,
-    },
-    #[error("the certificates for {url} are invalid")]
-    InvalidCertificates {
-        url: String,
-        #[source]
-        source: reqwest::Error,
     },
     #[error("{location} contains {found}, but the index has {expected}")]
     WrongChart {
@@ -122,7 +111,7 @@ impl Error {
     /// Whether a retry may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { .. } => true,
+            Self::Request(error) => error.is_transient(),
             Self::Oci { source, .. } => source.is_transient(),
             Self::Shared(error) => error.is_transient(),
             _ => false,
@@ -143,13 +132,11 @@ impl Error {
             Self::WrongChart { .. } => "WrongChart",
             Self::FileNotAllowed { .. } | Self::AddressNotAllowed { .. } => "SourceNotAllowed",
             Self::Unauthorized { .. } => "Unauthorized",
-            Self::Unreachable { .. } => "Unreachable",
+            Self::Request(error) => request_reason(error),
             Self::UnexpectedStatus { .. } | Self::Redirect(_) | Self::TooLarge { .. } => {
                 "UnexpectedResponse"
             }
             Self::InvalidIndex { .. } => "InvalidIndex",
-            Self::InvalidCertificates { .. } => "InvalidCertificates",
-            Self::UntrustedCertificate { .. } => "UntrustedCertificate",
             Self::InvalidChart { .. } => "InvalidChart",
             Self::Limit { .. } => "TooLarge",
             Self::Read { .. } | Self::Canceled => "Unreadable",
@@ -174,10 +161,10 @@ impl Error {
             Self::Unauthorized { .. } => {
                 "create a Repository with a secretRef to a Secret with username and password, or token"
             }
-            Self::Unreachable { .. } => {
+            Self::Request(RequestError::Unreachable { .. }) => {
                 "check the URL, and whether a proxy or a firewall blocks it"
             }
-            Self::UntrustedCertificate { .. } => {
+            Self::Request(RequestError::UntrustedCertificate { .. }) => {
                 "add a private certificate authority as ca.crt to the Secret of the Repository"
             }
             Self::InvalidRange { .. } => {
@@ -190,18 +177,37 @@ impl Error {
     }
 }
 
+fn request_reason(error: &RequestError) -> &'static str {
+    match error {
+        RequestError::Unreachable { .. } => "Unreachable",
+        RequestError::UntrustedCertificate { .. } => "UntrustedCertificate",
+        RequestError::InvalidCertificates { .. } => "InvalidCertificates",
+    }
+}
+
 fn oci_reason(error: &outrigger_oci::Error) -> &'static str {
     use outrigger_oci::Error as Oci;
     match error {
-        Oci::Unreachable { .. } => "Unreachable",
+        Oci::Request(error) => request_reason(error),
         Oci::Unauthorized { .. } | Oci::CredentialsRequired { .. } | Oci::ForeignRealm { .. } => {
             "Unauthorized"
         }
-        Oci::UntrustedCertificate { .. } => "UntrustedCertificate",
         Oci::DigestMismatch { .. } | Oci::SizeMismatch { .. } => "DigestMismatch",
         Oci::LocalRedirect { .. } => "SourceNotAllowed",
         Oci::NotFound { .. } => "ChartNotFound",
         _ => "UnexpectedResponse",
+    }
+}
+
+/// The name of a chart, which an `oci://` URL contains already.
+struct Named<'a>(&'a str);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            "" => Ok(()),
+            name => write!(f, " {name}"),
+        }
     }
 }
 

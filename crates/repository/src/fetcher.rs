@@ -169,7 +169,12 @@ impl Fetcher {
             Source::Local(path) => {
                 let request = request.clone();
                 let profile = self.shared.options.profile;
-                run_blocking(move || local_manifests(&path, &request, profile)).await?
+                let rules = self.shared.options.rules.clone();
+                run_blocking(move || {
+                    rules.check_links(&path)?;
+                    local_manifests(&path, &request, profile)
+                })
+                .await?
             }
             Source::Archive(url) => {
                 let blob = self.current(&url, &url, request).await?;
@@ -270,6 +275,7 @@ impl Fetcher {
         let source = Source::parse(repo, &options.base)?;
         if let Source::Local(path) = &source {
             options.rules.check_path(path)?;
+            options.rules.check_index(path)?;
         }
         Ok(source)
     }
@@ -404,7 +410,15 @@ impl Fetcher {
             Arc::clone(&cached.index)
         } else {
             let location = redact(get.repository);
-            run_blocking(move || Index::parse(&blob.bytes, &location).map(Arc::new)).await?
+            let permit = self.shared.downloader.limits().parse(blob.bytes.len());
+            let held = (permit.await, blob.counted);
+            let bytes = blob.bytes;
+            run_blocking(move || {
+                let index = Index::parse(&bytes, &location).map(Arc::new);
+                drop((bytes, held));
+                index
+            })
+            .await?
         };
         Ok(CachedIndex {
             index,
@@ -440,8 +454,15 @@ impl Fetcher {
             bytes,
             digest,
             offline,
+            counted,
         } = blob;
-        let load = move || load_archive(&bytes, &location, &request, profile);
+        let permit = self.shared.downloader.limits().parse(bytes.len());
+        let held = (permit.await, counted);
+        let load = move || {
+            let chart = load_archive(&bytes, &location, &request, profile);
+            drop((bytes, held));
+            chart
+        };
         let chart = Arc::new(run_blocking(load).await?);
         self.shared.charts.put(key, &chart);
         Ok(fetched(chart, digest, offline))
@@ -457,8 +478,11 @@ impl Fetcher {
 impl Shared {
     fn load_local(&self, path: &Path, request: &Request) -> Result<Fetched, Error> {
         let profile = self.options.profile;
+        let folder = path.join(request.path.as_deref().unwrap_or_default());
+        self.options.rules.check_index(&folder)?;
         match local::find(path, request)? {
             LocalChart::Folder(folder) => {
+                self.options.rules.check_links(&folder)?;
                 let invalid = |source| invalid_chart(&folder.display().to_string(), source);
                 let files = load::read_folder(&folder, profile).map_err(invalid)?;
                 let digest = local::digest_of_files(&files);
@@ -475,6 +499,7 @@ impl Shared {
                 digest,
                 entry,
             } => {
+                self.options.rules.check_path(&path)?;
                 let (bytes, digest) = local::read_archive(&path, digest.as_deref())?;
                 let key = cache_key(&digest, request);
                 let location = path.display().to_string();

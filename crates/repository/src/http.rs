@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use outrigger_transport::{
-    Backoff, ClientOptions, Credentials, MAX_REDIRECTS, RedirectError, Retry, Tls, TransportError,
-    follow, is_certificate_error, is_same_origin, is_transient, redact, retry_after, root_cause,
+    Backoff, ClientOptions, Credentials, MAX_REDIRECTS, RedirectError, RequestError, Retry, Tls,
+    TransportError, follow, is_same_origin, is_transient, redact, retry_after,
 };
 use reqwest::header::{
     AUTHORIZATION, ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
@@ -46,7 +46,12 @@ pub(crate) struct GetRequest<'a> {
 #[derive(Debug)]
 pub(crate) enum GetResponse {
     NotModified,
-    Body { bytes: Vec<u8>, entry: CacheEntry },
+    Body {
+        bytes: Vec<u8>,
+        entry: CacheEntry,
+        /// Counts the bytes until it is dropped.
+        counted: BodyBytes,
+    },
 }
 
 /// One client per set of certificates, shared by all requests.
@@ -54,7 +59,7 @@ pub(crate) enum GetResponse {
 pub(crate) struct Http {
     config: ClientConfig,
     clients: Mutex<Vec<(Tls, Client)>>,
-    limits: Limits,
+    pub(crate) limits: Limits,
 }
 
 const MAX_CLIENTS: usize = 32;
@@ -183,7 +188,7 @@ impl Http {
         }
         let client = self
             .build(&tls)
-            .map_err(|source| Error::InvalidCertificates {
+            .map_err(|source| RequestError::InvalidCertificates {
                 url: redact(url),
                 source,
             })?;
@@ -213,10 +218,11 @@ fn check_status(response: &Response, url: &Url) -> Result<(), AttemptError> {
         200..=299 => Ok(()),
         401 | 403 => Err(Error::Unauthorized { url, status }.into()),
         status if is_transient(status) => Err(AttemptError {
-            error: Error::Unreachable {
+            error: RequestError::Unreachable {
                 url,
                 source: TransportError::Server { status },
-            },
+            }
+            .into(),
             retry: Retry::After(retry_after(response.headers())),
         }),
         status => Err(Error::UnexpectedStatus { url, status }.into()),
@@ -264,7 +270,11 @@ async fn read_body(
         etag,
         last_modified,
     };
-    Ok(GetResponse::Body { bytes, entry })
+    Ok(GetResponse::Body {
+        bytes,
+        entry,
+        counted,
+    })
 }
 
 fn header(headers: &HeaderMap, name: HeaderName) -> Option<String> {
@@ -272,24 +282,16 @@ fn header(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 }
 
 fn transport_error(error: &reqwest::Error, url: &Url, received: u64) -> AttemptError {
-    let url = redact(url);
-    if is_certificate_error(error) {
-        let reason = root_cause(error);
-        return Error::UntrustedCertificate { url, reason }.into();
-    }
-    let source = TransportError::from_request(error, received);
+    let error = RequestError::new(error, url, received);
     AttemptError {
-        error: Error::Unreachable { url, source },
-        retry: Retry::After(None),
+        retry: error.retry(),
+        error: error.into(),
     }
 }
 
 fn unreachable(url: &Url, source: TransportError) -> AttemptError {
     AttemptError {
-        error: Error::Unreachable {
-            url: redact(url),
-            source,
-        },
+        error: RequestError::unreachable(url, source).into(),
         retry: Retry::After(None),
     }
 }

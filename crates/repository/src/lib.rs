@@ -34,7 +34,9 @@ pub use fetcher::Fetcher;
 pub use index::{Entry, Index};
 pub use mirrors::{ChartMirrors, InvalidChartMirror};
 pub use oci::OciSource;
-pub use outrigger_transport::{Credentials, Secret, Tls, TransportError, is_local_address};
+pub use outrigger_transport::{
+    Credentials, RequestError, Secret, Tls, TransportError, is_local_address,
+};
 pub use request::{Archive, Fetched, Manifests, Options, Request};
 pub use rules::Rules;
 pub use source::{Source, redacted};

@@ -1,4 +1,5 @@
-//! Limits that all requests share: how many run at once, how many of them to one host, and how many bytes they hold.
+//! Limits that all requests share: how many run at once, how many of them to one host, how many bytes they hold, and how
+//! many bytes are parsed at a time.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,14 +17,22 @@ const MAX_REQUESTS_PER_HOST: usize = 8;
 /// The bytes of a response that do not count toward [`MAX_BYTES`], so that small responses are never rejected.
 const FREE_BYTES: u64 = 1 << 20;
 
-/// The bytes of all responses that are being read. Enough for the largest archive and the largest index.
-const MAX_BYTES: u64 = 384 << 20;
+/// The bytes of all responses that are being read or parsed. Enough for the largest index.
+const MAX_BYTES: u64 = 160 << 20;
+
+/// The bytes of all indexes and archives that are parsed at a time, in KiB. A larger one is parsed alone. Parsed, they take
+/// several times as much memory.
+const MAX_PARSED_KIB: u32 = 16 << 10;
+
+/// What an archive counts at least, in KiB: it may be small because it is compressed.
+const MIN_PARSED_KIB: u32 = 2 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Limits {
     requests: Arc<Semaphore>,
     hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
     bytes: Arc<AtomicU64>,
+    parsed: Arc<Semaphore>,
 }
 
 impl Default for Limits {
@@ -32,6 +41,7 @@ impl Default for Limits {
             requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
             hosts: Mutex::default(),
             bytes: Arc::default(),
+            parsed: Arc::new(Semaphore::new(MAX_PARSED_KIB as usize)),
         }
     }
 }
@@ -60,6 +70,14 @@ impl Limits {
         let key = url.origin().ascii_serialization();
         let new = || Arc::new(Semaphore::new(MAX_REQUESTS_PER_HOST));
         Arc::clone(hosts.entry(key).or_insert_with(new))
+    }
+
+    /// Waits until this many bytes may be parsed. The permit is held until they are.
+    pub(crate) async fn parse(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let size = u32::try_from(bytes >> 10).unwrap_or(u32::MAX);
+        let size = size.clamp(MIN_PARSED_KIB, MAX_PARSED_KIB);
+        // The semaphore is never closed.
+        Arc::clone(&self.parsed).acquire_many_owned(size).await.ok()
     }
 
     pub(crate) fn body(&self) -> BodyBytes {
@@ -114,6 +132,22 @@ mod tests {
         drop(permits);
         limits.acquire(&silent).await;
         assert_eq!(limits.hosts.lock().unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_large_index_is_parsed_alone_and_small_ones_together() {
+        let limits = Limits::default();
+        let large = limits.parse(usize::MAX).await;
+        let next = tokio::time::timeout(std::time::Duration::ZERO, limits.parse(1));
+        assert!(next.await.is_err());
+        drop(large);
+        let mut permits = Vec::new();
+        for _ in 0..MAX_PARSED_KIB / MIN_PARSED_KIB {
+            permits.push(limits.parse(1).await);
+        }
+        let next = tokio::time::timeout(std::time::Duration::ZERO, limits.parse(1));
+        assert!(next.await.is_err());
+        drop(permits);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Charts in OCI registries: `oci://HOST[:PORT]/PATH[/CHART][@DIGEST]`. Versions are tags.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use outrigger_gostd::semver::Version;
@@ -69,7 +68,7 @@ impl OciSource {
     }
 
     /// The repository of a chart. The source may name it itself.
-    fn repository(&self, chart: &str) -> Result<Repository, OciError> {
+    pub(crate) fn repository(&self, chart: &str) -> Result<Repository, OciError> {
         let is_named = chart.is_empty()
             || self.digest.is_some()
             || self.repository.ends_with(&format!("/{chart}"));
@@ -195,29 +194,54 @@ async fn resolve_version(
         }
     }
     let tags = tags(client, repository).await.map_err(failed)?;
-    let versions: BTreeSet<String> = tags.iter().map(|tag| version_of_tag(tag)).collect();
-    let mut versions: Vec<&str> = versions
-        .iter()
-        .map(String::as_str)
-        .filter(|text| Version::parse(text).is_ok())
-        .collect();
-    versions.sort_by(|a, b| newest_first(a, b));
-    let Some(index) = select(&versions, wanted)? else {
+    let Some(version) = newest(&tags, wanted)? else {
         return Err(Error::NotFound {
             location: source.url(),
             chart: request.chart.clone(),
             version: wanted.map(str::to_owned),
-            nearest: versions
-                .iter()
-                .take(MAX_SUGGESTIONS)
-                .map(|text| (*text).to_owned())
-                .collect(),
+            nearest: newest_versions(&tags),
         });
     };
     let tag = repository
-        .with_tag(&tag_of_version(versions[index]))
+        .with_tag(&tag_of_version(&version))
         .map_err(|error| failed(error.into()))?;
     client.resolve(&tag).await.map_err(failed)
+}
+
+/// The newest version that a request selects among many tags: the exact one, else the newest in the range.
+fn newest(tags: &[String], wanted: Option<&str>) -> Result<Option<String>, Error> {
+    let mut newest: Option<(Version, String)> = None;
+    for text in tags.iter().map(|tag| version_of_tag(tag)) {
+        if Some(text.as_str()) == wanted {
+            return Ok(Some(text));
+        }
+        let Ok(version) = Version::parse(&text) else {
+            continue;
+        };
+        let is_newer = newest
+            .as_ref()
+            .is_none_or(|(other, _)| version.compare(other).is_gt());
+        if is_newer && select(&[&text], wanted)?.is_some() {
+            newest = Some((version, text));
+        }
+    }
+    Ok(newest.map(|(_, text)| text))
+}
+
+/// The newest versions among many tags, for an error.
+fn newest_versions(tags: &[String]) -> Vec<String> {
+    let mut newest: Vec<String> = Vec::new();
+    for text in tags.iter().map(|tag| version_of_tag(tag)) {
+        if Version::parse(&text).is_err() {
+            continue;
+        }
+        let position = newest.partition_point(|other| newest_first(other, &text).is_le());
+        if position < MAX_SUGGESTIONS {
+            newest.insert(position, text);
+            newest.truncate(MAX_SUGGESTIONS);
+        }
+    }
+    newest
 }
 
 /// The tags of a repository, or of its first mirror that answers.
@@ -300,6 +324,29 @@ mod tests {
         ] {
             assert!(OciSource::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_newest_tag_of_a_range_is_selected() {
+        let tags = [
+            "1.0.0",
+            "1.10.0",
+            "1.9.0",
+            "2.0.0-rc.1",
+            "latest",
+            "1.10.0_b",
+        ];
+        let tags: Vec<String> = tags.map(str::to_owned).to_vec();
+        let check = |wanted: Option<&str>| newest(&tags, wanted).unwrap();
+        assert_eq!(check(None).as_deref(), Some("1.10.0"));
+        assert_eq!(check(Some("~1.9")).as_deref(), Some("1.9.0"));
+        assert_eq!(check(Some("2.0.0-rc.1")).as_deref(), Some("2.0.0-rc.1"));
+        assert_eq!(check(Some("1.10.0+b")).as_deref(), Some("1.10.0+b"));
+        assert_eq!(check(Some("^3")), None);
+        assert!(newest(&tags, Some("not a range")).is_err());
+        let newest = newest_versions(&tags);
+        assert_eq!(newest[0], "2.0.0-rc.1");
+        assert_eq!(newest.len(), 5);
     }
 
     #[test]

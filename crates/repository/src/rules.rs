@@ -1,5 +1,6 @@
 //! Which sources a fetcher may use: files on its node, and servers at addresses of its node.
 
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
 use outrigger_transport::{is_local_url, redact};
@@ -38,6 +39,42 @@ impl Rules {
         Err(Error::FileNotAllowed {
             path: path.to_owned(),
         })
+    }
+
+    /// Whether the index of a folder, if it has one, is in an allowed folder.
+    pub(crate) fn check_index(&self, folder: &Path) -> Result<(), Error> {
+        let index = folder.join("index.yaml");
+        if index.is_file() {
+            self.check_path(&index)?;
+        }
+        Ok(())
+    }
+
+    /// Whether all symbolic links in a folder, and in the folders that they point to, stay in allowed folders.
+    pub(crate) fn check_links(&self, folder: &Path) -> Result<(), Error> {
+        if self.file_roots.is_none() {
+            return Ok(());
+        }
+        self.check_path(folder)?;
+        let mut pending = vec![folder.to_owned()];
+        let mut seen = HashSet::new();
+        while let Some(folder) = pending.pop() {
+            if !seen.insert(fs_err::canonicalize(&folder).unwrap_or_else(|_| folder.clone())) {
+                continue;
+            }
+            // What cannot be read is reported by whoever reads the files.
+            let entries = fs_err::read_dir(&folder).into_iter().flatten().flatten();
+            for entry in entries {
+                let path = entry.path();
+                if path.is_symlink() {
+                    self.check_path(&path)?;
+                }
+                if path.is_dir() {
+                    pending.push(path);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether a URL may be requested. Names are checked when they are resolved.
@@ -80,6 +117,28 @@ mod tests {
         };
         assert!(none.check_path(&inside).is_err());
         assert!(Rules::default().check_path(&outside).is_ok());
+    }
+
+    #[test]
+    fn a_link_in_a_chart_that_leaves_the_allowed_folder_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (charts, outside) = (folder.path().join("charts"), folder.path().join("secret"));
+        let templates = charts.join("web/templates");
+        fs_err::create_dir_all(&templates).unwrap();
+        fs_err::create_dir_all(charts.join("shared")).unwrap();
+        fs_err::write(&outside, "hunter2").unwrap();
+        let link = |from: PathBuf, to: PathBuf| fs_err::os::unix::fs::symlink(from, to);
+        link(charts.join("shared"), charts.join("web/files")).unwrap();
+        link(charts.join("web"), templates.join("loop")).unwrap();
+        let rules = Rules {
+            file_roots: Some(vec![charts.clone()]),
+            ..Rules::default()
+        };
+        rules.check_links(&charts.join("web")).unwrap();
+        link(outside, charts.join("shared/notes.txt")).unwrap();
+        let error = rules.check_links(&charts.join("web")).unwrap_err();
+        assert!(error.to_string().contains("notes.txt"), "{error}");
+        Rules::default().check_links(&charts.join("web")).unwrap();
     }
 
     #[test]

@@ -4,11 +4,14 @@ mod error;
 mod file;
 mod folder;
 mod format;
+mod reserve;
 
 pub use error::{Corruption, OpenError, StorageError};
 pub(super) use file::{File, write_copy};
 #[cfg(test)]
 pub(super) use format::create_empty as create_in;
+#[cfg(test)]
+pub(super) use reserve::{RESERVED_BYTES, Reserve};
 
 use super::batch::Writes;
 use super::snapshot::State;
@@ -25,16 +28,18 @@ pub(super) enum Backend {
 }
 
 impl Backend {
-    /// Makes a batch durable, atomically. `state` is the durable state before it.
+    /// Makes a batch durable, atomically. `state` is the durable state before it. If it frees space, it is possible on a
+    /// full disk.
     pub(super) fn commit(
         &mut self,
         revision: u64,
         writes: &Writes,
         state: &State,
+        frees_space: bool,
     ) -> Result<(), StorageError> {
         match self {
             Self::Memory => Ok(()),
-            Self::File(file) => file.commit(revision, writes, state),
+            Self::File(file) => file.commit(revision, writes, state, frees_space),
         }
     }
 }

@@ -6,9 +6,17 @@ use super::backend::StorageError;
 use super::encoded::EncodedObject;
 use super::key::Key;
 use super::object::Object;
+use super::snapshot::State;
 
 /// The maximum number of operations in one transaction.
 pub const MAX_OPERATIONS: usize = 256;
+
+/// How many bytes an object may grow while it is being deleted and the disk is full: by the time of its deletion, by
+/// conditions.
+const MAX_GROWTH_OF_DELETED: usize = 4096;
+
+/// Encoded objects have no revision.
+const MAX_REVISION_DIGITS: usize = 20;
 
 /// A condition on the stored object. If empty, the object must exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -112,6 +120,19 @@ impl Transaction {
 
     pub fn operations(&self) -> &[Operation] {
         &self.operations
+    }
+
+    /// Whether the transaction deletes objects, makes them smaller, or marks them as being deleted.
+    pub(super) fn frees_space(&self, state: &State) -> bool {
+        self.operations.iter().all(|operation| match operation {
+            Operation::Create { .. } => false,
+            Operation::Delete { .. } | Operation::Require { .. } => true,
+            Operation::Replace { key, encoded, .. } => state.get(key).is_some_and(|old| {
+                let (new, old) = (encoded.size(), old.bytes().len());
+                let is_deleted = encoded.metadata().deletion_timestamp().is_some();
+                new + MAX_REVISION_DIGITS < old || is_deleted && new <= old + MAX_GROWTH_OF_DELETED
+            }),
+        })
     }
 
     pub(super) fn check_size(&self) -> Result<(), WriteError> {

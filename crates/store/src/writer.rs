@@ -124,13 +124,30 @@ impl Writer {
                     reply(request, outcome);
                 }
             }
-            // Rejected transactions too: they may depend on others of the batch, which were not committed.
-            Err(error) => {
-                let error = Arc::new(error);
-                for request in requests {
-                    reply(request, Err(WriteError::Storage(Arc::clone(&error))));
-                }
-            }
+            Err(error) => self.write_rest(requests, error),
+        }
+    }
+
+    /// Rejects what was not committed. On a full disk, what frees space is committed without the others.
+    fn write_rest(&mut self, requests: Vec<Request>, error: StorageError) {
+        let state = self.shared.state();
+        let (freeing, mut failed): (Vec<_>, Vec<_>) = requests
+            .into_iter()
+            .partition(|request| request.transaction.frees_space(&state));
+        let is_full = matches!(error, StorageError::Full { .. });
+        let retried = if is_full && !failed.is_empty() {
+            freeing
+        } else {
+            failed.extend(freeing);
+            Vec::new()
+        };
+        // Rejected transactions too: they may depend on others of the batch, which were not committed.
+        let error = Arc::new(error);
+        for request in failed {
+            reply(request, Err(WriteError::Storage(Arc::clone(&error))));
+        }
+        if !retried.is_empty() {
+            self.write(retried);
         }
     }
 
@@ -147,8 +164,11 @@ impl Writer {
             .collect();
         if !batch.events.is_empty() {
             self.revision = batch.revision();
+            let frees_space = requests
+                .iter()
+                .all(|request| request.transaction.frees_space(&state));
             self.backend
-                .commit(batch.revision(), &batch.writes, &state)?;
+                .commit(batch.revision(), &batch.writes, &state, frees_space)?;
         }
         Ok((outcomes, batch.events))
     }

@@ -6,6 +6,7 @@ pub mod fake_machines;
 pub mod kubernetes;
 pub mod lab;
 pub mod machines;
+pub mod registries;
 mod supervisor;
 
 pub use command::TestContext;

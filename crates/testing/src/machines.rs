@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use outrigger_node::stand_in::{PASSWORD, Programs, StandIn};
 use outrigger_node::{Address, Connector, Credentials, HostKey, HostKeyPolicy, Machine, Target};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::kubernetes::loopback_address;
 use crate::peers::{self, Peer};
@@ -143,13 +144,61 @@ impl Machines {
         Machine::ssh(self.target(index, "root"), &Connector::default())
     }
 
+    /// Cuts all connections to a machine. What runs on it goes on.
+    pub fn cut_connections(&self, index: usize) -> anyhow::Result<()> {
+        // The first process is the server that listens.
+        for process in self.server_processes(index)?.into_iter().skip(1) {
+            send(process, Signal::KILL);
+        }
+        Ok(())
+    }
+
+    /// Takes the SSH server of a machine off the network: it accepts connections, and does not answer. What runs on the
+    /// machine goes on.
+    pub fn go_offline(&self, index: usize) -> anyhow::Result<()> {
+        for process in self.server_processes(index)? {
+            send(process, Signal::STOP);
+        }
+        Ok(())
+    }
+
+    /// The machine answers again, also on the connections that it had.
+    pub fn come_back(&self, index: usize) -> anyhow::Result<()> {
+        for process in self.server_processes(index)? {
+            send(process, Signal::CONT);
+        }
+        Ok(())
+    }
+
+    /// The processes of the SSH server of a machine, the listening one first.
+    fn server_processes(&self, index: usize) -> anyhow::Result<Vec<i32>> {
+        let mut processes = vec![self.process(index)?];
+        let all = all_processes();
+        let mut next = 0;
+        while let Some(parent) = processes.get(next).copied() {
+            let children = all.iter().filter(|process| process.parent == parent);
+            let servers = children.filter(|process| {
+                process.name.starts_with("sshd") || process.name.starts_with("dropbear")
+            });
+            processes.extend(servers.map(|process| process.id));
+            next += 1;
+        }
+        // Not the process that made the namespaces.
+        processes.remove(0);
+        Ok(processes)
+    }
+
+    fn process(&self, index: usize) -> anyhow::Result<i32> {
+        let file = format!("{}.pid", self.all[index].name);
+        let pid = fs_err::read_to_string(self.directory().join(file))?;
+        Ok(pid.trim().parse()?)
+    }
+
     /// Ends all processes of a machine at once, as a power failure does.
     pub fn power_off(&self, index: usize) -> anyhow::Result<()> {
         let machine = &self.all[index];
-        let pid = self.directory().join(format!("{}.pid", machine.name));
-        let pid: i32 = fs_err::read_to_string(pid)?.trim().parse()?;
-        let pid = rustix::process::Pid::from_raw(pid).context("the machine has no process")?;
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
+        let pid = Pid::from_raw(self.process(index)?).context("the machine has no process")?;
+        kill_process(pid, Signal::KILL)?;
         let deadline = Instant::now() + READY_TIMEOUT;
         while TcpStream::connect(SocketAddr::from((machine.address, 22))).is_ok() {
             ensure!(Instant::now() < deadline, "the machine did not end");
@@ -251,6 +300,35 @@ impl Machines {
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(())
+    }
+}
+
+/// A process of the host.
+struct Process {
+    id: i32,
+    parent: i32,
+    name: String,
+}
+
+fn all_processes() -> Vec<Process> {
+    let entries = fs_err::read_dir("/proc").into_iter().flatten().flatten();
+    let stats = entries.filter_map(|entry| fs_err::read_to_string(entry.path().join("stat")).ok());
+    let parse = |stat: String| {
+        let (id, rest) = stat.split_once(" (")?;
+        let (name, rest) = rest.rsplit_once(") ")?;
+        Some(Process {
+            id: id.parse().ok()?,
+            parent: rest.split(' ').nth(1)?.parse().ok()?,
+            name: name.to_owned(),
+        })
+    };
+    stats.filter_map(parse).collect()
+}
+
+/// Sends a signal to a process that may have ended.
+fn send(process: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(process) {
+        let _ = kill_process(pid, signal);
     }
 }
 

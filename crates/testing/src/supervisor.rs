@@ -66,7 +66,7 @@ rm -rf "$directory"
 pub(crate) struct Supervisor {
     shell: Child,
     directory: PathBuf,
-    names: Vec<&'static str>,
+    names: Vec<String>,
 }
 
 impl Supervisor {
@@ -96,7 +96,7 @@ impl Supervisor {
     pub(crate) fn run(&mut self, program: &Program) -> anyhow::Result<()> {
         let shell = self.shell.stdin.as_mut().context("stdin is piped")?;
         shell.write_all(program.shell_command().as_bytes())?;
-        self.names.push(program.name);
+        self.names.push(program.name.to_owned());
         Ok(())
     }
 
@@ -109,7 +109,9 @@ impl Supervisor {
             "sh ./{name}.sh >>{name}.log 2>&1 </dev/null & echo $! >{name}.pid; pids=\"$pids $!\"\n"
         );
         let shell = self.shell.stdin.as_mut().context("stdin is piped")?;
-        Ok(shell.write_all(line.as_bytes())?)
+        shell.write_all(line.as_bytes())?;
+        self.names.push(name.to_owned());
+        Ok(())
     }
 
     pub(crate) fn directory(&self) -> &Path {

@@ -4,6 +4,8 @@ use std::error::Error as _;
 
 use url::Url;
 
+use crate::Retry;
+
 /// Why a server cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
@@ -22,8 +24,7 @@ pub enum TransportError {
 }
 
 impl TransportError {
-    /// Classifies the error of a request after a number of received bytes.
-    pub fn from_request(error: &reqwest::Error, received: u64) -> Self {
+    fn from_request(error: &reqwest::Error, received: u64) -> Self {
         let reason = root_cause(error);
         if error.is_timeout() {
             Self::Timeout
@@ -35,13 +36,57 @@ impl TransportError {
     }
 }
 
-/// Whether the certificate of the server is not trusted.
-pub fn is_certificate_error(error: &reqwest::Error) -> bool {
-    root_cause(error).contains("certificate")
+/// Why a request got no response.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    #[error("failed to reach {url}")]
+    Unreachable {
+        url: String,
+        #[source]
+        source: TransportError,
+    },
+    #[error("TLS verification of {url} failed: {reason}")]
+    UntrustedCertificate { url: String, reason: String },
+    #[error("the certificates for {url} are invalid")]
+    InvalidCertificates {
+        url: String,
+        #[source]
+        source: reqwest::Error,
+    },
+}
+
+impl RequestError {
+    /// Classifies the error of a request after a number of received bytes.
+    pub fn new(error: &reqwest::Error, url: &Url, received: u64) -> Self {
+        let reason = root_cause(error);
+        if reason.contains("certificate") {
+            let url = redact(url);
+            return Self::UntrustedCertificate { url, reason };
+        }
+        Self::unreachable(url, TransportError::from_request(error, received))
+    }
+
+    pub fn unreachable(url: &Url, source: TransportError) -> Self {
+        let url = redact(url);
+        Self::Unreachable { url, source }
+    }
+
+    /// Whether a retry may succeed.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
+
+    pub fn retry(&self) -> Retry {
+        if self.is_transient() {
+            Retry::After(None)
+        } else {
+            Retry::Never
+        }
+    }
 }
 
 /// The message of the root cause, which does not contain the URL.
-pub fn root_cause(error: &reqwest::Error) -> String {
+fn root_cause(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     let mut text = "the request failed".to_owned();
     while let Some(error) = cause {

@@ -11,6 +11,6 @@ mod retry;
 pub use access::{Credentials, Secret, Tls};
 pub use address::{PublicResolver, is_local_address, is_local_url};
 pub use client::ClientOptions;
-pub use error::{TransportError, is_certificate_error, redact, root_cause};
+pub use error::{RequestError, TransportError, redact};
 pub use redirect::{MAX_REDIRECTS, RedirectError, follow, is_same_origin};
 pub use retry::{Backoff, Retry, is_transient, retry_after};

@@ -52,7 +52,7 @@ pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
         peers::KUBE_APISERVER,
         peers::KUBE_CONTROLLER_MANAGER,
     ];
-    install::install(PEERS)?;
+    install::install(&[PEERS, peers::REGISTRIES].concat())?;
     // Some tests run it.
     build::outrigger(Profile::Dev)?;
     let tests = || {

@@ -45,14 +45,15 @@ fn required_peers(name: &str, subcommand: &str) -> Vec<Peer> {
     let clients: &[Peer] = match (name, subcommand) {
         ("conformance", "kubernetes") => &[KUBECTL, KWOK, KUBE_SCHEDULER, E2E_TEST],
         ("conformance", "clients") | ("attack", "plugins") => &[KUBECTL, HELM3, HELM4],
-        ("conformance", "plugins" | "catalog") => &[HELM4],
+        ("conformance", "plugins" | "catalog" | "images") => &[HELM4],
         ("bench", "images") => REGISTRIES,
         ("bench", "hooks") => &[SSHD, DROPBEAR, ANSIBLE],
+        ("crash", "flow") => &[SSHD, DROPBEAR],
         ("differential", _) | ("bench", "chart" | "plugins") => &[HELM3, HELM4],
         _ => &[],
     };
     let servers: &[Peer] = match (name, subcommand) {
-        ("conformance", "registry") => &[],
+        ("conformance", "registry" | "images") => &[],
         ("conformance", _) | ("bench", "apiserver" | "plugins") | ("attack", "plugins") => {
             &[ETCD, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER]
         }

@@ -58,9 +58,15 @@
   verbs: ["create"]
 {{- end }}
 {{- if .Values.compat }}
+# mirror the clusters of TKEStack
+- apiGroups: ["outrigger.dev"]
+  resources: ["clusters"]
+  verbs: ["create", "get"]
+{{- end }}
+{{- if .Values.compat }}
 # report the status of the mirrored objects
-- apiGroups: ["application.tkestack.io", "bundle.kubegems.io", "plugins.kubegems.io"]
-  resources: ["apps/status", "bundles/status", "plugins/status"]
+- apiGroups: ["application.tkestack.io", "bundle.kubegems.io", "platform.tkestack.io", "plugins.kubegems.io"]
+  resources: ["apps/status", "bundles/status", "clusters/status", "plugins/status"]
   verbs: ["patch"]
 {{- end }}
 {{- end }}

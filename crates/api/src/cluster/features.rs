@@ -62,6 +62,9 @@ pub struct File {
     pub force: bool,
 }
 
+/// The owner of delegations that name no operator.
+pub const ANY_OPERATOR: &str = "an external operator";
+
 /// The operator of delegated steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -4,7 +4,7 @@ pub enum Error {
     #[error("{path}: unknown field")]
     UnknownField {
         path: String,
-        nearest: Option<&'static str>,
+        nearest: Option<String>,
     },
     #[error("{path}: must be {expected}, not {found}")]
     Type {
@@ -54,6 +54,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownField { nearest, .. } => {
+                let nearest = nearest.as_ref();
                 nearest.map(|name| format!("did you mean {name}?"))
             }
             Self::Type {

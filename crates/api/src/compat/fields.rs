@@ -178,7 +178,7 @@ impl Fields {
             None => Ok(()),
             Some(name) => Err(Error::UnknownField {
                 path: self.path_of(name),
-                nearest: nearest(name, &self.known),
+                nearest: nearest(name, &self.known).map(str::to_owned),
             }),
         }
     }

@@ -361,6 +361,29 @@ fn the_status_has_phases_of_tkestack() {
 }
 
 #[test]
+fn unknown_fields_of_our_own_kinds_are_refused_with_a_suggestion() {
+    let with = |spec: &str, metadata: &str| {
+        invalid(&format!(
+            "apiVersion: outrigger.dev/v1beta1\nkind: Plugin\nmetadata: {metadata}\nspec: {spec}\n"
+        ))
+    };
+    let (message, hint) = with("{verison: 1.2.3}", "{name: web}");
+    assert_eq!(message, "spec.verison: unknown field");
+    assert_eq!(hint.as_deref(), Some("did you mean version?"));
+    let (message, hint) = with("{dependencies: [{name: db, verson: ^1}]}", "{name: web}");
+    assert_eq!(message, "spec.dependencies[0].verson: unknown field");
+    assert_eq!(hint.as_deref(), Some("did you mean version?"));
+    let (message, hint) = with("{}", "{name: web, lables: {a: b}}");
+    assert_eq!(message, "metadata.lables: unknown field");
+    assert_eq!(hint.as_deref(), Some("did you mean labels?"));
+    let free = "{values: {any: {thing: 1}}, resources: [{kind: ConfigMap, data: {a: b}}]}";
+    let text = format!(
+        "apiVersion: outrigger.dev/v1beta1\nkind: Plugin\nmetadata: {{name: web}}\nspec: {free}\n"
+    );
+    assert_eq!(plugin(&text).spec.resources.len(), 1);
+}
+
+#[test]
 fn observed_generation_is_unset_until_the_plugin_is_observed() {
     let object = json!({"metadata": {"generation": 8}, "spec": {}});
     let mut plugin = in_phase(Phase::Ready);

@@ -134,12 +134,20 @@ pub(super) fn write_secret(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
+    let written = write_new(&temporary, bytes).and_then(|()| fs_err::rename(&temporary, path));
+    if written.is_err() {
+        // The error matters more than what is left.
+        let _ = fs_err::remove_file(&temporary);
+    }
+    written
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = fs_err::OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(&temporary)?;
+        .open(path)?;
     file.write_all(bytes)?;
-    file.sync_all()?;
-    fs_err::rename(temporary, path)
+    file.sync_all()
 }

@@ -79,11 +79,73 @@ fn finds_full_references_in_arguments_and_variables() {
 }
 
 #[test]
-fn ignores_config_maps_and_searches_lists() {
+fn finds_images_whose_argument_or_variable_says_so() {
     check(
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {image: 'a/b:1'}\n",
-        &[],
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec:\n  containers:\n  - image: op:1\n    args: ['--agent-image', 'org/agent:2', '--logo-image=a/logo.png', '--name=a:1']\n    command: [sh, -c, 'run --image=quay.io/a/b:3 now']\n    env: [{name: SIDECAR_IMAGE, value: 'org/sidecar:1'}, {name: IMAGE_PULL_POLICY, value: Always}, {name: IMAGE, value: plain}]\n",
+        &[
+            ("op:1", "spec.containers[0].image", Origin::Container),
+            (
+                "org/agent:2",
+                "spec.containers[0].args[1]",
+                Origin::Argument,
+            ),
+            (
+                "org/sidecar:1",
+                "spec.containers[0].env[0].value",
+                Origin::Argument,
+            ),
+            (
+                "quay.io/a/b:3",
+                "spec.containers[0].command[2]",
+                Origin::Text,
+            ),
+        ],
     );
+}
+
+#[test]
+fn finds_images_in_texts_and_annotations() {
+    check(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\n  annotations: {a.io/proxyImage: 'org/proxy:1', note: 'see quay.io/a/b:2', image: none}\ndata:\n  image: 'a/b:1'\n  helperPod.yaml: |\n    kind: Pod\n    spec:\n      containers:\n      - image: busybox\n",
+        &[
+            ("a/b:1", "data.image", Origin::Text),
+            ("busybox", "data.helperPod.yaml", Origin::Text),
+            (
+                "org/proxy:1",
+                "metadata.annotations.a.io/proxyImage",
+                Origin::Annotation,
+            ),
+            (
+                "quay.io/a/b:2",
+                "metadata.annotations.note",
+                Origin::Annotation,
+            ),
+        ],
+    );
+    check(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\nspec: {schema: {image: {default: 'quay.io/a/b:1', description: 'such as quay.io/c/d:1'}}}\n",
+        &[("quay.io/a/b:1", "spec.schema.image.default", Origin::Text)],
+    );
+}
+
+#[test]
+fn finds_images_that_operators_derive() {
+    check(
+        "apiVersion: kibana.k8s.elastic.co/v1\nkind: Kibana\nmetadata: {name: x}\nspec: {version: 8.1.0}\n",
+        &[(
+            "docker.elastic.co/kibana/kibana:8.1.0",
+            "spec.version",
+            Origin::Rule,
+        )],
+    );
+    check(
+        "apiVersion: pingcap.com/v1alpha1\nkind: TidbCluster\nmetadata: {name: x}\nspec: {version: v6.5.0, pd: {baseImage: pingcap/pd}}\n",
+        &[("pingcap/pd:v6.5.0", "spec.pd.baseImage", Origin::Field)],
+    );
+}
+
+#[test]
+fn searches_lists() {
     check(
         "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: y}, spec: {containers: [{image: a}]}}]\n",
         &[("a", "spec.containers[0].image", Origin::Container)],

@@ -34,6 +34,13 @@ impl Ssh {
 
 impl Connect for Ssh {
     fn connect(&self, login: &Login) -> Result<Arc<dyn Remote>, RemoteError> {
+        Ok(Arc::new(SshMachine(self.machine(login)?)))
+    }
+}
+
+impl Ssh {
+    /// A machine, which is connected to when it is used.
+    pub fn machine(&self, login: &Login) -> Result<Machine, RemoteError> {
         let access = &login.access;
         let jump = access.proxy.as_ref().map(|proxy| self.jump(proxy));
         let target = Target {
@@ -46,11 +53,9 @@ impl Connect for Ssh {
             host_key: host_key(login.host_key.as_deref())?,
             jump: jump.transpose()?,
         };
-        Ok(Arc::new(SshMachine(Machine::ssh(target, &self.connector))))
+        Ok(Machine::ssh(target, &self.connector))
     }
-}
 
-impl Ssh {
     fn jump(&self, proxy: &JumpHost) -> Result<Machine, RemoteError> {
         let target = Target {
             address: Address::new(&proxy.username, &proxy.ip, proxy.port).map_err(failed)?,

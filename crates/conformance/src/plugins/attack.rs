@@ -3,6 +3,7 @@
 
 mod edits;
 mod good_plugin;
+mod hostile_charts;
 mod hostile_specs;
 mod outage;
 mod repositories;
@@ -43,6 +44,8 @@ const MAX_MEMORY: u64 = 700;
 enum Attack {
     Repositories(Behavior),
     HostileSpecs,
+    LoopingCharts,
+    MultiplyingChart,
     SharedReleases,
     SharedObjects,
     Edits,
@@ -57,6 +60,8 @@ const ATTACKS: &[Attack] = &[
     Attack::Repositories(Behavior::Endless),
     Attack::Repositories(Behavior::Dying),
     Attack::HostileSpecs,
+    Attack::LoopingCharts,
+    Attack::MultiplyingChart,
     Attack::SharedReleases,
     Attack::SharedObjects,
     Attack::Edits,
@@ -74,6 +79,8 @@ impl Named for Attack {
             Self::Repositories(Behavior::Endless) => "20 repositories without end",
             Self::Repositories(Behavior::Dying) => "20 repositories that die in the middle",
             Self::HostileSpecs => "hostile health rules, timeouts and values",
+            Self::LoopingCharts => "60 charts that never end",
+            Self::MultiplyingChart => "a chart that creates itself twice",
             Self::SharedReleases => "plugins that share a release",
             Self::SharedObjects => "plugins that share objects",
             Self::Edits => "edits by kubectl, Helm 3, Helm 4 and a controller",
@@ -120,6 +127,8 @@ async fn execute(
     match attack {
         Attack::Repositories(behavior) => repositories::attack(cluster, behavior, limit).await,
         Attack::HostileSpecs => hostile_specs::attack(cluster, limit).await,
+        Attack::LoopingCharts => hostile_charts::looping(cluster, limit).await,
+        Attack::MultiplyingChart => hostile_charts::multiplying(cluster, limit).await,
         Attack::SharedReleases => shared::releases(cluster).await,
         Attack::SharedObjects => shared::objects(cluster).await,
         Attack::Edits => edits::attack(cluster).await,

@@ -2,7 +2,8 @@
 //! upstream repositories replaced by a local one with stand-in charts of the same names.
 //!
 //! Every plugin becomes Ready, or does not for a reason that Helm gives too. Sources of kinds kustomize and git are
-//! reported as not supported.
+//! reported as not supported. With `--offline`, the charts are unchanged, and come from a registry that `image sync`
+//! filled before the upstream repositories were switched off.
 #![expect(
     clippy::print_stdout,
     reason = "the report is the output of this command"
@@ -10,6 +11,7 @@
 
 mod archives;
 mod children;
+mod offline;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -22,9 +24,9 @@ use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_testing::kubernetes;
 use outrigger_testing::peers::HELM4;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use self::children::Child;
+use self::children::{Child, Output};
 use self::upstream::Upstream;
 use super::plugin_client;
 use crate::process::{Controller, EmbeddedServer, Options, command, log_tail};
@@ -45,7 +47,21 @@ const STABLE: Duration = Duration::from_secs(5);
 pub(crate) struct Args {
     /// A directory of plugin charts
     charts: PathBuf,
+    /// Fill a registry with `image sync`, and switch off all upstream repositories before the plugins are installed
+    #[arg(long)]
+    offline: bool,
 }
+
+/// A plugin of the catalogue.
+#[derive(Debug)]
+struct CatalogPlugin {
+    /// Its spec, except for the release and its namespace
+    spec: Value,
+    namespace: String,
+    expected: Expected,
+}
+
+type Plugins = BTreeMap<String, CatalogPlugin>;
 
 /// What becomes of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,42 +74,96 @@ enum Expected {
 }
 
 pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
+    if args.offline {
+        return offline::run(binary, &args.charts).await;
+    }
     let scratch = tempfile::tempdir()?;
     let upstream = Upstream::start().await?;
-    let mut expected = BTreeMap::new();
+    let mut plugins = Plugins::new();
     let mut stand_ins = Vec::new();
     for archive in archives::list(&args.charts)? {
-        let name = archives::name(&archive)?;
+        let (name, _) = archives::name_and_version(&archive)?;
         let local = scratch.path().join(format!("{name}.tgz"));
         archives::redirect(&archive, &local, &upstream.url)?;
-        let namespace = archives::install_namespace(&archive)?;
-        let namespace = namespace.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
-        let (outcome, children) = expectation(&name, &local, &namespace).await?;
-        stand_ins.extend(children);
+        let spec = json!({"repo": format!("{}/{name}.tgz", upstream.url)});
+        let (plugin, output) = catalog_plugin(&name, &local, spec).await?;
+        stand_ins.extend(output.children);
         upstream.add(&format!("{name}.tgz"), fs_err::read(&local)?);
-        expected.insert(name, (namespace, outcome));
+        plugins.insert(name, plugin);
     }
-    upstream.add_stand_ins(&stand_ins)?;
-    let options = Options {
-        binary: binary.to_owned(),
-        data: scratch.path().join("data"),
-        simulate_workloads: true,
-    };
-    let server = EmbeddedServer::start(&options).await?;
-    let log = scratch.path().join("serve.log");
-    let _controller =
-        Controller::start_with(&["--compat"], binary, &server.endpoint.kubeconfig, &log)?;
-    let client = kubernetes::client(&server.endpoint.kubeconfig).await?;
-    let result = install(&client, &upstream, &expected).await;
-    result.with_context(|| log_tail(&log))
+    upstream.add_stand_ins(&stand_ins, None)?;
+    let site = Site::start(binary, scratch.path(), &[]).await?;
+    site.install(&plugins).await
 }
 
-/// What Helm says about a chart, and the child plugins that it renders.
+/// A plugin whose chart is in an archive, and what it renders to.
+async fn catalog_plugin(
+    name: &str,
+    archive: &Path,
+    spec: Value,
+) -> anyhow::Result<(CatalogPlugin, Output)> {
+    let namespace = archives::install_namespace(archive)?;
+    let namespace = namespace.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
+    let (expected, output) = expectation(name, archive, &namespace).await?;
+    let plugin = CatalogPlugin {
+        spec,
+        namespace,
+        expected,
+    };
+    Ok((plugin, output))
+}
+
+/// A cluster with simulated workloads, and the controller.
+struct Site {
+    client: Client,
+    log: PathBuf,
+    _server: EmbeddedServer,
+    _controller: Controller,
+}
+
+impl Site {
+    async fn start(binary: &Path, folder: &Path, flags: &[&str]) -> anyhow::Result<Self> {
+        let options = Options {
+            binary: binary.to_owned(),
+            data: folder.join("data"),
+            simulate_workloads: true,
+        };
+        let server = EmbeddedServer::start(&options).await?;
+        let log = folder.join("serve.log");
+        let flags = [&["--compat"], flags].concat();
+        let kubeconfig = &server.endpoint.kubeconfig;
+        let controller = Controller::start_with(&flags, binary, kubeconfig, &log)?;
+        let client = kubernetes::client(kubeconfig).await?;
+        Ok(Self {
+            client,
+            log,
+            _server: server,
+            _controller: controller,
+        })
+    }
+
+    async fn install(&self, plugins: &Plugins) -> anyhow::Result<()> {
+        let result = install(&self.client, plugins).await;
+        result.with_context(|| log_tail(&self.log))
+    }
+}
+
+/// The manifest of a plugin.
+fn manifest(name: &str, plugin: &CatalogPlugin) -> Value {
+    let mut spec = plugin.spec.clone();
+    spec["kind"] = "template".into();
+    spec["installNamespace"] = plugin.namespace.as_str().into();
+    // Children have the name and the namespace of their parents, and a release belongs to one plugin.
+    spec["releaseName"] = format!("{name}-parent").into();
+    json!({"apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec})
+}
+
+/// What Helm says about a chart, and what it renders.
 async fn expectation(
     name: &str,
     archive: &Path,
     namespace: &str,
-) -> anyhow::Result<(Expected, Vec<Child>)> {
+) -> anyhow::Result<(Expected, Output)> {
     let output = command(HELM4.installed()?)
         .args(["template", &format!("{name}-parent")])
         .arg(archive)
@@ -103,19 +173,15 @@ async fn expectation(
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr);
         let message = message.lines().next().unwrap_or_default();
-        return Ok((Expected::Rejected(message.to_owned()), Vec::new()));
+        return Ok((Expected::Rejected(message.to_owned()), Output::default()));
     }
-    let children = children::parse(&output.stdout)?;
-    let unsupported = children.iter().find_map(Child::unsupported);
+    let output = children::parse(&output.stdout)?;
+    let unsupported = output.children.iter().find_map(Child::unsupported);
     let expected = unsupported.map_or(Expected::Ready, Expected::Unsupported);
-    Ok((expected, children))
+    Ok((expected, output))
 }
 
-async fn install(
-    client: &Client,
-    upstream: &Upstream,
-    expected: &BTreeMap<String, (String, Expected)>,
-) -> anyhow::Result<()> {
+async fn install(client: &Client, expected: &Plugins) -> anyhow::Result<()> {
     let plugins: Api<Plugin> = Api::namespaced(client.clone(), NAMESPACE);
     plugin_client::wait_until_served(&plugins).await?;
     let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
@@ -124,18 +190,13 @@ async fn install(
         .create(&PostParams::default(), &namespace)
         .await?;
     let start = Instant::now();
-    for (name, (namespace, _)) in expected {
-        let plugin = serde_json::from_value(json!({
-            "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": name},
-            "spec": {"kind": "template", "repo": format!("{}/{name}.tgz", upstream.url), "installNamespace": namespace,
-                // Children have the name and the namespace of their parents, and a release belongs to one plugin.
-                "releaseName": format!("{name}-parent")},
-        }))?;
+    for (name, plugin) in expected {
+        let plugin = serde_json::from_value(manifest(name, plugin))?;
         plugins.create(&PostParams::default(), &plugin).await?;
     }
     let found = settle(&plugins, expected).await?;
     let mut failures = Vec::new();
-    for (name, (_, expected)) in expected {
+    for (name, CatalogPlugin { expected, .. }) in expected {
         let plugin = found.get(name).context("the plugin is gone")?;
         let ready = plugin.condition("Ready");
         let message = ready.map_or("", |ready| ready.message.as_str());
@@ -190,7 +251,7 @@ fn is_expected(plugin: &Plugin, message: &str, expected: &Expected) -> bool {
 /// Waits until all plugins are as expected, or nothing changes any more.
 async fn settle(
     plugins: &Api<Plugin>,
-    expected: &BTreeMap<String, (String, Expected)>,
+    expected: &Plugins,
 ) -> anyhow::Result<BTreeMap<String, Plugin>> {
     let deadline = Instant::now() + TIMEOUT;
     let mut last_change = (Instant::now(), String::new());
@@ -216,12 +277,14 @@ async fn settle(
         if states != last_change.1 {
             last_change = (Instant::now(), states);
         }
-        let is_done = expected.iter().all(|(name, (_, expected))| {
-            found.get(name).is_some_and(|plugin| {
-                let ready = plugin.condition("Ready");
-                is_expected(plugin, ready.map_or("", |ready| &ready.message), expected)
-            })
-        });
+        let is_done = expected
+            .iter()
+            .all(|(name, CatalogPlugin { expected, .. })| {
+                found.get(name).is_some_and(|plugin| {
+                    let ready = plugin.condition("Ready");
+                    is_expected(plugin, ready.map_or("", |ready| &ready.message), expected)
+                })
+            });
         if is_done || last_change.0.elapsed() > 3 * STABLE {
             return Ok(found);
         }

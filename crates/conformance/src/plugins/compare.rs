@@ -108,7 +108,7 @@ pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
     let _workloads = SimulatedWorkloads::start(client.clone());
     let log = scratch.path().join("serve.log");
     let _controller = Controller::start(binary, kubernetes.kubeconfig(), &log)?;
-    plugin_client::wait_until_served(&Api::default_namespaced(client.clone())).await?;
+    plugin_client::wait_until_served(&Api::<Plugin>::default_namespaced(client.clone())).await?;
     let environment = Environment {
         base: base(&client).await?,
         home: scratch.path().to_owned(),

@@ -33,6 +33,21 @@ impl PluginClient {
         })
     }
 
+    pub(super) fn repository(&self) -> &str {
+        &self.repository
+    }
+
+    /// Adds a chart with one template to the repository.
+    pub(super) fn write_chart(&self, name: &str, template: &str) -> anyhow::Result<()> {
+        let repository = self.repository.trim_start_matches("file://");
+        let folder = Path::new(repository).join(name);
+        fs_err::create_dir_all(folder.join("templates"))?;
+        let chart = format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
+        fs_err::write(folder.join("Chart.yaml"), chart)?;
+        fs_err::write(folder.join("templates/hostile.yaml"), template)?;
+        Ok(())
+    }
+
     /// A plugin of the test chart.
     pub(super) fn plugin(&self, name: &str, spec: Value) -> anyhow::Result<Plugin> {
         let mut merged = json!({"repo": self.repository, "chart": "small"});
@@ -156,7 +171,10 @@ impl PluginClient {
 }
 
 /// Waits until the API serves plugins: the controller installs their CRD.
-pub(super) async fn wait_until_served(api: &Api<Plugin>) -> anyhow::Result<()> {
+pub(crate) async fn wait_until_served<K>(api: &Api<K>) -> anyhow::Result<()>
+where
+    K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
     let deadline = Instant::now() + CRD_TIMEOUT;
     while let Err(error) = api.list(&ListParams::default().limit(1)).await {
         if Instant::now() > deadline {

@@ -33,6 +33,8 @@ impl Controller {
             .args(flags)
             .arg("--kubeconfig")
             .arg(kubeconfig)
+            // Not the user's, which may have charts of other runs.
+            .env("XDG_CACHE_HOME", log.with_file_name("cache"))
             .stdout(Stdio::null())
             .stderr(open_log(log)?)
             .spawn()

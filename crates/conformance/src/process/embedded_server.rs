@@ -74,17 +74,26 @@ impl EmbeddedServer {
         resource: &str,
         limit: u64,
     ) -> anyhow::Result<Self> {
-        let server = options.command(ANY_PORT, &options.kubeconfig());
-        let server = server.as_std();
         // With SIGXFSZ ignored, a write beyond the limit returns an error, as on a full disk.
         let script = format!("trap '' XFSZ; ulimit -{resource} {limit}; exec \"$@\"");
-        let mut shell = command("sh");
-        shell
-            .args(["-c", &script, "sh"])
+        let shell = ["sh", "-c", &script, "sh"].map(str::to_owned);
+        Self::start_by(&shell, options).await
+    }
+
+    /// Starts the server by a program that gets its command as arguments and executes it.
+    pub(crate) async fn start_by(words: &[String], options: &Options) -> anyhow::Result<Self> {
+        let [program, arguments @ ..] = words else {
+            bail!("no program is given");
+        };
+        let server = options.command(ANY_PORT, &options.kubeconfig());
+        let server = server.as_std();
+        let mut command = command(program);
+        command
+            .args(arguments)
             .arg(server.get_program())
             .args(server.get_args())
             .stdout(Stdio::piped());
-        Self::spawn(shell, options).await
+        Self::spawn(command, options).await
     }
 
     /// Starts the server again on the address that it had before it was killed.

@@ -68,6 +68,12 @@ impl Progress {
         self.lock().message = Some(message);
     }
 
+    /// Reports that the chart is being rendered, which takes longer than usual.
+    pub(super) fn wait_for_render(&self) {
+        self.free_slot();
+        self.lock().message = Some("the chart is being rendered".to_owned());
+    }
+
     /// Lets another plugin be reconciled while this action waits.
     pub(crate) fn free_slot(&self) {
         // Best effort: if the channel is full, another plugin is delayed.

@@ -6,7 +6,7 @@ use kube::api::{DeleteParams, Patch};
 use kube::{Api, Client};
 use outrigger_api::annotation::CASCADE;
 use outrigger_api::plugin::{Plugin, PluginStatus};
-use outrigger_release::{ActionError, ObjectId, ReleaseId};
+use outrigger_release::{ActionError, KeptObject, ObjectId, ReleaseId};
 use serde_json::json;
 
 use super::{Progress, inventory, release_id, release_options};
@@ -19,14 +19,14 @@ use crate::status::{FIELD_MANAGER, patch_params};
 /// How long a forced removal tries to delete objects.
 const FORCED_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Deletes everything that the release of a plugin installed, and everything in its inventory.
+/// Deletes everything that the release of a plugin installed, and everything in its inventory. Returns what was kept.
 pub(crate) async fn uninstall(
     ctx: &Context,
     plugin: &Plugin,
     status: &PluginStatus,
     force: bool,
     progress: &Progress,
-) -> Result<(), ReconcileError> {
+) -> Result<Vec<KeptObject>, ReconcileError> {
     let target = ctx.targets.resolve(plugin).await?;
     // Health rules do not matter any more, and invalid ones must not block the removal.
     let mut without_rules = plugin.clone();
@@ -38,13 +38,13 @@ pub(crate) async fn uninstall(
     let report = |event| progress.update(event);
     let uninstall =
         outrigger_release::uninstall(&target.cluster, &id, &inventory, &options, &report);
-    if force {
+    let outcome = if force {
         let result = tokio::time::timeout(FORCED_TIMEOUT, uninstall).await;
-        result.unwrap_or(Err(ActionError::TimedOut))?;
+        result.unwrap_or(Err(ActionError::TimedOut))?
     } else {
-        uninstall.await?;
-    }
-    Ok(())
+        uninstall.await?
+    };
+    Ok(outcome.kept)
 }
 
 /// The installed release, which the spec may no longer name.

@@ -47,7 +47,8 @@ fn is_same(known: &Login, login: &Login) -> bool {
     known.access == login.access && (known.host_key.is_none() || known.host_key == login.host_key)
 }
 
-async fn login(client: &Client, machine: &Machine) -> Result<Login, String> {
+/// How to log in to a machine: its spec, the credentials in its Secret, and the host key that was recorded.
+pub async fn login(client: &Client, machine: &Machine) -> Result<Login, String> {
     let mut access = machine.spec.access.clone();
     if let Some(reference) = access.secret_ref.take() {
         let data = read(client, &reference).await?;

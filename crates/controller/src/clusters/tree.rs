@@ -44,10 +44,17 @@ impl TreeCache {
         if let Some(tree) = self.cached(features).filter(|_| !is_new) {
             return Ok(tree);
         }
-        let tree = scan(features.clone(), root.map(Path::to_owned)).await?;
+        let previous = self.last();
+        let tree = scan(previous, features.clone(), root.map(Path::to_owned)).await?;
         let mut scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner);
         *scanned = Some((features.clone(), Instant::now(), tree.clone()));
         Ok(tree)
+    }
+
+    /// The last scan, of any features.
+    fn last(&self) -> Option<Tree> {
+        let scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner);
+        scanned.as_ref().map(|(_, _, tree)| tree.clone())
     }
 
     fn cached(&self, features: &Features) -> Option<Tree> {
@@ -57,7 +64,11 @@ impl TreeCache {
     }
 }
 
-async fn scan(features: Features, root: Option<PathBuf>) -> Result<Tree, Error> {
+async fn scan(
+    previous: Option<Tree>,
+    features: Features,
+    root: Option<PathBuf>,
+) -> Result<Tree, Error> {
     let entries: Vec<Entry> = features
         .files
         .iter()
@@ -73,6 +84,9 @@ async fn scan(features: Features, root: Option<PathBuf>) -> Result<Tree, Error> 
         None => return Err(Error::NoRoot),
     };
     let executables: BTreeSet<String> = features.hooks.values().cloned().collect();
-    let scan = tokio::task::spawn_blocking(move || Tree::scan(&root, &entries, &executables));
+    let scan = tokio::task::spawn_blocking(move || match previous {
+        Some(previous) => previous.scan_again(&root, &entries, &executables),
+        None => Tree::scan(&root, &entries, &executables),
+    });
     Ok(scan.await.map_err(|_| Error::Panicked)??)
 }

@@ -8,6 +8,7 @@ use outrigger_api::condition::{Condition, ConditionStatus};
 use outrigger_api::plugin::{ClusterReference, Dependency, FINALIZER, PluginSpec, PluginStatus};
 
 use super::*;
+use crate::lineage::Lineage;
 use crate::observed::{Dependent, RetryState, UnhealthyObject};
 
 fn plugin(name: &str, change: impl FnOnce(&mut Plugin)) -> Plugin {
@@ -51,6 +52,7 @@ fn observed(plugin: Plugin) -> Observed {
         cycle: None,
         dependents: Vec::new(),
         release_owner: None,
+        lineage: Lineage::default(),
         objects: ObservedObjects::default(),
         retry: RetryState::default(),
         are_references_current: true,
@@ -349,14 +351,36 @@ fn members_of_a_cycle_do_not_wait_for_each_other_to_be_removed() {
 }
 
 #[test]
-fn a_required_plugin_is_not_removed_unless_forced() {
+fn a_required_plugin_is_not_removed_even_by_force() {
+    let message = "plugin is required; set spec.required to false to remove it";
     let observed = disabled(|plugin| plugin.spec.required = true);
-    check_removal_blocked(&observed, "Required", "plugin is required", &[]);
+    check_removal_blocked(&observed, "Required", message, &[]);
     let observed = disabled(|plugin| {
         plugin.spec.required = true;
         annotate(plugin, FORCE);
     });
-    assert_eq!(decision(&observed), Decision::Uninstall { force: true });
+    check_removal_blocked(&observed, "Required", message, &[]);
+}
+
+#[test]
+fn the_release_of_a_suspended_plugin_is_left_alone_even_if_it_is_disabled_or_deleted() {
+    let suspended = |change: fn(&mut Plugin)| {
+        disabled(|plugin| {
+            annotate(plugin, SUSPEND);
+            change(plugin);
+        })
+    };
+    assert_eq!(decision(&suspended(|_| {})), Decision::Suspended);
+    let forced = suspended(|plugin| annotate(plugin, FORCE));
+    assert_eq!(decision(&forced), Decision::Suspended);
+    let delete = |plugin: &mut Plugin| {
+        plugin.metadata.deletion_timestamp = Some(
+            k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(jiff::Timestamp::UNIX_EPOCH),
+        );
+    };
+    assert_eq!(decision(&suspended(delete)), Decision::LeaveRelease);
+    let never_installed = suspended(|plugin| plugin.metadata.finalizers = None);
+    assert_eq!(decision(&never_installed), Decision::Disabled);
 }
 
 #[test]
@@ -450,9 +474,13 @@ fn check_health(before: Phase, failed: Option<bool>, is_overdue: bool, phase: Ph
         total: 2,
         ..ObservedObjects::default()
     };
-    let (found, updates) = assess_health(before, &objects, is_overdue);
-    let ready = updates.iter().find(|update| update.kind == READY).unwrap();
-    assert_eq!((found, ready.reason), (phase, reason));
+    let time = ProgressTime {
+        is_overdue,
+        is_short: false,
+    };
+    let assessment = assess_health(before, &objects, time);
+    let (ready, _) = assessment.explanation.unwrap();
+    assert_eq!((assessment.phase, ready.reason), (phase, reason));
 }
 
 #[test]
@@ -511,13 +539,49 @@ fn a_ready_plugin_stays_ready_until_its_objects_are_observed() {
         is_incomplete: true,
         ..ObservedObjects::default()
     };
+    let time = ProgressTime::default();
     assert_eq!(
-        assess_health(Phase::Ready, &objects, false),
-        (Phase::Ready, Vec::new())
+        assess_health(Phase::Ready, &objects, time),
+        Assessment {
+            phase: Phase::Ready,
+            explanation: None
+        }
     );
     assert_eq!(
-        assess_health(Phase::Pending, &objects, false).0,
+        assess_health(Phase::Pending, &objects, time).phase,
         Phase::Installing
+    );
+}
+
+#[test]
+fn a_ready_plugin_whose_objects_scale_is_degraded_only_if_that_takes_long() {
+    let unhealthy = |has_failed| ObservedObjects {
+        unhealthy: vec![UnhealthyObject {
+            object: "Deployment default/web".to_owned(),
+            message: "1 of 3 replicas".to_owned(),
+            has_failed,
+        }],
+        total: 1,
+        ..ObservedObjects::default()
+    };
+    let check = |before, has_failed, is_short, expected| {
+        let time = ProgressTime {
+            is_overdue: false,
+            is_short,
+        };
+        let assessment = assess_health(before, &unhealthy(has_failed), time);
+        let (ready, healthy) = assessment.explanation.unwrap();
+        assert_eq!((assessment.phase, ready.reason), expected);
+        assert_eq!(healthy.status, ConditionStatus::False);
+    };
+    check(Phase::Ready, false, true, (Phase::Ready, "Progressing"));
+    check(Phase::Ready, false, false, (Phase::Degraded, "Progressing"));
+    check(Phase::Ready, true, true, (Phase::Degraded, "Unhealthy"));
+    check(
+        Phase::Degraded,
+        false,
+        true,
+        (Phase::Degraded, "Progressing"),
     );
 }
 

@@ -11,13 +11,17 @@ use crate::error::ReconcileError;
 use crate::events::PluginEvent;
 use crate::metrics::ReconcileResult;
 
+/// How often the records of a release are read while another tool changes it. Nothing reports the end.
+const BUSY_INTERVAL: Duration = Duration::from_secs(2);
+
 impl Reconcile {
     pub(super) fn record_error(&mut self, error: ReconcileError) {
         let error = self.redactor.error(error);
         self.failure = match error {
-            ReconcileError::Superseded | ReconcileError::Wait(_) | ReconcileError::Awaited(_) => {
-                None
-            }
+            ReconcileError::Superseded
+            | ReconcileError::Wait(_)
+            | ReconcileError::Awaited(_)
+            | ReconcileError::Busy(_) => None,
             ReconcileError::Rejected(_) | ReconcileError::Failed { .. } => {
                 Some(ReconcileResult::Failed)
             }
@@ -32,6 +36,10 @@ impl Reconcile {
             ReconcileError::Awaited(cause) => {
                 let retry_at = self.next_transient_retry();
                 self.requeue_by(retry_at);
+                self.pending.mark_waiting(&cause);
+            }
+            ReconcileError::Busy(cause) => {
+                self.requeue_by(Instant::now() + BUSY_INTERVAL);
                 self.pending.mark_waiting(&cause);
             }
             ReconcileError::Rejected(cause) => self.reject(&cause),
@@ -57,8 +65,8 @@ impl Reconcile {
             self.is_write_due = true;
         } else {
             // The operation in progress continues when the server responds.
-            self.pending.status.phase = self.observed.status.phase;
-            self.pending.mark_unready(condition, cause);
+            let phase = self.observed.status.phase;
+            self.pending.mark_interrupted(phase, condition, cause);
         }
         self.requeue_by(retry_at);
     }

@@ -7,7 +7,7 @@ use outrigger_api::plugin::{Drift, Phase, PluginStatus};
 
 use super::Reconcile;
 use crate::conditions::{self, APPLIED, ConditionUpdate};
-use crate::decide;
+use crate::decide::{self, ProgressTime};
 use crate::events::PluginEvent;
 use crate::observed::WATCH_LAG;
 use crate::status;
@@ -19,11 +19,15 @@ impl Reconcile {
     pub(super) fn update_health(&mut self) {
         let before = self.pending.status.phase;
         let deadline = self.deadline();
-        let is_overdue = deadline.is_some_and(|deadline| deadline <= self.observed.now);
-        let (phase, updates) = decide::assess_health(before, &self.observed.objects, is_overdue);
-        self.pending.status.phase = phase;
-        for update in updates {
-            self.pending.set_condition(update);
+        let time = ProgressTime {
+            is_overdue: deadline.is_some_and(|deadline| deadline <= self.observed.now),
+            is_short: self.is_progress_short(),
+        };
+        let assessment = decide::assess_health(before, &self.observed.objects, time);
+        let phase = assessment.phase;
+        if let Some((ready, healthy)) = assessment.explanation {
+            self.pending.set_phase(phase, &ready);
+            self.pending.set_condition(healthy);
         }
         self.report_drift();
         if phase == Phase::Ready {
@@ -47,6 +51,22 @@ impl Reconcile {
                 self.reset_drift_backoff();
             }
         }
+    }
+
+    /// Whether the objects have not been in progress for long. If so, the plugin is reconciled again when that changes.
+    fn is_progress_short(&mut self) -> bool {
+        if self.observed.objects.unhealthy.is_empty() {
+            self.retry.progressing_since = None;
+            return false;
+        }
+        let now = self.observed.now;
+        let since = *self.retry.progressing_since.get_or_insert(now);
+        let until = since + self.ctx.options.progress_grace;
+        let is_short = until > now;
+        if is_short && self.pending.status.phase == Phase::Ready {
+            self.requeue_by(until);
+        }
+        is_short
     }
 
     /// When the current installation or upgrade times out.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use outrigger_api::plugin::InventoryEntry;
+
 use super::Reconcile;
 use crate::act::{self, Mode, Progress};
 use crate::error::ReconcileError;
@@ -26,8 +28,9 @@ impl Reconcile {
         let result = self.apply(inputs, Mode::Deploy, &progress).await;
         if result.is_err() {
             // Some of the planned objects may have been applied.
-            let inventory = &mut self.pending.status.inventory;
-            act::merge_inventory(inventory, progress.take_planned());
+            let mut planned = progress.take_planned();
+            self.hide_secret_names(&mut planned);
+            act::merge_inventory(&mut self.pending.status.inventory, planned);
         }
         let outcome = result?;
         let revision = outcome.revision;
@@ -58,12 +61,15 @@ impl Reconcile {
         let progress = self.progress();
         let outcome = self.apply(inputs, Mode::CorrectDrift, &progress).await?;
         let has_changed = outcome.changed > 0;
+        let corrected = outcome.corrected.join("; ");
         self.record_outcome(inputs, outcome);
         if has_changed {
-            let note = match drifted.as_str() {
-                "" => "an object was modified right after it was applied",
-                drifted => drifted,
+            let note = match (corrected.as_str(), drifted.as_str()) {
+                ("", "") => "an object was modified right after it was applied",
+                ("", drifted) => drifted,
+                (corrected, _) => corrected,
             };
+            let note = self.redactor.text(note);
             self.emit(PluginEvent::normal("DriftCorrected", note));
         }
         Ok(())
@@ -76,7 +82,8 @@ impl Reconcile {
         progress: &Progress,
     ) -> Result<act::Outcome, ReconcileError> {
         let (ctx, plugin) = (Arc::clone(&self.ctx), Arc::clone(&self.observed.plugin));
-        let action = act::apply(&ctx.options, &plugin, inputs, mode, progress);
+        let lineage = self.observed.lineage.clone();
+        let action = act::apply(&ctx.options, &plugin, inputs, &lineage, mode, progress);
         self.run_action(action, progress).await
     }
 
@@ -111,9 +118,8 @@ impl Reconcile {
         if let Some(objects) = progress.rendered_objects() {
             self.pending.mark_rendered(objects);
         }
-        if let Some(message) = progress.message() {
-            self.pending.set_progress(&message);
-        }
+        let message = progress.message().unwrap_or_default();
+        self.pending.set_progress(&message);
         if let Err(error) = self.write_status().await {
             tracing::debug!(%error, "failed to write progress status");
         }
@@ -124,7 +130,26 @@ impl Reconcile {
         }
     }
 
-    fn record_outcome(&mut self, inputs: &ResolvedInputs, outcome: act::Outcome) {
+    /// Removes objects whose names contain a value from a Secret: everyone who may read plugins reads the inventory. The
+    /// release record, which is a Secret, lists them for the removal. Returns their number.
+    fn hide_secret_names(&self, inventory: &mut Vec<InventoryEntry>) -> usize {
+        let all = inventory.len();
+        let release = self.observed.plugin.release_name();
+        inventory.retain(|entry| !self.redactor.is_secret_name(&entry.name, release));
+        all - inventory.len()
+    }
+
+    fn record_outcome(&mut self, inputs: &ResolvedInputs, mut outcome: act::Outcome) {
+        let hidden = self.hide_secret_names(&mut outcome.inventory);
+        if hidden > 0 {
+            let (objects, names) = match hidden {
+                1 => ("1 object is".to_owned(), "its name contains"),
+                count => (format!("{count} objects are"), "their names contain"),
+            };
+            outcome.warnings.push(format!(
+                "{objects} not listed and not watched, because {names} a value from a Secret"
+            ));
+        }
         if !outcome.warnings.is_empty() {
             let warnings = self.redactor.text(&outcome.warnings.join("; "));
             self.emit(PluginEvent::warning("InstallWarnings", warnings));

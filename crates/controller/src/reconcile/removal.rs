@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use outrigger_api::annotation::FORCE;
+use outrigger_release::{KeptObject, ObjectId};
 
 use super::Reconcile;
 use crate::act;
@@ -14,7 +15,7 @@ use crate::error::ReconcileError;
 use crate::events::PluginEvent;
 use crate::key::Key;
 use crate::lifecycle::is_deleted;
-use crate::observed::RetryState;
+use crate::observed::{RetryState, object_text};
 
 impl Reconcile {
     /// Returns whether the deleted plugin was released.
@@ -30,7 +31,7 @@ impl Reconcile {
         }
         let objects = act::inventory_summary(&self.observed.status.inventory);
         let event = match self.uninstall(force).await {
-            Ok(()) => PluginEvent::normal("Removed", "the release was uninstalled"),
+            Ok(kept) => PluginEvent::normal("Removed", removed_message(&kept)),
             Err(ReconcileError::Superseded) => {
                 self.record_error(ReconcileError::Superseded);
                 return false;
@@ -59,7 +60,17 @@ impl Reconcile {
             .await
     }
 
-    async fn uninstall(&mut self, force: bool) -> Result<(), ReconcileError> {
+    /// Releases a suspended plugin without uninstalling the release. Returns whether the plugin was deleted.
+    pub(super) async fn leave_release(&mut self) -> bool {
+        let objects = act::inventory_summary(&self.observed.status.inventory);
+        let message =
+            format!("the plugin was suspended, so its release stays installed: {objects}");
+        self.release_plugin(PluginEvent::warning("Orphaned", message))
+            .await
+    }
+
+    /// Returns the objects that were kept.
+    async fn uninstall(&mut self, force: bool) -> Result<Vec<KeptObject>, ReconcileError> {
         let (ctx, plugin) = (Arc::clone(&self.ctx), Arc::clone(&self.observed.plugin));
         let status = self.observed.status.clone();
         let progress = self.progress();
@@ -108,4 +119,21 @@ impl Reconcile {
             self.record_error(error);
         }
     }
+}
+
+fn id_text(id: &ObjectId) -> String {
+    object_text(&id.kind, id.namespace.as_deref(), &id.name)
+}
+
+/// Says what was removed and names what was not.
+fn removed_message(kept: &[KeptObject]) -> String {
+    let message = "the release was uninstalled";
+    if kept.is_empty() {
+        return message.to_owned();
+    }
+    let kept = kept
+        .iter()
+        .map(|kept| format!("{} ({})", id_text(&kept.object), kept.reason));
+    let kept: Vec<String> = kept.collect();
+    format!("{message}; kept: {}", kept.join(", "))
 }

@@ -84,9 +84,36 @@ async fn a_suspended_plugin_is_left_alone_until_it_is_resumed() {
     harness.patch("config", resume).await;
     harness.until_ready("config").await;
     assert_eq!(harness.text("config").await.as_deref(), Some("ours"));
-    harness.patch("config", suspend(json!("true"))).await;
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn the_release_of_a_suspended_plugin_stays_when_it_is_disabled_or_deleted() {
+    let harness = Harness::new().await;
+    harness.create("config", "config", json!({})).await;
+    harness.until_ready("config").await;
+    let suspend = json!({"metadata": {"annotations": {"outrigger.dev/suspend": "true"}}, "spec": {"enabled": false}});
+    harness.patch("config", suspend).await;
+    let plugin = harness.until_phase("config", Phase::Waiting).await;
+    assert_eq!(
+        plugin.condition("Ready").unwrap().message,
+        "plugin is suspended, and the release is not removed; `outrigger plugin resume config -n default` continues"
+    );
+    assert_eq!(harness.text("config").await.as_deref(), Some("hello"));
     harness.delete("config").await;
     harness.until_deleted("config").await;
+    let note = harness.until_event("config", "Orphaned").await;
+    assert_eq!(
+        note,
+        "the plugin was suspended, so its release stays installed: ConfigMap default/config"
+    );
+    assert_eq!(harness.text("config").await.as_deref(), Some("hello"));
+    // A new plugin of the same name adopts it.
+    harness.create("config", "config", json!({})).await;
+    harness.until_ready("config").await;
+    harness.delete("config").await;
+    harness.until_deleted("config").await;
+    assert_eq!(harness.text("config").await, None);
     harness.close().await;
 }
 

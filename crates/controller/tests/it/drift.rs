@@ -1,10 +1,13 @@
 //! Drift and health of installed objects: drift is corrected, reported or ignored.
 
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use outrigger_api::plugin::Phase;
 use outrigger_testing::embedded_api::charts;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::Harness;
 
@@ -39,7 +42,8 @@ async fn drift_is_corrected() {
     harness.until_ready("config").await;
     modify(&harness, "config", "wrong").await;
     until_text(&harness, "config", "hello").await;
-    harness.until_event("config", "DriftCorrected").await;
+    let note = harness.until_event("config", "DriftCorrected").await;
+    assert_eq!(note, "ConfigMap default/config was modified: .data.text");
     let plugin = harness.until_ready("config").await;
     assert_eq!(plugin.status.unwrap().revision, Some(1));
     harness.close().await;
@@ -160,7 +164,7 @@ async fn an_unhealthy_deployment_degrades_the_plugin_until_it_recovers() {
         .await;
     harness.until_ready("web").await;
     let deployments = harness.objects("apps/v1", "Deployment");
-    let simulate = |mode: serde_json::Value| {
+    let simulate = |mode: Value| {
         Patch::Merge(
             json!({"spec": {"template": {"metadata": {"annotations": {"outrigger.dev/simulate": mode}}}}}),
         )
@@ -259,6 +263,67 @@ async fn a_change_by_the_same_field_manager_in_the_same_second_is_corrected() {
         apply_as_helm_at_once(&harness, &name, "wrong").await;
         until_text(&harness, &name, "hello").await;
         harness.until_ready(&name).await;
+    }
+    harness.close().await;
+}
+
+/// What the phase and the condition Ready of a plugin were at each of its versions.
+async fn record_states(
+    api: kube::Api<outrigger_api::plugin::Plugin>,
+    states: Arc<Mutex<Vec<(Phase, bool, String)>>>,
+) {
+    use futures::StreamExt as _;
+    let mut events = std::pin::pin!(kube::runtime::watcher(api, Default::default()));
+    while let Some(event) = events.next().await {
+        if let Ok(kube::runtime::watcher::Event::Apply(plugin)) = event
+            && let Some(ready) = plugin.condition("Ready")
+        {
+            let is_true = ready.status == outrigger_api::condition::ConditionStatus::True;
+            let state = (plugin.phase(), is_true, ready.reason.clone());
+            states.lock().unwrap().push(state);
+        }
+    }
+}
+
+#[tokio::test]
+async fn phase_and_ready_never_contradict_each_other_after_helm_uninstall() {
+    let harness = Harness::with(|options| options.status_delay = Duration::ZERO).await;
+    harness.create("web", "web", json!({})).await;
+    harness.until_ready("web").await;
+    let states = Arc::default();
+    let recorder = tokio::spawn(record_states(harness.plugins(), Arc::clone(&states)));
+    // A finalizer delays the deletion, so that the correction takes some time.
+    let held = json!({"metadata": {"finalizers": ["example.com/held"]}});
+    let maps = harness.config_maps();
+    let merge = |patch: &Value| Patch::Merge(patch.clone());
+    maps.patch("web", &Default::default(), &merge(&held))
+        .await
+        .unwrap();
+    let records = kube::api::ListParams::default().labels("owner=helm");
+    let secrets = harness.objects("v1", "Secret");
+    secrets
+        .delete_collection(&Default::default(), &records)
+        .await
+        .unwrap();
+    let deployments = harness.objects("apps/v1", "Deployment");
+    deployments
+        .delete("web", &Default::default())
+        .await
+        .unwrap();
+    maps.delete("web", &Default::default()).await.unwrap();
+    harness
+        .until("web", |plugin| plugin.phase() != Phase::Ready)
+        .await;
+    let released = json!({"metadata": {"finalizers": null}});
+    maps.patch("web", &Default::default(), &merge(&released))
+        .await
+        .unwrap();
+    harness.until_ready("web").await;
+    recorder.abort();
+    let states: Vec<_> = states.lock().unwrap().clone();
+    assert!(states.len() > 1, "{states:?}");
+    for (phase, is_ready, reason) in &states {
+        assert_eq!(*phase == Phase::Ready, *is_ready, "{reason}: {states:?}");
     }
     harness.close().await;
 }

@@ -157,3 +157,31 @@ async fn a_digest_mismatch_is_reported_with_the_digest_and_the_archive() {
     check_reported(&harness, "web", "DigestMismatch", "Failed", &words).await;
     harness.close().await;
 }
+
+#[tokio::test]
+async fn the_name_of_an_object_that_contains_a_secret_is_not_in_the_status() {
+    let harness = Harness::new().await;
+    let template = "{apiVersion: v1, kind: ConfigMap, metadata: {name: \"x-{{ .Values.token }}\"}}";
+    let files = [("map.yaml", template), ("config.yaml", charts::CONFIG_MAP)];
+    charts::write(harness.charts.path(), "named", "1.0.0", &files);
+    let secret = json!({"metadata": {"name": "token"}, "stringData": {"values.yaml": "token: hunter2-hunter2"}});
+    let secret: kube::core::DynamicObject = serde_json::from_value(secret).unwrap();
+    let secrets = harness.objects("v1", "Secret");
+    secrets.create(&Default::default(), &secret).await.unwrap();
+    let spec = json!({"valuesFrom": [{"kind": "Secret", "name": "token", "key": "values.yaml"}]});
+    harness.create("web", "named", spec).await;
+    let plugin = harness.until_ready("web").await;
+    let text = serde_json::to_string(&plugin).unwrap();
+    assert!(!text.contains("hunter2"), "{text}");
+    let note = harness.until_event("web", "InstallWarnings").await;
+    assert_eq!(
+        note,
+        "1 object is not listed and not watched, because its name contains a value from a Secret"
+    );
+    let maps = harness.config_maps();
+    assert!(maps.get_opt("x-hunter2-hunter2").await.unwrap().is_some());
+    harness.delete("web").await;
+    harness.until_deleted("web").await;
+    assert!(maps.get_opt("x-hunter2-hunter2").await.unwrap().is_none());
+    harness.close().await;
+}

@@ -193,7 +193,7 @@ async fn a_failed_upgrade_is_rolled_back_if_enabled() {
         .create(
             "web",
             "web",
-            json!({"rollback": true, "timeout": "1s", "retries": 0}),
+            json!({"rollback": true, "timeout": "5s", "retries": 0}),
         )
         .await;
     harness.until_ready("web").await;
@@ -202,6 +202,28 @@ async fn a_failed_upgrade_is_rolled_back_if_enabled() {
     let message = harness.until_reason("web", "RolledBack").await;
     assert!(message.contains("rolled back"), "{message}");
     assert_eq!(harness.text("web").await.as_deref(), Some("hello"));
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_further_attempt_after_a_rollback_still_says_what_failed() {
+    let harness = Harness::with(|options| options.status_delay = Duration::ZERO).await;
+    let spec = json!({"rollback": true, "timeout": "5s"});
+    harness.create("web", "web", spec).await;
+    harness.until_ready("web").await;
+    let values = json!({"spec": {"values": {"simulate": "never-ready"}}});
+    harness.patch("web", values).await;
+    let plugin = harness
+        .until("web", |plugin| {
+            let ready = plugin.condition("Ready");
+            plugin.phase() == Phase::Upgrading
+                && ready.is_some_and(|ready| ready.message.contains("the last one failed"))
+        })
+        .await;
+    let message = &plugin.condition("Ready").unwrap().message;
+    for words in ["attempt ", "Deployment/default/web not ready"] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
     harness.close().await;
 }
 

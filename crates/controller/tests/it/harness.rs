@@ -331,6 +331,7 @@ impl Harness {
 /// Options with short backoffs.
 fn options(configure: impl FnOnce(&mut Options)) -> Options {
     let mut options = Options {
+        progress_grace: Duration::from_millis(500),
         backoff: Backoff {
             initial: Duration::from_millis(50),
             max: Duration::from_millis(400),

@@ -15,6 +15,7 @@ mod dependencies;
 mod drift;
 mod error_reporting;
 mod failures;
+mod foreign_operations;
 mod harness;
 mod leader_election;
 mod lifecycle;

@@ -134,3 +134,59 @@ async fn a_tkestack_app_is_mirrored_and_one_with_a_password_is_rejected() {
     assert!(!message.contains("hunter2"), "{message}");
     harness.close().await;
 }
+
+#[tokio::test]
+async fn a_tkestack_cluster_is_mirrored_and_gets_its_status() {
+    use outrigger_api::compat::tkestack_cluster;
+    let harness = Harness::with(|options| {
+        options.compat = true;
+        options.clusters = Some(outrigger_controller::ClusterOptions {
+            connect: std::sync::Arc::new(outrigger_testing::fake_machines::FakeMachines::default()),
+            ..outrigger_controller::ClusterOptions::default()
+        });
+    })
+    .await;
+    let api: Api<DynamicObject> =
+        Api::all_with(harness.client.clone(), &tkestack_cluster::resource());
+    let until = async |name: &str, phase: &str| {
+        let has_phase = |object: Option<&DynamicObject>| {
+            object.is_some_and(|object| object.data["status"]["phase"] == phase)
+        };
+        let waiting = await_condition(api.clone(), name, has_phase);
+        tokio::time::timeout(TIMEOUT, waiting)
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap()
+    };
+    let create = async |name: &str, machine: Value| {
+        let mut object = DynamicObject::new(name, &tkestack_cluster::resource());
+        object
+            .labels_mut()
+            .insert("location".to_owned(), "xa".to_owned());
+        object.data =
+            json!({"spec": {"type": "Baremetal", "version": "1.18.3", "machines": [machine]}});
+        api.create(&PostParams::default(), &object).await.unwrap();
+    };
+    create(
+        "cls-a",
+        json!({"ip": "10.0.0.9", "username": "root", "password": "eA=="}),
+    )
+    .await;
+    let object = until("cls-a", "Running").await;
+    assert_eq!(object.data["status"]["version"], "1.18.3");
+    create("cls-b", json!({"ip": "10.0.0.8", "passwort": "eA=="})).await;
+    let refused = until("cls-b", "Failed").await;
+    let message = refused.data["status"]["message"].as_str().unwrap();
+    assert!(message.contains("passwort"), "{message}");
+    // The mirror goes with the object, after it was removed from its machines.
+    api.delete("cls-a", &Default::default()).await.unwrap();
+    let clusters: Api<outrigger_api::cluster::Cluster> = Api::all(harness.client.clone());
+    let gone = |cluster: Option<&outrigger_api::cluster::Cluster>| cluster.is_none();
+    let waiting = await_condition(clusters, "cls-a", gone);
+    tokio::time::timeout(TIMEOUT, waiting)
+        .await
+        .unwrap()
+        .unwrap();
+    harness.close().await;
+}

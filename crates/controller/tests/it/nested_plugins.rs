@@ -110,3 +110,92 @@ async fn a_child_that_is_no_longer_rendered_is_deleted() {
     );
     harness.close().await;
 }
+
+/// Each plugin of this chart creates another one of it.
+const RECURSIVE: &str = "\
+apiVersion: outrigger.dev/v1beta1
+kind: Plugin
+metadata:
+  name: {{ .Release.Name }}-a
+spec:
+  kind: template
+  repo: {{ .Values.repo }}
+  chart: recursive
+  values: {repo: {{ .Values.repo | quote }}}
+";
+
+#[tokio::test]
+async fn a_chart_that_creates_itself_stops_at_a_depth_and_is_named() {
+    let harness = Harness::new().await;
+    let files = [("plugin.yaml", RECURSIVE)];
+    charts::write(harness.charts.path(), "recursive", "1.0.0", &files);
+    let spec = json!({"kind": "template", "values": {"repo": harness.repo()}});
+    harness.create("x", "recursive", spec).await;
+    let deepest = "x-a-a-a-a-a-a-a-a";
+    let message = harness.until_reason(deepest, "NestingTooDeep").await;
+    assert_eq!(
+        message,
+        "its chart would create plugins 9 levels below plugin default/x, more than 8: x → x-a → x-a-a → x-a-a-a → \
+         x-a-a-a-a → x-a-a-a-a-a → x-a-a-a-a-a-a → x-a-a-a-a-a-a-a → x-a-a-a-a-a-a-a-a"
+    );
+    assert_eq!(harness.get(deepest).await.phase(), Phase::Failed);
+    // The plugin of the user repeats the reason.
+    let root = harness.until_phase("x", Phase::Failed).await;
+    let message = &root.condition("Ready").unwrap().message;
+    assert!(message.contains("more than 8"), "{message}");
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_plugin_has_a_limited_number_of_descendants() {
+    let harness = Harness::new().await;
+    let template = "\
+{{- range until 501 }}
+---
+apiVersion: outrigger.dev/v1beta1
+kind: Plugin
+metadata:
+  name: child-{{ . }}
+spec: {enabled: false}
+{{- end }}
+";
+    let files = [("plugins.yaml", template)];
+    charts::write(harness.charts.path(), "many", "1.0.0", &files);
+    harness
+        .create("x", "many", json!({"kind": "template"}))
+        .await;
+    let message = harness.until_reason("x", "TooManyPlugins").await;
+    assert_eq!(
+        message,
+        "its chart would create 501 plugins, and plugin default/x 501 on all levels, more than 500"
+    );
+    let plugins = harness.plugins().list(&Default::default()).await.unwrap();
+    assert_eq!(plugins.items.len(), 1);
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_hook_cannot_create_a_plugin() {
+    let harness = Harness::new().await;
+    let template = "\
+apiVersion: outrigger.dev/v1beta1
+kind: Plugin
+metadata:
+  name: child
+  annotations: {helm.sh/hook: post-install}
+spec: {enabled: false}
+";
+    charts::write(
+        harness.charts.path(),
+        "hook",
+        "1.0.0",
+        &[("plugin.yaml", template)],
+    );
+    harness.create("x", "hook", json!({})).await;
+    let message = harness.until_reason("x", "HooksRefused").await;
+    assert_eq!(
+        message,
+        "Plugin child is a hook, but hooks cannot create plugins"
+    );
+    harness.close().await;
+}

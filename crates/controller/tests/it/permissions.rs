@@ -158,6 +158,21 @@ async fn use_clusters(harness: &Harness) {
     .await;
     clusters.delete("a", &Default::default()).await.unwrap();
     until(harness, |cluster| cluster.is_none()).await;
+    let machines = json!([{"ip": "10.0.0.1", "port": 22, "username": "root", "password": "eA=="}]);
+    let foreign = json!({
+        "apiVersion": "platform.tkestack.io/v1", "kind": "Cluster", "metadata": {"name": "a"},
+        "spec": {"type": "Baremetal", "version": "1.0.0", "machines": machines},
+    });
+    let resource = outrigger_api::compat::tkestack_cluster::resource();
+    let api = kube::Api::<kube::core::DynamicObject>::all_with(harness.client.clone(), &resource);
+    let foreign = serde_json::from_value(foreign).unwrap();
+    api.create(&Default::default(), &foreign).await.unwrap();
+    let is_running = |object: Option<&kube::core::DynamicObject>| {
+        object.is_some_and(|it| it.data["status"]["phase"] == "Running")
+    };
+    let waiting = kube::runtime::wait::await_condition(api, "a", is_running);
+    let waited = tokio::time::timeout(crate::harness::TIMEOUT, waiting).await;
+    waited.unwrap().unwrap();
 }
 
 async fn until(harness: &Harness, condition: impl Fn(Option<&Cluster>) -> bool + Send + Sync) {

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use outrigger_api::plugin::Phase;
+use outrigger_controller::Options;
 use outrigger_testing::embedded_api::charts;
 use serde_json::json;
 
@@ -13,12 +14,18 @@ const PROMPT: Duration = Duration::from_secs(15);
 
 const LOOPS: [&str; 4] = ["loop-a", "loop-b", "loop-c", "loop-d"];
 
-/// A harness with four plugins that render forever.
-async fn looping() -> Harness {
-    let harness = Harness::new().await;
+/// A harness with a chart that renders forever.
+async fn with_loop_chart(configure: impl FnOnce(&mut Options)) -> Harness {
+    let harness = Harness::with(configure).await;
     let template = r#"{{ range until 1000000 }}{{ $ca := genCA "ca" 365 }}{{ end }}"#;
     let files = [("loop.yaml", template)];
     charts::write(harness.charts.path(), "loop", "1.0.0", &files);
+    harness
+}
+
+/// A harness with four plugins that render forever.
+async fn looping() -> Harness {
+    let harness = with_loop_chart(|_| {}).await;
     for name in LOOPS {
         harness.create(name, "loop", json!({})).await;
     }
@@ -42,6 +49,19 @@ async fn an_ordinary_plugin_is_installed_while_others_loop_and_loops_can_be_disa
         harness.until_phase(name, Phase::Disabled).await;
     }
     assert!(started.elapsed() < 2 * PROMPT, "{:?}", started.elapsed());
+    harness.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn charts_that_loop_occupy_no_reconcile_slot() {
+    let harness = with_loop_chart(|options| options.max_concurrent_reconciles = 2).await;
+    for number in 0..20 {
+        let name = format!("loop-{number}");
+        harness.create(&name, "loop", json!({})).await;
+    }
+    harness.create("web", "web", json!({})).await;
+    harness.until_ready("web").await;
+    harness.until_phase("loop-19", Phase::Installing).await;
     harness.close().await;
 }
 

@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 const SYSTEM: &str = "outrigger-system";
 
 /// The binary that `cargo xtask e2e` builds before the tests.
-fn binary() -> anyhow::Result<PathBuf> {
+pub(crate) fn binary() -> anyhow::Result<PathBuf> {
     let test = std::env::current_exe()?;
     let folder = test.parent().and_then(Path::parent).context("no folder")?;
     let binary = folder.join("outrigger");

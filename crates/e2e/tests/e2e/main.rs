@@ -5,11 +5,13 @@
     reason = "helpers of tests fail the test"
 )]
 
+mod clusters;
 mod crds;
 mod custom_resources;
 mod deploy;
 mod embedded_api;
 mod example_charts;
+mod images;
 mod lab;
 mod machines;
 mod plugins;

@@ -16,6 +16,7 @@ const IDS: [&str; 6] = [
     "EnsureA", "EnsureB", "EnsureC", "EnsureD", "EnsureE", "EnsureF",
 ];
 const RUNNERS: [&str; 2] = ["a", "b"];
+const LEASE: Duration = Duration::from_mins(1);
 
 #[test]
 fn flows_end_as_without_faults() {
@@ -65,6 +66,8 @@ struct Site {
     is_canceled: bool,
     has_faults: bool,
     now: Timestamp,
+    /// Since when there are no faults.
+    calm_since: Option<Timestamp>,
     /// The stored records, with the version that a write must name.
     stored: Versioned<u64>,
     work: BTreeMap<Task, Work>,
@@ -230,6 +233,8 @@ impl Simulation {
     fn finish(&mut self) {
         self.site().is_canceled = false;
         self.site().has_faults = false;
+        let now = self.site().now;
+        self.site().calm_since = Some(now);
         // The process that finishes may be one that lost responses.
         if self.site().random.bool() {
             self.kill("a");
@@ -266,7 +271,7 @@ impl Simulation {
 fn identity(runner: &str, incarnation: u32, is_exclusive: bool) -> Identity {
     Identity {
         holder: format!("{runner}-{incarnation}"),
-        lease: Duration::from_mins(1),
+        lease: LEASE,
         is_exclusive,
     }
 }
@@ -319,6 +324,7 @@ impl Site {
             is_canceled: false,
             has_faults: true,
             now: Timestamp::UNIX_EPOCH,
+            calm_since: None,
             stored: BTreeMap::new(),
             work: BTreeMap::new(),
             started: BTreeMap::new(),
@@ -577,8 +583,17 @@ impl Site {
         if let Some(result) = work.results.get(&attempt.id()).cloned() {
             return Stopped::Ended(result);
         }
-        work.current.take_if(|current| current.id() == attempt.id());
+        let stopped = work.current.take_if(|current| current.id() == attempt.id());
         work.results.insert(attempt.id(), Err("stopped".to_owned()));
+        // A runner starts what it recorded, whatever became of the responses, as soon as leases have expired.
+        let had_time = |since: Timestamp| attempt.deadline > since + 2 * LEASE;
+        assert!(
+            stopped.is_some()
+                || attempt.deadline > self.now
+                || !self.calm_since.is_some_and(had_time),
+            "{} was recorded, but not started before its deadline",
+            attempt.task
+        );
         Stopped::Canceled
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,6 +43,27 @@ pub(super) struct File {
     /// SHA-256, in hexadecimal.
     pub(super) digest: String,
     pub(super) content: Option<Bytes>,
+    stamp: Stamp,
+}
+
+/// Changes whenever a file is written or replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &std::fs::Metadata) -> Self {
+        Self {
+            file: (metadata.dev(), metadata.ino()),
+            size: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
 }
 
 /// Why files cannot be copied.
@@ -96,8 +117,28 @@ impl Tree {
         entries: &[Entry],
         executables: &BTreeSet<String>,
     ) -> Result<Self, ScanError> {
+        Self::scan_with(None, root, entries, executables)
+    }
+
+    /// Like [`Self::scan`], but large files that have not changed since this scan are not read again.
+    pub fn scan_again(
+        &self,
+        root: &Path,
+        entries: &[Entry],
+        executables: &BTreeSet<String>,
+    ) -> Result<Self, ScanError> {
+        Self::scan_with(Some(self), root, entries, executables)
+    }
+
+    fn scan_with(
+        previous: Option<&Self>,
+        root: &Path,
+        entries: &[Entry],
+        executables: &BTreeSet<String>,
+    ) -> Result<Self, ScanError> {
         let root = fs_err::canonicalize(root).map_err(|error| read_error(root, error))?;
         let mut scan = Scan {
+            previous,
             root,
             executables,
             folders: BTreeMap::new(),
@@ -140,6 +181,7 @@ impl Tree {
 }
 
 struct Scan<'a> {
+    previous: Option<&'a Tree>,
     root: PathBuf,
     executables: &'a BTreeSet<String>,
     folders: BTreeMap<String, u32>,
@@ -166,7 +208,7 @@ impl Scan<'_> {
         let metadata = fs_err::metadata(&real).map_err(|error| read_error(path, error))?;
         let mode = metadata.permissions().mode() & 0o7777;
         if metadata.is_file() {
-            return self.file(&real, destination, mode, metadata.len());
+            return self.file(&real, destination, mode, &metadata);
         }
         if !metadata.is_dir() {
             return Err(ScanError::Special(path.to_owned()));
@@ -217,7 +259,7 @@ impl Scan<'_> {
         real: &Path,
         destination: &str,
         mode: u32,
-        size: u64,
+        metadata: &std::fs::Metadata,
     ) -> Result<(), ScanError> {
         self.check_count(real)?;
         if let Some(other) = self.files.get(destination) {
@@ -228,6 +270,18 @@ impl Scan<'_> {
             });
         }
         let is_executable = self.executables.contains(destination);
+        let (size, stamp) = (metadata.len(), Stamp::of(metadata));
+        let known = self.previous.and_then(|tree| tree.files.get(destination));
+        let is_unchanged = |file: &&File| file.source == real && file.stamp == stamp;
+        let is_large = size > CACHED_FILE && !is_executable;
+        if let Some(known) = known.filter(is_unchanged).filter(|_| is_large) {
+            let file = File {
+                mode,
+                ..known.clone()
+            };
+            self.files.insert(destination.to_owned(), file);
+            return Ok(());
+        }
         let keep = size <= CACHED_FILE && self.cached + size <= MAX_CACHE;
         let read = read(real, keep).map_err(|error| read_error(real, error))?;
         if is_executable && has_windows_line_endings(&read.start) {
@@ -247,6 +301,7 @@ impl Scan<'_> {
             size: read.size,
             digest: read.digest,
             content: read.content,
+            stamp,
         };
         self.files.insert(destination.to_owned(), file);
         Ok(())

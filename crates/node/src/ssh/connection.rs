@@ -3,6 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
+use russh::Channel;
+use russh::client::Msg;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::session::Session;
@@ -12,7 +15,7 @@ use crate::{Address, ConnectError, Credentials, HostKey, HostKeyPolicy, Machine}
 /// Channels of one connection. OpenSSH allows ten; two are left for the end of commands.
 const MAX_CHANNELS: usize = 8;
 
-/// How often a server may refuse to open a channel, with growing delays of two seconds in total.
+/// How often a server may refuse to open a channel or to run a command in it, with growing delays of two seconds in total.
 const MAX_REFUSALS: u32 = 20;
 
 /// A machine, how to log in, and how to recognize it.
@@ -135,15 +138,25 @@ impl Connection {
         Ok(opened)
     }
 
-    /// Runs a command line. A session that turns out to be dead is replaced once.
-    pub(crate) async fn exec(&self, command: &str) -> Result<(Input, Events), ExecError> {
+    /// Runs a command line, and sends the beginning of its input. A session that turns out to be dead is replaced once.
+    pub(crate) async fn exec(
+        &self,
+        command: &str,
+        input: &Bytes,
+    ) -> Result<(Input, Events), ExecError> {
         let mut refusals = (1..=MAX_REFUSALS).map(|number| number * Duration::from_millis(10));
         let mut losses = 0;
         while losses < 2 {
             let session = self.session().await?;
             let limit = self.settings().authentication_timeout;
-            match tokio::time::timeout(limit, session.exec(command)).await {
-                Ok(Ok(channel)) => return Ok(channel),
+            match tokio::time::timeout(limit, session.open_channel()).await {
+                Ok(Ok(channel)) => {
+                    if let Some(started) = start(channel, command, input).await? {
+                        return Ok(started);
+                    }
+                    let delay = refusals.next().ok_or(ExecError::Refused)?;
+                    tokio::time::sleep(delay).await;
+                }
                 // Servers free the place of a channel some time after it was closed.
                 Ok(Err(russh::Error::ChannelOpenFailure(_))) => {
                     let delay = refusals.next().ok_or(ExecError::Refused)?;
@@ -170,6 +183,33 @@ impl Connection {
         self.host_key()
             .map_or_else(|| self.target.host_key.clone(), HostKeyPolicy::pinned)
     }
+}
+
+/// Runs a command line in a new channel. Returns nothing if the server closes the channel before it runs the command:
+/// dropbear before 2024.86 does so when another command ends at that moment.
+async fn start(
+    channel: Channel<Msg>,
+    command: &str,
+    data: &Bytes,
+) -> Result<Option<(Input, Events)>, ExecError> {
+    let requested = channel.exec(true, command).await;
+    requested.map_err(|_| ExecError::Lost)?;
+    let (events, input) = channel.split();
+    let (mut input, mut events) = (Input::Ssh(input), Events::ssh(events));
+    let is_started = {
+        // Not after the answer: that would take a round trip. If nobody reads the data, the events tell why.
+        let mut sending = std::pin::pin!(input.send(data.clone()));
+        tokio::select! {
+            is_started = events.is_started() => {
+                if is_started {
+                    let _ = sending.await;
+                }
+                is_started
+            }
+            _ = &mut sending => events.is_started().await,
+        }
+    };
+    Ok(is_started.then_some((input, events)))
 }
 
 /// Why no command runs.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use russh::client::{self, Handle};
-use russh::{Preferred, cipher};
+use russh::{Channel, Preferred, cipher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -15,7 +15,6 @@ use super::authenticate::authenticate;
 use super::connection::{Connection, Settings, Target};
 use super::handler::Handler;
 use super::stream::{Guard, guarded};
-use crate::channel::{Events, Input};
 use crate::{Address, ConnectError, HostKey, HostKeyPolicy};
 
 /// What a channel may send before we read it. Bounds the memory of a machine whose output nobody reads.
@@ -75,16 +74,8 @@ impl Session {
         self.handle.is_closed()
     }
 
-    /// Runs a command line.
-    pub(super) async fn exec(&self, command: &str) -> Result<(Input, Events), russh::Error> {
-        let channel = self.handle.channel_open_session().await?;
-        channel.exec(true, command).await?;
-        let (events, input) = channel.split();
-        let events = Events::Ssh {
-            channel: events,
-            is_closed: false,
-        };
-        Ok((Input::Ssh(input), events))
+    pub(super) async fn open_channel(&self) -> Result<Channel<client::Msg>, russh::Error> {
+        self.handle.channel_open_session().await
     }
 
     /// A connection from the machine to another one.

@@ -8,6 +8,7 @@ use super::tarball::Contents;
 use super::{Archive, ArchivedImage, Entry, Position, invalid};
 use crate::digest::Digest;
 use crate::error::Error;
+use crate::limited_file::read_to_limit;
 use crate::manifest::{Descriptor, MAX_MANIFEST, Manifest, OCI_INDEX, RawManifest};
 
 /// Annotations with the name of an image, the most specific one first.
@@ -70,12 +71,9 @@ pub(super) fn open_folder(path: &Path) -> Result<Archive, Error> {
 }
 
 /// Reads a small file, if it exists.
-fn read_limited(path: &Path) -> Result<Option<Vec<u8>>, Error> {
-    match fs_err::metadata(path) {
-        Ok(metadata) if metadata.len() > MAX_MANIFEST => Ok(None),
-        Ok(_) => fs_err::read(path)
-            .map(Some)
-            .map_err(|error| Error::io(path, error)),
+pub(super) fn read_limited(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match read_to_limit(path, MAX_MANIFEST) {
+        Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io(path, error)),
     }
@@ -132,7 +130,7 @@ fn read(archive: &mut Archive, index: &[u8], content: &mut ReadFn<'_>) -> Result
     Ok(())
 }
 
-fn image(root: &Descriptor) -> ArchivedImage {
+pub(super) fn image(root: &Descriptor) -> ArchivedImage {
     let annotations = root.annotations.as_ref();
     let name = NAMES.iter().find_map(|key| annotations?.get(*key)).cloned();
     ArchivedImage {

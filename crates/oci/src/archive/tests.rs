@@ -141,6 +141,63 @@ async fn saved_archives_are_reproducible_and_can_be_read() {
     }
 }
 
+/// An image of an archive under another name.
+async fn image_named(source: &Source, name: &str) -> SavedImage {
+    let found = source.resolve(&"web:1".parse().unwrap()).await.unwrap();
+    let name: Reference = name.parse().unwrap();
+    let tree = Tree::read(source, name.repository(), found.manifest);
+    SavedImage {
+        repository: name.repository().clone(),
+        tree: tree.await.unwrap(),
+        name,
+    }
+}
+
+#[tokio::test]
+async fn a_folder_keeps_the_images_of_earlier_and_concurrent_saves() {
+    let folder = tempfile::tempdir().unwrap();
+    let docker = folder.path().join("docker.tar");
+    fs_err::write(&docker, docker_archive(b"layer")).unwrap();
+    let source = Source::Archive(Arc::new(Archive::open(&docker).unwrap()));
+    let layout = folder.path().join("layout/");
+    let names = ["a:1", "b:1", "c:1", "b:1"];
+    let saves = names.map(|name| {
+        let (source, layout) = (&source, &layout);
+        async move {
+            let image = image_named(source, name).await;
+            save(source, &[image], layout).await.unwrap();
+        }
+    });
+    futures::future::join_all(saves).await;
+    let archive = Archive::open(&layout).unwrap();
+    let found: Vec<&str> = archive
+        .images()
+        .iter()
+        .flat_map(|image| image.names.iter().map(String::as_str))
+        .collect();
+    let expected = ["a:1", "b:1", "c:1"].map(|name| format!("docker.io/library/{name}"));
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn saved_files_have_the_permissions_of_other_files() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let docker = folder.path().join("docker.tar");
+    fs_err::write(&docker, docker_archive(b"layer")).unwrap();
+    let source = Source::Archive(Arc::new(Archive::open(&docker).unwrap()));
+    let image = image_named(&source, "web:1").await;
+    let mode = |path: &Path| fs_err::metadata(path).unwrap().permissions().mode();
+    let saved = folder.path().join("saved.tar");
+    save(&source, std::slice::from_ref(&image), &saved)
+        .await
+        .unwrap();
+    assert_eq!(mode(&saved), mode(&docker));
+    let layout = folder.path().join("layout/");
+    save(&source, &[image], &layout).await.unwrap();
+    assert_eq!(mode(&layout.join("index.json")), mode(&docker));
+}
+
 #[test]
 fn a_layout_whose_manifest_was_replaced_is_rejected() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,14 +5,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::layout::NAMES;
+use super::invalid;
+use super::layout::{NAMES, image, read_limited};
 use crate::blob::Blob;
 use crate::copy::{Source, Tree};
 use crate::error::Error;
-use crate::manifest::{Descriptor, OCI_INDEX};
+use crate::manifest::{Descriptor, Manifest, OCI_INDEX};
 use crate::reference::{Reference, Repository};
 
 /// An image to save: its name in the archive, where it is, and its manifests.
@@ -29,11 +30,16 @@ enum Content {
     Blob(Box<(Repository, Descriptor)>),
 }
 
-/// Saves images to a file, or to a folder if `path` is one. An existing folder is extended: blobs that it has are kept.
+/// Saves images to a file, or to a folder if `path` is one or ends with a slash. A folder is extended: the images and blobs
+/// that it has are kept, also by several processes at a time.
 pub async fn save(source: &Source, images: &[SavedImage], path: &Path) -> Result<(), Error> {
-    let files = files(images);
-    if path.is_dir() {
-        return save_folder(source, files, path).await;
+    let layout = Layout::new(images);
+    if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        return save_folder(source, layout, path).await;
+    }
+    let mut files = layout.content;
+    for (name, bytes) in layout.index.files() {
+        files.insert(name.to_owned(), Content::Bytes(bytes));
     }
     let (sender, receiver) = mpsc::channel(4);
     let target = path.to_owned();
@@ -52,61 +58,102 @@ pub async fn save(source: &Source, images: &[SavedImage], path: &Path) -> Result
     }
 }
 
-/// All files of the layout, by name, so that their order does not depend on that of the images.
-fn files(images: &[SavedImage]) -> BTreeMap<String, Content> {
-    let mut files = BTreeMap::new();
-    let mut roots = Vec::new();
-    let mut docker = Vec::new();
-    for image in images {
-        let root = image.tree.root();
-        let mut descriptor = root.descriptor();
-        let name = image.name.to_string();
-        descriptor.annotations = Some(
-            NAMES
-                .iter()
-                .map(|key| ((*key).to_owned(), name.clone()))
-                .collect(),
-        );
-        roots.push((name.clone(), descriptor));
-        for manifest in image.tree.children().chain([root]) {
-            files.insert(
-                file_name(&manifest.descriptor()),
-                Content::Bytes(manifest.bytes.clone()),
-            );
-        }
-        for blob in image.tree.blobs() {
-            let content = || Content::Blob(Box::new((image.repository.clone(), blob.clone())));
-            files.entry(file_name(blob)).or_insert_with(content);
-        }
-        if let Some(config) = &root.parsed.config {
-            let layers: Vec<String> = root.parsed.layers.iter().flatten().map(file_name).collect();
-            docker.push((
-                name.clone(),
-                json!({"Config": file_name(config), "RepoTags": [name], "Layers": layers}),
-            ));
-        }
-    }
-    roots.sort_by(|a, b| a.0.cmp(&b.0));
-    roots.dedup();
-    docker.sort_by(|a, b| a.0.cmp(&b.0));
-    docker.dedup();
-    let roots: Vec<Descriptor> = roots.into_iter().map(|(_, root)| root).collect();
-    let docker: Vec<_> = docker.into_iter().map(|(_, image)| image).collect();
-    let index = json!({"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": roots});
-    // `docker load` of versions before 25 reads this file, and does not know indexes.
-    files.insert(
-        "manifest.json".to_owned(),
-        Content::Bytes(text(&json!(docker))),
-    );
-    files.insert("index.json".to_owned(), Content::Bytes(text(&index)));
-    files.insert(
-        "oci-layout".to_owned(),
-        Content::Bytes(text(&json!({"imageLayoutVersion": "1.0.0"}))),
-    );
-    files
+/// The files of a layout.
+struct Layout {
+    /// Manifests and blobs, by name, so that their order does not depend on that of the images
+    content: BTreeMap<String, Content>,
+    index: LayoutIndex,
 }
 
-fn text(value: &serde_json::Value) -> Vec<u8> {
+/// The images of a layout by name.
+#[derive(Default)]
+struct LayoutIndex {
+    roots: BTreeMap<String, Descriptor>,
+    /// Entries of the index of `docker save`
+    docker: BTreeMap<String, Value>,
+}
+
+impl Layout {
+    fn new(images: &[SavedImage]) -> Self {
+        let mut content = BTreeMap::new();
+        let mut index = LayoutIndex::default();
+        for image in images {
+            index.add(image);
+            for manifest in image.tree.children().chain([image.tree.root()]) {
+                content.insert(
+                    file_name(&manifest.descriptor()),
+                    Content::Bytes(manifest.bytes.clone()),
+                );
+            }
+            for blob in image.tree.blobs() {
+                let remote = || Content::Blob(Box::new((image.repository.clone(), blob.clone())));
+                content.entry(file_name(blob)).or_insert_with(remote);
+            }
+        }
+        Self { content, index }
+    }
+}
+
+impl LayoutIndex {
+    fn add(&mut self, image: &SavedImage) {
+        let root = image.tree.root();
+        let name = image.name.to_string();
+        let mut descriptor = root.descriptor();
+        let names = NAMES.iter().map(|key| ((*key).to_owned(), name.clone()));
+        descriptor.annotations = Some(names.collect());
+        if let Some(config) = &root.parsed.config {
+            let layers: Vec<String> = root.parsed.layers.iter().flatten().map(file_name).collect();
+            let entry = json!({"Config": file_name(config), "RepoTags": [name], "Layers": layers});
+            self.docker.insert(name.clone(), entry);
+        }
+        self.roots.insert(name, descriptor);
+    }
+
+    /// Adds the images of the folder that have other names.
+    fn extend_from(&mut self, folder: &Path) -> Result<(), Error> {
+        let path = folder.join("index.json");
+        let bytes = read_limited(&path)?;
+        if bytes.is_none() && path.exists() {
+            return Err(invalid(folder, "its index.json is too large to extend"));
+        }
+        if let Some(bytes) = bytes {
+            let index = Manifest::parse(&bytes, Some(OCI_INDEX))
+                .map_err(|error| invalid(folder, format!("index.json: {error}")))?;
+            for root in index.children() {
+                // Images without a name are kept by their digest.
+                let name = image(root).names.pop();
+                let name = name.unwrap_or_else(|| root.digest.to_string());
+                self.roots.entry(name).or_insert_with(|| root.clone());
+            }
+        }
+        if let Some(bytes) = read_limited(&folder.join("manifest.json"))? {
+            let entries: Vec<Value> = serde_json::from_slice(&bytes)
+                .map_err(|error| invalid(folder, format!("manifest.json: {error}")))?;
+            for entry in entries {
+                let name = entry["RepoTags"][0].as_str().unwrap_or_default().to_owned();
+                if self.roots.contains_key(&name) {
+                    self.docker.entry(name).or_insert(entry);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of the index; `index.json` is last.
+    fn files(&self) -> [(&'static str, Vec<u8>); 3] {
+        let roots: Vec<&Descriptor> = self.roots.values().collect();
+        let docker: Vec<&Value> = self.docker.values().collect();
+        let index = json!({"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": roots});
+        [
+            ("oci-layout", text(&json!({"imageLayoutVersion": "1.0.0"}))),
+            // `docker load` of versions before 25 reads this file, and does not know indexes.
+            ("manifest.json", text(&json!(docker))),
+            ("index.json", text(&index)),
+        ]
+    }
+}
+
+fn text(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
@@ -158,7 +205,7 @@ fn write_tar(path: &Path, mut parts: mpsc::Receiver<Part>) -> Result<(), Error> 
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or_else(|| Path::new("."));
-    let temporary = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let temporary = temporary_file(folder).map_err(failed)?;
     let mut output = Output::new(temporary, path).map_err(failed)?;
     let mut padding = 0;
     loop {
@@ -242,19 +289,11 @@ impl Write for Output {
 }
 
 /// Writes the files of a layout. Blobs that exist with their size are kept; `index.json` comes last.
-async fn save_folder(
-    source: &Source,
-    files: BTreeMap<String, Content>,
-    folder: &Path,
-) -> Result<(), Error> {
-    let mut last = Vec::new();
-    for (name, content) in files {
+async fn save_folder(source: &Source, layout: Layout, folder: &Path) -> Result<(), Error> {
+    for (name, content) in layout.content {
         let path = folder.join(&name);
         match content {
-            Content::Bytes(bytes) if name.starts_with("blobs/") => {
-                write_file(path, FileContent::Bytes(bytes)).await?;
-            }
-            Content::Bytes(bytes) => last.push((path, bytes)),
+            Content::Bytes(bytes) => write_file(path, FileContent::Bytes(bytes)).await?,
             Content::Blob(content)
                 if fs_err::metadata(&path).is_ok_and(|found| found.len() == content.1.size) => {}
             Content::Blob(content) => {
@@ -264,10 +303,32 @@ async fn save_folder(
             }
         }
     }
-    for (path, bytes) in last {
-        write_file(path, FileContent::Bytes(bytes)).await?;
-    }
-    Ok(())
+    let (mut index, folder) = (layout.index, folder.to_owned());
+    let written = tokio::task::spawn_blocking(move || {
+        let failed = |error| Error::io(&folder, error);
+        fs_err::create_dir_all(&folder).map_err(failed)?;
+        // Another process may be adding its images: one after the other.
+        let lock = fs_err::File::open(&folder).map_err(failed)?;
+        lock.file().lock().map_err(failed)?;
+        index.extend_from(&folder)?;
+        for (name, bytes) in index.files() {
+            let mut file = temporary_file(&folder).map_err(failed)?;
+            file.write_all(&bytes).map_err(failed)?;
+            file.persist(folder.join(name))
+                .map_err(|error| failed(error.error))?;
+        }
+        Ok(())
+    });
+    written.await.unwrap_or(Err(Error::Canceled))
+}
+
+/// A temporary file in a folder that, unlike temporary files, others may read if the user's umask allows it.
+fn temporary_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let permissions = std::fs::Permissions::from_mode(0o666);
+    tempfile::Builder::new()
+        .permissions(permissions)
+        .tempfile_in(folder)
 }
 
 enum FileContent {
@@ -279,7 +340,7 @@ async fn write_file(path: PathBuf, content: FileContent) -> Result<(), Error> {
     let failed = |error| Error::io(&path, error);
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     fs_err::create_dir_all(folder).map_err(failed)?;
-    let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let mut temporary = temporary_file(folder).map_err(failed)?;
     match content {
         FileContent::Bytes(bytes) => temporary.write_all(&bytes).map_err(failed)?,
         FileContent::Blob(mut blob) => {

@@ -10,7 +10,7 @@ mod images;
 mod lint;
 mod package;
 mod pull;
-mod push;
+pub(super) mod push;
 pub(super) mod render_flags;
 mod show;
 pub(super) mod source;

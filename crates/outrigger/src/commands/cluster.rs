@@ -1,6 +1,7 @@
 //! `outrigger cluster`: brings up, upgrades and removes clusters on machines.
 
 pub(crate) mod file;
+pub(crate) mod watch;
 
 mod create;
 mod delete;
@@ -10,6 +11,7 @@ mod plan;
 mod retry;
 mod status;
 mod upgrade;
+mod view;
 
 use std::process::ExitCode;
 
@@ -18,6 +20,7 @@ use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::Machine;
 
 use super::plugin::connect::Connection;
+use super::plugin::unreachable;
 use super::runtime;
 use crate::printer::Printer;
 
@@ -40,18 +43,23 @@ pub(crate) enum Verb {
 }
 
 pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
-    runtime::run(async {
+    let is_successful = runtime::run(async {
         match verb {
             Verb::Create(args) => create::run(args, printer).await,
             Verb::Delete(args) => delete::run(args, printer).await,
             Verb::Logs(args) => logs::run(args, printer).await,
             Verb::Plan(args) => plan::run(args, printer),
             Verb::Retry(args) => retry::run(args, printer).await,
-            Verb::Status(args) => status::run(args, printer).await,
+            Verb::Status(args) => return status::run(args, printer).await,
             Verb::Upgrade(args) => upgrade::run(args, printer).await,
-        }
+        }?;
+        Ok(true)
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_successful {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn clusters(connection: &Connection) -> Api<Cluster> {
@@ -62,16 +70,16 @@ fn clusters(connection: &Connection) -> Api<Cluster> {
 async fn machines(connection: &Connection, cluster: &str) -> anyhow::Result<Vec<Machine>> {
     let api: Api<Machine> = Api::all(connection.client.clone());
     let list = api.list(&kube::api::ListParams::default()).await;
-    let mut machines = list.map_err(|error| explain(error, None))?.items;
+    let mut machines = list.map_err(|error| explain(&error, None))?.items;
     machines.retain(|machine| machine.spec.cluster == cluster);
     machines.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     Ok(machines)
 }
 
 /// Explains an error of a request for a cluster.
-fn explain(error: kube::Error, cluster: Option<&str>) -> anyhow::Error {
-    let kube::Error::Api(status) = &error else {
-        return anyhow::anyhow!(error).context("failed to reach the cluster");
+fn explain(error: &kube::Error, cluster: Option<&str>) -> anyhow::Error {
+    let kube::Error::Api(status) = error else {
+        return unreachable::explain(error);
     };
     match (status.code, cluster) {
         (404, Some(name)) if status.message.contains(&format!("\"{name}\"")) => {

@@ -9,6 +9,7 @@ mod images_of;
 mod inspect;
 mod list;
 mod load;
+mod plugin_set;
 mod progress;
 mod save;
 mod summary;
@@ -17,10 +18,11 @@ mod verify;
 
 const EXAMPLES: &str = "\
 Examples:
-  outrigger image list ./chart
+  outrigger image list --chart ./chart
   outrigger image copy quay.io/org/web:1 registry.local:5000/org/web:1
   outrigger image sync --chart ./chart --to registry.local:5000 --lock images.lock
-  outrigger image save --chart ./chart --output images.tar.zst
+  outrigger image sync --plugins site.yaml --to registry.local:5000
+  outrigger image save --chart ./chart --to images.tar.zst
   outrigger image load images.tar.zst --to registry.local:5000";
 
 /// List, copy, save and load images

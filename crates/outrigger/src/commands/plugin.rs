@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
+use self::change::Outcome;
 use self::wait_condition::WaitCondition;
 use crate::printer::Printer;
 
@@ -33,6 +34,7 @@ mod show;
 mod spec_flags;
 mod suspend;
 mod uninstall;
+pub(crate) mod unreachable;
 mod upgrade;
 mod values;
 mod wait;
@@ -108,9 +110,8 @@ async fn run_verb(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
         Verb::Install(args) => install::run(args, printer).await,
         Verb::Enable(args) => enable::run(args, printer).await,
         Verb::Disable(args) => {
-            let condition = WaitCondition::Disabled;
-            args.run(disable::disable, "disabled", condition, printer)
-                .await
+            let outcome = Outcome::new("disabled", WaitCondition::Disabled);
+            args.run(disable::disable, outcome, printer).await
         }
         Verb::Set(args) => set::run(args, printer).await,
         Verb::Upgrade(args) => upgrade::run(args, printer).await,
@@ -118,9 +119,9 @@ async fn run_verb(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
         Verb::History(args) => history::run(args, printer).await,
         Verb::Rollback(args) => rollback::run(args, printer).await,
         Verb::Uninstall(args) => {
-            let condition = WaitCondition::Deleted;
-            args.run(uninstall::uninstall, "uninstalled", condition, printer)
-                .await
+            let outcome =
+                Outcome::new("uninstalled", WaitCondition::Deleted).requested("removal requested");
+            args.run(uninstall::uninstall, outcome, printer).await
         }
         Verb::Suspend(args) => suspend::run(args, true, printer).await,
         Verb::Resume(args) => suspend::run(args, false, printer).await,

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use outrigger_oci::{Client, DockerConfig, Mirrors, Options, Tls};
 
-use crate::report::HintExt as _;
+use crate::input_file;
+use crate::report::{self, HintExt as _};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct RegistryFlags {
@@ -37,12 +38,26 @@ impl RegistryFlags {
         Ok(Client::new(self.options()?))
     }
 
-    pub(crate) fn options(&self) -> anyhow::Result<Options> {
+    fn mirrors(&self) -> anyhow::Result<Mirrors> {
         let mut mirrors = Mirrors::default();
         mirrors.only = self.mirrors_only;
         for rule in &self.mirrors {
             mirrors.add(rule)?;
         }
+        Ok(mirrors)
+    }
+
+    /// The same settings for fetching charts.
+    pub(crate) fn chart_options(
+        &self,
+        mut options: outrigger_repository::Options,
+    ) -> anyhow::Result<outrigger_repository::Options> {
+        options.plain_http = self.plain_http.iter().cloned().collect();
+        options.image_mirrors = self.mirrors()?;
+        Ok(options)
+    }
+
+    pub(crate) fn options(&self) -> anyhow::Result<Options> {
         let docker = match &self.authfile {
             Some(path) => {
                 anyhow::ensure!(path.exists(), "{} does not exist", path.display());
@@ -53,13 +68,14 @@ impl RegistryFlags {
         let mut options = Options {
             plain_http: self.plain_http.iter().cloned().collect(),
             docker: docker.hint("log in again, or pass another file with --authfile")?,
-            mirrors,
+            mirrors: self.mirrors()?,
             token_realms: self.token_realms.iter().cloned().collect(),
             allow_local_redirects: self.allow_local_redirects,
             ..Options::default()
         };
         if let Some(path) = &self.ca_file {
-            let ca = fs_err::read(path).context("failed to read the certificate authorities")?;
+            let ca =
+                input_file::read(path).context("failed to read the certificate authorities")?;
             let tls = Tls {
                 ca: Some(ca),
                 client: None,
@@ -72,11 +88,12 @@ impl RegistryFlags {
 
 /// Adds the hint of a registry error.
 pub(crate) fn hinted(error: outrigger_oci::Error) -> anyhow::Error {
-    match error.hint() {
-        None => error.into(),
-        Some(hint) => match Err::<(), _>(error).hint(hint) {
-            Err(error) => error,
-            Ok(()) => anyhow::anyhow!("unreachable"),
-        },
-    }
+    let hint = error.hint();
+    report::hinted(error, hint)
+}
+
+/// Adds the hint of an error of a chart repository.
+pub(crate) fn fetch_error(error: outrigger_repository::Error) -> anyhow::Error {
+    let hint = error.hint();
+    report::hinted(error, hint)
 }

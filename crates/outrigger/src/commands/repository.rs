@@ -12,11 +12,14 @@ use super::runtime;
 use crate::arguments::OutputFlag;
 use crate::printer::{Printer, Row};
 
+mod search;
+
 const EXAMPLES: &str = "\
 Examples:
   outrigger repository add stable https://charts.example.com
   outrigger repository add site oci://registry.local:5000/charts --secret default/registry
   outrigger repository list
+  outrigger repository search prometheus
   outrigger repository remove stable";
 
 /// Manage the chart repositories of a cluster
@@ -28,6 +31,8 @@ pub(crate) enum Verb {
     /// List repositories
     #[command(visible_alias = "ls")]
     List(ListArgs),
+    /// Search the charts of repositories
+    Search(search::Args),
     /// Read the index of repositories again
     Update(NamesArgs),
     /// Remove repositories
@@ -97,6 +102,7 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
         match verb {
             Verb::Add(args) => add(args, printer).await,
             Verb::List(args) => list(args, printer).await,
+            Verb::Search(args) => search::run(args, printer).await,
             Verb::Update(args) => update(args, printer).await,
             Verb::Remove(args) => remove(args, printer).await,
         }

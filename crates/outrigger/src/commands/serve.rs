@@ -8,8 +8,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
+use futures::FutureExt as _;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use outrigger_api::plugin::Plugin;
@@ -18,7 +20,7 @@ use outrigger_controller::{
 };
 use outrigger_repository::Rules;
 
-use super::plugin::connect::{CLUSTER_UNREACHABLE_HINT, load_config};
+use super::plugin::connect::{self, load_config};
 use super::runtime::{self, shutdown_signal};
 use crate::commands::mirror_flags::MirrorFlags;
 use crate::logging::LogFormat;
@@ -103,16 +105,28 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// How long the controller may take to stop and to release its lease. With what follows, the process ends within a second.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(750);
+
 async fn serve(args: &Args) -> anyhow::Result<()> {
-    let mut shutdown = std::pin::pin!(shutdown_signal()?);
+    let mut shutdown = std::pin::pin!(shutdown_signal()?.shared());
     let metrics = Arc::new(Metrics::default());
     let options = options(args, Arc::clone(&metrics))?;
     let client = tokio::select! {
         client = start(args, &metrics) => client?,
         () = &mut shutdown => return Ok(()),
     };
-    outrigger_controller::run(client, options, shutdown).await;
-    tracing::info!("stopped");
+    let deadline = {
+        let shutdown = shutdown.as_ref().get_ref().clone();
+        async move {
+            shutdown.await;
+            tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
+        }
+    };
+    tokio::select! {
+        () = outrigger_controller::run(client, options, shutdown) => tracing::info!("stopped"),
+        () = deadline => tracing::warn!("stopped before all tasks ended"),
+    }
     Ok(())
 }
 
@@ -120,9 +134,7 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
 async fn start(args: &Args, metrics: &Arc<Metrics>) -> anyhow::Result<Client> {
     let client = connect(args, metrics).await?;
     let version = client.apiserver_version().await;
-    let version = version
-        .context("failed to reach the cluster")
-        .hint(CLUSTER_UNREACHABLE_HINT)?;
+    let version = version.map_err(|error| connect::explain(&error, None))?;
     if args.install_crds {
         let installed = crds::install(&client, args.compat).await;
         installed.hint("--install-crds needs permission to write custom resource definitions")?;

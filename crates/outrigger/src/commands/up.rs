@@ -2,6 +2,7 @@
 
 mod apply;
 mod clusters;
+mod stand_ins;
 mod status_lines;
 mod watch;
 
@@ -17,11 +18,14 @@ use kube::Client;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::plugin::Plugin;
 use outrigger_apiserver::server::{Options, Server};
-use outrigger_apiserver::transport::{Listener, write_kubeconfig};
+use outrigger_apiserver::transport::Listener;
 use outrigger_controller::{ClusterOptions, crds};
 use outrigger_simulate as simulate;
 use tokio::sync::Notify;
 
+use self::stand_ins::StandIns;
+use super::cluster::watch::Watch;
+use super::kubeconfig_file;
 use super::plugin::file;
 use super::runtime::{self, shutdown_signal};
 use crate::commands::mirror_flags::MirrorFlags;
@@ -47,9 +51,12 @@ pub(crate) struct Args {
     /// Plugins to install: a file, or a folder of files; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     plugins: Vec<PathBuf>,
-    /// Manifest of clusters to bring up on machines; their files are relative to its folder
+    /// Manifest of clusters to bring up on machines
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
+    /// Folder of the files of clusters [default: the folder of --cluster]
+    #[arg(long, value_name = "DIR")]
+    files: Option<PathBuf>,
     /// Exit when all clusters are Running and all plugins are Ready, or one fails
     #[arg(long)]
     once: bool,
@@ -80,6 +87,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         None => Vec::new(),
     };
     let shutdown = shutdown_signal()?;
+    let stand_ins = StandIns::start(&manifests, args.data.as_deref()).await?;
     let options = match &args.data {
         Some(folder) => Options::in_folder(folder),
         None => Options::in_memory(),
@@ -98,15 +106,15 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
             ..simulate::Options::default()
         },
     );
-    let kubeconfig = Kubeconfig::write(args, |path| {
-        write_kubeconfig(path, address, server.credentials())
-    })?;
+    let kubeconfig =
+        Kubeconfig::write(args, |path| kubeconfig_file::write(path, address, &server))?;
     printer.line(&kubeconfig.path.display().to_string())?;
     let client = Client::new(server.service(), "default");
     crds::install(&client, true).await?;
     let objects = (plugins, manifests);
     let result = run_controller(args, client, objects, &kubeconfig.path, shutdown).await;
     server.close().await;
+    stand_ins.stop().await;
     let report = result?;
     if args.once && !(report.rows.is_empty() && args.cluster.is_some()) {
         printer.list(crate::arguments::Output::Table, &report.rows)?;
@@ -130,7 +138,10 @@ async fn run_controller(
             .mirrors
             .apply(outrigger_repository::Options::for_user())?,
         clusters: Some(ClusterOptions {
-            files: args.cluster.as_deref().map(clusters::files_root),
+            files: args
+                .files
+                .clone()
+                .or_else(|| args.cluster.as_deref().map(clusters::files_root)),
             ..ClusterOptions::default()
         }),
         ..outrigger_controller::Options::default()
@@ -145,7 +156,7 @@ async fn run_controller(
     apply::apply(&client, &plugins).await?;
     let names = clusters::apply(&client, manifests).await?;
     if !args.once {
-        print_next_steps(kubeconfig);
+        print_next_steps(kubeconfig, &names);
     }
     let stop_when = if args.once {
         watch::StopWhen::Idle
@@ -153,14 +164,16 @@ async fn run_controller(
         watch::StopWhen::Never
     };
     let watched = async {
-        let is_running = clusters::watch(&client, &names, args.once).await?;
-        let has_plugins = !plugins.is_empty() || !args.once;
-        let report = if has_plugins {
-            watch::plugins(client.clone(), started, stop_when).await?
-        } else {
-            watch::Report::default()
-        };
-        Ok(report.failed_unless(is_running))
+        let mut clusters = Watch::new(&client, names);
+        let is_running = clusters.until_idle().await?;
+        if args.once && plugins.is_empty() {
+            return Ok(watch::Report::default().failed_unless(is_running));
+        }
+        let plugins = watch::plugins(client.clone(), started, stop_when);
+        tokio::select! {
+            report = plugins => Ok(report?.failed_unless(is_running)),
+            () = clusters.follow() => Ok(watch::Report::default()),
+        }
     };
     let result = tokio::select! {
         report = watched => report,
@@ -171,11 +184,20 @@ async fn run_controller(
     result
 }
 
-fn print_next_steps(kubeconfig: &Path) {
+fn print_next_steps(kubeconfig: &Path, clusters: &[String]) {
     let path = kubeconfig.display();
     note("workloads are simulated: pods become ready, but no containers run");
     note("try in another terminal:");
     note(&format!("  export KUBECONFIG={path}"));
+    if let [cluster, ..] = clusters {
+        note(&format!("  outrigger cluster status {cluster}"));
+        note(&format!("  outrigger cluster logs {cluster}"));
+        note(&format!(
+            "  outrigger machine run --cluster {cluster} -- uname -a"
+        ));
+        note(&format!("  outrigger cluster delete {cluster}"));
+        return note("press Ctrl-C to stop");
+    }
     note("  kubectl get plugins -A");
     note("  outrigger plugin list -A");
     note("  outrigger plugin disable NAME");
@@ -189,7 +211,7 @@ struct Kubeconfig {
 }
 
 impl Kubeconfig {
-    fn write<E>(args: &Args, write: impl FnOnce(&Path) -> Result<(), E>) -> anyhow::Result<Self>
+    fn write<E>(args: &Args, write: impl Fn(&Path) -> Result<(), E>) -> anyhow::Result<Self>
     where
         E: Into<anyhow::Error>,
     {
@@ -203,6 +225,10 @@ impl Kubeconfig {
         };
         let path = std::path::absolute(&path).unwrap_or(path);
         write(&path).map_err(Into::into)?;
+        if let (Some(_), Some(data)) = (&args.kubeconfig, &args.data) {
+            // For `apiserver backup`.
+            write(&data.join("kubeconfig")).map_err(Into::into)?;
+        }
         Ok(Self {
             path,
             temporary_folder,

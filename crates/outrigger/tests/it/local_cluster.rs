@@ -23,8 +23,14 @@ impl Drop for LocalCluster {
 impl LocalCluster {
     /// Starts a cluster, and waits until plugins can be created.
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts a cluster with further arguments of `outrigger up`.
+    pub(crate) fn start_with(arguments: &[&str]) -> Self {
         let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
         let mut command = context.command(["up"]);
+        command.args(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut up = command.spawn().unwrap();
         let mut kubeconfig = String::new();

@@ -6,6 +6,7 @@ mod chart;
 mod command_line;
 mod docs;
 mod examples;
+mod input_files;
 mod local_cluster;
 mod output;
 mod plugin;

@@ -54,6 +54,24 @@ metadata: {name: twin}
 spec: {repo: file:///nowhere, releaseName: web}
 ";
 
+/// A plugin with a misspelled field.
+const TYPO: &str = "\
+apiVersion: outrigger.dev/v1beta1
+kind: Plugin
+metadata: {name: typo}
+spec: {repo: file:///nowhere, verison: 1.0.0}
+";
+
+/// A kubeconfig of a server that is not running.
+const UNREACHABLE: &str = "\
+apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: 'https://ADDRESS'}}]
+contexts: [{name: a, context: {cluster: a, user: a}}]
+users: [{name: a, user: {token: a}}]
+current-context: a
+";
+
 /// A cluster, and the document about its commands.
 struct Recorder {
     cluster: LocalCluster,
@@ -75,6 +93,7 @@ impl Recorder {
             write("templates/web.yaml", TEMPLATE);
         }
         cluster.context.write("rejected.yaml", REJECTED).unwrap();
+        cluster.context.write("typo.yaml", TYPO).unwrap();
         Self {
             cluster,
             document: INTRODUCTION.to_owned(),
@@ -127,9 +146,13 @@ fn everyday(recorder: &mut Recorder) {
     recorder.run("plugin disable web --cascade --wait");
     recorder.run("plugin list -o wide");
     recorder.run("plugin enable web shop --wait");
-    recorder.section("Pause", "A suspended plugin is left alone.");
+    recorder.section(
+        "Pause",
+        "A suspended plugin is left alone, and nothing waits for it.",
+    );
     recorder.run("plugin suspend web");
     recorder.run("plugin list");
+    recorder.run("plugin set web --set text=later --wait");
     recorder.run("plugin resume web --wait");
     recorder.run("plugin reconcile web --wait");
 }
@@ -140,6 +163,15 @@ fn failures(recorder: &mut Recorder) {
         "Each message says what, why, and what helps.",
     );
     recorder.run("plugin show nowhere");
+    recorder.run("plugin show wbe");
+    recorder.run("plugin install -F typo.yaml");
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let unreachable = UNREACHABLE.replace("ADDRESS", &address.to_string());
+    let context = &recorder.cluster.context;
+    context.write("unreachable.yaml", unreachable).unwrap();
+    recorder.run("plugin list --kubeconfig unreachable.yaml");
     recorder.run("plugin install web ./charts/web-1.0.0");
     recorder.run("plugin install web ./charts/web-1.0.0 -n nowhere");
     recorder.run("plugin install lost ./charts/lost --wait");

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use outrigger_testing::TestContext;
 
+use crate::local_cluster::LocalCluster;
+
 fn context() -> TestContext {
     TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap()
 }
@@ -49,6 +51,46 @@ fn up_once_fails_and_prints_the_reason() {
         .unwrap();
     assert!(text.starts_with("exit code: 1"), "{text}");
     assert!(text.contains("has no chart nowhere"), "{text}");
+}
+
+#[test]
+fn a_running_cluster_whose_kubeconfig_is_elsewhere_can_be_backed_up() {
+    let cluster = LocalCluster::start_with(&["--data", "data", "--kubeconfig", "elsewhere"]);
+    let backup = ["apiserver", "backup", "--data", "data", "backup.redb"];
+    let text = cluster.context.run(backup).unwrap();
+    assert!(text.starts_with("exit code: 0"), "{text}");
+    assert!(cluster.context.directory().join("backup.redb").exists());
+}
+
+#[test]
+fn up_once_ends_when_an_installation_was_rolled_back() {
+    let context = context();
+    let chart = "apiVersion: v2\nname: hook\nversion: 1.0.0\n";
+    context.write("charts/hook/Chart.yaml", chart).unwrap();
+    let job = "\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: check, annotations: {helm.sh/hook: pre-install}}
+spec:
+  backoffLimit: 0
+  template:
+    metadata: {annotations: {outrigger.dev/simulate: job-fails}}
+    spec: {restartPolicy: Never, containers: [{name: a, image: b}]}
+";
+    context
+        .write("charts/hook/templates/job.yaml", job)
+        .unwrap();
+    let repo = context.directory().join("charts");
+    let plugin = format!(
+        "apiVersion: outrigger.dev/v1beta1\nkind: Plugin\nmetadata: {{name: hook}}\nspec: {{repo: 'file://{}', rollback: true}}\n",
+        repo.display()
+    );
+    context.write("plugins.yaml", plugin).unwrap();
+    let text = context
+        .run(["up", "--plugins", "plugins.yaml", "--once"])
+        .unwrap();
+    assert!(text.starts_with("exit code: 1"), "{text}");
+    assert!(text.contains("Job"), "{text}");
 }
 
 #[test]

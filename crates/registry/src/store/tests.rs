@@ -176,3 +176,23 @@ fn manifests_must_tell_the_truth_about_sizes() {
     );
     assert!(matches!(put, Err(StoreError::ManifestInvalid(_))));
 }
+
+#[test]
+fn an_upload_that_does_not_fit_leaves_space_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        quota: Some(1 << 20),
+        ..StoreOptions::default()
+    };
+    let store = Store::open(folder.path(), options).unwrap();
+    let chunk = bytes::Bytes::from(vec![1; 700 << 10]);
+    let upload = store.start_upload("a").unwrap();
+    let mut chunks = vec![chunk.clone(), chunk.clone()].into_iter();
+    let result = upload.append(&mut || chunks.next());
+    assert!(
+        matches!(result, Err(StoreError::Quota { .. })),
+        "{result:?}"
+    );
+    assert!(store.upload("a", &upload.id).is_err());
+    store.put_blob("a", &chunk).unwrap();
+}

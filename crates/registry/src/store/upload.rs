@@ -153,8 +153,20 @@ impl Upload {
         self.slot.size.load(Ordering::Acquire)
     }
 
-    /// Appends chunks while they arrive. Only one request at a time may do so.
+    /// Appends chunks while they arrive. Only one request at a time may do so. An upload that does not fit is dropped, so
+    /// that smaller ones do.
     pub(crate) fn append(
+        &self,
+        chunks: &mut dyn FnMut() -> Option<bytes::Bytes>,
+    ) -> Result<u64, StoreError> {
+        let appended = self.try_append(chunks);
+        if let Err(StoreError::Full | StoreError::Quota { .. }) = appended {
+            self.cancel()?;
+        }
+        appended
+    }
+
+    fn try_append(
         &self,
         chunks: &mut dyn FnMut() -> Option<bytes::Bytes>,
     ) -> Result<u64, StoreError> {

@@ -17,7 +17,7 @@ impl Desired {
 
     /// Replaces the registries of all images by `registry`, `HOST[:PORT][/PATH]`. Paths, tags and digests are kept. Changes
     /// nothing if an image cannot be relocated, or if two images would get one name. Images in texts of a ConfigMap are
-    /// not relocated; they are reported as warnings.
+    /// not relocated; they are reported as warnings, as are those in annotations and those that operators derive.
     pub fn relocate_images(&mut self, registry: &str) -> Result<(), Error> {
         let registry = registry.trim_end_matches('/');
         if registry.is_empty() || registry.contains("://") || registry.contains(' ') {
@@ -45,25 +45,31 @@ impl Desired {
         Ok(())
     }
 
-    /// The images in the texts of each ConfigMap.
+    /// The images in annotations and texts, and those that operators derive.
     fn unrelocated_images(&self, registry: &str) -> Vec<String> {
         let prefix = format!("{registry}/");
-        let objects = self.objects.iter();
-        let images = objects.flat_map(|object| {
-            let images = images::find_in_config_map(&object.body);
-            images.into_iter().map(|image| (&object.id, image))
-        });
-        let missed = images.filter(|(_, (_, image))| !image.starts_with(&prefix));
+        let missed = self
+            .images()
+            .into_iter()
+            .filter(|found| !found.origin.is_visited() && !found.image.starts_with(&prefix));
         missed
-            .map(|(id, (key, image))| {
-                format!("image {image} in {id} (data.{key}) is not pulled from {registry}")
+            .map(|found| {
+                let ImageUse {
+                    image,
+                    kind,
+                    name,
+                    field,
+                    ..
+                } = found;
+                format!("image {image} in {kind}/{name} ({field}) is not pulled from {registry}")
             })
             .collect()
     }
 }
 
 fn check_names(images: &[ImageUse], registry: &str) -> Result<(), Error> {
-    let names = images.iter().map(|image| image.image.as_str());
+    let visited = images.iter().filter(|image| image.origin.is_visited());
+    let names = visited.map(|image| image.image.as_str());
     match collision(names, registry) {
         None => Ok(()),
         Some(Collision { images, relocated }) => Err(Error::ImagesCollide { images, relocated }),
@@ -73,7 +79,9 @@ fn check_names(images: &[ImageUse], registry: &str) -> Result<(), Error> {
 fn check(documents: &[Document], hooks: &[Hook], registry: &str) -> Result<(), Error> {
     let images = images::find(&as_rendered(documents, hooks));
     let prefix = format!("{registry}/");
-    match images.iter().find(|use_| !use_.image.starts_with(&prefix)) {
+    let is_missed =
+        |found: &&ImageUse| found.origin.is_visited() && !found.image.starts_with(&prefix);
+    match images.iter().find(is_missed) {
         None => Ok(()),
         Some(missed) => Err(Error::ImageNotRelocated {
             image: missed.image.clone(),

@@ -87,13 +87,29 @@ pub(super) async fn fail(
 
 /// Marks all other deployed and uninstalling revisions superseded, also those that an interrupted run left.
 pub(super) async fn supersede_others(context: &Context<'_>, plan: &Plan, current: u32) {
-    for revision in plan.observed.history.revisions() {
-        let is_open = matches!(revision.status, Status::Deployed | Status::Uninstalling);
-        if is_open && revision.revision != current {
+    for revision in current_revisions(context, plan).await {
+        let is_open = match revision.status {
+            Status::Deployed => revision.revision < current,
+            Status::Uninstalling => revision.revision != current,
+            _ => false,
+        };
+        if is_open {
             let superseded = supersede(context, plan, revision.revision).await;
             log_error(superseded, "failed to mark release record superseded");
         }
     }
+}
+
+/// The revisions of the history. If another tool started one of them, it may have finished since: they are listed again.
+async fn current_revisions(context: &Context<'_>, plan: &Plan) -> Vec<RevisionStatus> {
+    let history = &plan.observed.history;
+    if history.attempts().iter().any(|attempt| attempt.is_foreign) {
+        match storage::list_revisions(context.cluster, history.id()).await {
+            Ok(revisions) => return revisions,
+            Err(error) => log_error(Err(error), "failed to list release records"),
+        }
+    }
+    history.revisions().to_vec()
 }
 
 /// Logs errors that do not fail the action.

@@ -124,5 +124,6 @@ pub(crate) fn decompress(bytes: &[u8]) -> Result<Record, DecodeError> {
         apply_method: stored.apply_method,
         labels: std::collections::BTreeMap::new(),
         is_truncated: false,
+        is_foreign: false,
     })
 }

@@ -18,6 +18,8 @@ const TYPE: &str = "helm.sh/release.v1";
 const PART_TYPE: &str = "outrigger.dev/release-part";
 /// The annotation with the number of parts.
 const PARTS: &str = "outrigger.dev/parts";
+/// The annotation of records that we wrote last: Helm replaces a record without its annotations.
+const WRITER: &str = "outrigger.dev/writer";
 /// Maximum size of the data of a Secret, with some reserve.
 pub(crate) const MAX_BYTES: usize = (1 << 20) - (16 << 10);
 /// Labels that are not user-defined.
@@ -116,12 +118,13 @@ fn secret(record: &Record, text: &str, parts: usize, write: Write, now: Timestam
             "name": name(&record.id.name, record.revision),
             "namespace": record.id.namespace,
             "labels": labels,
+            "annotations": {WRITER: "outrigger"},
         },
         "type": TYPE,
         "data": {"release": STANDARD.encode(text)},
     });
     if parts > 0 {
-        secret["metadata"]["annotations"] = json!({PARTS: parts.to_string()});
+        secret["metadata"]["annotations"][PARTS] = parts.to_string().into();
     }
     secret
 }
@@ -164,6 +167,7 @@ pub(crate) fn decode(secret: &Value) -> Result<Record, DecodeError> {
     let mut record = payload::decode(&text)?;
     record.labels = user_labels(secret);
     record.is_truncated = part_count(secret) > 0;
+    record.is_foreign = secret["metadata"]["annotations"][WRITER].is_null();
     Ok(record)
 }
 

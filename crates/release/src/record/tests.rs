@@ -32,6 +32,7 @@ pub(crate) fn record(revision: u32, status: Status, manifest: &str) -> Record {
         apply_method: SERVER_SIDE.to_owned(),
         labels: BTreeMap::new(),
         is_truncated: false,
+        is_foreign: false,
     }
 }
 

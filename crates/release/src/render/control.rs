@@ -46,17 +46,25 @@ impl RenderControl {
         self.set(PAUSED);
     }
 
-    pub(super) fn resume(&self) {
-        self.set(RUNNING);
+    /// Returns whether the render continues: it may have been cancelled.
+    pub(super) fn resume(&self) -> bool {
+        self.set(RUNNING)
     }
 
-    fn set(&self, state: u8) {
+    pub(super) fn cancel(&self) {
+        self.set(CANCELLED);
+        self.cancelled.notify_one();
+    }
+
+    /// Sets the state, unless the render is cancelled. Returns whether it was set.
+    fn set(&self, state: u8) -> bool {
         let _guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.state.load(Ordering::Relaxed) == CANCELLED {
+            return false;
+        }
         self.state.store(state, Ordering::Relaxed);
         self.changed.notify_all();
-        if state == CANCELLED {
-            self.cancelled.notify_one();
-        }
+        true
     }
 }
 
@@ -66,7 +74,7 @@ pub(super) struct CancelOnDrop(pub(super) Arc<RenderControl>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.0.set(CANCELLED);
+        self.0.cancel();
     }
 }
 
@@ -88,7 +96,7 @@ mod tests {
             if is_cancelled {
                 drop(guard);
             } else {
-                control.resume();
+                assert!(control.resume());
             }
             assert_eq!(render.join().unwrap(), is_cancelled);
         }

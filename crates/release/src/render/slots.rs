@@ -1,66 +1,329 @@
 //! Which renders run at the same time, in the whole process.
 //!
-//! A render starts in one of a few fast slots. One that is not done soon is paused and waits for one of the slow slots,
-//! so that charts that loop delay neither ordinary ones nor each other for long.
+//! The render that has used the least time runs first, and one that runs yields to those that have used at most half of its
+//! time. So charts that loop delay ordinary ones by a tick at most, however many they are. Renders that have used much
+//! time share few slots, and most of them give up their memory while they wait: they start over when it is their turn.
 
-use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::control::RenderControl;
+use super::control::{CancelOnDrop, RenderControl};
 use crate::error::Error;
 
-/// How long a render may use a fast slot. Nearly all renders take less than 100 ms.
+/// How often a render checks whether it must yield. Nearly all renders take less.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A render that has used more time is slow.
 const FAST: Duration = Duration::from_secs(1);
 
-/// How long a render may wait for a slow slot, and how long it may use it.
+/// How long a render may run.
 const MAX_DURATION: Duration = Duration::from_mins(1);
 
-/// The number of renders that may wait for a slow slot: they keep their memory.
-const MAX_WAITING: usize = 8;
+/// The number of paused renders that keep their memory.
+const MAX_PAUSED: usize = 8;
 
-static SLOTS: LazyLock<Slots> = LazyLock::new(|| {
+static SLOTS: LazyLock<Arc<Slots>> = LazyLock::new(|| {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Slots {
-        // One render per core, and as many that wait for responses to `lookup`.
-        fast: Semaphore::new(2 * cores),
-        slow: Semaphore::new((cores / 2).max(1)),
-        waiting: Semaphore::new(MAX_WAITING),
-    }
+    // One render per core, and as many that wait for responses to `lookup`.
+    Arc::new(Slots::new(2 * cores, (cores / 2).max(1)))
 });
 
-#[derive(Debug)]
-struct Slots {
-    fast: Semaphore,
-    slow: Semaphore,
-    waiting: Semaphore,
+/// A render on another thread, which is cancelled when this is dropped.
+pub(super) struct Running<T> {
+    control: Arc<RenderControl>,
+    handle: JoinHandle<Result<T, Error>>,
+    _guard: CancelOnDrop,
 }
 
-/// Runs a render that `start` starts, in a slot. The caller cancels the render when it no longer waits.
-pub(super) async fn run<T>(
-    control: &Arc<RenderControl>,
-    start: impl FnOnce() -> JoinHandle<Result<T, Error>>,
-) -> Result<T, Error> {
-    // The semaphores are never closed.
-    let fast = SLOTS.fast.acquire().await;
-    let mut render = start();
-    if let Ok(done) = timeout(FAST, &mut render).await {
-        return done.unwrap_or(Err(Error::RenderAborted));
+impl<T> Running<T> {
+    pub(super) fn new(control: Arc<RenderControl>, handle: JoinHandle<Result<T, Error>>) -> Self {
+        Self {
+            _guard: CancelOnDrop(Arc::clone(&control)),
+            control,
+            handle,
+        }
     }
-    control.pause();
-    drop(fast);
-    let waiting = SLOTS
-        .waiting
-        .try_acquire()
-        .map_err(|_| Error::RendersBusy)?;
-    let slow = timeout(MAX_DURATION, SLOTS.slow.acquire()).await;
-    let _slow = slow.map_err(|_| Error::RendersBusy)?;
-    drop(waiting);
-    control.resume();
-    let done = timeout(MAX_DURATION, render).await;
-    let done = done.map_err(|_| Error::RenderTimeout(MAX_DURATION))?;
-    done.unwrap_or(Err(Error::RenderAborted))
+}
+
+/// Runs a render that `start` starts, maybe several times, in slots.
+pub(super) async fn run<T>(start: impl Fn() -> Running<T>) -> Result<T, Error> {
+    let mut used = Duration::ZERO;
+    let mut paused: Option<Running<T>> = None;
+    loop {
+        let control = paused.as_ref().map(|render| Arc::clone(&render.control));
+        let slot = Slots::acquire(&SLOTS, used, control).await;
+        let mut render = match paused.take() {
+            Some(render) if render.control.resume() => render,
+            _ => start(),
+        };
+        let began_at = Instant::now();
+        loop {
+            if let Ok(done) = timeout(TICK, &mut render.handle).await {
+                return done.unwrap_or(Err(Error::RenderAborted));
+            }
+            let total = used + began_at.elapsed();
+            if total >= MAX_DURATION {
+                return Err(Error::RenderTimeout(MAX_DURATION));
+            }
+            if slot.must_yield(total) {
+                used = total;
+                break;
+            }
+        }
+        render.control.pause();
+        drop(slot);
+        paused = Some(render);
+    }
+}
+
+/// The slots of fast and of slow renders.
+#[derive(Debug)]
+struct Slots {
+    capacity: [usize; 2],
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: [usize; 2],
+    waiting: Vec<Waiter>,
+    next_id: u64,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    /// In the order of arrival.
+    id: u64,
+    used: Duration,
+    /// Of the render, if it is paused and keeps its memory.
+    control: Option<Arc<RenderControl>>,
+    sender: oneshot::Sender<Slot>,
+}
+
+impl Waiter {
+    fn rank(&self) -> (Duration, u64) {
+        (self.used, self.id)
+    }
+}
+
+/// The right to run. Dropping it lets the next render run.
+#[derive(Debug)]
+struct Slot {
+    /// `None` if the slot is not released.
+    slots: Option<Arc<Slots>>,
+    class: usize,
+}
+
+impl Slot {
+    /// Whether a render that has used so much time must let another one run.
+    fn must_yield(&self, used: Duration) -> bool {
+        self.class != class(used)
+            || self.slots.as_ref().is_some_and(|slots| {
+                let state = slots.lock();
+                let first = state.first(self.class).map(|at| state.waiting[at].used);
+                first.is_some_and(|first| 2 * first <= used)
+            })
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if let Some(slots) = self.slots.take() {
+            slots.release(self.class);
+        }
+    }
+}
+
+/// The index of the class of a render: fast or slow.
+fn class(used: Duration) -> usize {
+    usize::from(used >= FAST)
+}
+
+impl Slots {
+    fn new(fast: usize, slow: usize) -> Self {
+        Self {
+            capacity: [fast, slow],
+            state: Mutex::default(),
+        }
+    }
+
+    /// Waits for a slot for a render that has used some time and may be paused.
+    async fn acquire(
+        self: &Arc<Self>,
+        used: Duration,
+        control: Option<Arc<RenderControl>>,
+    ) -> Slot {
+        let receiver = {
+            let mut state = self.lock();
+            let class = class(used);
+            if state.running[class] < self.capacity[class] {
+                state.running[class] += 1;
+                return self.slot(class);
+            }
+            let (sender, receiver) = oneshot::channel();
+            let id = state.next_id;
+            state.next_id += 1;
+            state.waiting.push(Waiter {
+                id,
+                used,
+                control,
+                sender,
+            });
+            state.free_memory();
+            receiver
+        };
+        match receiver.await {
+            Ok(slot) => slot,
+            // A waiter is removed only with a slot.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    fn slot(self: &Arc<Self>, class: usize) -> Slot {
+        Slot {
+            slots: Some(Arc::clone(self)),
+            class,
+        }
+    }
+
+    /// Gives a slot that became free to the first render that waits for it.
+    fn release(self: &Arc<Self>, class: usize) {
+        loop {
+            let next = {
+                let mut state = self.lock();
+                let next = state.take_next(class);
+                if next.is_none() {
+                    state.running[class] -= 1;
+                }
+                next
+            };
+            let Some(waiter) = next else { return };
+            match waiter.sender.send(self.slot(class)) {
+                Ok(()) => return,
+                // It no longer waits.
+                Err(mut slot) => slot.slots = None,
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn first(&self, wanted: usize) -> Option<usize> {
+        let waiting = self.waiting.iter().enumerate();
+        let waiting = waiting.filter(|(_, waiter)| class(waiter.used) == wanted);
+        let first = waiting.min_by_key(|(_, waiter)| waiter.rank());
+        first.map(|(at, _)| at)
+    }
+
+    fn take_next(&mut self, class: usize) -> Option<Waiter> {
+        self.first(class).map(|at| self.waiting.swap_remove(at))
+    }
+
+    /// Cancels the paused renders that have used the most time. They start over when it is their turn.
+    fn free_memory(&mut self) {
+        self.waiting.retain(|waiter| !waiter.sender.is_closed());
+        let mut paused: Vec<&mut Waiter> = self.waiting.iter_mut().collect();
+        paused.retain(|waiter| waiter.control.is_some());
+        paused.sort_by_key(|waiter| waiter.rank());
+        for waiter in paused.into_iter().skip(MAX_PAUSED) {
+            if let Some(control) = waiter.control.take() {
+                control.cancel();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// A render that waits for a slot.
+    fn wait(slots: &Arc<Slots>, used: Duration) -> JoinHandle<Slot> {
+        let slots = Arc::clone(slots);
+        tokio::spawn(async move { slots.acquire(used, None).await })
+    }
+
+    async fn until_waiting(slots: &Slots, count: usize) {
+        while slots.lock().waiting.len() < count {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_render_yields_to_those_that_have_used_at_most_half_of_its_time() {
+        let slots = Arc::new(Slots::new(1, 1));
+        let running = slots.acquire(millis(0), None).await;
+        assert!(!running.must_yield(millis(900)));
+        assert!(running.must_yield(FAST), "it is slow from now on");
+        let looping = wait(&slots, millis(400));
+        until_waiting(&slots, 1).await;
+        assert!(!running.must_yield(millis(750)));
+        assert!(running.must_yield(millis(800)));
+        let new = wait(&slots, millis(0));
+        until_waiting(&slots, 2).await;
+        assert!(running.must_yield(TICK));
+        drop(running);
+        let new = new.await.unwrap();
+        assert!(!looping.is_finished(), "the one that used less runs first");
+        drop(new);
+        looping.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn slow_renders_take_no_slot_of_fast_ones() {
+        let slots = Arc::new(Slots::new(1, 1));
+        let slow = slots.acquire(FAST, None).await;
+        let other_slow = wait(&slots, 2 * FAST);
+        until_waiting(&slots, 1).await;
+        let fast = slots.acquire(millis(0), None).await;
+        drop(fast);
+        assert!(!other_slow.is_finished());
+        drop(slow);
+        other_slow.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_slot_is_not_lost_if_a_render_no_longer_waits() {
+        let slots = Arc::new(Slots::new(1, 1));
+        let running = slots.acquire(millis(0), None).await;
+        let aborted = wait(&slots, millis(0));
+        until_waiting(&slots, 1).await;
+        aborted.abort();
+        assert!(aborted.await.is_err());
+        drop(running);
+        slots.acquire(millis(0), None).await;
+    }
+
+    #[tokio::test]
+    async fn only_the_paused_renders_that_used_least_keep_their_memory() {
+        let slots = Arc::new(Slots::new(1, 1));
+        let _running = slots.acquire(FAST, None).await;
+        let controls: Vec<Arc<RenderControl>> = (0..=MAX_PAUSED).map(|_| Arc::default()).collect();
+        let mut waits = Vec::new();
+        for (control, used) in controls.iter().zip(2..) {
+            control.pause();
+            let (slots, control) = (Arc::clone(&slots), Arc::clone(control));
+            let acquired = async move { slots.acquire(used * FAST, Some(control)).await };
+            waits.push(tokio::spawn(acquired));
+        }
+        until_waiting(&slots, controls.len()).await;
+        let (most_used, others) = controls.split_last().unwrap();
+        assert!(!most_used.resume(), "it was cancelled");
+        assert!(others.iter().all(|control| control.resume()));
+        for wait in waits {
+            wait.abort();
+        }
+    }
 }

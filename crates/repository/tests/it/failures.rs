@@ -1,7 +1,7 @@
 //! Servers that fail, close connections, redirect, or send invalid files.
 
 use outrigger_repository::{
-    Access, Credentials, Error, Fetcher, Options, Request, Secret, TransportError,
+    Access, Credentials, Error, Fetcher, Options, Request, RequestError, Secret, TransportError,
 };
 
 use crate::charts::{IndexEntry, archive, fetcher, index, options, request, sha256};
@@ -72,10 +72,10 @@ async fn gives_up_after_the_last_attempt_and_does_not_retry_not_found() {
     assert!(
         matches!(
             error,
-            Error::Unreachable {
+            Error::Request(RequestError::Unreachable {
                 source: TransportError::Server { status: 502 },
                 ..
-            }
+            })
         ),
         "{error:?}"
     );
@@ -112,10 +112,10 @@ async fn retries_a_closed_connection_and_never_uses_a_partial_archive() {
     assert!(
         matches!(
             error,
-            Error::Unreachable {
+            Error::Request(RequestError::Unreachable {
                 source: TransportError::ConnectionClosed { .. },
                 ..
-            }
+            })
         ),
         "{error:?}"
     );

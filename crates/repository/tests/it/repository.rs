@@ -1,6 +1,6 @@
 //! A well-behaved repository: versions, credentials, the cache and conditional requests.
 
-use outrigger_repository::{Access, Credentials, Error, Request, Secret};
+use outrigger_repository::{Access, Credentials, Error, Request, RequestError, Secret};
 
 use crate::charts::{
     IndexEntry, archive, chart_yaml, fetcher, index, options, pack, request, sha256,
@@ -168,7 +168,10 @@ async fn uses_the_cache_if_the_server_is_unreachable() {
         .fetch(&request(&url, "web", "1.10.0"))
         .await
         .unwrap_err();
-    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+    assert!(
+        matches!(error, Error::Request(RequestError::Unreachable { .. })),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -251,7 +254,10 @@ async fn the_cache_is_not_shared_between_credentials() {
     let fetcher = fetcher(Some(folder.path()));
     assert!(fetcher.fetch(&authorized).await.unwrap().offline);
     let error = fetcher.fetch(&anonymous).await.unwrap_err();
-    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+    assert!(
+        matches!(error, Error::Request(RequestError::Unreachable { .. })),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

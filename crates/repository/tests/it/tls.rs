@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use outrigger_repository::{Access, Error, Request, Secret, Tls};
+use outrigger_repository::{Access, Error, Request, RequestError, Secret, Tls};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -95,7 +95,10 @@ async fn trusts_only_servers_with_a_certificate_of_the_authority() {
             .await
             .unwrap_err();
         assert!(
-            matches!(error, Error::UntrustedCertificate { .. }),
+            matches!(
+                error,
+                Error::Request(RequestError::UntrustedCertificate { .. })
+            ),
             "{error:?}"
         );
         assert!(!error.is_transient());
@@ -107,7 +110,10 @@ async fn trusts_only_servers_with_a_certificate_of_the_authority() {
         .await
         .unwrap_err();
     assert!(
-        matches!(error, Error::UntrustedCertificate { .. }),
+        matches!(
+            error,
+            Error::Request(RequestError::UntrustedCertificate { .. })
+        ),
         "{error:?}"
     );
 }
@@ -150,7 +156,10 @@ async fn rejects_invalid_certificates() {
         .await
         .unwrap_err();
     assert!(
-        matches!(error, Error::InvalidCertificates { .. }),
+        matches!(
+            error,
+            Error::Request(RequestError::InvalidCertificates { .. })
+        ),
         "{error:?}"
     );
 }

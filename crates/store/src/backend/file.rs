@@ -14,6 +14,7 @@ use super::FIRST_REVISION;
 use super::error::{OpenError, StorageError, open_error};
 use super::folder::{Folder, write_whole};
 use super::format::{self, Changes};
+use super::reserve::Reserve;
 use crate::batch::Writes;
 use crate::key::Key;
 use crate::object::Object;
@@ -37,8 +38,9 @@ pub(crate) struct File {
     revision: u64,
     /// Keys of failed commits that may be in the file nevertheless. The next commit overwrites them.
     uncertain: BTreeSet<Key>,
-    /// Locked until the file is closed.
-    _folder: Option<Folder>,
+    /// Of the folder, which is locked until the file is closed.
+    reserve: Box<dyn Reserve>,
+    is_reserved: bool,
 }
 
 impl File {
@@ -56,7 +58,7 @@ impl File {
         let file = path.clone();
         let open: Opener = Box::new(move |builder| builder.open(&file));
         let length = || fs_err::metadata(&path).map_or(0, |metadata| metadata.len());
-        Self::with(path.clone(), open, length, Some(folder))
+        Self::with(path.clone(), open, length, Box::new(folder))
     }
 
     /// Loads the database that `open` opens.
@@ -64,7 +66,7 @@ impl File {
         path: PathBuf,
         open: Opener,
         length: impl Fn() -> u64,
-        folder: Option<Folder>,
+        reserve: Box<dyn Reserve>,
     ) -> Result<(Self, State), OpenError> {
         let load = || {
             let mut database = open_checked(&path, &open)?;
@@ -77,20 +79,61 @@ impl File {
             Ok((database, state))
         };
         let (database, state) = catch(load, |error| open_error(&path, error))?;
-        let file = Self {
+        let mut file = Self {
             path,
             open,
             database: Some(database),
             revision: state.revision(),
             uncertain: BTreeSet::new(),
-            _folder: folder,
+            reserve,
+            is_reserved: false,
         };
+        if let Err(error) = file.ensure_reserve() {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::warn!(%error, cause, "failed to reserve disk space: only deletions are possible");
+        }
         Ok((file, state))
+    }
+
+    /// Makes a batch durable. On a full disk, one that frees space uses the reserve; every other requires that there is
+    /// one.
+    pub(crate) fn commit(
+        &mut self,
+        revision: u64,
+        writes: &Writes,
+        state: &State,
+        frees_space: bool,
+    ) -> Result<(), StorageError> {
+        if !frees_space {
+            self.ensure_reserve()?;
+        }
+        let committed = self.commit_or_close(revision, writes, state);
+        match committed {
+            Err(StorageError::Full { .. }) if frees_space && self.release_reserve() => {
+                self.commit_or_close(revision, writes, state)
+            }
+            committed => committed,
+        }
+    }
+
+    fn ensure_reserve(&mut self) -> Result<(), StorageError> {
+        if !self.is_reserved {
+            let allocated = self.reserve.allocate();
+            allocated.map_err(|error| StorageError::new(&self.path, redb::Error::Io(error)))?;
+            self.is_reserved = true;
+        }
+        Ok(())
+    }
+
+    /// Whether there is more space now.
+    fn release_reserve(&mut self) -> bool {
+        let was_reserved = std::mem::take(&mut self.is_reserved);
+        was_reserved && self.reserve.release().is_ok()
     }
 
     /// Makes a batch durable. After a failure the next commit reopens the file and overwrites with `state` what the
     /// failed one may have written, so that it never becomes visible.
-    pub(crate) fn commit(
+    fn commit_or_close(
         &mut self,
         revision: u64,
         writes: &Writes,

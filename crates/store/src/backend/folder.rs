@@ -1,13 +1,14 @@
 //! The data folder: its file names, and the lock that keeps other processes out.
 
 use std::fs::{Permissions, TryLockError};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 
 use super::error::OpenError;
+use super::reserve::{RESERVED_BYTES, Reserve};
 
 /// Only the owner may access the folder and its files, because objects contain secrets.
 const FOLDER_MODE: u32 = 0o700;
@@ -18,6 +19,7 @@ const STICKY: u32 = 0o1000;
 /// The names of the files in the folder.
 const STORE: &str = "store.redb";
 const LOCK: &str = "lock";
+const RESERVE: &str = "reserve";
 
 /// A locked folder; unlocked when dropped.
 #[derive(Debug)]
@@ -58,6 +60,39 @@ impl Folder {
 
     pub(super) fn store(&self) -> PathBuf {
         self.path.join(STORE)
+    }
+}
+
+/// A file whose blocks are allocated.
+impl Reserve for Folder {
+    fn allocate(&self) -> io::Result<()> {
+        let path = self.path.join(RESERVE);
+        let file = options().create(true).truncate(false).open(&path)?;
+        if file.metadata()?.len() == RESERVED_BYTES {
+            return Ok(());
+        }
+        let allocated = allocate(file.file());
+        if allocated.is_err() {
+            // Part of it may be allocated.
+            let _ = fs_err::remove_file(&path);
+        }
+        allocated
+    }
+
+    fn release(&self) -> io::Result<()> {
+        fs_err::remove_file(self.path.join(RESERVE))
+    }
+}
+
+fn allocate(mut file: &std::fs::File) -> io::Result<()> {
+    let flags = rustix::fs::FallocateFlags::empty();
+    match rustix::fs::fallocate(file, flags, 0, RESERVED_BYTES) {
+        // Not all file systems can allocate without a write.
+        Err(rustix::io::Errno::OPNOTSUPP) => {
+            io::copy(&mut io::repeat(0).take(RESERVED_BYTES), &mut file)?;
+            file.sync_all()
+        }
+        allocated => Ok(allocated?),
     }
 }
 
@@ -164,6 +199,22 @@ mod tests {
         }
         drop(Folder::lock(&path).unwrap());
         assert_eq!((mode(&path), mode(&path.join(STORE))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn the_reserve_occupies_the_disk_until_it_is_released() {
+        use std::os::unix::fs::MetadataExt as _;
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::lock(&parent.path().join("data")).unwrap();
+        let path = folder.path().join(RESERVE);
+        for _ in 0..2 {
+            folder.allocate().unwrap();
+            folder.allocate().unwrap();
+            let metadata = fs_err::metadata(&path).unwrap();
+            assert!(metadata.blocks() * 512 >= RESERVED_BYTES);
+            folder.release().unwrap();
+            assert!(!path.exists());
+        }
     }
 
     #[test]

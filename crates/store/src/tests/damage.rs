@@ -184,7 +184,14 @@ async fn compacts_a_sparse_file_at_open() {
 fn a_panic_of_redb_while_opening_is_an_error() {
     let path = Path::new("store.redb").to_owned();
     let open = Box::new(|_: &redb::Builder| panic!("page 7 is gone"));
-    let error = File::with(path, open, || 0, None).err().unwrap();
+    let error = File::with(
+        path,
+        open,
+        || 0,
+        Box::new(simulated::SimulatedDisk::default()),
+    )
+    .err()
+    .unwrap();
     let OpenError::Corrupt { source, .. } = error else {
         panic!("{error}");
     };

@@ -83,6 +83,107 @@ async fn rejects_writes_while_the_disk_is_full() {
     assert_eq!(reopened.revision(), revision);
 }
 
+/// A full disk with 200 objects on it.
+async fn full() -> (SimulatedDisk, Store) {
+    let disk = SimulatedDisk::with_store();
+    let store = disk.open().unwrap();
+    for number in 0..200 {
+        put(&store, &format!("pod{number}"), &"x".repeat(5_000)).await;
+    }
+    disk.set(FULL);
+    (disk, store)
+}
+
+fn is_full(result: &Result<Committed, WriteError>) -> bool {
+    matches!(result, Err(WriteError::Storage(error)) if matches!(**error, StorageError::Full { .. }))
+}
+
+/// Replaces an object by one that is being deleted.
+fn mark(name: &str, content: &str) -> Transaction {
+    let object = json!({
+        "kind": "Pod", "spec": {"content": content},
+        "metadata": {"uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]},
+    });
+    let encoded = EncodedObject::new(&object).unwrap();
+    Transaction::replace(pod(name), encoded, Precondition::exists())
+}
+
+#[tokio::test]
+async fn objects_can_be_deleted_while_the_disk_is_full() {
+    let (disk, store) = full().await;
+    let create = || Transaction::create(pod("new"), encoded(&"x".repeat(3_000_000)));
+    assert!(is_full(&store.write(create()).await));
+    for number in 0..200 {
+        let name = format!("pod{number}");
+        store.write(mark(&name, &"x".repeat(5_000))).await.unwrap();
+        let delete = Transaction::delete(pod(&name), Precondition::exists());
+        store.write(delete).await.unwrap();
+    }
+    assert!(contents(&store.snapshot()).is_empty());
+    assert!(is_full(&store.write(create()).await));
+    disk.set(Faults::default());
+    store.write(create()).await.unwrap();
+    store.close().await;
+    assert_eq!(contents(&disk.open().unwrap().snapshot()).len(), 1);
+}
+
+#[tokio::test]
+async fn what_the_reserve_left_is_not_for_new_objects() {
+    let (disk, store) = full().await;
+    let large = Transaction::create(pod("large"), encoded(&"x".repeat(3_000_000)));
+    assert!(is_full(&store.write(large).await));
+    let delete = Transaction::delete(pod("pod1"), Precondition::exists());
+    store.write(delete).await.unwrap();
+    let small = || Transaction::create(pod("small"), encoded("1"));
+    assert!(is_full(&store.write(small()).await));
+    let replace =
+        |content: &str| Transaction::replace(pod("pod2"), encoded(content), Precondition::exists());
+    assert!(is_full(&store.write(replace(&"y".repeat(5_000))).await));
+    store.write(replace(&"y".repeat(4_900))).await.unwrap();
+    let grown = "x".repeat(20_000);
+    assert!(is_full(&store.write(mark("pod2", &grown)).await));
+    disk.set(Faults::default());
+    store.write(small()).await.unwrap();
+    store.write(mark("pod2", &grown)).await.unwrap();
+}
+
+#[tokio::test]
+async fn deletions_succeed_although_the_other_writes_of_their_batch_do_not_fit() {
+    let (_disk, store) = full().await;
+    let mut writes = Vec::new();
+    for number in 0..50 {
+        let create = Transaction::create(
+            pod(&format!("new{number}")),
+            encoded(&"x".repeat(1_000_000)),
+        );
+        let delete = Transaction::delete(pod(&format!("pod{number}")), Precondition::exists());
+        writes.extend([(true, create), (false, delete)]);
+    }
+    let writes = writes.into_iter().map(|(fails, transaction)| {
+        let store = store.clone();
+        tokio::spawn(async move { (fails, store.write(transaction).await) })
+    });
+    for write in writes.collect::<Vec<_>>() {
+        let (fails, result) = write.await.unwrap();
+        assert_eq!(result.is_err(), fails, "{result:?}");
+    }
+    assert_eq!(contents(&store.snapshot()).len(), 150);
+}
+
+#[tokio::test]
+async fn a_store_on_a_full_disk_opens_and_deletes() {
+    let (disk, store) = full().await;
+    let expected = contents(&store.snapshot());
+    store.close().await;
+    for (number, expected) in expected.iter().enumerate().take(3) {
+        let store = disk.open().unwrap();
+        assert_eq!(contents(&store.snapshot()).len(), 200 - number);
+        let delete = Transaction::delete(pod(&expected.0), Precondition::exists());
+        store.write(delete).await.unwrap();
+        store.close().await;
+    }
+}
+
 #[tokio::test]
 async fn accepts_small_writes_when_a_large_one_does_not_fit() {
     let (disk, store) = filled().await;

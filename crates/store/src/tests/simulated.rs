@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use redb::{Builder, StorageBackend};
 
-use super::super::backend::{Backend, FIRST_REVISION, File, create_in};
+use super::super::backend::{Backend, FIRST_REVISION, File, RESERVED_BYTES, Reserve, create_in};
 use super::*;
 
 const BLOCK: u64 = 4096;
@@ -27,6 +27,10 @@ struct Inner {
     /// Allocated blocks; writes to others fail when the disk is full.
     allocated: BTreeSet<u64>,
     faults: Faults,
+    /// Whether the reserve occupies space.
+    reserved: bool,
+    /// Blocks that can be allocated although the disk is full.
+    released: u64,
     /// The number of power losses. Files opened before the last one fail.
     boots: u64,
     /// Operations until the power is lost.
@@ -103,7 +107,8 @@ impl SimulatedDisk {
             };
             builder.create_with_backend(file)
         });
-        let (file, state) = File::with(PathBuf::from("simulated"), open, || 0, None)?;
+        let reserve = Box::new(self.clone());
+        let (file, state) = File::with(PathBuf::from("simulated"), open, || 0, reserve)?;
         Store::start(Options::in_memory(), Backend::File(Box::new(file)), state)
     }
 
@@ -116,6 +121,24 @@ impl SimulatedDisk {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
         self.0.lock().unwrap()
+    }
+}
+
+impl Reserve for SimulatedDisk {
+    fn allocate(&self) -> io::Result<()> {
+        let mut inner = self.lock();
+        if inner.faults.full && !inner.reserved {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        inner.reserved = true;
+        Ok(())
+    }
+
+    fn release(&self) -> io::Result<()> {
+        let mut inner = self.lock();
+        inner.reserved = false;
+        inner.released = RESERVED_BYTES / BLOCK;
+        Ok(())
     }
 }
 
@@ -187,12 +210,11 @@ impl StorageBackend for Plugged {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut inner = self.operate()?;
         let blocks = offset / BLOCK..(offset + data.len() as u64).div_ceil(BLOCK);
-        if inner.faults.full
-            && blocks
-                .clone()
-                .any(|block| !inner.allocated.contains(&block))
-        {
-            return Err(io::ErrorKind::StorageFull.into());
+        if inner.faults.full {
+            let is_new = |block: &u64| !inner.allocated.contains(block);
+            let new = blocks.clone().filter(is_new).count() as u64;
+            let left = inner.released.checked_sub(new);
+            inner.released = left.ok_or(io::ErrorKind::StorageFull)?;
         }
         inner.allocated.extend(blocks);
         let offset = position(offset);

@@ -55,6 +55,8 @@ const ADAPTER_EXCEPTIONS: &[(&str, &str)] = &[
     ("outrigger-repository", "outrigger-transport"),
     ("outrigger-apiserver", "outrigger-store"),
     ("outrigger-simulate", "outrigger-apiserver"),
+    // For the harness of operators' tests.
+    ("outrigger-sdk", "outrigger-apiserver"),
 ];
 
 /// Dependencies that layer 0 must not have: a runtime, a cluster client or the network.

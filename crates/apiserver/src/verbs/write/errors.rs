@@ -2,7 +2,7 @@
 
 use outrigger_apimachinery::GroupResource;
 use outrigger_apimachinery::status::Status;
-use outrigger_store::{EncodeError, WriteError};
+use outrigger_store::{EncodeError, StorageError, WriteError};
 
 use super::WriteFailure;
 use crate::verbs::RequestContext;
@@ -33,6 +33,9 @@ pub(super) fn write_failure(ctx: &RequestContext<'_>, error: WriteError) -> Writ
 pub(crate) fn store_failure(error: &WriteError) -> Status {
     match error {
         WriteError::Closed => Status::service_unavailable("the server is shutting down"),
+        WriteError::Storage(source) if matches!(**source, StorageError::Full { .. }) => {
+            Status::insufficient_storage(format!("{source}: objects can only be deleted"))
+        }
         WriteError::Storage(source) => Status::internal(source),
         other => Status::internal(other),
     }

@@ -1,5 +1,7 @@
 //! Faults of the data directory.
 
+mod small_disk;
+
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -12,9 +14,62 @@ use super::target::Target;
 use crate::apiserver::CONFIG_MAPS;
 use crate::client::Client;
 use crate::process::{ANY_PORT, EmbeddedServer, Options};
+use small_disk::SmallDisk;
 
-/// Limits the store to a few megabytes: a write that does not fit fails, and reads succeed.
+/// Fills the disk: writes fail, reads and deletions succeed, also after a restart, and then there is space again.
 pub(super) async fn fill(target: &Target) -> anyhow::Result<String> {
+    let options = Options {
+        data: target.options.data.with_extension("disk"),
+        ..target.options.clone()
+    };
+    let disk = SmallDisk::mount(&options.data, 24 << 20).await?;
+    let mut server = EmbeddedServer::start_by(&disk.enter(), &options).await?;
+    let mut client = Client::connect(&server.endpoint).await?;
+    let object = |number: usize| config_map(&format!("fill-{number}"), &"x".repeat(500_000));
+    let mut written = 0;
+    let rejected = loop {
+        let response = client.post(CONFIG_MAPS, object(written)).await?;
+        if response.status() != 201 {
+            break response;
+        }
+        written += 1;
+        ensure!(written < 100, "the disk never fills up");
+    };
+    let status: Value = serde_json::from_slice(rejected.body()).unwrap_or_default();
+    ensure!(
+        rejected.status() == 507 && status["kind"] == "Status",
+        "a write to a full disk returned {} {:?}",
+        rejected.status(),
+        rejected.body()
+    );
+    for number in 0..written {
+        if number == written / 2 {
+            server.kill().await?;
+            server = EmbeddedServer::start_by(&disk.enter(), &options).await?;
+            client = Client::connect(&server.endpoint).await?;
+        }
+        let path = format!("{CONFIG_MAPS}/fill-{number}");
+        let read = client.get(&path).await?.status();
+        ensure!(read == 200, "a read with a full disk returned {read}");
+        let deleted = client.delete(&path).await?.status();
+        ensure!(
+            deleted == 200,
+            "a deletion with a full disk returned {deleted}"
+        );
+    }
+    let created = client.post(CONFIG_MAPS, object(written)).await?.status();
+    ensure!(
+        created == 201,
+        "a write after the deletions returned {created}"
+    );
+    super::check_serving(&server).await?;
+    server.kill().await?;
+    let message = status["message"].as_str().unwrap_or_default();
+    Ok(format!("after {written} objects 507 {message}"))
+}
+
+/// Limits the size of the file: a write that does not fit fails, and reads succeed.
+pub(super) async fn limit_file_size(target: &Target) -> anyhow::Result<String> {
     let options = Options {
         data: target.options.data.with_extension("full"),
         ..target.options.clone()
@@ -36,11 +91,11 @@ pub(super) async fn fill(target: &Target) -> anyhow::Result<String> {
     let status: Value = serde_json::from_slice(rejected.body()).unwrap_or_default();
     ensure!(
         code.is_server_error() && status["kind"] == "Status",
-        "a write to a full disk returned {code} {:?}",
+        "a write beyond the limit returned {code} {:?}",
         rejected.body()
     );
     let read = client.get(&format!("{CONFIG_MAPS}/fill-0")).await?.status();
-    ensure!(read == 200, "a read with a full disk returned {read}");
+    ensure!(read == 200, "a read returned {read}");
     server.kill().await?;
     // Without the limit, all acknowledged objects exist and writes succeed.
     let mut server = EmbeddedServer::start(&options).await?;

@@ -21,12 +21,12 @@ pub(super) fn list(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(archives)
 }
 
-/// The name of the chart: the file name without the version.
-pub(super) fn name(archive: &Path) -> anyhow::Result<String> {
+/// The name and the version of the chart, from the file name.
+pub(super) fn name_and_version(archive: &Path) -> anyhow::Result<(String, String)> {
     let stem = archive.file_stem().context("an archive has a name")?;
     let stem = stem.to_string_lossy();
-    let (name, _) = stem.rsplit_once('-').context("an archive has a version")?;
-    Ok(name.to_owned())
+    let (name, version) = stem.rsplit_once('-').context("an archive has a version")?;
+    Ok((name.to_owned(), version.to_owned()))
 }
 
 /// The namespace that the chart's annotation asks for.

@@ -1,7 +1,11 @@
 //! The plugins of KubeGems that a chart renders, and their stand-in charts.
 
+use std::collections::BTreeSet;
+
 use anyhow::anyhow;
 use serde_json::Value;
+
+use crate::images::finder::images_in;
 
 /// A rendered plugin: its source.
 #[derive(Debug, Clone)]
@@ -27,8 +31,16 @@ impl Child {
     }
 }
 
-/// The plugins among rendered objects.
-pub(super) fn parse(manifest: &[u8]) -> anyhow::Result<Vec<Child>> {
+/// What a chart renders to.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    pub(super) children: Vec<Child>,
+    pub(super) images: BTreeSet<String>,
+}
+
+/// The plugins and images among rendered objects.
+pub(super) fn parse(manifest: &[u8]) -> anyhow::Result<Output> {
+    let images = images_in(&String::from_utf8_lossy(manifest));
     let mut children = Vec::new();
     for document in outrigger_goyaml::documents(manifest) {
         let document = document.map_err(|error| anyhow!("{}", error.rest))?;
@@ -38,7 +50,7 @@ pub(super) fn parse(manifest: &[u8]) -> anyhow::Result<Vec<Child>> {
             children.push(child(&object));
         }
     }
-    Ok(children)
+    Ok(Output { children, images })
 }
 
 fn child(object: &Value) -> Child {
@@ -86,8 +98,18 @@ const DEFINITIONS: &[(&str, &str, &str, &str, &str)] = &[
     ),
 ];
 
-/// The files of a stand-in chart, below a folder.
-pub(super) fn stand_in(chart: &str, version: &str, folder: &str) -> Vec<(String, Vec<u8>)> {
+/// The image of a stand-in chart, without a registry.
+pub(super) fn image(chart: &str, version: &str) -> String {
+    format!("stand-in/{chart}:{}", version.replace('+', "_"))
+}
+
+/// The files of a stand-in chart, below a folder. With a registry, it runs an image of it.
+pub(super) fn stand_in(
+    chart: &str,
+    version: &str,
+    folder: &str,
+    registry: Option<&str>,
+) -> Vec<(String, Vec<u8>)> {
     let config =
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-stand-in\n";
     let mut files = vec![
@@ -97,6 +119,16 @@ pub(super) fn stand_in(chart: &str, version: &str, folder: &str) -> Vec<(String,
         ),
         ("templates/config.yaml".to_owned(), config.to_owned()),
     ];
+    if let Some(registry) = registry {
+        let image = format!("{registry}/{}", image(chart, version));
+        let deployment = format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: {{{{ .Release.Name }}}}-stand-in\nspec:\n  \
+             selector: {{matchLabels: {{app: {{{{ .Release.Name }}}}}}}}\n  template:\n    \
+             metadata: {{labels: {{app: {{{{ .Release.Name }}}}}}}}\n    \
+             spec:\n      containers: [{{name: stand-in, image: {image:?}}}]\n"
+        );
+        files.push(("templates/deployment.yaml".to_owned(), deployment));
+    }
     let definitions = DEFINITIONS.iter().filter(|(.., owner)| *owner == chart);
     for (group, kind, plural, version, _) in definitions {
         let scope = if kind.starts_with("Cluster") {

@@ -1,21 +1,29 @@
 //! A local web server in place of all upstream repositories: every folder has the same index, and an archive is found by
 //! its file name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
 
 use super::archives::pack;
-use super::children::{Child, stand_in};
+use super::children::{Child, image, stand_in};
 
 type Files = Arc<Mutex<HashMap<String, Vec<u8>>>>;
 
 pub(super) struct Upstream {
     pub(super) url: String,
     files: Files,
+    server: JoinHandle<()>,
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
 }
 
 impl Upstream {
@@ -26,7 +34,7 @@ impl Upstream {
             .context("a bound socket has an address")?;
         let files = Files::default();
         let served = Arc::clone(&files);
-        tokio::spawn(async move {
+        let server = tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
                 let files = Arc::clone(&served);
                 tokio::spawn(async move {
@@ -38,6 +46,7 @@ impl Upstream {
         Ok(Self {
             url: format!("http://{address}"),
             files,
+            server,
         })
     }
 
@@ -47,13 +56,20 @@ impl Upstream {
         files.insert(name.to_owned(), data);
     }
 
-    /// Serves a stand-in chart for the source of each plugin.
-    pub(super) fn add_stand_ins(&self, children: &[Child]) -> anyhow::Result<()> {
+    /// Serves a stand-in chart for the source of each plugin, with images of a registry if there is one. Returns the names
+    /// of the images.
+    pub(super) fn add_stand_ins(
+        &self,
+        children: &[Child],
+        registry: Option<&str>,
+    ) -> anyhow::Result<BTreeSet<String>> {
+        let mut images = BTreeSet::new();
         let mut index = "apiVersion: v1\nentries:\n".to_owned();
         let mut names: Vec<(&str, &str)> = Vec::new();
         for child in children {
+            images.insert(image(&child.chart, &child.version));
             if let Some(path) = &child.path {
-                let files = stand_in(&child.chart, &child.version, path);
+                let files = stand_in(&child.chart, &child.version, path, registry);
                 let name = child.url.rsplit('/').next().unwrap_or_default();
                 self.add(name, pack(&files)?);
                 continue;
@@ -66,14 +82,14 @@ impl Upstream {
             index.push_str(&format!("  {}:\n", versions[0].0));
             for (chart, version) in versions {
                 let file = format!("{chart}-{version}.tgz");
-                self.add(&file, pack(&stand_in(chart, version, chart))?);
+                self.add(&file, pack(&stand_in(chart, version, chart, registry))?);
                 index.push_str(&format!(
                     "  - {{name: {chart}, version: {version:?}, urls: [{file:?}]}}\n"
                 ));
             }
         }
         self.add("index.yaml", index.into_bytes());
-        Ok(())
+        Ok(images)
     }
 }
 

@@ -88,15 +88,13 @@ async fn endless_output_is_bounded_and_its_process_killed() -> anyhow::Result<()
             "{server:?}: {result:?}"
         );
         assert!(bytes > 100_000, "{server:?}: {bytes}");
-        assert_eq!(count(&machines, "yes").await?, 0, "{server:?}");
+        assert_eq!(count(&machine, "yes").await?, 0, "{server:?}");
     }
     Ok(())
 }
 
-/// How many processes of the first machine have this name. Asked on a connection of its own, because dropbear may lose
-/// commands that follow others on one connection.
-async fn count(machines: &Machines, name: &str) -> anyhow::Result<usize> {
-    let machine = machines.machine(0);
+/// How many processes of a machine have this name.
+async fn count(machine: &Machine, name: &str) -> anyhow::Result<usize> {
     let script = "for s in /proc/[0-9]*/stat; do read -r p n r <$s && echo $n; done 2>/dev/null";
     let output = machine.run(&Command::shell(script)).await?;
     let name = format!("({name})");
@@ -126,7 +124,7 @@ async fn a_call_that_is_dropped_kills_its_command() -> anyhow::Result<()> {
             _ = started => {}
         }
         let deadline = Instant::now() + Duration::from_secs(20);
-        while count(&machines, "sleep").await? > 0 {
+        while count(&machine, "sleep").await? > 0 {
             assert!(Instant::now() < deadline, "{server:?}");
         }
     }
@@ -144,7 +142,7 @@ async fn a_daemon_that_keeps_the_output_open_does_not_hold_the_call() -> anyhow:
             .await?;
         assert_eq!(output.stdout.text(), "done\n", "{server:?}");
         assert!(begin.elapsed() < Duration::from_secs(20), "{server:?}");
-        assert_eq!(count(&machines, "sleep").await?, 1, "{server:?}");
+        assert_eq!(count(&machine, "sleep").await?, 1, "{server:?}");
     }
     Ok(())
 }
@@ -173,15 +171,15 @@ async fn facts_are_those_of_the_machine() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn many_commands_share_one_connection() -> anyhow::Result<()> {
-    // Not with dropbear yet: of many short commands on one connection, some are reported as lost.
-    for server in [Server::OpenSsh] {
+    // Dropbear 2022.83 closes a channel before its command runs if another command ends at that moment.
+    for server in SERVERS {
         let machines = start(server);
         let machine = machines.machine(0);
         let run = |number: usize| {
             let machine = machine.clone();
             async move { machine.run(&Command::shell(format!("echo {number}"))).await }
         };
-        let outputs = futures::future::try_join_all((0..50).map(run)).await?;
+        let outputs = futures::future::try_join_all((0..200).map(run)).await?;
         for (number, output) in outputs.iter().enumerate() {
             assert_eq!(output.stdout.text(), format!("{number}\n"), "{server:?}");
         }

@@ -48,8 +48,7 @@ async fn copy(machine: &Machine, root: &Path) -> Result<CopyReport, CopyError> {
 
 #[tokio::test]
 async fn a_tree_arrives_once_with_modes_and_runnable_hooks() -> anyhow::Result<()> {
-    // Not with dropbear yet: of many short commands on one connection, some are reported as lost.
-    for server in [Server::OpenSsh] {
+    for server in SERVERS {
         let machines = start(server);
         let machine = machines.machine(0);
         let root = files();

@@ -164,3 +164,31 @@ fn refuses_one_destination_for_two_files() {
     let below = [entry("files/a", "/x"), entry("files/b", "/x/b")];
     assert!(matches!(scan(&below), Err(ScanError::FileAndFolder { .. })));
 }
+
+#[test]
+fn large_files_are_read_again_only_if_they_changed() {
+    let root = root();
+    write(root.path(), "hooks/small", "small", 0o644);
+    write(root.path(), "hooks/large", &"x".repeat(3_000_000), 0o644);
+    let entries = [Entry {
+        source: "hooks".into(),
+        destination: "/d".to_owned(),
+    }];
+    let mut first = Tree::scan(root.path(), &entries, &BTreeSet::new()).unwrap();
+    // What a scan that reads nothing returns.
+    for file in Arc::make_mut(&mut first.files).values_mut() {
+        file.digest = "known".to_owned();
+    }
+    let scan = || {
+        first
+            .scan_again(root.path(), &entries, &BTreeSet::new())
+            .unwrap()
+    };
+    let digests =
+        |tree: &Tree| ["/d/large", "/d/small"].map(|path| tree.digest_of(path).unwrap().to_owned());
+    let [large, small] = digests(&scan());
+    assert_eq!(large, "known");
+    assert_ne!(small, "known");
+    write(root.path(), "hooks/large", &"y".repeat(3_000_000), 0o644);
+    assert_ne!(digests(&scan())[0], "known");
+}

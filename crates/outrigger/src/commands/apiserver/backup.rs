@@ -10,11 +10,12 @@ use anyhow::{Context as _, bail};
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::KubeConfigOptions;
 use outrigger_apiserver::server::backup;
 use outrigger_store::{Backup, OpenError, Options, Store};
 
 use super::check_exists;
+use crate::commands::plugin::connect::read_kubeconfig;
 use crate::commands::runtime;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
@@ -51,7 +52,7 @@ async fn download(folder: &Path, path: &Path) -> anyhow::Result<Backup> {
     if path.try_exists().unwrap_or(true) {
         bail!("{} already exists", path.display());
     }
-    let kubeconfig = Kubeconfig::read_from(folder.join("kubeconfig"))
+    let kubeconfig = read_kubeconfig(&folder.join("kubeconfig"))
         .context("failed to read the kubeconfig in the data folder")
         .hint("a server of an older version has to be stopped")?;
     let config =

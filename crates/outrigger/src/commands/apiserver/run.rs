@@ -7,10 +7,12 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use outrigger_apiserver::auth::StaticTokens;
 use outrigger_apiserver::server::{Options, Server};
-use outrigger_apiserver::transport::{Listener, write_kubeconfig};
+use outrigger_apiserver::transport::Listener;
 use outrigger_simulate as simulate;
 
+use crate::commands::kubeconfig_file;
 use crate::commands::runtime::{self, shutdown_signal};
+use crate::input_file;
 use crate::printer::Printer;
 use crate::report::{HintExt as _, note};
 
@@ -56,7 +58,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         None => Options::in_memory(),
     };
     if let Some(path) = &args.token_file {
-        let text = fs_err::read_to_string(path)?;
+        let text = input_file::read_text(path)?;
         options.tokens = StaticTokens::parse(&text)
             .with_context(|| format!("failed to read {}", path.display()))?;
     }
@@ -76,7 +78,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     // For `apiserver backup`, and for whoever may read the folder.
     let in_folder = args.data.as_ref().map(|folder| folder.join("kubeconfig"));
     for path in in_folder.iter().chain(&args.kubeconfig) {
-        write_kubeconfig(path, address, server.credentials())?;
+        kubeconfig_file::write(path, address, &server)?;
     }
     printer.line(&format!("https://{address}"))?;
     print_next_steps(args);

@@ -38,6 +38,7 @@ struct Image {
     name: String,
     field: String,
     found: &'static str,
+    confidence: &'static str,
     template: String,
 }
 
@@ -45,6 +46,7 @@ impl From<ImageUse> for Image {
     fn from(image: ImageUse) -> Self {
         Self {
             found: image.origin.name(),
+            confidence: image.origin.confidence().name(),
             reference: image.image,
             kind: image.kind,
             name: image.name,
@@ -55,11 +57,12 @@ impl From<ImageUse> for Image {
 }
 
 impl Row for Image {
-    const HEADERS: &'static [&'static str] = &["IMAGE", "OBJECT", "FIELD"];
+    const HEADERS: &'static [&'static str] = &["IMAGE", "CONFIDENCE", "OBJECT", "FIELD"];
 
     fn cells(&self) -> Vec<String> {
         vec![
             self.reference.clone(),
+            self.confidence.to_owned(),
             format!("{}/{}", self.kind, self.name),
             self.field.clone(),
         ]

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use outrigger_repository::{Error, Fetcher, Options, Request};
+use outrigger_repository::{Fetcher, Options, Request};
 
 use crate::atomic_file;
 use crate::commands::mirror_flags::MirrorFlags;
+use crate::commands::registry_flags::fetch_error;
 use crate::commands::runtime;
 use crate::printer::Printer;
-use crate::report::HintExt as _;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,22 +46,10 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         version: args.version.clone(),
         ..Request::default()
     };
-    let archive = runtime::run(async { fetcher.archive(&request).await.map_err(hinted) })?;
+    let archive = runtime::run(async { fetcher.archive(&request).await.map_err(fetch_error) })?;
     fs_err::create_dir_all(&args.destination)?;
     let file = args.destination.join(&archive.file_name);
     atomic_file::write(&file, &archive.bytes)?;
     printer.line(&format!("{} sha256:{}", file.display(), archive.digest))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn hinted(error: Error) -> anyhow::Error {
-    let hint = error.hint();
-    let error = anyhow::Error::from(error);
-    match hint {
-        None => error,
-        Some(hint) => Err::<(), _>(error)
-            .hint(hint)
-            .err()
-            .unwrap_or_else(|| anyhow::anyhow!("failed")),
-    }
 }

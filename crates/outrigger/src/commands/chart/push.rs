@@ -6,11 +6,15 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use outrigger_chart::{Profile, from_archive};
-use outrigger_oci::{Blob, Client, Reference, chart_layer, chart_manifest, tag_of_version};
+use outrigger_oci::{
+    Blob, Client, Reference, Repository, chart_layer, chart_manifest, tag_of_version,
+};
+use serde_json::Value;
 
 use super::source::{helm_error, warn};
 use crate::commands::registry_flags::{RegistryFlags, hinted};
 use crate::commands::runtime;
+use crate::input_file;
 use crate::printer::Printer;
 
 const EXAMPLES: &str = "\
@@ -30,56 +34,84 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let archive = fs_err::read(&args.archive)?;
-    let chart = from_archive(&archive, Profile::Helm4, &mut warn).map_err(helm_error)?;
-    let files =
-        outrigger_chart::load::archive::read(&archive, Profile::Helm4).map_err(helm_error)?;
-    let metadata = files
-        .iter()
-        .find(|file| file.name == "Chart.yaml")
-        .context("the archive has no Chart.yaml")?;
-    let config = outrigger_goyaml::parse_json(&metadata.data)?
-        .to_string()
-        .into_bytes();
+    let archive = input_file::read(&args.archive)?;
     let prefix = args
         .to
         .strip_prefix("oci://")
         .context("the target is not an oci:// URL")?;
-    let prefix = prefix.trim_end_matches('/');
-    let tag = tag_of_version(&chart.metadata.version);
-    let target: Reference = format!("{prefix}/{}:{tag}", chart.name()).parse()?;
+    let chart = from_archive(&archive, Profile::Helm4, &mut warn).map_err(helm_error)?;
+    let repository = format!("{}/{}", prefix.trim_end_matches('/'), chart.name()).parse()?;
     let client = args.registries.client()?;
-    let digest = runtime::run(async {
-        push(&client, &target, config, archive)
-            .await
-            .map_err(hinted)
-    })?;
-    printer.line(&format!("{target}@{digest}"))?;
+    let pushed = runtime::run(push_archive(&client, &repository, &archive, None))?;
+    printer.line(&format!("{}@{}", pushed.target, pushed.digest))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn push(
+/// A chart that is in a registry.
+#[derive(Debug)]
+pub(crate) struct Pushed {
+    pub(crate) target: Reference,
+    pub(crate) digest: String,
+    /// Whether it was there before
+    pub(crate) unchanged: bool,
+}
+
+/// Pushes a chart archive with the tag of its version. The chart may be in a folder of the archive.
+pub(crate) async fn push_archive(
     client: &Client,
-    target: &Reference,
-    config: Vec<u8>,
-    archive: Vec<u8>,
-) -> Result<String, outrigger_oci::Error> {
+    repository: &Repository,
+    archive: &[u8],
+    folder: Option<&str>,
+) -> anyhow::Result<Pushed> {
+    let config = metadata(archive, folder)?;
+    let version = config["version"]
+        .as_str()
+        .context("the chart has no version")?;
+    let target = repository.with_tag(&tag_of_version(version))?;
+    let config = config.to_string().into_bytes();
     let invalid = |source| outrigger_oci::Error::InvalidManifest {
         what: target.to_string(),
         source,
     };
-    let manifest = chart_manifest(&config, &archive, BTreeMap::new()).map_err(invalid)?;
-    let blobs = [
-        (manifest.parsed.config.as_ref(), config),
-        (chart_layer(&manifest.parsed), archive),
-    ];
-    for (descriptor, bytes) in blobs {
-        if let Some(descriptor) = descriptor {
-            client
-                .push_blob(target.repository(), Blob::memory(bytes, descriptor), None)
-                .await?;
+    let manifest = chart_manifest(&config, archive, BTreeMap::new()).map_err(invalid)?;
+    let digest = manifest.digest.to_string();
+    let existing = client.manifest_digest(&target).await.map_err(hinted)?;
+    let unchanged = existing.as_ref() == Some(&manifest.digest);
+    if !unchanged {
+        let blobs = [
+            (manifest.parsed.config.as_ref(), config),
+            (chart_layer(&manifest.parsed), archive.to_vec()),
+        ];
+        for (descriptor, bytes) in blobs {
+            if let Some(descriptor) = descriptor {
+                let blob = Blob::memory(bytes, descriptor);
+                let pushed = client.push_blob(repository, blob, None).await;
+                pushed.map_err(hinted)?;
+            }
         }
+        let pushed = client.push_manifest(&target, &manifest).await;
+        pushed.map_err(hinted)?;
     }
-    client.push_manifest(target, &manifest).await?;
-    Ok(manifest.digest.to_string())
+    Ok(Pushed {
+        target,
+        digest,
+        unchanged,
+    })
+}
+
+/// The metadata of a chart: its Chart.yaml as JSON.
+fn metadata(archive: &[u8], folder: Option<&str>) -> anyhow::Result<Value> {
+    let files =
+        outrigger_chart::load::archive::read(archive, Profile::Helm4).map_err(helm_error)?;
+    let folder = folder.unwrap_or_default().trim_start_matches("./");
+    let folder = folder.trim_matches('/');
+    // Names are relative to the top folder of the archive, with which the folder may begin.
+    let below_top = folder.split_once('/').map_or("", |(_, rest)| rest);
+    let file = [folder, below_top].iter().find_map(|folder| {
+        let name = format!("{folder}/Chart.yaml");
+        let name = name.trim_start_matches('/');
+        files.iter().find(|file| file.name == name)
+    });
+    let file = file.context("the archive has no Chart.yaml")?;
+    Ok(outrigger_goyaml::parse_json(&file.data)?)
 }

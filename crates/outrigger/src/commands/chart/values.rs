@@ -1,12 +1,13 @@
 //! Helm's flags that set values.
 
-use std::io::Read as _;
+use std::path::Path;
 
 use outrigger_chart::values::ReadFileError;
 use outrigger_chart::{Profile, ValuesOptions};
 use outrigger_gotmpl::value::Map;
 
 use super::source::helm_error;
+use crate::input_file;
 
 /// Flags that set values. Later files override earlier ones; the other flags override files.
 #[derive(Debug, Default, clap::Args)]
@@ -59,14 +60,11 @@ impl ValuesFlags {
 }
 
 fn read(path: &str) -> Result<Vec<u8>, ReadFileError> {
-    if path == "-" {
-        let mut text = Vec::new();
-        return match std::io::stdin().read_to_end(&mut text) {
-            Ok(_) => Ok(text),
-            Err(error) => Err(ReadFileError(error.to_string())),
-        };
-    }
-    fs_err::read(path).map_err(|error| go_error(path, &error))
+    let read = match path {
+        "-" => input_file::read_stdin(),
+        path => input_file::read(Path::new(path)),
+    };
+    read.map_err(|error| go_error(path, &error))
 }
 
 /// Go's message, which scripts around Helm may match.

@@ -32,7 +32,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     for cluster in &manifests {
         let name = cluster.metadata.name.clone();
         let created = api.create(&parameters, cluster).await;
-        let created = created.map_err(|error| explain(error, name.as_deref()))?;
+        let created = created.map_err(|error| explain(&error, name.as_deref()))?;
         printer.line(&format!("cluster {} created", created.name_any()))?;
     }
     Ok(())

@@ -28,6 +28,6 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let deleted = clusters(&connection)
         .delete(&args.name, &DeleteParams::default())
         .await;
-    deleted.map_err(|error| explain(error, Some(&args.name)))?;
+    deleted.map_err(|error| explain(&error, Some(&args.name)))?;
     printer.line(&format!("cluster {}: deletion requested", args.name))
 }

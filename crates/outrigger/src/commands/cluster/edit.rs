@@ -20,5 +20,5 @@ pub(super) async fn patch(
         .await;
     patched
         .map(drop)
-        .map_err(|error| explain(error, Some(name)))
+        .map_err(|error| explain(&error, Some(name)))
 }

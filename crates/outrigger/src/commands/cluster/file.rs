@@ -6,11 +6,12 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 use outrigger_api::cluster::{Cluster, validate};
 use outrigger_api::compat;
 
+use crate::input_file;
 use crate::report::{HintExt as _, note};
 
 /// Reads the clusters of a file and validates them.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Cluster>> {
-    let text = fs_err::read_to_string(path)?;
+    let text = input_file::read_text(path)?;
     parse(&path.display().to_string(), &text)
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     let cluster = clusters(&connection).get(&args.name).await;
-    let cluster = cluster.map_err(|error| explain(error, Some(&args.name)))?;
+    let cluster = cluster.map_err(|error| explain(&error, Some(&args.name)))?;
     let mut hooks = cluster.status.unwrap_or_default().hooks;
     for machine in machines(&connection, &args.name).await? {
         hooks.extend(machine.status.unwrap_or_default().hooks);

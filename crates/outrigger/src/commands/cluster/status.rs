@@ -6,6 +6,7 @@ use outrigger_api::cluster::{Cluster, ClusterPhase};
 use outrigger_api::condition::Condition;
 use serde::Serialize;
 
+use super::watch::Watch;
 use super::{clusters, explain, machines};
 use crate::arguments::OutputFlag;
 use crate::commands::plugin::connect::ClusterFlags;
@@ -15,6 +16,9 @@ use crate::printer::{Color, Printer, Row};
 pub(crate) struct Args {
     /// Name of the cluster [default: all clusters]
     name: Option<String>,
+    /// Show the steps as they run, until the cluster is Running or Failed
+    #[arg(short, long, requires = "name")]
+    watch: bool,
     #[command(flatten)]
     cluster: ClusterFlags,
     #[command(flatten)]
@@ -80,23 +84,31 @@ impl Row for StepRow {
     }
 }
 
-pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
+/// Returns whether the cluster that was watched is Running.
+pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<bool> {
     let connection = args.cluster.connect().await?;
     let api = clusters(&connection);
     let Some(name) = &args.name else {
         let list = api.list(&ListParams::default()).await;
-        let list = list.map_err(|error| explain(error, None))?;
+        let list = list.map_err(|error| explain(&error, None))?;
         let rows: Vec<ClusterRow> = list.items.iter().map(cluster_row).collect();
-        return printer.list(args.output.output, &rows);
+        printer.list(args.output.output, &rows)?;
+        return Ok(true);
     };
     let cluster = api.get(name).await;
-    let cluster = cluster.map_err(|error| explain(error, Some(name)))?;
+    let cluster = cluster.map_err(|error| explain(&error, Some(name)))?;
+    if args.watch {
+        return Watch::new(&connection.client, [name.clone()])
+            .until_idle()
+            .await;
+    }
     let mut rows = steps("cluster", &cluster.status.unwrap_or_default().conditions);
     for machine in machines(&connection, name).await? {
         let conditions = machine.status.clone().unwrap_or_default().conditions;
         rows.extend(steps(&machine.name_any(), &conditions));
     }
-    printer.list(args.output.output, &rows)
+    printer.list(args.output.output, &rows)?;
+    Ok(true)
 }
 
 fn cluster_row(cluster: &Cluster) -> ClusterRow {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use outrigger_oci::{Copy, Reference, Source};
 
-use super::summary::{self, CopyFlags};
+use super::summary::{self, CopyFlags, PluginResults};
 use crate::arguments::OutputFlag;
 use crate::commands::registry_flags::RegistryFlags;
 use crate::commands::runtime;
@@ -37,6 +37,7 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
             &source,
             &client,
             &[copy],
+            PluginResults::default(),
             args.copy.options(),
             output,
             printer,

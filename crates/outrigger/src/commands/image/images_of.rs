@@ -1,17 +1,25 @@
-//! Which images a command is about: those of charts, of list files, of a lock, and those that are named.
+//! Which images a command is about: those of charts, of plugins, of list files, of a lock, and those that are named.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use outrigger_chart::images::{self, ImageUse};
+use outrigger_chart::images::{self, Confidence, ImageUse};
 use outrigger_chart::{RenderOptions, render};
 use outrigger_oci::{Lock, Reference};
+use outrigger_repository::{ChartMirrors, Fetcher, Options};
 
+use super::plugin_set::{PluginChart, PluginSet};
+use super::summary::FailedPlugin;
 use crate::commands::chart::host::LocalHost;
 use crate::commands::chart::render_flags::RenderFlags;
 use crate::commands::chart::source::{self, helm_error};
 use crate::commands::chart::{TEMPLATE_STACK, on_large_stack};
+use crate::commands::plugin::file;
+use crate::commands::registry_flags::RegistryFlags;
+use crate::commands::runtime;
+use crate::input_file;
+use crate::report::note;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImagesOf {
@@ -21,66 +29,190 @@ pub(crate) struct ImagesOf {
     /// Chart folder or archive whose images are used; repeatable
     #[arg(long = "chart", value_name = "CHART")]
     charts: Vec<PathBuf>,
+    /// File or folder with plugins whose images are used, also those of plugins that their charts create; repeatable
+    #[arg(long = "plugins", value_name = "FILE|DIR")]
+    plugins: Vec<PathBuf>,
     /// File with one image per line; # begins a comment; repeatable
     #[arg(long = "list", value_name = "FILE")]
     lists: Vec<PathBuf>,
     /// Lock file whose images are used, at their digests
     #[arg(long, value_name = "FILE")]
     from_lock: Option<PathBuf>,
+    /// Least confidence of images that are found: certain (containers), likely (fields, arguments) or possible (texts)
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    confidence: Option<Level>,
+    /// Fetch charts of plugins from another repository; `*` stands for all repositories; repeatable
+    #[arg(long = "chart-mirror", value_name = "URL=URL")]
+    chart_mirrors: Vec<String>,
     #[command(flatten)]
     render: RenderFlags,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Level {
+    Certain,
+    Likely,
+    Possible,
+}
+
+impl From<Level> for Confidence {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Certain => Self::Certain,
+            Level::Likely => Self::Likely,
+            Level::Possible => Self::Possible,
+        }
+    }
+}
+
+/// An image, and how it was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) reference: Reference,
+    pub(crate) confidence: Confidence,
+    /// Who uses it, in words
+    pub(crate) used_by: String,
+}
+
+/// What was found: images, and the charts of plugins.
+#[derive(Debug, Default)]
+pub(crate) struct FoundSet {
+    by_name: BTreeMap<String, Found>,
+    pub(super) charts: Vec<PluginChart>,
+    /// Plugins whose charts or images are not known
+    pub(super) failed: Vec<FailedPlugin>,
+}
+
 impl ImagesOf {
-    /// The images, each once, sorted.
-    pub(crate) fn references(&self) -> anyhow::Result<Vec<Reference>> {
-        let mut found = BTreeMap::new();
+    /// The images, and the charts of plugins. `default` is the least confidence unless the user sets one.
+    pub(crate) fn find(
+        &self,
+        registries: &RegistryFlags,
+        default: Confidence,
+    ) -> anyhow::Result<FoundSet> {
+        let has_sources = !(self.images.is_empty()
+            && self.charts.is_empty()
+            && self.plugins.is_empty()
+            && self.lists.is_empty()
+            && self.from_lock.is_none());
+        anyhow::ensure!(
+            has_sources,
+            "no images: name some, or use --chart, --plugins, --list or --from-lock"
+        );
+        let mut found = FoundSet::default();
         for image in &self.images {
-            add(&mut found, image, "the command line")?;
+            found.add(image, Confidence::Certain, "the command line")?;
         }
         for chart in &self.charts {
             for image in on_large_stack(|| images_of_chart(chart, &self.render))? {
-                add(
-                    &mut found,
-                    &image.image,
-                    &format!("{}/{} of {}", image.kind, image.name, chart.display()),
-                )?;
+                found.add_use(&image, &chart.display().to_string())?;
             }
         }
         for list in &self.lists {
-            let text = fs_err::read_to_string(list)?;
+            let text = input_file::read_text(list)?;
             for line in text.lines() {
                 let line = line.split('#').next().unwrap_or_default().trim();
                 if !line.is_empty() {
-                    add(&mut found, line, &list.display().to_string())?;
+                    found.add(line, Confidence::Certain, &list.display().to_string())?;
                 }
             }
         }
         if let Some(path) = &self.from_lock {
-            found.extend(
-                read_lock(path)?
-                    .images()
-                    .map(|image| (image.to_string(), image)),
-            );
+            for image in read_lock(path)?.images() {
+                found.add(
+                    &image.to_string(),
+                    Confidence::Certain,
+                    &path.display().to_string(),
+                )?;
+            }
         }
-        anyhow::ensure!(
-            !found.is_empty(),
-            "no images: name some, or use --chart, --list or --from-lock"
-        );
-        Ok(found.into_values().collect())
+        if !self.plugins.is_empty() {
+            self.add_plugins(registries, &mut found)?;
+        }
+        found.keep(self.confidence.map_or(default, Confidence::from));
+        Ok(found)
+    }
+
+    fn add_plugins(&self, registries: &RegistryFlags, found: &mut FoundSet) -> anyhow::Result<()> {
+        let plugins = file::read(&self.plugins)?;
+        let mut options = registries.chart_options(Options::for_user())?;
+        let mut mirrors = ChartMirrors::default();
+        for rule in &self.chart_mirrors {
+            mirrors.add(rule)?;
+        }
+        options.chart_mirrors = mirrors;
+        let fetcher = Fetcher::new(options);
+        let set = runtime::run(PluginSet::collect(plugins, &fetcher))?;
+        for (image, plugin) in &set.images {
+            found.add_use(image, &format!("plugin {plugin}"))?;
+        }
+        found.charts = set.charts;
+        found.failed = set.failed;
+        Ok(())
     }
 }
 
-fn add(found: &mut BTreeMap<String, Reference>, image: &str, origin: &str) -> anyhow::Result<()> {
-    let image: Reference = image
-        .parse()
-        .with_context(|| format!("invalid image in {origin}"))?;
-    found.insert(image.to_string(), image);
-    Ok(())
+impl FoundSet {
+    pub(crate) fn images(&self) -> impl Iterator<Item = &Found> {
+        self.by_name.values()
+    }
+
+    /// The images, each once, sorted.
+    pub(crate) fn references(&self) -> Vec<Reference> {
+        self.images().map(|found| found.reference.clone()).collect()
+    }
+
+    /// Fails if the images of a plugin are not known.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let Some(FailedPlugin { plugin, reason }) = self.failed.first() else {
+            return Ok(());
+        };
+        let count = self.failed.len();
+        anyhow::bail!("the images of {count} plugins are not known, the first: {plugin}: {reason}")
+    }
+
+    fn add_use(&mut self, image: &ImageUse, of: &str) -> anyhow::Result<()> {
+        let confidence = image.origin.confidence();
+        let used_by = format!("{}/{} of {of}", image.kind, image.name);
+        // What only looks like an image need not be one.
+        if confidence < Confidence::Certain && image.image.parse::<Reference>().is_err() {
+            return Ok(());
+        }
+        self.add(&image.image, confidence, &used_by)
+    }
+
+    fn add(&mut self, image: &str, confidence: Confidence, used_by: &str) -> anyhow::Result<()> {
+        let reference: Reference = image
+            .parse()
+            .with_context(|| format!("invalid image in {used_by}"))?;
+        let found = self
+            .by_name
+            .entry(reference.to_string())
+            .or_insert_with(|| Found {
+                reference,
+                confidence,
+                used_by: used_by.to_owned(),
+            });
+        found.confidence = found.confidence.max(confidence);
+        Ok(())
+    }
+
+    /// Leaves out images with less confidence, and says so.
+    fn keep(&mut self, confidence: Confidence) {
+        let before = self.by_name.len();
+        self.by_name
+            .retain(|_, found| found.confidence >= confidence);
+        let left_out = before - self.by_name.len();
+        if left_out > 0 {
+            note(&format!(
+                "{left_out} strings that may be images are left out; `image list` shows them, --confidence possible includes them"
+            ));
+        }
+    }
 }
 
 pub(super) fn read_lock(path: &Path) -> anyhow::Result<Lock> {
-    let bytes = fs_err::read(path)?;
+    let bytes = input_file::read(path)?;
     Lock::parse(&bytes).with_context(|| format!("failed to read {}", path.display()))
 }
 

@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
+use outrigger_chart::images::Confidence;
 use serde::Serialize;
 
-use super::images_of::ImagesOf;
+use super::images_of::{Found, ImagesOf};
 use crate::arguments::OutputFlag;
+use crate::commands::registry_flags::RegistryFlags;
 use crate::printer::{Printer, Row};
 
 #[derive(Debug, clap::Args)]
@@ -13,10 +15,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     images: ImagesOf,
     #[command(flatten)]
+    registries: RegistryFlags,
+    #[command(flatten)]
     output: OutputFlag,
 }
 
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Image {
     #[serde(rename = "image")]
     reference: String,
@@ -26,28 +31,41 @@ struct Image {
     tag: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
+    confidence: &'static str,
+    used_by: String,
 }
 
 impl Row for Image {
-    const HEADERS: &'static [&'static str] = &["IMAGE"];
+    const HEADERS: &'static [&'static str] = &["IMAGE", "CONFIDENCE", "USED BY"];
 
     fn cells(&self) -> Vec<String> {
-        vec![self.reference.clone()]
+        vec![
+            self.reference.clone(),
+            self.confidence.to_owned(),
+            self.used_by.clone(),
+        ]
     }
 }
 
-pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let images = args.images.references()?;
-    let rows: Vec<Image> = images
-        .iter()
-        .map(|image| Image {
+impl From<&Found> for Image {
+    fn from(found: &Found) -> Self {
+        let image = &found.reference;
+        Self {
             reference: image.to_string(),
             registry: image.registry().to_owned(),
             repository: image.repository().path().to_owned(),
             tag: image.tag().map(str::to_owned),
             digest: image.digest().map(ToString::to_string),
-        })
-        .collect();
+            confidence: found.confidence.name(),
+            used_by: found.used_by.clone(),
+        }
+    }
+}
+
+pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let found = args.images.find(&args.registries, Confidence::Possible)?;
+    let rows: Vec<Image> = found.images().map(Image::from).collect();
     printer.list(args.output.output, &rows)?;
+    found.check()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,10 +7,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use outrigger_oci::{Archive, ArchivedImage, Reference, Source};
 
-use super::summary::{self, CopyFlags};
-use super::sync::relocated;
-use crate::arguments::OutputFlag;
-use crate::commands::registry_flags::{RegistryFlags, hinted};
+use super::summary::{PluginResults, PushFlags};
+use crate::commands::registry_flags::hinted;
 use crate::commands::runtime;
 use crate::printer::Printer;
 
@@ -18,35 +16,19 @@ use crate::printer::Printer;
 pub(crate) struct Args {
     /// Archive of `docker save`, an OCI layout folder, or its archive; gzip and zstd are detected
     archive: PathBuf,
-    /// Registry, and optionally a path in it, to push to; images keep their paths
-    #[arg(long, value_name = "HOST[:PORT][/PATH]")]
-    to: String,
     #[command(flatten)]
-    copy: CopyFlags,
-    #[command(flatten)]
-    registries: RegistryFlags,
-    #[command(flatten)]
-    output: OutputFlag,
+    push: PushFlags,
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let client = args.registries.client()?;
     let archive = Archive::open(&args.archive).map_err(hinted)?;
     let images = names(&archive)?;
-    let copies = relocated(&images, &args.to)?;
     runtime::run(async {
         let source = Source::Archive(Arc::new(archive));
-        let output = args.output.output;
-        let (code, _) = summary::copy(
-            &source,
-            &client,
-            &copies,
-            args.copy.options(),
-            output,
-            printer,
-        )
-        .await?;
-        Ok(code)
+        let pushed = args
+            .push
+            .push(&source, &images, PluginResults::default(), printer);
+        Ok(pushed.await?.0)
     })
 }
 

@@ -1,4 +1,4 @@
-//! The progress of a copy on a terminal: one line with bytes, rate and remaining time.
+//! The progress of a copy on a terminal: one line with a bar, bytes, rate and remaining time.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
@@ -50,12 +50,21 @@ fn line(totals: Totals, images: usize, elapsed: Duration) -> String {
         rate => format!(", {}s left", left.div_ceil(rate)),
     };
     format!(
-        "{}/{images} images, {} of {}, {}/s{remaining}",
+        "{} {}/{images} images, {} of {}, {}/s{remaining}",
+        bar(totals.done, totals.expected),
         totals.images,
         Size::from(totals.done),
         Size::from(totals.expected),
         Size::from(rate)
     )
+}
+
+/// A bar of 20 characters.
+fn bar(done: u64, expected: u64) -> String {
+    const WIDTH: usize = 20;
+    let filled = done.saturating_mul(WIDTH as u64) / expected.max(1);
+    let filled = usize::try_from(filled).unwrap_or(WIDTH).min(WIDTH);
+    format!("[{:<WIDTH$}]", "#".repeat(filled))
 }
 
 #[cfg(test)]
@@ -72,10 +81,12 @@ mod tests {
             ..Totals::default()
         };
         let text = line(totals, 4, Duration::from_secs(2));
-        assert_eq!(text, "1/4 images, 10.0 MiB of 30.0 MiB, 5.0 MiB/s, 4s left");
+        let bar = "[######              ]";
+        let expected = "1/4 images, 10.0 MiB of 30.0 MiB, 5.0 MiB/s, 4s left";
+        assert_eq!(text, format!("{bar} {expected}"));
         assert_eq!(
             line(Totals::default(), 1, Duration::ZERO),
-            "0/1 images, 0 B of 0 B, 0 B/s"
+            "[                    ] 0/1 images, 0 B of 0 B, 0 B/s"
         );
     }
 }

@@ -4,13 +4,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use outrigger_chart::images::Confidence;
 use outrigger_oci::{Reference, SavedImage, Source, Tree, save};
+use serde::Serialize;
 
 use super::images_of::ImagesOf;
+use crate::arguments::OutputFlag;
 use crate::commands::registry_flags::{RegistryFlags, hinted};
 use crate::commands::runtime;
 use crate::commands::size::Size;
-use crate::printer::Printer;
+use crate::printer::{Printer, Row};
 use crate::report::note;
 
 #[derive(Debug, clap::Args)]
@@ -18,15 +21,49 @@ pub(crate) struct Args {
     #[command(flatten)]
     images: ImagesOf,
     /// Archive to write (.tar, .tar.gz or .tar.zst), or a folder for an OCI layout
-    #[arg(short = 'O', long = "output", value_name = "FILE")]
+    #[arg(long = "to", value_name = "FILE|DIR")]
     file: PathBuf,
     #[command(flatten)]
     registries: RegistryFlags,
+    #[command(flatten)]
+    output: OutputFlag,
 }
 
-pub(super) fn run(args: &Args, _printer: &Printer) -> anyhow::Result<ExitCode> {
+/// An image of the archive.
+#[derive(Debug, Serialize)]
+struct Saved {
+    image: String,
+    digest: String,
+    size: u64,
+}
+
+impl Row for Saved {
+    const HEADERS: &'static [&'static str] = &["IMAGE", "DIGEST", "SIZE"];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.image.clone(),
+            self.digest.chars().take(19).collect(),
+            Size::from(self.size).to_string(),
+        ]
+    }
+}
+
+impl From<&SavedImage> for Saved {
+    fn from(saved: &SavedImage) -> Self {
+        Self {
+            image: saved.name.to_string(),
+            digest: saved.tree.root().digest.to_string(),
+            size: saved.tree.blobs().iter().map(|blob| blob.size).sum(),
+        }
+    }
+}
+
+pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let client = args.registries.client()?;
-    let images = args.images.references()?;
+    let found = args.images.find(&args.registries, Confidence::Likely)?;
+    found.check()?;
+    let images = found.references();
     runtime::run(async {
         let source = Source::Registry(client);
         let saved: Vec<SavedImage> =
@@ -36,8 +73,12 @@ pub(super) fn run(args: &Args, _printer: &Printer) -> anyhow::Result<ExitCode> {
                 .await
                 .map_err(hinted)?;
         save(&source, &saved, &args.file).await.map_err(hinted)?;
-        let size = fs_err::metadata(&args.file)?.len();
-        note(&format!("{} images, {}", saved.len(), Size::from(size)));
+        let rows: Vec<Saved> = saved.iter().map(Saved::from).collect();
+        printer.list(args.output.output, &rows)?;
+        if args.file.is_file() {
+            let size = fs_err::metadata(&args.file)?.len();
+            note(&format!("{}, {}", args.file.display(), Size::from(size)));
+        }
         Ok(ExitCode::SUCCESS)
     })
 }

@@ -4,13 +4,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use outrigger_oci::{
-    Client, Copied, Copier, Copy, CopyOptions, Lock, Platform, Progress, Source, Totals,
+    Client, Copied, Copier, Copy, CopyOptions, Lock, Platform, Progress, Reference, Source, Totals,
 };
 use serde::Serialize;
 
 use super::progress;
-use crate::arguments::Output;
-use crate::commands::registry_flags::hinted;
+use super::sync::relocated;
+use crate::arguments::{Output, OutputFlag};
+use crate::commands::registry_flags::{RegistryFlags, hinted};
 use crate::commands::size::Size;
 use crate::printer::{Printer, Row};
 use crate::report::note;
@@ -42,9 +43,39 @@ impl CopyFlags {
     }
 }
 
-/// The result of one image.
+/// Flags of the commands that push images to a registry, where they keep their paths.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PushFlags {
+    /// Registry, and optionally a path in it, to push to; images keep their paths
+    #[arg(long, value_name = "HOST[:PORT][/PATH]")]
+    pub(super) to: String,
+    #[command(flatten)]
+    copy: CopyFlags,
+    #[command(flatten)]
+    pub(super) registries: RegistryFlags,
+    #[command(flatten)]
+    output: OutputFlag,
+}
+
+impl PushFlags {
+    /// Copies images to their relocated names, prints the summary, and returns the lock of those that succeeded.
+    pub(super) async fn push(
+        &self,
+        source: &Source,
+        images: &[Reference],
+        plugins: PluginResults,
+        printer: &Printer,
+    ) -> anyhow::Result<(ExitCode, Lock)> {
+        let client = self.registries.client()?;
+        let copies = relocated(images, &self.to)?;
+        let (options, output) = (self.copy.options(), self.output.output);
+        copy(source, &client, &copies, plugins, options, output, printer).await
+    }
+}
+
+/// The result of one image or chart.
 #[derive(Debug, Serialize)]
-struct ImageResult {
+pub(super) struct TransferResult {
     source: String,
     target: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +85,7 @@ struct ImageResult {
     error: Option<String>,
 }
 
-impl Row for ImageResult {
+impl Row for TransferResult {
     const HEADERS: &'static [&'static str] = &["TARGET", "RESULT", "DIGEST"];
 
     fn cells(&self) -> Vec<String> {
@@ -67,11 +98,30 @@ impl Row for ImageResult {
     }
 }
 
+/// What became of the charts of plugins.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PluginResults {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) charts: Vec<TransferResult>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) failed_plugins: Vec<FailedPlugin>,
+}
+
+/// A plugin whose chart or images are not known.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct FailedPlugin {
+    pub(super) plugin: String,
+    pub(super) reason: String,
+}
+
 /// What a run did. Bytes and blobs are those of this run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Summary {
-    images: Vec<ImageResult>,
+    images: Vec<TransferResult>,
+    #[serde(flatten)]
+    plugins: PluginResults,
     unchanged: u64,
     blobs_sent: u64,
     blobs_mounted: u64,
@@ -84,6 +134,7 @@ pub(super) async fn copy(
     source: &Source,
     target: &Client,
     copies: &[Copy],
+    plugins: PluginResults,
     options: CopyOptions,
     output: Output,
     printer: &Printer,
@@ -98,7 +149,15 @@ pub(super) async fn copy(
         }
     }
     let failed = results.iter().filter(|result| result.is_err()).count();
-    print(copies, &results, progress.totals(), output, printer)?;
+    let images = copies.iter().zip(&results);
+    let images = images.map(|(copy, result)| image_result(copy, result));
+    print(
+        images.collect(),
+        plugins,
+        progress.totals(),
+        output,
+        printer,
+    )?;
     let first = results.into_iter().find_map(Result::err);
     match first {
         None => Ok((ExitCode::SUCCESS, lock)),
@@ -114,21 +173,24 @@ pub(super) async fn copy(
 }
 
 fn print(
-    copies: &[Copy],
-    results: &[Result<Copied, outrigger_oci::Error>],
+    images: Vec<TransferResult>,
+    plugins: PluginResults,
     totals: Totals,
     output: Output,
     printer: &Printer,
 ) -> anyhow::Result<()> {
-    let images: Vec<ImageResult> = copies
-        .iter()
-        .zip(results)
-        .map(|(copy, result)| row(copy, result))
-        .collect();
     if output == Output::Table {
-        printer.list(output, &images)?;
+        let charts = match plugins.charts.len() {
+            0 => String::new(),
+            count => format!("{count} charts, "),
+        };
+        let rows: Vec<_> = plugins.charts.into_iter().chain(images).collect();
+        printer.list(output, &rows)?;
+        for failed in &plugins.failed_plugins {
+            note(&format!("{}: {}", failed.plugin, failed.reason));
+        }
         note(&format!(
-            "{} images, {} unchanged; blobs: {} sent ({}), {} mounted, {} already there",
+            "{charts}{} images, {} unchanged; blobs: {} sent ({}), {} mounted, {} already there",
             totals.images,
             totals.unchanged,
             totals.pushed,
@@ -140,6 +202,7 @@ fn print(
     }
     let summary = Summary {
         images,
+        plugins,
         unchanged: totals.unchanged,
         blobs_sent: totals.pushed,
         blobs_mounted: totals.mounted,
@@ -149,19 +212,34 @@ fn print(
     printer.value(output, &summary)
 }
 
-fn row(copy: &Copy, result: &Result<Copied, outrigger_oci::Error>) -> ImageResult {
-    let (digest, word, error) = match result {
-        Ok(copied) if copied.unchanged => (Some(copied.digest.to_string()), "unchanged", None),
-        Ok(copied) => (Some(copied.digest.to_string()), "copied", None),
-        Err(error) => (None, "failed", Some(chain(error))),
-    };
-    ImageResult {
-        source: copy.source.to_string(),
-        target: copy.target.to_string(),
-        digest,
-        result: word,
-        error,
+impl TransferResult {
+    /// The result of what was copied to a digest, or was there.
+    pub(super) fn new(
+        source: String,
+        target: String,
+        result: Result<(String, bool), &dyn std::error::Error>,
+    ) -> Self {
+        let (digest, word, error) = match result {
+            Ok((digest, true)) => (Some(digest), "unchanged", None),
+            Ok((digest, false)) => (Some(digest), "copied", None),
+            Err(error) => (None, "failed", Some(chain(error))),
+        };
+        Self {
+            source,
+            target,
+            digest,
+            result: word,
+            error,
+        }
     }
+}
+
+fn image_result(copy: &Copy, result: &Result<Copied, outrigger_oci::Error>) -> TransferResult {
+    let result = match result {
+        Ok(copied) => Ok((copied.digest.to_string(), copied.unchanged)),
+        Err(error) => Err(error as &dyn std::error::Error),
+    };
+    TransferResult::new(copy.source.to_string(), copy.target.to_string(), result)
 }
 
 /// An error with its causes, on one line.

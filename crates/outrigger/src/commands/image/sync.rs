@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use outrigger_chart::images::{collision, relocate};
-use outrigger_oci::{Copy, Reference, Source};
+use outrigger_chart::images::{Confidence, collision, relocate};
+use outrigger_oci::{Client, Copy, Reference, Source};
 
 use super::images_of::{ImagesOf, read_lock};
-use super::summary::{self, CopyFlags};
-use crate::arguments::OutputFlag;
-use crate::commands::registry_flags::RegistryFlags;
+use super::plugin_set::PluginChart;
+use super::summary::{PluginResults, PushFlags, TransferResult};
+use crate::atomic_file;
+use crate::commands::chart::push::push_archive;
 use crate::commands::runtime;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
@@ -18,23 +19,18 @@ use crate::report::HintExt as _;
 pub(crate) struct Args {
     #[command(flatten)]
     images: ImagesOf,
-    /// Registry, and optionally a path in it, to copy to; images keep their paths
-    #[arg(long, value_name = "HOST[:PORT][/PATH]")]
-    to: String,
     /// Pin images to the digests of this file if it exists, and write their digests to it
     #[arg(long, value_name = "FILE")]
     lock: Option<PathBuf>,
     #[command(flatten)]
-    copy: CopyFlags,
-    #[command(flatten)]
-    registries: RegistryFlags,
-    #[command(flatten)]
-    output: OutputFlag,
+    push: PushFlags,
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let client = args.registries.client()?;
-    let mut images = args.images.references()?;
+    let push = &args.push;
+    let client = push.registries.client()?;
+    let found = args.images.find(&push.registries, Confidence::Likely)?;
+    let mut images = found.references();
     if let Some(path) = args.lock.as_ref().filter(|path| path.exists()) {
         let lock = read_lock(path)?;
         for image in &mut images {
@@ -43,24 +39,51 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    let copies = relocated(&images, &args.to)?;
     runtime::run(async {
+        let (charts, failed) = push_charts(&client, &found.charts, &push.to).await?;
         let source = Source::Registry(client.clone());
-        let output = args.output.output;
-        let (code, lock) = summary::copy(
-            &source,
-            &client,
-            &copies,
-            args.copy.options(),
-            output,
-            printer,
-        )
-        .await?;
+        let plugins = PluginResults {
+            charts,
+            failed_plugins: found.failed.clone(),
+        };
+        let (code, lock) = push.push(&source, &images, plugins, printer).await?;
         if let Some(path) = &args.lock {
-            fs_err::write(path, lock.to_text())?;
+            atomic_file::write(path, lock.to_text().as_ref())?;
         }
+        anyhow::ensure!(failed == 0, "{failed} charts could not be pushed");
+        found.check()?;
         Ok(code)
     })
+}
+
+/// Where the charts of plugins are pushed to, in the target.
+const CHARTS: &str = "charts";
+
+/// Pushes the charts of plugins to where `--chart-mirror '*=oci://TARGET/charts'` finds them.
+async fn push_charts(
+    client: &Client,
+    charts: &[PluginChart],
+    to: &str,
+) -> anyhow::Result<(Vec<TransferResult>, usize)> {
+    let mirror = format!("oci://{}/{CHARTS}", to.trim_end_matches('/'));
+    let mut results = Vec::new();
+    let mut failed = 0;
+    for chart in charts {
+        let repository = chart.repository(&mirror)?;
+        let path = chart.request.path.as_deref();
+        let pushed = push_archive(client, &repository, &chart.archive, path).await;
+        let source = outrigger_repository::redacted(&chart.request.repo);
+        let (target, result) = match &pushed {
+            Ok(pushed) => (
+                pushed.target.to_string(),
+                Ok((pushed.digest.clone(), pushed.unchanged)),
+            ),
+            Err(error) => (repository.to_string(), Err(error.as_ref())),
+        };
+        failed += usize::from(pushed.is_err());
+        results.push(TransferResult::new(source, target, result));
+    }
+    Ok((results, failed))
 }
 
 /// The copies that relocate images to a registry, as plugins with `imageRegistry` expect them there.

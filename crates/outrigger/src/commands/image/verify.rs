@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use futures::stream::{self, StreamExt as _};
+use outrigger_chart::images::Confidence;
 use outrigger_oci::{Client, Copy, Error, Reference, Source, Tree};
 use serde::Serialize;
 
@@ -46,7 +47,9 @@ impl Row for Finding {
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let client = args.registries.client()?;
-    let images = args.images.references()?;
+    let found = args.images.find(&args.registries, Confidence::Likely)?;
+    found.check()?;
+    let images = found.references();
     let mut findings = Vec::new();
     if let Some(path) = &args.lock {
         let missing = read_lock(path)?;

@@ -24,6 +24,40 @@ pub(crate) struct ChangeFlags {
     pub(super) cluster: ClusterFlags,
 }
 
+/// What a verb does, and what `--wait` waits for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outcome<'a> {
+    /// What is printed if it was waited for.
+    done: &'a str,
+    /// What is printed otherwise: the controller has yet to do it.
+    requested: &'a str,
+    condition: Option<WaitCondition>,
+}
+
+impl<'a> Outcome<'a> {
+    /// A verb that changes the Plugin object, which is done at once.
+    pub(super) fn new(done: &'a str, condition: WaitCondition) -> Self {
+        Self {
+            done,
+            requested: done,
+            condition: Some(condition),
+        }
+    }
+
+    /// A verb that the controller does nothing about.
+    pub(super) fn immediate(done: &'a str) -> Self {
+        Self {
+            done,
+            requested: done,
+            condition: None,
+        }
+    }
+
+    pub(super) fn requested(self, requested: &'a str) -> Self {
+        Self { requested, ..self }
+    }
+}
+
 impl ChangeFlags {
     /// Changes the spec of one plugin.
     pub(super) async fn edit(
@@ -38,14 +72,8 @@ impl ChangeFlags {
             ensure_valid(plugin)
         })
         .await?;
-        self.finish(
-            &connection,
-            &[plugin],
-            "configured",
-            WaitCondition::Ready,
-            printer,
-        )
-        .await
+        let outcome = Outcome::new("configured", WaitCondition::Ready);
+        self.finish(&connection, &[plugin], outcome, printer).await
     }
 
     /// Waits for the condition if `--wait` is set, then prints the plugins.
@@ -53,11 +81,13 @@ impl ChangeFlags {
         &self,
         connection: &Connection,
         plugins: &[Plugin],
-        action: &str,
-        condition: WaitCondition,
+        outcome: Outcome<'_>,
         printer: &Printer,
     ) -> anyhow::Result<()> {
-        if self.wait.wait && !self.dry_run {
+        let condition = outcome
+            .condition
+            .filter(|_| self.wait.wait && !self.dry_run);
+        if let Some(condition) = condition {
             let keys: Vec<_> = plugins.iter().map(progress::key).collect();
             progress::wait(&connection.client, &keys, condition, self.wait.timeout).await?;
         }
@@ -72,6 +102,11 @@ impl ChangeFlags {
                 plugins => printer.value(format, &plugins),
             };
         }
+        let action = if condition.is_some() {
+            outcome.done
+        } else {
+            outcome.requested
+        };
         let suffix = if self.dry_run { " (dry run)" } else { "" };
         for plugin in plugins {
             let (namespace, name) = progress::key(plugin);

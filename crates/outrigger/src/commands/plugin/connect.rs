@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use kube::api::ListParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Api, Client, Config, ResourceExt};
 use outrigger_api::plugin::Plugin;
+use outrigger_apimachinery::nearest::nearest;
 
+use super::unreachable;
+use crate::input_file;
 use crate::report::HintExt as _;
-
-pub(crate) const CLUSTER_UNREACHABLE_HINT: &str =
-    "check that it is running, and check --kubeconfig and --context";
 
 /// The flags that select the cluster and the namespace, as in kubectl and Helm.
 #[derive(Debug, clap::Args)]
@@ -54,12 +54,13 @@ pub(crate) async fn load_config(
         context: context.map(ToOwned::to_owned),
         ..KubeConfigOptions::default()
     };
-    let config = match kubeconfig {
-        Some(path) => match Kubeconfig::read_from(path) {
-            Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
-            Err(error) => Err(error),
-        },
-        None => Config::from_kubeconfig(&options).await,
+    let read = match kubeconfig {
+        Some(path) => read_kubeconfig(path),
+        None => default_kubeconfig(),
+    };
+    let config = match read {
+        Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
+        Err(error) => Err(error),
     };
     if config.is_err()
         && kubeconfig.is_none()
@@ -68,10 +69,46 @@ pub(crate) async fn load_config(
     {
         return Ok(config);
     }
-    config
+    let config = config
         .map_err(without_source)
         .context("failed to load the kubeconfig")
-        .hint("specify one with --kubeconfig FILE, or start a local cluster: outrigger up")
+        .hint("specify one with --kubeconfig FILE, or start a local cluster: outrigger up")?;
+    let server = config.cluster_url.to_string();
+    unreachable::set_server(server.trim_end_matches('/').to_owned());
+    Ok(config)
+}
+
+/// Reads a kubeconfig within the limit of input files.
+pub(crate) fn read_kubeconfig(path: &Path) -> Result<Kubeconfig, KubeconfigError> {
+    let failed = |error| KubeconfigError::ReadConfig(error, path.to_owned());
+    match fs_err::metadata(path) {
+        // Relative paths in a file are relative to its folder.
+        Ok(metadata) if metadata.is_file() && metadata.len() <= input_file::MAX_BYTES => {
+            Kubeconfig::read_from(path)
+        }
+        Ok(metadata) if !metadata.is_dir() => {
+            let text = input_file::read_text(path).map_err(failed)?;
+            Kubeconfig::from_yaml(&text)
+        }
+        _ => Kubeconfig::read_from(path),
+    }
+}
+
+/// The files of `$KUBECONFIG`, merged, or `~/.kube/config`.
+fn default_kubeconfig() -> Result<Kubeconfig, KubeconfigError> {
+    let variable = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let mut paths: Vec<PathBuf> = std::env::split_paths(&variable)
+        .filter(|path| !path.as_os_str().is_empty())
+        .collect();
+    if paths.is_empty() {
+        let home = std::env::home_dir().ok_or(KubeconfigError::FindPath)?;
+        paths.push(home.join(".kube/config"));
+    }
+    let mut merged = Kubeconfig::default();
+    for path in paths {
+        merged = merged.merge(read_kubeconfig(&path)?)?;
+    }
+    Ok(merged)
 }
 
 /// The messages of these errors include those of their sources.
@@ -93,22 +130,37 @@ impl Connection {
     pub(crate) async fn all(&self) -> anyhow::Result<Vec<Plugin>> {
         let all: Api<Plugin> = Api::all(self.client.clone());
         let list = all.list(&ListParams::default()).await;
-        Ok(list.map_err(|error| explain(error, None))?.items)
+        Ok(list.map_err(|error| explain(&error, None))?.items)
     }
 
     pub(crate) async fn get(&self, name: &str) -> anyhow::Result<Plugin> {
-        let plugin = self.plugins().get(name).await;
-        plugin.map_err(|error| explain(error, Some(&format!("{}/{name}", self.namespace))))
+        let error = match self.plugins().get(name).await {
+            Ok(plugin) => return Ok(plugin),
+            Err(error) => error,
+        };
+        let explained = explain(&error, Some(&format!("{}/{name}", self.namespace)));
+        match self.similar_name(&error, name).await {
+            Some(similar) => Err(hinted(explained, &format!("did you mean {similar}?"))),
+            None => Err(explained),
+        }
+    }
+
+    /// The plugin with the most similar name, if a plugin does not exist.
+    async fn similar_name(&self, error: &kube::Error, name: &str) -> Option<String> {
+        if !matches!(error, kube::Error::Api(status) if status.code == 404) {
+            return None;
+        }
+        let list = self.plugins().list_metadata(&ListParams::default()).await;
+        let names: Vec<String> = list.ok()?.iter().map(ResourceExt::name_any).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        nearest(name, &names).map(str::to_owned)
     }
 }
 
 /// Explains an error of a request for a plugin.
-pub(crate) fn explain(error: kube::Error, plugin: Option<&str>) -> anyhow::Error {
-    let kube::Error::Api(status) = &error else {
-        return hinted(
-            anyhow!(error).context("failed to reach the cluster"),
-            CLUSTER_UNREACHABLE_HINT,
-        );
+pub(crate) fn explain(error: &kube::Error, plugin: Option<&str>) -> anyhow::Error {
+    let kube::Error::Api(status) = error else {
+        return unreachable::explain(error);
     };
     let names_plugin = plugin.is_some_and(|plugin| {
         let name = plugin.rsplit('/').next().unwrap_or(plugin);
@@ -129,6 +181,10 @@ pub(crate) fn explain(error: kube::Error, plugin: Option<&str>) -> anyhow::Error
         (404, _) => hinted(
             anyhow!("the Plugin CRD (plugins.outrigger.dev) is not installed"),
             "outrigger serve --install-crds installs it",
+        ),
+        (401, _) => hinted(
+            anyhow!("the cluster rejected the credentials of the kubeconfig"),
+            "they may have expired; check --kubeconfig and --context",
         ),
         (403, _) => anyhow!("access denied: {}", status.message),
         (409, Some(plugin)) if status.reason == "AlreadyExists" => hinted(

@@ -27,7 +27,7 @@ pub(super) async fn edit(
     change: impl Fn(&mut Plugin) -> anyhow::Result<()>,
 ) -> anyhow::Result<Plugin> {
     let plugin = api.get(name).await;
-    let plugin = plugin.map_err(|error| explain(error, Some(name)))?;
+    let plugin = plugin.map_err(|error| explain(&error, Some(name)))?;
     let Some(origin) = Origin::of(&plugin) else {
         return edit_plugin(api, name, dry_run, change).await;
     };
@@ -50,7 +50,7 @@ pub(super) async fn edit_plugin(
         let before = api
             .get(name)
             .await
-            .map_err(|error| explain(error, Some(name)))?;
+            .map_err(|error| explain(&error, Some(name)))?;
         let mut plugin = before.clone();
         change(&mut plugin)?;
         if plugin == before {
@@ -59,7 +59,7 @@ pub(super) async fn edit_plugin(
         match api.replace(name, &parameters(dry_run), &plugin).await {
             Ok(plugin) => return Ok(plugin),
             Err(kube::Error::Api(status)) if status.code == 409 && attempts < MAX_ATTEMPTS => {}
-            Err(error) => return Err(explain(error, Some(name))),
+            Err(error) => return Err(explain(&error, Some(name))),
         }
     }
 }

@@ -3,7 +3,7 @@
 use outrigger_api::annotation::{CASCADE, FORCE};
 use outrigger_api::plugin::Plugin;
 
-use super::change::ChangeFlags;
+use super::change::{ChangeFlags, Outcome};
 use super::connect::Connection;
 use super::edit::edit;
 use super::wait_condition::WaitCondition;
@@ -27,15 +27,8 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.change.cluster.connect().await?;
     let plugins = enable(&connection, &args.names, args.change.dry_run).await?;
     let change = &args.change;
-    change
-        .finish(
-            &connection,
-            &plugins,
-            "enabled",
-            WaitCondition::Ready,
-            printer,
-        )
-        .await
+    let outcome = Outcome::new("enabled", WaitCondition::Ready);
+    change.finish(&connection, &plugins, outcome, printer).await
 }
 
 pub(super) async fn enable(

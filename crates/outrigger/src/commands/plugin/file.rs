@@ -1,6 +1,5 @@
 //! Reads plugins from files, including those of KubeGems and TKEStack.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, ensure};
@@ -8,6 +7,7 @@ use outrigger_api::compat;
 use outrigger_api::plugin::Plugin;
 use serde_json::Value;
 
+use crate::input_file;
 use crate::report::HintExt as _;
 
 /// Reads all plugins of files, of the files in folders, and of stdin for the path `-`.
@@ -15,15 +15,11 @@ pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
     let mut plugins = Vec::new();
     for path in paths {
         if path == Path::new("-") {
-            let mut text = Vec::new();
-            std::io::stdin()
-                .read_to_end(&mut text)
-                .context("failed to read stdin")?;
-            plugins.extend(parse("stdin", &text)?);
+            plugins.extend(parse("stdin", &input_file::read_stdin()?)?);
             continue;
         }
         for file in files(path)? {
-            let text = fs_err::read(&file)?;
+            let text = input_file::read(&file)?;
             plugins.extend(parse(&file.display().to_string(), &text)?);
         }
     }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use kube::api::{Patch, PatchParams, ValidationDirective};
 use outrigger_api::plugin::{Conflicts, Dependency, Plugin, PluginKind, PluginSpec};
 
-use super::change::{ChangeFlags, ensure_valid};
+use super::change::{ChangeFlags, Outcome, ensure_valid};
 use super::connect::{Connection, explain};
 use super::edit::{FIELD_MANAGER, parameters};
 use super::spec_flags::parse_conflicts;
@@ -122,20 +122,10 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let is_new = args.plugin_files.is_empty();
     let installed = install(&connection, plugins, is_new, args.change.dry_run).await?;
     let change = &args.change;
-    // Without --wait, the controller has yet to install it.
-    let action = match (change.wait.wait && !change.dry_run, is_new) {
-        (true, _) => "installed",
-        (false, true) => "created",
-        (false, false) => "applied",
-    };
+    let requested = if is_new { "created" } else { "applied" };
+    let outcome = Outcome::new("installed", WaitCondition::Ready).requested(requested);
     change
-        .finish(
-            &connection,
-            &installed,
-            action,
-            WaitCondition::Ready,
-            printer,
-        )
+        .finish(&connection, &installed, outcome, printer)
         .await
 }
 
@@ -219,7 +209,7 @@ async fn send(
         };
         api.patch(name, &parameters, &Patch::Apply(plugin)).await
     };
-    result.map_err(|error| explain(error, Some(&qualified_name)))
+    result.map_err(|error| explain(&error, Some(&qualified_name)))
 }
 
 #[cfg(test)]

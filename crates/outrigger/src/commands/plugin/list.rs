@@ -62,7 +62,7 @@ impl Row for PluginRow {
         vec![
             plugin.namespace().to_owned(),
             plugin.name().to_owned(),
-            format!("{:?}", plugin.phase()),
+            phase_text(plugin),
             version(plugin),
             plugin_age(plugin),
             message(plugin),
@@ -95,7 +95,7 @@ impl Row for WideRow {
         vec![
             plugin.namespace().to_owned(),
             plugin.name().to_owned(),
-            format!("{:?}", plugin.phase()),
+            phase_text(plugin),
             version(plugin),
             or_dash(status.app_version),
             format!("{}/{}", plugin.release_namespace(), plugin.release_name()),
@@ -129,6 +129,14 @@ fn message(plugin: &Plugin) -> String {
     ready
         .map(|ready| truncate(&ready.message))
         .unwrap_or_default()
+}
+
+/// The phase; as in kubectl, a plugin whose deletion was requested is terminating.
+pub(super) fn phase_text(plugin: &Plugin) -> String {
+    match plugin.metadata.deletion_timestamp {
+        Some(_) => "Terminating".to_owned(),
+        None => format!("{:?}", plugin.phase()),
+    }
 }
 
 /// Green is done, red needs help, yellow is on its way.
@@ -169,7 +177,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let list = api
         .list(&parameters)
         .await
-        .map_err(|error| explain(error, None))?;
+        .map_err(|error| explain(&error, None))?;
     let mut plugins = list.items;
     for plugin in &mut plugins {
         plugin.metadata.managed_fields = None;

@@ -53,7 +53,7 @@ impl Origin {
         let object = api
             .get(&self.name)
             .await
-            .map_err(|error| explain(error, None))?;
+            .map_err(|error| explain(&error, None))?;
         let mut value = serde_json::to_value(&object)?;
         let resource = self.kind.resource();
         value["apiVersion"] = resource.api_version.into();
@@ -71,7 +71,7 @@ impl Origin {
             let replaced = api
                 .replace(&self.name, &parameters(dry_run), &changed)
                 .await;
-            replaced.map_err(|error| explain(error, None))?;
+            replaced.map_err(|error| explain(&error, None))?;
         }
         Ok(())
     }

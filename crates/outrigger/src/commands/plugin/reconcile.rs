@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use outrigger_api::annotation::RECONCILE;
 
-use super::change::ChangeFlags;
+use super::change::{ChangeFlags, Outcome};
 use super::edit::edit_plugin;
 use super::wait_condition::WaitCondition;
 use crate::printer::Printer;
@@ -35,13 +35,8 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         });
         plugins.push(edited.await?);
     }
+    let outcome = Outcome::new("reconciled", WaitCondition::Ready).requested("reconcile requested");
     args.change
-        .finish(
-            &connection,
-            &plugins,
-            "reconcile requested",
-            WaitCondition::Ready,
-            printer,
-        )
+        .finish(&connection, &plugins, outcome, printer)
         .await
 }

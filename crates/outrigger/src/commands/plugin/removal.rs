@@ -1,14 +1,14 @@
 //! What `disable` and `uninstall` share: their flags, and the handling of dependents.
 
 use anyhow::anyhow;
+use outrigger_api::annotation::SUSPEND;
 use outrigger_api::plugin::Plugin;
 
-use super::change::ChangeFlags;
+use super::change::{ChangeFlags, Outcome};
 use super::connect::Connection;
 use super::dependents::{direct, names, removal_order};
-use super::wait_condition::WaitCondition;
 use crate::printer::Printer;
-use crate::report::HintExt as _;
+use crate::report::{HintExt as _, note};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemovalArgs {
@@ -37,8 +37,7 @@ impl RemovalArgs {
     pub(super) async fn run(
         &self,
         remove: impl AsyncFn(&Connection, &str, RemovalFlags, bool) -> anyhow::Result<Vec<Plugin>>,
-        action: &str,
-        condition: WaitCondition,
+        outcome: Outcome<'_>,
         printer: &Printer,
     ) -> anyhow::Result<()> {
         let connection = self.change.cluster.connect().await?;
@@ -59,8 +58,33 @@ impl RemovalArgs {
             plugins.extend(removed);
         }
         change
-            .finish(&connection, &plugins, action, condition, printer)
-            .await
+            .finish(&connection, &plugins, outcome, printer)
+            .await?;
+        plugins.iter().for_each(note_what_stays);
+        Ok(())
+    }
+}
+
+/// Says what the removal of a plugin leaves in the cluster.
+fn note_what_stays(plugin: &Plugin) {
+    let name = format!("{}/{}", plugin.namespace(), plugin.name());
+    if plugin.is_annotated(SUSPEND) {
+        note(&format!(
+            "plugin {name} is suspended: its release stays installed"
+        ));
+        return;
+    }
+    let inventory = plugin.status.iter().flat_map(|status| &status.inventory);
+    let kept = inventory.filter(|entry| entry.keep).map(|entry| {
+        let namespace = entry.namespace.as_deref();
+        match namespace {
+            Some(namespace) => format!("{} {namespace}/{}", entry.kind, entry.name),
+            None => format!("{} {}", entry.kind, entry.name),
+        }
+    });
+    let kept: Vec<String> = kept.collect();
+    if !kept.is_empty() {
+        note(&format!("plugin {name} keeps {}", kept.join(", ")));
     }
 }
 

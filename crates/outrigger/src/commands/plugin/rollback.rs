@@ -4,11 +4,12 @@
 //! revision.
 
 use anyhow::{anyhow, ensure};
+use outrigger_api::annotation::ROLLBACK;
 use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_release::{Record, Revision, Status};
 use serde_json::{Map, Value};
 
-use super::change::{ChangeFlags, ensure_valid};
+use super::change::{ChangeFlags, Outcome, ensure_valid};
 use super::connect::Connection;
 use super::edit::edit;
 use super::release;
@@ -36,16 +37,11 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.change.cluster.connect().await?;
     let (plugin, revision) =
         roll_back(&connection, &args.name, args.revision, args.change.dry_run).await?;
-    let action = format!("rolled back to revision {revision}");
-    let plugins = [plugin];
+    let done = format!("rolled back to revision {revision}");
+    let requested = format!("rollback to revision {revision} requested");
+    let outcome = Outcome::new(&done, WaitCondition::Ready).requested(&requested);
     args.change
-        .finish(
-            &connection,
-            &plugins,
-            &action,
-            WaitCondition::Ready,
-            printer,
-        )
+        .finish(&connection, &[plugin], outcome, printer)
         .await
 }
 
@@ -77,12 +73,36 @@ pub(super) async fn roll_back(
     if !plugin.spec.values_from.is_empty() {
         note("values from ConfigMaps and Secrets are not rolled back");
     }
+    let version = &record.chart.summary().version;
+    if let Some(range) = replaced_range(&plugin, version) {
+        note(&format!(
+            "the version is {version} from now on, it was {range}; \
+             `outrigger plugin set {name} --version VERSION` changes it"
+        ));
+    }
     let api = connection.plugins();
     let plugin = edit(&api, name, dry_run, |plugin| {
         restore(plugin, &record);
+        annotate_rollback(plugin, revision);
         ensure_valid(plugin)
     });
     Ok((plugin.await?, revision))
+}
+
+/// Makes the controller record the change as a rollback. The change of the spec makes the next generation.
+fn annotate_rollback(plugin: &mut Plugin, revision: u32) {
+    let generation = plugin.metadata.generation.unwrap_or_default() + 1;
+    let annotations = plugin.metadata.annotations.get_or_insert_default();
+    annotations.insert(ROLLBACK.to_owned(), format!("{revision}@{generation}"));
+}
+
+/// The version range that the rollback replaces by the version of the record, if that is another one than the range
+/// selects now.
+fn replaced_range(plugin: &Plugin, version: &str) -> Option<String> {
+    let status = plugin.status.as_ref();
+    let installed = status.and_then(|status| status.version.as_deref());
+    let range = plugin.spec.version.as_deref().unwrap_or("latest");
+    (installed != Some(version) && range != version).then(|| range.to_owned())
 }
 
 /// The last revision before the current one that was deployed.
@@ -100,7 +120,10 @@ fn last_successful(history: &[Revision]) -> Option<u32> {
 /// Restores version and values. The values of a record include those from Secrets; if the plugin has `valuesFrom`, only
 /// values that its spec sets now are restored, so that no secret gets into the spec.
 fn restore(plugin: &mut Plugin, record: &Record) {
-    plugin.spec.version = Some(record.chart.summary().version.clone());
+    let version = &record.chart.summary().version;
+    if replaced_range(plugin, version).is_some() {
+        plugin.spec.version = Some(version.clone());
+    }
     plugin.spec.values = if plugin.spec.values_from.is_empty() {
         record.config.clone()
     } else {
@@ -125,6 +148,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_range_is_replaced_only_if_it_selects_another_version() {
+        let plugin = |range: Option<&str>| -> Plugin {
+            let object = json!({
+                "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": "web"},
+                "spec": {"version": range}, "status": {"version": "1.3.0"},
+            });
+            serde_json::from_value(object).unwrap()
+        };
+        let replaced = |range, version| replaced_range(&plugin(range), version);
+        assert_eq!(replaced(Some("^1"), "1.3.0"), None);
+        assert_eq!(replaced(Some("^1"), "1.2.0").as_deref(), Some("^1"));
+        assert_eq!(replaced(None, "1.2.0").as_deref(), Some("latest"));
+        assert_eq!(replaced(Some("1.2.0"), "1.2.0"), None);
+    }
 
     #[test]
     fn restores_only_values_that_the_spec_sets() {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::connect::Connection;
 use super::dependents;
-use super::list::phase_color;
+use super::list::{phase_color, phase_text};
 use super::origin::Origin;
 use super::read_args::ReadArgs;
 use crate::age;
@@ -89,7 +89,9 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<(&'static str, String)> {
     });
     let desired = spec.version.clone().unwrap_or_else(|| "latest".to_owned());
     let kind = serde_json::to_value(spec.kind).unwrap_or_default();
-    let phase = format!("{:?}", plugin.phase());
+    let phase = phase_text(plugin);
+    let deleted = plugin.metadata.deletion_timestamp.as_ref();
+    let deleted = deleted.map(|time| time.0.to_string());
     let created = plugin.creation_timestamp().map(|time| time.0.to_string());
     let origin = Origin::of(plugin).map(|origin| origin.to_string());
     let parent = parent(plugin);
@@ -102,6 +104,10 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<(&'static str, String)> {
         (
             "Created",
             created.map(|time| with_age(&time)).unwrap_or_default(),
+        ),
+        (
+            "Deleted",
+            deleted.map(|time| with_age(&time)).unwrap_or_default(),
         ),
         ("Origin", origin.or(parent).unwrap_or_default()),
         ("Enabled", spec.enabled.to_string()),

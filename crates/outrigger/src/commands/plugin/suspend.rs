@@ -2,7 +2,7 @@
 
 use outrigger_api::annotation::SUSPEND;
 
-use super::change::ChangeFlags;
+use super::change::{ChangeFlags, Outcome};
 use super::edit::edit_plugin;
 use super::removal::annotate;
 use super::wait_condition::WaitCondition;
@@ -40,8 +40,12 @@ pub(crate) async fn run(args: &Args, suspend: bool, printer: &Printer) -> anyhow
         });
         plugins.push(edited.await?);
     }
-    let action = if suspend { "suspended" } else { "resumed" };
+    let outcome = if suspend {
+        Outcome::immediate("suspended")
+    } else {
+        Outcome::new("resumed", WaitCondition::Ready)
+    };
     args.change
-        .finish(&connection, &plugins, action, WaitCondition::Ready, printer)
+        .finish(&connection, &plugins, outcome, printer)
         .await
 }

@@ -541,6 +541,7 @@ async fn diff_set_rollback_disable_and_uninstall() {
     assert_eq!(cluster.get("lighthouse").await, plugin);
     // A change creates a new revision.
     let before = Value::Object(plugin.spec.values.clone());
+    let before_version = plugin.spec.version.clone();
     let mut values = before.clone();
     values["replicas"] = json!(3);
     set_values(cluster, &values).await;
@@ -550,16 +551,19 @@ async fn diff_set_rollback_disable_and_uninstall() {
         .await
         .unwrap();
     assert_eq!(history.len(), 2);
-    // A rollback restores the values and pins the version.
+    // A rollback restores the values, and is recorded as one. The version is the same and is not pinned.
     let (plugin, revision) = roll_back(connection, "lighthouse", None, false)
         .await
         .unwrap();
     assert_eq!(revision, 1);
     assert_eq!(Value::Object(plugin.spec.values.clone()), before);
-    assert_eq!(plugin.spec.version.as_deref(), Some("0.1.0"));
+    assert_eq!(plugin.spec.version, before_version);
     wait_for(cluster, "lighthouse", WaitCondition::Ready).await;
     let status = cluster.get("lighthouse").await.status.unwrap();
     assert_eq!(status.revision, Some(3));
+    let history = outrigger_release::list_revisions(&cluster_of_release, &id);
+    let history = history.await.unwrap();
+    assert_eq!(history[2].description, "Rollback to 1");
     // Disabling removes all objects.
     disable(connection, "lighthouse", RemovalFlags::default(), false)
         .await

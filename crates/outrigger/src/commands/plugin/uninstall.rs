@@ -23,9 +23,7 @@ pub(super) async fn uninstall(
     dry_run: bool,
 ) -> anyhow::Result<Vec<Plugin>> {
     let plugin = connection.get(name).await?;
-    if !flags.force {
-        ensure_not_required(&plugin, "removed")?;
-    }
+    ensure_not_required(&plugin, "removed")?;
     let mut removed = dependents_to_remove(connection, name, flags).await?;
     for dependent in &removed {
         ensure_not_required(dependent, "removed")?;
@@ -74,6 +72,6 @@ fn deleted<T>(result: Result<T, kube::Error>, name: &str) -> anyhow::Result<()> 
     match result {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(error) => Err(explain(error, Some(name))),
+        Err(error) => Err(explain(&error, Some(name))),
     }
 }

@@ -1,6 +1,6 @@
 //! The conditions that can be waited for. Pure.
 
-use outrigger_api::annotation::RECONCILE;
+use outrigger_api::annotation::{RECONCILE, SUSPEND};
 use outrigger_api::plugin::{Phase, Plugin};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -38,6 +38,9 @@ pub(super) fn evaluate(plugin: Option<&Plugin>, condition: WaitCondition) -> Wai
     if condition == WaitCondition::Deleted {
         return WaitStatus::Pending(describe(plugin));
     }
+    if let Some(status) = suspended(plugin, condition) {
+        return status;
+    }
     if !plugin.is_observed() {
         // The controller updates the Ready condition before it has completed the reconcile.
         let ready = plugin.condition("Ready");
@@ -63,7 +66,21 @@ pub(super) fn evaluate(plugin: Option<&Plugin>, condition: WaitCondition) -> Wai
     }
 }
 
-/// The phase, and the message of the Ready condition.
+/// The status of a suspended plugin, which does not change until it is resumed.
+fn suspended(plugin: &Plugin, condition: WaitCondition) -> Option<WaitStatus> {
+    let is_met = plugin.is_observed()
+        && match condition {
+            WaitCondition::Ready => plugin.phase() == Phase::Ready && plugin.spec.enabled,
+            _ => plugin.phase() == Phase::Disabled,
+        };
+    (plugin.is_annotated(SUSPEND) && !is_met).then(|| {
+        let (name, namespace) = (plugin.name(), plugin.namespace());
+        WaitStatus::Failed(format!(
+            "suspended; `outrigger plugin resume {name} -n {namespace}` continues"
+        ))
+    })
+}
+
 fn is_unreachable(plugin: &Plugin) -> bool {
     let ready = plugin.condition("Ready");
     ready.is_some_and(|ready| ready.reason == "Unreachable")
@@ -79,6 +96,7 @@ fn pending_request(plugin: &Plugin) -> Option<WaitStatus> {
     is_pending.then(|| WaitStatus::Pending("being reconciled".to_owned()))
 }
 
+/// The phase, and the message of the Ready condition.
 pub(super) fn describe(plugin: &Plugin) -> String {
     let phase = format!("{:?}", plugin.phase());
     match plugin
@@ -142,6 +160,29 @@ mod tests {
             evaluate("Failed", true, 1, WaitCondition::Ready),
             WaitStatus::Pending(_)
         ));
+    }
+
+    #[test]
+    fn a_suspended_plugin_is_not_waited_for() {
+        let suspended = |phase, enabled, observed| {
+            let mut plugin = plugin(phase, enabled, observed);
+            let annotations = plugin.metadata.annotations.get_or_insert_default();
+            annotations.insert(SUSPEND.to_owned(), "true".to_owned());
+            plugin.metadata.namespace = Some("default".to_owned());
+            plugin
+        };
+        let failed = WaitStatus::Failed(
+            "suspended; `outrigger plugin resume web -n default` continues".to_owned(),
+        );
+        let evaluate = |plugin: Plugin, condition| evaluate(Some(&plugin), condition);
+        let waiting = suspended("Waiting", true, 2);
+        assert_eq!(evaluate(waiting, WaitCondition::Ready), failed);
+        let unobserved = suspended("Ready", true, 1);
+        assert_eq!(evaluate(unobserved, WaitCondition::Ready), failed);
+        let disabled = suspended("Waiting", false, 2);
+        assert_eq!(evaluate(disabled, WaitCondition::Disabled), failed);
+        let ready = suspended("Ready", true, 2);
+        assert_eq!(evaluate(ready, WaitCondition::Ready), WaitStatus::Met);
     }
 
     #[test]

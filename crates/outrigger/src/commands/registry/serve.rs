@@ -9,6 +9,7 @@ use outrigger_registry::{Access, Server, ServerOptions, Store, StoreOptions};
 
 use crate::commands::runtime;
 use crate::commands::size::Size;
+use crate::input_file;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
 
@@ -102,7 +103,7 @@ impl Args {
         access.anonymous_pull = self.anonymous_pull;
         access.tokens = self.tokens;
         let read = |path: &PathBuf| {
-            fs_err::read(path).context("failed to read the certificate or its key")
+            input_file::read(path).context("failed to read the certificate or its key")
         };
         let tls = match (&self.tls_cert, &self.tls_key) {
             (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),

@@ -1,6 +1,5 @@
 //! Where a stack comes from: `cluster.yaml`, configuration files of plugins, folders of plugins, and the order file.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -10,10 +9,8 @@ use outrigger_stack::configuration::Configuration;
 use outrigger_stack::pipeline::Pipeline;
 use serde_json::{Map, Value};
 
+use crate::input_file;
 use crate::report::HintExt as _;
-
-/// The largest configuration that is read.
-const MAX_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Sources {
@@ -56,7 +53,7 @@ impl Sources {
     }
 
     fn configuration(&self) -> anyhow::Result<Configuration> {
-        let bytes = read(&self.file)
+        let bytes = input_file::read(&self.file)
             .hint("`outrigger stack new NAME` writes a configuration to start from")?;
         let parsed = Configuration::parse(&bytes);
         let mut configuration =
@@ -110,16 +107,6 @@ impl Sources {
 }
 
 fn parse(path: &Path) -> anyhow::Result<Value> {
-    outrigger_goyaml::parse_json(&read(path)?)
+    outrigger_goyaml::parse_json(&input_file::read(path)?)
         .with_context(|| format!("failed to parse {}", path.display()))
-}
-
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = fs_err::File::open(path)?;
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        bail!("{} has more than {MAX_BYTES} bytes", path.display());
-    }
-    Ok(bytes)
 }

@@ -1,4 +1,4 @@
-//! Watches all plugins and prints their progress.
+//! The progress of all plugins of a local cluster.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -86,8 +86,26 @@ impl Report {
 /// The observed plugins, by namespace and name, and the time until each was Ready.
 #[derive(Debug, Default)]
 struct PluginStates {
-    plugins: BTreeMap<(String, String), (Plugin, Option<Duration>)>,
+    plugins: BTreeMap<(String, String), PluginState>,
 }
+
+#[derive(Debug)]
+struct PluginState {
+    plugin: Plugin,
+    /// Time until Ready.
+    ready: Option<Duration>,
+    /// The plugin when an attempt failed for good. The controller retries, but nothing suggests that the next attempt succeeds.
+    failed: Option<Plugin>,
+}
+
+impl PluginState {
+    /// Whether the controller has nothing to do for the plugin, or did it in vain.
+    fn is_idle(&self) -> bool {
+        self.failed.is_some() || self.plugin.is_observed() && is_idle(&self.plugin)
+    }
+}
+
+/// Watches all plugins and prints their progress.
 pub(super) async fn plugins(
     client: Client,
     started: Instant,
@@ -98,11 +116,15 @@ pub(super) async fn plugins(
     let mut states = PluginStates::default();
     let mut lines = StatusLines::new();
     let mut is_listed = false;
+    let mut idle_since: Option<Instant> = None;
     loop {
         let flush_at = lines.next_flush().map(Into::into);
+        let is_idle = stop_when == StopWhen::Idle && is_listed && states.is_idle();
+        idle_since = is_idle.then(|| idle_since.unwrap_or_else(Instant::now));
+        let stop_at = idle_since.unwrap_or_else(Instant::now) + IDLE_TIMEOUT;
         let event = tokio::select! {
             event = events.next() => event.context("the watch ended")?,
-            () = tokio::time::sleep(IDLE_TIMEOUT), if stop_when == StopWhen::Idle && is_listed && states.is_idle() => {
+            () = tokio::time::sleep_until(stop_at.into()), if is_idle => {
                 return Ok(states.report());
             }
             () = tokio::time::sleep_until(flush_at.unwrap_or_else(tokio::time::Instant::now)), if flush_at.is_some() => {
@@ -144,37 +166,49 @@ fn name((namespace, name): &(String, String)) -> String {
 impl PluginStates {
     fn apply(&mut self, plugin: Plugin, elapsed: Duration, lines: &mut StatusLines) {
         let key = key(&plugin);
-        let previous = self.plugins.get(&key).and_then(|(_, ready)| *ready);
-        let ready = previous.or_else(|| is_done(&plugin).then_some(elapsed));
+        let previous = self.plugins.remove(&key);
+        let (ready, failed) = previous.map_or((None, None), |state| (state.ready, state.failed));
+        let ready = ready.or_else(|| is_done(&plugin).then_some(elapsed));
+        let failed = if has_failed_for_good(&plugin) {
+            Some(plugin.clone())
+        } else {
+            failed.filter(|_| !is_done(&plugin))
+        };
         let is_transient =
             !plugin.is_observed() || !is_idle(&plugin) || plugin.phase() == Phase::Waiting;
         let text = line(&name(&key), &plugin, ready);
         lines.set(&name(&key), text, is_transient, is_done(&plugin));
-        self.plugins.insert(key, (plugin, ready));
+        let state = PluginState {
+            plugin,
+            ready,
+            failed,
+        };
+        self.plugins.insert(key, state);
     }
 
     fn are_all_ready(&self) -> bool {
-        !self.plugins.is_empty() && self.plugins.values().all(|(plugin, _)| is_done(plugin))
+        let mut states = self.plugins.values();
+        !self.plugins.is_empty() && states.all(|state| is_done(&state.plugin))
     }
 
     /// Whether the controller has nothing to do for any plugin.
     fn is_idle(&self) -> bool {
-        let mut plugins = self.plugins.values();
-        plugins.all(|(plugin, _)| plugin.is_observed() && is_idle(plugin))
+        self.plugins.values().all(PluginState::is_idle)
     }
 
     fn report(&self) -> Report {
-        let rows = self
-            .plugins
-            .iter()
-            .map(|((namespace, name), (plugin, ready))| PluginRow {
+        let rows = self.plugins.iter().map(|((namespace, name), state)| {
+            let plugin = state.failed.as_ref().unwrap_or(&state.plugin);
+            let seconds = state.ready.map(|ready| ready.as_secs_f64());
+            PluginRow {
                 namespace: namespace.clone(),
                 name: name.clone(),
                 phase: format!("{:?}", plugin.phase()),
                 version: version(plugin).to_owned(),
-                seconds: ready.map(|ready| format!("{:.2}", ready.as_secs_f64())),
+                seconds: seconds.map(|seconds| format!("{seconds:.2}")),
                 message: message(plugin).to_owned(),
-            });
+            }
+        });
         Report {
             rows: rows.collect(),
             has_failures: !self.plugins.is_empty() && !self.are_all_ready(),
@@ -184,6 +218,20 @@ impl PluginStates {
 
 fn is_done(plugin: &Plugin) -> bool {
     plugin.is_observed() && matches!(plugin.phase(), Phase::Ready | Phase::Disabled)
+}
+
+/// Whether an attempt took its time and failed: it was rolled back, or its objects or hooks did not become ready.
+fn has_failed_for_good(plugin: &Plugin) -> bool {
+    const REASONS: [&str; 5] = [
+        "HookFailed",
+        "RollbackFailed",
+        "RolledBack",
+        "Timeout",
+        "Unhealthy",
+    ];
+    let ready = plugin.condition("Ready");
+    plugin.phase() == Phase::Failed
+        && ready.is_some_and(|ready| REASONS.contains(&ready.reason.as_str()))
 }
 
 /// Whether a plugin stays in its phase until something changes. A repository that has not answered yet still may.
@@ -244,12 +292,23 @@ mod tests {
     }
 
     fn states(plugins: &[Plugin]) -> PluginStates {
-        let plugins = plugins
-            .iter()
-            .map(|plugin| (key(plugin), (plugin.clone(), None)));
-        PluginStates {
-            plugins: plugins.collect(),
+        let mut states = PluginStates::default();
+        for plugin in plugins {
+            states.apply(plugin.clone(), Duration::ZERO, &mut StatusLines::new());
         }
+        states
+    }
+
+    #[test]
+    fn a_plugin_that_was_rolled_back_is_a_failure_while_the_controller_retries() {
+        let mut failed = plugin("a", "Failed", "rolled back: Job a failed");
+        let status = failed.status.as_mut().unwrap();
+        "RolledBack".clone_into(&mut status.conditions[0].reason);
+        let states = states(&[failed, plugin("a", "Installing", "")]);
+        assert!(states.is_idle() && !states.are_all_ready());
+        let report = states.report();
+        assert!(report.has_failures);
+        assert_eq!(report.rows[0].message, "rolled back: Job a failed");
     }
 
     #[test]

@@ -1,0 +1,74 @@
+//! Finds fields in objects of our kinds that the kinds do not have.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use outrigger_apimachinery::nearest::nearest;
+use serde_json::{Map, Value};
+
+use super::Error;
+
+const OBJECT: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
+
+const METADATA: [&str; 15] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// Fails at the first field of an object that the definition of its kind does not have.
+pub(super) fn check(object: &Value, definition: &CustomResourceDefinition) -> Result<(), Error> {
+    let fields = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    check_names(&fields(object), &OBJECT, "")?;
+    check_names(&fields(&object["metadata"]), &METADATA, "metadata.")?;
+    let version = definition.spec.versions.first();
+    let schema = version.and_then(|version| version.schema.as_ref());
+    let schema = serde_json::to_value(schema).unwrap_or_default();
+    let spec = &schema["openAPIV3Schema"]["properties"]["spec"];
+    check_value(&object["spec"], spec, "spec")
+}
+
+fn check_value(value: &Value, schema: &Value, path: &str) -> Result<(), Error> {
+    match value {
+        Value::Array(items) => items.iter().enumerate().try_for_each(|(at, item)| {
+            check_value(item, &schema["items"], &format!("{path}[{at}]"))
+        }),
+        Value::Object(fields) => check_object(fields, schema, path),
+        _ => Ok(()),
+    }
+}
+
+fn check_object(fields: &Map<String, Value>, schema: &Value, path: &str) -> Result<(), Error> {
+    let Some(properties) = schema["properties"].as_object() else {
+        // A map, or any object.
+        return Ok(());
+    };
+    if schema["x-kubernetes-preserve-unknown-fields"] != Value::Bool(true) {
+        let known: Vec<&str> = properties.keys().map(String::as_str).collect();
+        check_names(fields, &known, &format!("{path}."))?;
+    }
+    fields.iter().try_for_each(|(name, value)| {
+        let property = properties.get(name).unwrap_or(&Value::Null);
+        check_value(value, property, &format!("{path}.{name}"))
+    })
+}
+
+fn check_names(fields: &Map<String, Value>, known: &[&str], prefix: &str) -> Result<(), Error> {
+    match fields.keys().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(Error::UnknownField {
+            path: format!("{prefix}{name}"),
+            nearest: nearest(name, known).map(str::to_owned),
+        }),
+    }
+}

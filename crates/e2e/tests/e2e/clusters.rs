@@ -1,0 +1,8 @@
+//! Clusters on machines with real SSH servers. They need root rights.
+
+mod delegation;
+mod example;
+mod fixture;
+mod hooks;
+mod tkestack;
+mod unlucky;

@@ -1,0 +1,134 @@
+//! The example cluster on stand-in machines that `outrigger up` starts, and the commands for machines.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context as _, ensure};
+use kube::runtime::wait::await_condition;
+use outrigger_api::hook::{Hook, HookScope};
+use outrigger_api::machine::{Machine, MachinePhase};
+use outrigger_node::stand_in::PASSWORD;
+
+use super::fixture::{TIMEOUT, Up, machines, pause};
+
+const MACHINES: usize = 3;
+
+/// How often a line about a hook was printed.
+fn count(log: &str, hook: &str) -> usize {
+    let is_of_hook =
+        |line: &&str| line.split(' ').next() == Some(hook) && line.contains("exit code 0");
+    log.lines().filter(is_of_hook).count()
+}
+
+/// Adds a worker with a password from stdin.
+fn add_worker(up: &Up, address: &str) -> anyhow::Result<()> {
+    let args = [
+        "machine",
+        "add",
+        "worker",
+        "--cluster",
+        "demo",
+        "--address",
+        address,
+        "--password-stdin",
+    ];
+    let mut command = up.context.command(args);
+    command
+        .args(["--label", "disk=ssd"])
+        .env("KUBECONFIG", &up.kubeconfig);
+    let mut process = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut stdin = process.stdin.take().context("stdin is a pipe")?;
+    writeln!(stdin, "{PASSWORD}")?;
+    drop(stdin);
+    let output = process.wait_with_output()?;
+    ensure!(output.status.success());
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "machine worker added\n"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_example_runs_all_hooks_on_machines_of_its_own() -> anyhow::Result<()> {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster.yaml");
+    let example = example.canonicalize()?.display().to_string();
+    let worker = machines(1)?;
+    let up = Up::start(Up::context()?, &["--cluster", &example]).await?;
+    up.until_running("demo").await?;
+    use_machines(&up, &worker.machines()[0].address.to_string()).await?;
+    up.run(&["cluster", "upgrade", "demo", "1.35.0"])?;
+    up.run(&["cluster", "status", "demo", "--watch"])?;
+    up.run(&["cluster", "delete", "demo"])?;
+    up.until_deleted("demo").await?;
+    let log = up.context.directory().join("up.log");
+    let is_complete = |log: &str| {
+        Hook::of_clusters().all(|hook| {
+            let expected = if hook.scope == HookScope::Cluster {
+                1
+            } else {
+                MACHINES
+            };
+            // The worker was added and removed in between.
+            let is_install = hook.name == "PreInstall" || hook.name == "PostInstall";
+            count(log, hook.name) == expected + usize::from(is_install)
+        })
+    };
+    let printed = async {
+        while !is_complete(&fs_err::read_to_string(&log)?) {
+            pause().await;
+        }
+        anyhow::Ok(())
+    };
+    let printed = tokio::time::timeout(TIMEOUT, printed).await;
+    printed.with_context(|| fs_err::read_to_string(&log).unwrap_or_default())?
+}
+
+/// Adds a worker, uses all machines, and removes the worker.
+async fn use_machines(up: &Up, worker: &str) -> anyhow::Result<()> {
+    add_worker(up, &format!("root@{worker}"))?;
+    let is_running = |machine: Option<&Machine>| {
+        let status = machine.and_then(|machine| machine.status.as_ref());
+        status.is_some_and(|status| status.phase == MachinePhase::Running)
+    };
+    let waiting = await_condition(up.machines(), "worker", is_running);
+    tokio::time::timeout(TIMEOUT, waiting).await??;
+    let list = up.run(&["machine", "list", "--cluster", "demo"])?;
+    assert_eq!(list.lines().count(), 2 + MACHINES, "{list}");
+    let names = up.run(&[
+        "machine",
+        "run",
+        "--cluster",
+        "demo",
+        "--",
+        "sh",
+        "-c",
+        "echo \"$0 $(hostname)\"",
+        "it's",
+    ])?;
+    for name in [
+        "it's machine-127-0-77-1",
+        "it's machine-127-0-77-2",
+        "it's machine-0",
+    ] {
+        ensure!(names.lines().any(|line| line == name), "{names}");
+    }
+    let failed = up.run(&["machine", "run", "worker", "--", "false"]);
+    ensure!(failed.is_err_and(|error| error.to_string().contains("machine worker: exit code 1")));
+    let facts = up.run(&["machine", "facts", "worker", "-o", "json"])?;
+    ensure!(facts.contains("\"os\": \"Outrigger stand-in\""), "{facts}");
+    let refused = up.run(&["machine", "remove", "demo-127-0-77-1-2222"]);
+    ensure!(
+        refused.is_err_and(|error| error.to_string().contains("spec.machines of cluster demo"))
+    );
+    up.run(&["machine", "remove", "worker"])?;
+    let waiting = await_condition(up.machines(), "worker", |machine: Option<&Machine>| {
+        machine.is_none()
+    });
+    tokio::time::timeout(TIMEOUT, waiting).await??;
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! `outrigger machine`: the machines of clusters.
+
+mod add;
+mod connect;
+mod facts;
+mod list;
+mod remove;
+mod run;
+mod select;
+pub(crate) mod stand_in;
+
+use std::process::ExitCode;
+
+use kube::Api;
+use outrigger_api::machine::Machine;
+
+use super::plugin::connect::Connection;
+use super::plugin::unreachable;
+use super::runtime;
+use crate::printer::Printer;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Add a worker to a cluster
+    Add(add::Args),
+    /// Connect to machines and print what they are
+    Facts(facts::Args),
+    /// List machines
+    List(list::Args),
+    /// Remove a worker from its cluster
+    Remove(remove::Args),
+    /// Run a command on machines
+    Run(run::Args),
+    /// Serve SSH as a stand-in machine, until stdin is closed
+    #[command(hide = true)]
+    StandIn(stand_in::Args),
+}
+
+pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
+    runtime::run(async {
+        match verb {
+            Verb::Add(args) => add::run(args, printer).await,
+            Verb::Facts(args) => facts::run(args, printer).await,
+            Verb::List(args) => list::run(args, printer).await,
+            Verb::Remove(args) => remove::run(args, printer).await,
+            Verb::Run(args) => run::run(args, printer).await,
+            Verb::StandIn(args) => stand_in::run(args, printer).await,
+        }
+    })
+}
+
+fn machines(connection: &Connection) -> Api<Machine> {
+    Api::all(connection.client.clone())
+}
+
+/// Explains an error of a request for a machine.
+fn explain(error: &kube::Error, machine: Option<&str>) -> anyhow::Error {
+    let kube::Error::Api(status) = error else {
+        return unreachable::explain(error);
+    };
+    match (status.code, machine) {
+        (404, Some(name)) if status.message.contains(&format!("\"{name}\"")) => {
+            anyhow::anyhow!("machine {name} does not exist")
+        }
+        (404, _) => {
+            anyhow::anyhow!("the Machine CRD (machines.outrigger.dev) is not installed")
+        }
+        (409, Some(name)) => anyhow::anyhow!("machine {name} already exists"),
+        _ => anyhow::anyhow!(status.message.clone()),
+    }
+}

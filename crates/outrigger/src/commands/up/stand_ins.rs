@@ -1,0 +1,152 @@
+//! Stand-in machines of `up --cluster`: processes with a root folder and an SSH server of their own, on loopback addresses.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use outrigger_api::annotation::STAND_IN_MACHINES;
+use outrigger_api::cluster::Cluster;
+use outrigger_api::machine::MachineAccess;
+use outrigger_node::stand_in::{Programs, StandIn};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::Child;
+
+use crate::commands::machine::stand_in::{PASSWORD, READY, SEED};
+use crate::report::{HintExt as _, note};
+
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// Where a machine has its own settings.
+const SETTINGS: &str = "/etc/outrigger";
+/// The first process of a machine: reaps processes that lost their parent. Shells replace the stdin of what they run in
+/// the background.
+const INIT: &str = r#"exec 3<&0; "$@" <&3 3<&- & exec 3<&-; wait $!"#;
+
+/// Running machines. They end with this process, however it ends.
+#[derive(Debug)]
+pub(super) struct StandIns {
+    processes: Vec<Child>,
+    folder: PathBuf,
+    is_temporary: bool,
+}
+
+impl StandIns {
+    /// Starts the machines of all clusters that ask for it.
+    pub(super) async fn start(clusters: &[Cluster], data: Option<&Path>) -> anyhow::Result<Self> {
+        let machines = clusters.iter().filter(|cluster| is_stand_in(cluster));
+        let machines: Vec<&MachineAccess> = machines.flat_map(|it| &it.spec.machines).collect();
+        let folder = match data {
+            Some(data) => data.join("machines"),
+            None if machines.is_empty() => PathBuf::new(),
+            None => super::private_temporary_folder()?,
+        };
+        let mut stand_ins = Self {
+            processes: Vec::new(),
+            folder,
+            is_temporary: data.is_none() && !machines.is_empty(),
+        };
+        for access in &machines {
+            let started = stand_ins.start_machine(access).await;
+            let started = started
+                .with_context(|| format!("failed to start a stand-in for {}", access.address()));
+            let process =
+                started.hint("stand-in machines need Linux, and root rights or user namespaces")?;
+            stand_ins.processes.push(process);
+        }
+        if !machines.is_empty() {
+            let folder = stand_ins.folder.display();
+            note(&format!(
+                "{} stand-in machines are running; their root folders are in {folder}",
+                machines.len()
+            ));
+        }
+        Ok(stand_ins)
+    }
+
+    async fn start_machine(&self, access: &MachineAccess) -> anyhow::Result<Child> {
+        let address: std::net::IpAddr = access.ip.parse()?;
+        ensure!(address.is_loopback(), "{address} is not a loopback address");
+        ensure!(access.username == "root", "the user must be root");
+        let password = access.password.as_ref().context("there is no password")?;
+        let name = format!("machine-{}", access.ip.replace(['.', ':'], "-"));
+        let stand_in = StandIn::create(&self.folder.join(&name), &name, Programs::Host)?;
+        let settings = stand_in.path(SETTINGS);
+        fs_err::create_dir_all(&settings)?;
+        fs_err::write(settings.join(PASSWORD), password.expose())?;
+        if !settings.join(SEED).exists() {
+            let mut seed = [0; 32];
+            getrandom::fill(&mut seed).context("failed to read random bytes")?;
+            fs_err::write(settings.join(SEED), seed)?;
+        }
+        let program = std::env::current_exe().context("failed to find this program")?;
+        let folder = program.parent().context("this program has no folder")?;
+        stand_in.share_folder("outrigger", folder)?;
+        let file = program.file_name().unwrap_or_default().to_string_lossy();
+        let program = format!("/opt/outrigger/{file}");
+        let listen = std::net::SocketAddr::new(address, access.port).to_string();
+        let path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+        let init = [
+            "env",
+            "-i",
+            "HOME=/root",
+            "USER=root",
+            path,
+            "/bin/sh",
+            "-c",
+            INIT,
+            "sh",
+            &program,
+            "machine",
+            "stand-in",
+            "--listen",
+            &listen,
+            "--folder",
+            SETTINGS,
+        ];
+        let mut process = stand_in.start(&init)?;
+        tokio::time::timeout(READY_TIMEOUT, until_ready(&mut process))
+            .await
+            .context("the machine does not become ready")??;
+        Ok(process)
+    }
+
+    /// Stops all machines and removes their folders.
+    pub(super) async fn stop(mut self) {
+        for process in &mut self.processes {
+            drop(process.stdin.take());
+        }
+        let ends = self.processes.iter_mut().map(Child::wait);
+        // Those that do not end are killed.
+        let _ = tokio::time::timeout(STOP_TIMEOUT, futures::future::join_all(ends)).await;
+        self.processes.clear();
+        if self.is_temporary
+            && let Err(error) = fs_err::remove_dir_all(&self.folder)
+        {
+            note(&format!(
+                "failed to remove the folder of stand-in machines: {error}"
+            ));
+        }
+    }
+}
+
+fn is_stand_in(cluster: &Cluster) -> bool {
+    let annotations = cluster.metadata.annotations.as_ref();
+    annotations.is_some_and(|all| {
+        all.get(STAND_IN_MACHINES)
+            .is_some_and(|value| value == "true")
+    })
+}
+
+async fn until_ready(process: &mut Child) -> anyhow::Result<()> {
+    let stdout = process.stdout.as_mut().context("stdout is a pipe")?;
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line).await?;
+    if line.trim_end() == READY {
+        return Ok(());
+    }
+    let mut errors = String::new();
+    if let Some(stderr) = &mut process.stderr {
+        stderr.read_to_string(&mut errors).await?;
+    }
+    bail!("{}", errors.trim())
+}
