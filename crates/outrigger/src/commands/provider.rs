@@ -93,14 +93,7 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
 
 fn build(args: &BuildArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let root = &args.folder;
-    let name = match &args.name {
-        Some(name) => name.clone(),
-        None => {
-            let root = fs_err::canonicalize(root)?;
-            let name = root.file_name().context("the folder has no name")?;
-            name.to_string_lossy().into_owned()
-        }
-    };
+    let name = args.name.clone().map_or_else(|| folder_name(root), Ok)?;
     let files = provider_folder::read_files(root)?;
     let folder = Folder::of_files(&name, &files, |path| image_name(&root.join(path)))?;
     fs_err::write(root.join(INDEX), folder.to_yaml())?;
@@ -115,6 +108,12 @@ fn build(args: &BuildArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     };
     printer.line(&format!("provider {name}: {releases}, {count} files"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn folder_name(root: &Path) -> anyhow::Result<String> {
+    let root = fs_err::canonicalize(root)?;
+    let name = root.file_name().context("the folder has no name")?;
+    Ok(name.to_string_lossy().into_owned())
 }
 
 fn read_index(root: &Path) -> anyhow::Result<Folder> {
