@@ -27,6 +27,7 @@ pub use execute::{Execution, execute, stop};
 pub use hook_command::{ArgumentLimit, hook_arguments};
 pub use inputs::Inputs;
 pub use machine_name::{control_plane_machine, machine_name};
+pub use provider::folder as provider_folder;
 pub use provider::{Provider, StandIn, find as find_provider};
 pub use record::{from_status, to_status};
 pub use remote::{Command, Connect, Login, Outcome, Output, Remote, RemoteError, Ssh};

@@ -10,6 +10,7 @@ use outrigger_api::hook::HOOKS;
 use crate::Step;
 use crate::steps::{CopyFiles, RemoveFiles, RunHook};
 
+pub mod folder;
 mod stand_in;
 
 pub use stand_in::StandIn;

@@ -73,6 +73,9 @@ pub(crate) enum Command {
     /// Install, configure and remove the plugins of a cluster
     #[command(subcommand, visible_alias = "plugins")]
     Plugin(commands::plugin::Verb),
+    /// Build and check the folders of files that are installed on machines
+    #[command(subcommand)]
+    Provider(commands::provider::Verb),
     /// Run an OCI registry and chart repository
     #[command(subcommand)]
     Registry(commands::registry::Verb),

@@ -15,6 +15,7 @@ mod live_area;
 pub(crate) mod machine;
 mod mirror_flags;
 pub(crate) mod plugin;
+pub(crate) mod provider;
 pub(crate) mod registry;
 mod registry_flags;
 pub(crate) mod repository;
@@ -35,6 +36,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Image(verb) => image::run(&verb, &printer),
         Command::Machine(verb) => machine::run(&verb, &printer),
         Command::Plugin(verb) => plugin::run(&verb, &printer),
+        Command::Provider(verb) => provider::run(&verb, &printer),
         Command::Registry(verb) => registry::run(&verb, &printer),
         Command::Repository(verb) => repository::run(&verb, &printer),
         Command::Serve(args) => serve::run(&args),

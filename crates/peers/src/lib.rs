@@ -2,11 +2,14 @@
 //!
 //! `cargo xtask peers` installs them; this crate does not download or build anything.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
+
+pub mod lab;
 
 /// A program with a pinned version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +39,17 @@ pub enum Source {
     Kubernetes { package: &'static str },
     /// A test program of the Kubernetes module.
     KubernetesTest { package: &'static str },
-    /// A main package of a Go module that is built alone, with the versions that the module requires.
-    GoModule { package: &'static str },
+    /// A main package of a Go module that is built alone, with the versions that the module requires. The linker sets the
+    /// version variable.
+    GoModule {
+        package: &'static str,
+        version_variable: Option<&'static str>,
+    },
+    /// A Go program whose source is in this crate. It may use one module, which then has the version of the peer.
+    GoMain {
+        source: &'static str,
+        module: Option<&'static str>,
+    },
     /// A binary crate of crates.io.
     Cargo,
     /// Debian packages that are unpacked into a folder; the release is that of the system. `program` is a path in it. A
@@ -71,43 +83,11 @@ pub const HELM4: Peer = Peer {
     },
     version_args: &["version", "--short"],
 };
-pub const ETCD: Peer = Peer {
-    name: "etcd",
-    version: "3.6.8",
-    source: Source::Go {
-        package: "go.etcd.io/etcd/server/v3",
-        // They replace each other by local directories; as dependencies they need the published versions.
-        modules: &[
-            "go.etcd.io/etcd/server/v3",
-            "go.etcd.io/etcd/api/v3",
-            "go.etcd.io/etcd/client/v3",
-            "go.etcd.io/etcd/client/pkg/v3",
-            "go.etcd.io/etcd/pkg/v3",
-        ],
-        version_variable: None,
-    },
-    version_args: &["--version"],
-};
-pub const KUBE_APISERVER: Peer = kubernetes(
-    "kube-apiserver",
-    "k8s.io/kubernetes/cmd/kube-apiserver",
-    &["--version"],
-);
-pub const KUBE_CONTROLLER_MANAGER: Peer = kubernetes(
-    "kube-controller-manager",
-    "k8s.io/kubernetes/cmd/kube-controller-manager",
-    &["--version"],
-);
-pub const KUBECTL: Peer = kubernetes(
-    "kubectl",
-    "k8s.io/kubernetes/cmd/kubectl",
-    &["version", "--client"],
-);
-pub const KUBE_SCHEDULER: Peer = kubernetes(
-    "kube-scheduler",
-    "k8s.io/kubernetes/cmd/kube-scheduler",
-    &["--version"],
-);
+pub const ETCD: Peer = etcd("3.6.8");
+pub const KUBE_APISERVER: Peer = kube_apiserver(KUBERNETES);
+pub const KUBE_CONTROLLER_MANAGER: Peer = kube_controller_manager(KUBERNETES);
+pub const KUBECTL: Peer = kubectl(KUBERNETES);
+pub const KUBE_SCHEDULER: Peer = kube_scheduler(KUBERNETES);
 pub const E2E_TEST: Peer = Peer {
     name: "e2e.test",
     version: KUBERNETES,
@@ -122,6 +102,7 @@ pub const KWOK: Peer = Peer {
     version: "0.7.0",
     source: Source::GoModule {
         package: "sigs.k8s.io/kwok/cmd/kwok",
+        version_variable: None,
     },
     version_args: &["--version"],
 };
@@ -218,16 +199,54 @@ pub const ALL: &[Peer] = &[
     KUBE_CONTROLLER_MANAGER,
 ];
 
-const fn kubernetes(
-    name: &'static str,
-    package: &'static str,
-    version_args: &'static [&'static str],
-) -> Peer {
+const fn kubernetes(name: &'static str, version: &'static str, package: &'static str) -> Peer {
     Peer {
         name,
-        version: KUBERNETES,
+        version,
         source: Source::Kubernetes { package },
-        version_args,
+        version_args: &["--version"],
+    }
+}
+
+const fn kube_apiserver(version: &'static str) -> Peer {
+    let package = "k8s.io/kubernetes/cmd/kube-apiserver";
+    kubernetes("kube-apiserver", version, package)
+}
+
+const fn kube_controller_manager(version: &'static str) -> Peer {
+    let package = "k8s.io/kubernetes/cmd/kube-controller-manager";
+    kubernetes("kube-controller-manager", version, package)
+}
+
+const fn kube_scheduler(version: &'static str) -> Peer {
+    let package = "k8s.io/kubernetes/cmd/kube-scheduler";
+    kubernetes("kube-scheduler", version, package)
+}
+
+const fn kubectl(version: &'static str) -> Peer {
+    Peer {
+        version_args: &["version", "--client"],
+        ..kubernetes("kubectl", version, "k8s.io/kubernetes/cmd/kubectl")
+    }
+}
+
+const fn etcd(version: &'static str) -> Peer {
+    Peer {
+        name: "etcd",
+        version,
+        source: Source::Go {
+            package: "go.etcd.io/etcd/server/v3",
+            // They replace each other by local directories; as dependencies they need the published versions.
+            modules: &[
+                "go.etcd.io/etcd/server/v3",
+                "go.etcd.io/etcd/api/v3",
+                "go.etcd.io/etcd/client/v3",
+                "go.etcd.io/etcd/client/pkg/v3",
+                "go.etcd.io/etcd/pkg/v3",
+            ],
+            version_variable: None,
+        },
+        version_args: &["--version"],
     }
 }
 
@@ -242,23 +261,14 @@ const fn cargo(name: &'static str, version: &'static str) -> Peer {
 
 impl Peer {
     pub fn named(name: &str) -> anyhow::Result<Self> {
-        let known = || {
-            ALL.iter()
-                .chain(E2E_SUITE)
-                .chain(REGISTRIES)
-                .chain(BENCH_HOOKS)
-                .map(|peer| peer.name)
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let mut peers = ALL
-            .iter()
-            .chain(E2E_SUITE)
-            .chain(REGISTRIES)
-            .chain(BENCH_HOOKS);
-        let peer = peers.find(|peer| peer.name == name);
-        peer.copied()
-            .with_context(|| format!("there is no peer {name:?}; there are {}", known()))
+        let groups = [ALL, E2E_SUITE, REGISTRIES, BENCH_HOOKS, lab::CURRENT.peers];
+        let peers = || groups.into_iter().flatten();
+        let peer = peers().find(|peer| peer.name == name);
+        peer.copied().with_context(|| {
+            let known: BTreeSet<&str> = peers().map(|peer| peer.name).collect();
+            let known: Vec<&str> = known.into_iter().collect();
+            format!("there is no peer {name:?}; there are {}", known.join(", "))
+        })
     }
 
     /// The folder of the peer, installed or not.

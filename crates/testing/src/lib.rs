@@ -4,6 +4,7 @@ pub mod command;
 pub mod embedded_api;
 pub mod fake_machines;
 pub mod kubernetes;
+pub mod lab;
 pub mod machines;
 pub mod registries;
 mod supervisor;

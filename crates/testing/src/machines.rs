@@ -351,10 +351,8 @@ Subsystem sftp /opt/sshd/usr/lib/openssh/sftp-server
 
 /// Host and user keys, made by the peers' own tools.
 fn generate_keys(directory: &Path) -> anyhow::Result<()> {
-    let keygen = peers::SSHD.folder()?.join("usr/bin/ssh-keygen");
     for key in ["host_key", "user_key"] {
-        let arguments = ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f"];
-        run(command(&keygen).args(arguments).arg(directory.join(key)))?;
+        generate_key(&directory.join(key))?;
     }
     let convert = peers::DROPBEAR.folder()?.join("usr/bin/dropbearconvert");
     let converted = command(convert)
@@ -371,15 +369,22 @@ fn generate_keys(directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Writes a private key, and the public one beside it.
+pub(crate) fn generate_key(path: &Path) -> anyhow::Result<()> {
+    let keygen = peers::SSHD.folder()?.join("usr/bin/ssh-keygen");
+    let arguments = ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f"];
+    run(command(keygen).args(arguments).arg(path)).map(drop)
+}
+
 #[expect(
     clippy::disallowed_methods,
-    reason = "this is the port that runs tools for stand-in machines"
+    reason = "this is the port that runs tools for machines"
 )]
-fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
 }
 
-fn run(command: &mut Command) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<Vec<u8>> {
     let output = command
         .output()
         .with_context(|| format!("failed to start {command:?}"))?;

@@ -14,6 +14,9 @@ use crate::{advisories, conformance, peers as install, tidy};
 pub(crate) struct E2eArgs {
     /// Only tests whose name contains this text
     filter: Option<String>,
+    /// Also tests that take minutes
+    #[arg(long)]
+    slow: bool,
 }
 
 /// The arguments of clippy.
@@ -54,7 +57,12 @@ pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
     build::outrigger(Profile::Dev)?;
     let tests = || {
         let filter: Vec<&str> = args.filter.as_deref().into_iter().collect();
-        cargo(&tidy::root(), &[E2E, &["--"], &filter].concat())
+        let slow: &[&str] = if args.slow {
+            &["--include-ignored"]
+        } else {
+            &[]
+        };
+        cargo(&tidy::root(), &[E2E, &["--"], slow, &filter].concat())
     };
     if args.filter.is_some() {
         return tests();

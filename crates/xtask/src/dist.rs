@@ -85,7 +85,7 @@ fn checksums(folder: &Path) -> anyhow::Result<String> {
     Ok(lines.concat())
 }
 
-fn digest(bytes: &[u8]) -> String {
+pub(crate) fn digest(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -7,24 +7,34 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use fs_err as fs;
+use outrigger_peers::lab::{NEXT, RELEASES};
 use outrigger_peers::{self as peers, Peer, Source};
 
 mod build;
 mod download;
+mod lab;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Peers to install [default: all]
+    /// Peers to install, or `lab` or `lab-next`: what real clusters are made of [default: those that tests need]
     names: Vec<String>,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let named: Vec<Peer> = args
+    let release = |name: &str| RELEASES.into_iter().find(|release| release.name == name);
+    let is_peer = |name: &&String| release(name).is_none();
+    let peers = args
         .names
         .iter()
-        .map(|name| Peer::named(name))
-        .collect::<Result<_, _>>()?;
-    install(if named.is_empty() { peers::ALL } else { &named })
+        .filter(is_peer)
+        .map(|name| Peer::named(name));
+    let peers: Vec<Peer> = peers.collect::<Result<_, _>>()?;
+    if args.names.is_empty() {
+        return install(peers::ALL);
+    }
+    install(&peers)?;
+    let mut releases = args.names.iter().filter_map(|name| release(name));
+    releases.try_for_each(lab::install)
 }
 
 /// Installs missing peers, two batches at a time, since each batch has single-threaded phases.
@@ -49,7 +59,8 @@ pub(crate) fn install(peers: &[Peer]) -> anyhow::Result<()> {
 /// Peers that are built together, the slowest batch first. Go programs share most of their packages.
 fn batches(missing: impl Iterator<Item = Peer>) -> Vec<Vec<Peer>> {
     let (go, others): (Vec<_>, Vec<_>) = missing.partition(is_go);
-    let mut batches = vec![go];
+    let (next, go) = go.into_iter().partition(|peer| build::is_of(NEXT, peer));
+    let mut batches = vec![go, next];
     batches.extend(others.into_iter().rev().map(|peer| vec![peer]));
     batches.retain(|batch| !batch.is_empty());
     batches
@@ -130,7 +141,11 @@ fn build(batch: &[Peer], scratch: &Path) -> anyhow::Result<()> {
         Source::Debian { packages, .. } => download::debian(*peer, packages, scratch),
         Source::PythonEnvironment { package } => download::python_environment(*peer, package),
         Source::KubernetesTest { package } => build::kubernetes_test(*peer, package, scratch),
-        Source::GoModule { package } => build::go_module(*peer, package, scratch),
+        Source::GoModule {
+            package,
+            version_variable,
+        } => build::go_module(*peer, package, version_variable, scratch),
+        Source::GoMain { source, module } => build::go_source(*peer, source, module, scratch),
         Source::Go { .. } | Source::Kubernetes { .. } => Ok(()),
     })?;
     let go: Vec<Peer> = batch.iter().filter(|peer| is_go(peer)).copied().collect();

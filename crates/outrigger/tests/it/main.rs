@@ -10,6 +10,7 @@ mod input_files;
 mod local_cluster;
 mod output;
 mod plugin;
+mod provider;
 mod serve;
 mod stack;
 mod up;
