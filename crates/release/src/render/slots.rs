@@ -24,7 +24,7 @@ const FAST: Duration = Duration::from_secs(1);
 const MAX_DURATION: Duration = Duration::from_mins(1);
 
 /// The number of paused renders that keep their memory.
-const MAX_PAUSED: usize = 8;
+const MAX_PAUSED: usize = 2;
 
 static SLOTS: LazyLock<Arc<Slots>> = LazyLock::new(|| {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
