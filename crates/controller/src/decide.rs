@@ -197,10 +197,19 @@ fn rejection(observed: &Observed) -> Option<Cause> {
         );
         return Some(Cause::new("ReleaseConflict", message));
     }
+    cycle(observed)
+}
+
+fn cycle(observed: &Observed) -> Option<Cause> {
     observed.cycle.as_ref().map(|cycle| {
         let cycle = graph::cycle_text(cycle);
         Cause::new("DependencyCycle", format!("dependency cycle: {cycle}"))
     })
+}
+
+/// Why the dependencies of a rejected plugin are not ready, if they are not.
+pub(crate) fn unmet_dependencies(observed: &Observed) -> Option<Cause> {
+    cycle(observed).or_else(|| blocked_by_dependencies(observed).unwrap_or_else(Some))
 }
 
 /// The kind, the release and the cluster of an installed plugin cannot change: its objects would be orphaned.
