@@ -454,10 +454,12 @@ pub(crate) fn assess_health(
         return Assessment::new(Phase::Ready, Cause::new("Ready", ""), healthy);
     };
     let has_failed = objects.unhealthy.iter().any(|object| object.has_failed);
+    let is_crashing = objects.unhealthy.iter().any(|object| object.is_crashing);
     let (phase, reason) = match (was_ready, has_failed, time.is_overdue) {
         (true, true, _) => (Phase::Degraded, "Unhealthy"),
-        // Scaling is not a failure.
+        (true, false, _) if is_crashing => (Phase::Degraded, "Unhealthy"),
         (true, false, _) if before == Phase::Ready && time.is_short => {
+            // Scaling is not a failure.
             (Phase::Ready, "Progressing")
         }
         (true, false, _) => (Phase::Degraded, "Progressing"),

@@ -220,6 +220,7 @@ fn record(observed: &mut ObservedObjects, entry: &InventoryEntry, observation: &
                 object: text(),
                 message: "is missing".to_owned(),
                 has_failed: true,
+                is_crashing: false,
             });
             observed.drifted.push(format!("{} is missing", text()));
             return;
@@ -233,6 +234,7 @@ fn record(observed: &mut ObservedObjects, entry: &InventoryEntry, observation: &
                 object: text(),
                 message: message.clone(),
                 has_failed: matches!(object.health, ObjectHealth::Failed(_)),
+                is_crashing: false,
             });
         }
     }

@@ -8,6 +8,7 @@ use outrigger_api::plugin::{Dependency, InventoryEntry, Plugin, PluginStatus};
 
 use crate::key::Key;
 use crate::lineage::Lineage;
+use crate::pods::PodReason;
 
 /// How long a watch may take to report an object that was applied.
 pub(crate) const WATCH_LAG: Duration = Duration::from_secs(10);
@@ -105,7 +106,7 @@ pub(crate) struct PodInspection {
     pub(crate) count: u32,
     pub(crate) next_at: Instant,
     /// The workload, as in [`UnhealthyObject::object`], and the reason.
-    pub(crate) reasons: Vec<(String, String)>,
+    pub(crate) reasons: Vec<(String, PodReason)>,
 }
 
 static NO_VERSIONS: LazyLock<HashMap<InventoryEntry, u64>> = LazyLock::new(HashMap::new);
@@ -148,6 +149,8 @@ pub(crate) struct UnhealthyObject {
     pub(crate) message: String,
     /// Whether it failed, as opposed to being in progress.
     pub(crate) has_failed: bool,
+    /// Whether one of its pods crashes or cannot start. During an installation that may pass.
+    pub(crate) is_crashing: bool,
 }
 
 /// Formats an object for messages: `Deployment default/web`.
