@@ -433,6 +433,16 @@ pub(crate) fn assess_health(
     time: ProgressTime,
 ) -> Assessment {
     let was_ready = matches!(before, Phase::Ready | Phase::Degraded);
+    if let Some(message) = &objects.unreachable {
+        let phase = match before {
+            Phase::Ready | Phase::Degraded => Phase::Degraded,
+            Phase::Failed => Phase::Failed,
+            before => in_progress(before),
+        };
+        let healthy = ConditionUpdate::mark_unknown(HEALTHY, "ClusterUnreachable", &**message);
+        let ready = Cause::new("ClusterUnreachable", &**message);
+        return Assessment::new(phase, ready, healthy);
+    }
     if objects.is_incomplete {
         if was_ready {
             return Assessment {

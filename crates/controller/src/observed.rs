@@ -133,6 +133,8 @@ pub(crate) struct AppliedObjects {
 pub(crate) struct ObservedObjects {
     /// Whether the watches have not reported some of the objects yet.
     pub(crate) is_incomplete: bool,
+    /// Why the cluster cannot be observed, if its API server does not respond.
+    pub(crate) unreachable: Option<String>,
     pub(crate) unhealthy: Vec<UnhealthyObject>,
     /// Descriptions of the objects that someone else modified or deleted.
     pub(crate) drifted: Vec<String>,

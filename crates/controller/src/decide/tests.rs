@@ -629,3 +629,17 @@ fn a_ready_plugin_whose_pods_crash_has_no_grace_but_an_installation_has_its_time
     assert_eq!(phase(Phase::Ready), Phase::Degraded);
     assert_eq!(phase(Phase::Installing), Phase::Installing);
 }
+
+#[test]
+fn an_installed_plugin_is_degraded_while_its_cluster_does_not_respond() {
+    let objects = ObservedObjects {
+        unreachable: Some("no response".to_owned()),
+        total: 1,
+        ..ObservedObjects::default()
+    };
+    let assessment = assess_health(Phase::Ready, &objects, ProgressTime::default());
+    assert_eq!(assessment.phase, Phase::Degraded);
+    let (ready, healthy) = assessment.explanation.unwrap();
+    assert_eq!(ready.reason, "ClusterUnreachable");
+    assert_eq!(healthy.status, ConditionStatus::Unknown);
+}
