@@ -101,11 +101,7 @@ pub(crate) async fn apply(
             }
         }
     }
-    let deployed = rendered.history.deployed().map(|record| record.revision);
-    // A revision that somebody else deployed is not restored, but upgraded to what the inputs render to.
-    let status = plugin.status.as_ref();
-    let ours = status.and_then(|status| status.revision);
-    let deployed = deployed.filter(|revision| Some(i64::from(*revision)) == ours);
+    let deployed = restorable_revision(plugin, &rendered);
     let warnings = rendered.desired.warnings().to_vec();
     let plan = make_plan(cluster, rendered, &options).await?;
     let is_reproduced = matches!(plan.action, Action::Repair | Action::Nothing);
@@ -132,6 +128,17 @@ pub(crate) async fn apply(
         warnings,
         ..Outcome::from(outcome)
     })
+}
+
+/// The deployed revision, if it is ours. One that somebody else deployed, maybe under the same number, is not restored, but
+/// upgraded to what the inputs render to.
+fn restorable_revision(plugin: &Plugin, rendered: &render::Rendered) -> Option<u32> {
+    let deployed = rendered.history.deployed()?;
+    let status = plugin.status.as_ref();
+    let ours = status.and_then(|status| status.revision);
+    let is_ours =
+        Some(i64::from(deployed.revision)) == ours && rendered.desired.is_source_of(deployed);
+    is_ours.then_some(deployed.revision)
 }
 
 /// Renders the inputs. A render that takes long, or waits for others that do, occupies no reconcile slot.

@@ -197,10 +197,19 @@ fn rejection(observed: &Observed) -> Option<Cause> {
         );
         return Some(Cause::new("ReleaseConflict", message));
     }
+    cycle(observed)
+}
+
+fn cycle(observed: &Observed) -> Option<Cause> {
     observed.cycle.as_ref().map(|cycle| {
         let cycle = graph::cycle_text(cycle);
         Cause::new("DependencyCycle", format!("dependency cycle: {cycle}"))
     })
+}
+
+/// Why the dependencies of a rejected plugin are not ready, if they are not.
+pub(crate) fn unmet_dependencies(observed: &Observed) -> Option<Cause> {
+    cycle(observed).or_else(|| blocked_by_dependencies(observed).unwrap_or_else(Some))
 }
 
 /// The kind, the release and the cluster of an installed plugin cannot change: its objects would be orphaned.
@@ -424,6 +433,16 @@ pub(crate) fn assess_health(
     time: ProgressTime,
 ) -> Assessment {
     let was_ready = matches!(before, Phase::Ready | Phase::Degraded);
+    if let Some(message) = &objects.unreachable {
+        let phase = match before {
+            Phase::Ready | Phase::Degraded => Phase::Degraded,
+            Phase::Failed => Phase::Failed,
+            before => in_progress(before),
+        };
+        let healthy = ConditionUpdate::mark_unknown(HEALTHY, "ClusterUnreachable", &**message);
+        let ready = Cause::new("ClusterUnreachable", &**message);
+        return Assessment::new(phase, ready, healthy);
+    }
     if objects.is_incomplete {
         if was_ready {
             return Assessment {
@@ -445,10 +464,12 @@ pub(crate) fn assess_health(
         return Assessment::new(Phase::Ready, Cause::new("Ready", ""), healthy);
     };
     let has_failed = objects.unhealthy.iter().any(|object| object.has_failed);
+    let is_crashing = objects.unhealthy.iter().any(|object| object.is_crashing);
     let (phase, reason) = match (was_ready, has_failed, time.is_overdue) {
         (true, true, _) => (Phase::Degraded, "Unhealthy"),
-        // Scaling is not a failure.
+        (true, false, _) if is_crashing => (Phase::Degraded, "Unhealthy"),
         (true, false, _) if before == Phase::Ready && time.is_short => {
+            // Scaling is not a failure.
             (Phase::Ready, "Progressing")
         }
         (true, false, _) => (Phase::Degraded, "Progressing"),

@@ -156,6 +156,13 @@ impl Index {
         users.map(|(key, _)| key.clone()).collect()
     }
 
+    /// The plugins that are installed in a cluster.
+    pub(crate) fn plugins_of(&self, cluster: &ClusterRef) -> Enqueued {
+        let plugins = self.plugins.iter();
+        let plugins = plugins.filter(|(_, entry)| ClusterRef::of(&entry.plugin) == *cluster);
+        plugins.map(|(key, _)| key.clone()).collect()
+    }
+
     /// Whether some plugin has a health rule for a kind.
     pub(crate) fn has_health_rule(&self, kind: &Kind) -> bool {
         let plugins = self.plugins.values();

@@ -3,7 +3,7 @@
 //! Filled by the object watches. Of each object only its health, its resource version and a digest of the
 //! applied fields are kept.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use outrigger_api::plugin::{HealthRule, InventoryEntry};
 
@@ -71,6 +71,8 @@ struct Table {
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     tables: HashMap<(ClusterRef, Kind), Table>,
+    /// The watches of remote clusters that fail, with the errors.
+    failing: BTreeMap<(ClusterRef, Kind), String>,
 }
 
 impl Objects {
@@ -127,8 +129,30 @@ impl Objects {
         table.has_synced = true;
     }
 
+    /// Records that a watch of a remote cluster fails, or no longer does. Returns whether that is new.
+    pub(crate) fn set_failing(
+        &mut self,
+        cluster: &ClusterRef,
+        kind: &Kind,
+        error: Option<String>,
+    ) -> bool {
+        let watch = (cluster.clone(), kind.clone());
+        match error {
+            Some(error) => self.failing.insert(watch, error).is_none(),
+            None => self.failing.remove(&watch).is_some(),
+        }
+    }
+
+    /// Why objects of a cluster cannot be observed, if a watch fails.
+    fn unreachable(&self, cluster: &ClusterRef) -> Option<String> {
+        let mut failing = self.failing.iter();
+        let failing = failing.find(|((failing, _), _)| failing == cluster);
+        failing.map(|(_, error)| error.clone())
+    }
+
     /// Drops a kind that is no longer watched.
     pub(crate) fn forget(&mut self, cluster: &ClusterRef, kind: &Kind) {
+        self.set_failing(cluster, kind, None);
         self.tables.remove(&(cluster.clone(), kind.clone()));
     }
 
@@ -163,6 +187,7 @@ impl Objects {
     ) -> ObservedObjects {
         let mut observed = ObservedObjects {
             total: inventory.len(),
+            unreachable: self.unreachable(cluster),
             ..ObservedObjects::default()
         };
         for entry in inventory {
@@ -220,6 +245,7 @@ fn record(observed: &mut ObservedObjects, entry: &InventoryEntry, observation: &
                 object: text(),
                 message: "is missing".to_owned(),
                 has_failed: true,
+                is_crashing: false,
             });
             observed.drifted.push(format!("{} is missing", text()));
             return;
@@ -233,6 +259,7 @@ fn record(observed: &mut ObservedObjects, entry: &InventoryEntry, observation: &
                 object: text(),
                 message: message.clone(),
                 has_failed: matches!(object.health, ObjectHealth::Failed(_)),
+                is_crashing: false,
             });
         }
     }

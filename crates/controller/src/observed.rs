@@ -8,6 +8,7 @@ use outrigger_api::plugin::{Dependency, InventoryEntry, Plugin, PluginStatus};
 
 use crate::key::Key;
 use crate::lineage::Lineage;
+use crate::pods::PodReason;
 
 /// How long a watch may take to report an object that was applied.
 pub(crate) const WATCH_LAG: Duration = Duration::from_secs(10);
@@ -105,7 +106,7 @@ pub(crate) struct PodInspection {
     pub(crate) count: u32,
     pub(crate) next_at: Instant,
     /// The workload, as in [`UnhealthyObject::object`], and the reason.
-    pub(crate) reasons: Vec<(String, String)>,
+    pub(crate) reasons: Vec<(String, PodReason)>,
 }
 
 static NO_VERSIONS: LazyLock<HashMap<InventoryEntry, u64>> = LazyLock::new(HashMap::new);
@@ -132,6 +133,8 @@ pub(crate) struct AppliedObjects {
 pub(crate) struct ObservedObjects {
     /// Whether the watches have not reported some of the objects yet.
     pub(crate) is_incomplete: bool,
+    /// Why the cluster cannot be observed, if its API server does not respond.
+    pub(crate) unreachable: Option<String>,
     pub(crate) unhealthy: Vec<UnhealthyObject>,
     /// Descriptions of the objects that someone else modified or deleted.
     pub(crate) drifted: Vec<String>,
@@ -148,6 +151,8 @@ pub(crate) struct UnhealthyObject {
     pub(crate) message: String,
     /// Whether it failed, as opposed to being in progress.
     pub(crate) has_failed: bool,
+    /// Whether one of its pods crashes or cannot start. During an installation that may pass.
+    pub(crate) is_crashing: bool,
 }
 
 /// Formats an object for messages: `Deployment default/web`.

@@ -29,11 +29,19 @@ pub(crate) fn is_workload(entry: &InventoryEntry) -> bool {
     )
 }
 
+/// Why a pod is not ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PodReason {
+    pub(crate) text: String,
+    /// Whether a container crashes or cannot start, as opposed to a pod that waits for a node.
+    pub(crate) is_crash: bool,
+}
+
 /// The reason of the first pod that has one.
 pub(crate) async fn reason(
     client: &Client,
     workload: &InventoryEntry,
-) -> Result<Option<String>, kube::Error> {
+) -> Result<Option<PodReason>, kube::Error> {
     let namespace = workload.namespace.as_deref().unwrap_or_default();
     let Some(selector) = selector(client, namespace, workload).await? else {
         return Ok(None);
@@ -43,8 +51,11 @@ pub(crate) async fn reason(
     let pods = pods.list(&parameters).await?;
     Ok(pods.iter().find_map(|pod| {
         let reason = pod_reason(pod)?;
-        let reason: String = reason.chars().take(MAX_REASON).collect();
-        Some(format!("pod {}: {reason}", pod.name_any()))
+        let text: String = reason.text.chars().take(MAX_REASON).collect();
+        Some(PodReason {
+            text: format!("pod {}: {text}", pod.name_any()),
+            ..reason
+        })
     }))
 }
 
@@ -66,17 +77,19 @@ async fn selector(
     Ok(selector.and_then(|selector| Selector::try_from(selector).ok()))
 }
 
-fn pod_reason(pod: &Pod) -> Option<String> {
+fn pod_reason(pod: &Pod) -> Option<PodReason> {
     let status = pod.status.as_ref()?;
     let init = status.init_container_statuses.iter().flatten();
     let containers = init.chain(status.container_statuses.iter().flatten());
-    if let Some(reason) = containers.into_iter().find_map(container_reason) {
-        return Some(reason);
+    if let Some(text) = containers.into_iter().find_map(container_reason) {
+        let is_crash = true;
+        return Some(PodReason { text, is_crash });
     }
     let text = |reason: &Option<String>, message: &Option<String>| {
         let parts = [reason.clone(), message.clone()];
         let text = parts.into_iter().flatten().collect::<Vec<_>>().join(": ");
-        Some(text).filter(|text| !text.is_empty())
+        let is_crash = false;
+        (!text.is_empty()).then_some(PodReason { text, is_crash })
     };
     if status.phase.as_deref() == Some("Failed") {
         return text(&status.reason, &status.message);
@@ -129,7 +142,8 @@ mod tests {
     #[track_caller]
     fn check(status: &Value, expected: Option<&str>) {
         let pod: Pod = serde_json::from_value(json!({"status": status})).unwrap();
-        assert_eq!(pod_reason(&pod).as_deref(), expected);
+        let reason = pod_reason(&pod).map(|reason| reason.text);
+        assert_eq!(reason.as_deref(), expected);
     }
 
     fn container(state: &Value, last_state: &Value) -> Value {

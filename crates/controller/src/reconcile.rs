@@ -123,7 +123,13 @@ impl Reconcile {
             Decision::BlockRemoval { cause, cascade } => {
                 self.block_removal(&cause, &cascade).await;
             }
-            Decision::Reject(cause) => self.reject(&cause),
+            Decision::Reject(cause) => {
+                let has_dependencies = !self.observed.dependencies.is_empty();
+                let unmet = decide::unmet_dependencies(&self.observed);
+                self.pending
+                    .set_dependencies(unmet.as_ref(), has_dependencies);
+                self.reject(&cause);
+            }
             Decision::Suspended => self.mark_suspended(),
             Decision::Wait(cause) => {
                 self.pending.set_dependencies(Some(&cause), true);

@@ -102,6 +102,8 @@ struct CachedCluster {
     /// The resource version of the Secret with the kubeconfig.
     secret_version: String,
     cluster: Cluster,
+    /// The address of the server, if it is remote.
+    server: Option<String>,
     kube_version: Option<(String, Instant)>,
 }
 
@@ -189,14 +191,26 @@ impl Targets {
         own.or_else(|| default.filter(|_| plugin.spec.cluster.is_none()))
     }
 
-    async fn remote_client(&self, from: &SecretKey<'_>, secret: &Secret) -> Result<Client, Error> {
+    async fn remote_client(
+        &self,
+        from: &SecretKey<'_>,
+        secret: &Secret,
+    ) -> Result<(Client, String), Error> {
         let config = kubeconfig::load(from, secret, self.trust.clusters).await?;
+        let server = outrigger_repository::redacted(&config.cluster_url.to_string());
         let builder = ClientBuilder::try_from(config).map_err(|_| Error::InvalidKubeconfig {
             namespace: from.namespace.to_owned(),
             name: from.name.to_owned(),
         })?;
         let builder = builder.with_layer(&ReplaceForeignResponses);
-        Ok(builder.with_layer(&self.metrics.layer()).build())
+        let client = builder.with_layer(&self.metrics.layer()).build();
+        Ok((client, server))
+    }
+
+    /// The server of a remote cluster that was connected to.
+    pub(crate) fn server(&self, cluster: &ClusterRef) -> Option<String> {
+        let clusters = self.lock();
+        clusters.get(&(cluster.clone(), None))?.server.clone()
     }
 
     /// A client for the watches of a cluster, with the rights of the controller. `None` if the cluster cannot be
@@ -247,7 +261,7 @@ impl Targets {
         secret: Option<&Secret>,
     ) -> Result<Cluster, Error> {
         let (cluster_ref, user) = key;
-        let client = match (cluster_ref, secret) {
+        let (client, server) = match (cluster_ref, secret) {
             (
                 ClusterRef::Remote {
                     namespace,
@@ -261,9 +275,10 @@ impl Targets {
                     name,
                     key,
                 };
-                self.remote_client(&from, secret).await?
+                let (client, server) = self.remote_client(&from, secret).await?;
+                (client, Some(server))
             }
-            _ => self.client.clone(),
+            _ => (self.client.clone(), None),
         };
         let client = match user {
             Some(user) => impersonating(client, user)?,
@@ -275,6 +290,7 @@ impl Targets {
         let cached = CachedCluster {
             secret_version,
             cluster: cluster.clone(),
+            server,
             kube_version: None,
         };
         self.lock().insert(key.clone(), cached);

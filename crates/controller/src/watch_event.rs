@@ -21,6 +21,8 @@ pub(crate) enum WatchEvent {
     Reference(ReferenceKind, String, Event<(String, String)>),
     /// An object of a watched kind.
     Object(ClusterRef, Kind, Box<Event<WatchedObject>>),
+    /// The watch of a kind in a remote cluster fails, or no longer does.
+    WatchFailing(ClusterRef, Kind, Option<String>),
     /// The image registry in the cluster-wide defaults.
     Defaults(Option<String>),
     /// Some Repository changed.

@@ -1,6 +1,7 @@
 //! The watches: each is a task that sends its events to the controller, and resumes by itself after errors.
 
 mod existence;
+mod failing;
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -30,6 +31,7 @@ use crate::sources::Repositories;
 use crate::task::{AbortOnDrop, spawn};
 use crate::watch_event::{self, WatchEvent, WatchedObject};
 use crate::watches::existence::ExistenceRecorder;
+use crate::watches::failing::FailureReporter;
 
 /// The label of the objects of releases.
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -172,7 +174,7 @@ where
 /// Watches the objects of a kind that belong to releases. Full objects if their health depends on more than their
 /// existence, else only metadata; the latter also records in `existence` which objects of the kind exist.
 pub(crate) fn objects(
-    client: impl Future<Output = Option<Client>> + Send + 'static,
+    client: impl Future<Output = Option<(Client, Option<String>)>> + Send + 'static,
     cluster: ClusterRef,
     kind: Kind,
     has_health_rule: bool,
@@ -180,8 +182,12 @@ pub(crate) fn objects(
     sender: Sender<WatchEvent>,
 ) -> AbortOnDrop {
     spawn(async move {
-        let Some(client) = client.await else { return };
-        let resource = discover(&client, &kind).await;
+        let Some((client, server)) = client.await else {
+            return;
+        };
+        let mut reporter =
+            FailureReporter::new(cluster.clone(), kind.clone(), server, sender.clone());
+        let resource = discover(&client, &kind, &mut reporter).await;
         let managed = Config::default().labels(&format!("{MANAGED_BY}={HELM}"));
         let name = kind.kind.clone();
         if is_metadata_only(&kind.api_version, &kind.kind) && !has_health_rule {
@@ -193,7 +199,7 @@ pub(crate) fn objects(
             };
             let events = watcher(api, config);
             let recorder = ExistenceRecorder::new(existence, kind.clone());
-            forward(&name, events, sender, move |event| {
+            forward_reporting(&name, events, sender, Some(reporter), move |event| {
                 let event = recorder.record(event)?;
                 let event =
                     watch_event::map(event, |object| WatchedObject::new(&object.metadata, None));
@@ -207,7 +213,7 @@ pub(crate) fn objects(
         } else {
             let api: Api<DynamicObject> = Api::all_with(client, &resource);
             let events = watcher(api, managed);
-            forward(&name, events, sender, move |event| {
+            forward_reporting(&name, events, sender, Some(reporter), move |event| {
                 let event = watch_event::map(event, |object| full_object(object, &kind));
                 Some(WatchEvent::Object(
                     cluster.clone(),
@@ -221,7 +227,7 @@ pub(crate) fn objects(
 }
 
 /// Discovers the resource of a kind. Retries until it is served: its CRD may be new.
-async fn discover(client: &Client, kind: &Kind) -> ApiResource {
+async fn discover(client: &Client, kind: &Kind, reporter: &mut FailureReporter) -> ApiResource {
     let (group, version) = match kind.api_version.split_once('/') {
         Some((group, version)) => (group, version),
         None => ("", kind.api_version.as_str()),
@@ -234,6 +240,9 @@ async fn discover(client: &Client, kind: &Kind) -> ApiResource {
             Err(error) => {
                 failures += 1;
                 tracing::debug!(%error, kind = kind.kind, "failed to discover kind");
+                if !matches!(error, kube::Error::Api(_) | kube::Error::Discovery(_)) {
+                    reporter.failed(&error).await;
+                }
                 tokio::time::sleep(BACKOFF.delay(failures)).await;
             }
         }
@@ -325,6 +334,17 @@ async fn forward<K>(
     name: &str,
     events: impl Stream<Item = watcher::Result<Event<K>>>,
     sender: Sender<WatchEvent>,
+    convert: impl FnMut(Event<K>) -> Option<WatchEvent>,
+) {
+    forward_reporting(name, events, sender, None, convert).await;
+}
+
+/// Like [`forward`], and reports failures.
+async fn forward_reporting<K>(
+    name: &str,
+    events: impl Stream<Item = watcher::Result<Event<K>>>,
+    sender: Sender<WatchEvent>,
+    mut reporter: Option<FailureReporter>,
     mut convert: impl FnMut(Event<K>) -> Option<WatchEvent>,
 ) {
     let mut events = std::pin::pin!(events);
@@ -332,7 +352,13 @@ async fn forward<K>(
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
-                failures = 0;
+                // `Init` precedes the request.
+                if !matches!(event, Event::Init) {
+                    failures = 0;
+                    if let Some(reporter) = &mut reporter {
+                        reporter.succeeded().await;
+                    }
+                }
                 if let Some(event) = convert(event)
                     && sender.send(event).await.is_err()
                 {
@@ -342,6 +368,9 @@ async fn forward<K>(
             Err(error) => {
                 failures += 1;
                 tracing::info!(%error, "watch of {name} failed, restarting");
+                if let Some(reporter) = &mut reporter {
+                    reporter.failed(&error).await;
+                }
                 tokio::time::sleep(BACKOFF.delay(failures)).await;
             }
         }

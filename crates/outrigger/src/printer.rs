@@ -128,7 +128,10 @@ fn table<T: Row>(rows: &[T], is_colored: bool) -> String {
         .map(|header| (*header).to_owned())
         .collect();
     let lines: Vec<Vec<String>> = std::iter::once(header)
-        .chain(rows.iter().map(Row::cells))
+        .chain(
+            rows.iter()
+                .map(|row| row.cells().iter().map(|cell| in_one_line(cell)).collect()),
+        )
         .collect();
     let width = |column: usize| {
         lines
@@ -162,6 +165,15 @@ fn table<T: Row>(rows: &[T], is_colored: bool) -> String {
     text
 }
 
+/// Joins the lines of a cell: a row is one line.
+fn in_one_line(cell: &str) -> String {
+    if !cell.contains('\n') {
+        return cell.to_owned();
+    }
+    let lines = cell.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,6 +190,15 @@ mod tests {
         fn color(&self, column: usize) -> Option<Color> {
             (column == 0).then_some(Color::Green)
         }
+    }
+
+    #[test]
+    fn a_cell_with_several_lines_stays_in_its_row() {
+        let rows = [Phases("Failed", "two errors:\n  - a\n  - b\n")];
+        assert_eq!(
+            table(&rows, false),
+            "PHASE    MESSAGE\nFailed   two errors: - a - b\n"
+        );
     }
 
     #[test]

@@ -295,6 +295,14 @@ impl Desired {
         &self.warnings
     }
 
+    /// Whether a record was written by us for this chart and these values. Its objects may differ: charts can generate
+    /// passwords.
+    pub fn is_source_of(&self, record: &Record) -> bool {
+        !record.is_foreign
+            && record.chart.summary() == self.chart.summary()
+            && record.config == self.config
+    }
+
     pub fn chart(&self) -> &ChartSummary {
         self.chart.summary()
     }

@@ -100,6 +100,12 @@ impl Error {
         matches!(self.status(), Some(status) if status.code == 403)
     }
 
+    /// Whether nothing can be created, because the namespace is being deleted. The API server answers with 403 too.
+    fn is_namespace_terminating(&self) -> bool {
+        let status = self.status().filter(|status| status.code == 403);
+        status.is_some_and(|status| status.message.ends_with("because it is being terminated"))
+    }
+
     /// Whether a retry may succeed without any change: the API server is unreachable or overloaded, or lost a race.
     pub fn is_transient(&self) -> bool {
         match self {
@@ -142,6 +148,9 @@ impl Error {
             Self::ImagesCollide { .. } => Some(
                 "set one of them to an image of the registry in the values of the chart".into(),
             ),
+            _ if self.is_namespace_terminating() => {
+                Some("the namespace is being deleted; retry when it is gone".into())
+            }
             _ if self.is_forbidden() => {
                 Some("the service account or user lacks a role that permits this".into())
             }
@@ -198,5 +207,22 @@ pub fn is_transient(error: &kube::Error) -> bool {
         kube::Error::Api(status) if status.code == 500 => !status.reason.is_empty(),
         kube::Error::Api(status) => status.code == 429 || status.code > 500,
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hint_about_roles_is_not_for_a_namespace_that_is_being_deleted() {
+        let hint = |message: &str| {
+            let status = kube::core::Status::failure(message, "Forbidden").with_code(403);
+            let error = Error::Discovery(kube::Error::Api(Box::new(status)));
+            error.hint().unwrap()
+        };
+        assert!(hint("secrets is forbidden: User \"x\" cannot list").contains("lacks a role"));
+        let terminating = "configmaps \"a\" is forbidden: unable to create new content in namespace gone because it is being terminated";
+        assert!(hint(terminating).starts_with("the namespace is being deleted"));
     }
 }

@@ -53,7 +53,10 @@ impl Controller {
             let sender = self.ctx.events.clone();
             let existence = self.ctx.targets.existence_cache(&cluster);
             let (ctx, target) = (Arc::clone(&self.ctx), cluster.clone());
-            let client = async move { ctx.targets.watch_client(&target).await };
+            let client = async move {
+                let client = ctx.targets.watch_client(&target).await?;
+                Some((client, ctx.targets.server(&target)))
+            };
             let watch = watches::objects(client, cluster, kind, has_health_rule, existence, sender);
             self.object_watches.insert(watched, watch);
         }

@@ -26,6 +26,12 @@ impl Controller {
             WatchEvent::Object(cluster, kind, event) => {
                 self.handle_object(&cluster, &kind, *event);
             }
+            WatchEvent::WatchFailing(cluster, kind, error) => {
+                if self.index.objects.set_failing(&cluster, &kind, error) {
+                    let enqueued = self.index.plugins_of(&cluster);
+                    self.enqueue(enqueued);
+                }
+            }
             WatchEvent::Defaults(registry) => {
                 self.have_defaults_synced = true;
                 if self.ctx.set_cluster_registry(registry) {

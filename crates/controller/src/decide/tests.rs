@@ -468,6 +468,7 @@ fn check_health(before: Phase, failed: Option<bool>, is_overdue: bool, phase: Ph
         object: "Deployment default/web".to_owned(),
         message: "0 of 1 are ready".to_owned(),
         has_failed,
+        is_crashing: false,
     });
     let objects = ObservedObjects {
         unhealthy: unhealthy.into_iter().collect(),
@@ -560,6 +561,7 @@ fn a_ready_plugin_whose_objects_scale_is_degraded_only_if_that_takes_long() {
             object: "Deployment default/web".to_owned(),
             message: "1 of 3 replicas".to_owned(),
             has_failed,
+            is_crashing: false,
         }],
         total: 1,
         ..ObservedObjects::default()
@@ -605,4 +607,39 @@ fn a_release_of_another_plugin_is_neither_changed_nor_uninstalled() {
         let owner = owner.clone();
         assert_eq!(decision(&observed), Decision::Disown { owner });
     }
+}
+
+#[test]
+fn a_ready_plugin_whose_pods_crash_has_no_grace_but_an_installation_has_its_timeout() {
+    let objects = ObservedObjects {
+        unhealthy: vec![UnhealthyObject {
+            object: "Deployment default/web".to_owned(),
+            message: "0 of 1 are ready".to_owned(),
+            has_failed: false,
+            is_crashing: true,
+        }],
+        total: 1,
+        ..ObservedObjects::default()
+    };
+    let time = ProgressTime {
+        is_overdue: false,
+        is_short: true,
+    };
+    let phase = |before| assess_health(before, &objects, time).phase;
+    assert_eq!(phase(Phase::Ready), Phase::Degraded);
+    assert_eq!(phase(Phase::Installing), Phase::Installing);
+}
+
+#[test]
+fn an_installed_plugin_is_degraded_while_its_cluster_does_not_respond() {
+    let objects = ObservedObjects {
+        unreachable: Some("no response".to_owned()),
+        total: 1,
+        ..ObservedObjects::default()
+    };
+    let assessment = assess_health(Phase::Ready, &objects, ProgressTime::default());
+    assert_eq!(assessment.phase, Phase::Degraded);
+    let (ready, healthy) = assessment.explanation.unwrap();
+    assert_eq!(ready.reason, "ClusterUnreachable");
+    assert_eq!(healthy.status, ConditionStatus::Unknown);
 }

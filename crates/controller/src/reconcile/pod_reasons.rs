@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use outrigger_api::plugin::Phase;
+
 use super::Reconcile;
 use crate::observed::{PodInspection, object_text};
 use crate::pods;
@@ -27,14 +29,22 @@ impl Reconcile {
             return;
         }
         let now = self.observed.now;
+        // A Ready plugin remains Ready while it scales, but not if its pods crash.
+        let is_ready = self.observed.status.phase == Phase::Ready;
+        let delay = if is_ready {
+            Duration::ZERO
+        } else {
+            FIRST_INSPECTION
+        };
         let inspection = self.retry.pods.get_or_insert_with(|| PodInspection {
             count: 0,
-            next_at: now + FIRST_INSPECTION,
+            next_at: now + delay,
             reasons: Vec::new(),
         });
         if inspection.next_at <= now {
             inspection.count = inspection.count.saturating_add(1);
-            let interval = FIRST_INSPECTION.saturating_mul(1 << inspection.count.min(16));
+            let doublings = inspection.count.min(16) - u32::from(is_ready);
+            let interval = FIRST_INSPECTION.saturating_mul(1 << doublings);
             inspection.next_at = now + interval.min(MAX_INTERVAL);
             let cluster = ClusterRef::of(&self.observed.plugin);
             let read = async {
@@ -55,7 +65,8 @@ impl Reconcile {
         for (text, reason) in &inspection.reasons {
             let mut objects = self.observed.objects.unhealthy.iter_mut();
             if let Some(object) = objects.find(|object| object.object == *text) {
-                object.message = format!("{}: {reason}", object.message);
+                object.message = format!("{}: {}", object.message, reason.text);
+                object.is_crashing = reason.is_crash;
             }
         }
         self.requeue_by(next_at);

@@ -109,7 +109,7 @@ impl Reconcile {
     pub(super) async fn block_removal(&mut self, cause: &Cause, cascade: &[Key]) {
         if !self.is_reported(cause.reason) {
             self.emit(PluginEvent::warning(
-                "WaitingForDependents",
+                "RemovalBlocked",
                 cause.message.clone(),
             ));
         }

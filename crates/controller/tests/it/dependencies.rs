@@ -60,6 +60,11 @@ async fn a_cycle_is_reported_and_resolves_when_it_is_broken() {
     let message = harness.until_reason("a", "DependencyCycle").await;
     assert_eq!(message, "dependency cycle: a -> b -> a");
     harness.until_reason("b", "DependencyCycle").await;
+    for name in ["a", "b"] {
+        let plugin = harness.get(name).await;
+        let dependencies = plugin.condition("DependenciesReady").unwrap();
+        assert_eq!(dependencies.reason, "DependencyCycle", "{name}");
+    }
     harness
         .patch("b", json!({"spec": {"dependencies": null}}))
         .await;

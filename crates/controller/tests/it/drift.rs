@@ -186,6 +186,26 @@ async fn an_unhealthy_deployment_degrades_the_plugin_until_it_recovers() {
     harness.close().await;
 }
 
+/// The grace is for scaling.
+#[tokio::test]
+async fn a_ready_plugin_whose_pods_crash_is_degraded_without_a_grace() {
+    let harness = Harness::with(|options| options.progress_grace = Duration::from_hours(1)).await;
+    harness
+        .create("web", "web", json!({"drift": "ignore"}))
+        .await;
+    harness.until_ready("web").await;
+    let patch = json!({"spec": {"template": {"metadata": {"annotations": {"outrigger.dev/simulate": "crash-loop"}}}}});
+    harness
+        .objects("apps/v1", "Deployment")
+        .patch("web", &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .unwrap();
+    let plugin = harness.until_phase("web", Phase::Degraded).await;
+    let message = &plugin.condition("Ready").unwrap().message;
+    assert!(message.contains("CrashLoopBackOff"), "{message}");
+    harness.close().await;
+}
+
 #[tokio::test]
 async fn correcting_drift_keeps_generated_passwords() {
     let harness = Harness::new().await;

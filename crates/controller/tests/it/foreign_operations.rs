@@ -159,3 +159,68 @@ async fn a_release_that_helm_uninstalls_is_installed_again_when_helm_is_done() {
     assert_eq!(harness.text("web").await.as_deref(), Some("hello"));
     harness.close().await;
 }
+
+/// Release `web` as Helm leaves it after `helm uninstall` and `helm install`: revision 1, but with another chart version
+/// and other values.
+async fn install_as_helm(harness: &Harness, text: &str) {
+    let now = Timestamp::now();
+    let manifest = format!(
+        "---\n# Source: config/templates/config.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  text: {text:?}\n"
+    );
+    let release = json!({
+        "name": "web", "namespace": "default", "version": 1,
+        "info": {"first_deployed": now, "last_deployed": now, "deleted": "", "status": "deployed"},
+        "chart": {"metadata": {"name": "config", "version": "9.9.9"}},
+        "manifest": manifest, "config": {"text": text},
+    });
+    let mut record = record(1, "deployed", now);
+    let inner = serde_json::to_value(ByteString(release.to_string().into_bytes())).unwrap();
+    record.string_data = serde_json::from_value(json!({"release": inner})).unwrap();
+    let records = secrets(harness);
+    let name = record.name_any();
+    records.delete(&name, &Default::default()).await.unwrap();
+    records
+        .create(&PostParams::default(), &record)
+        .await
+        .unwrap();
+    let maps = harness.config_maps();
+    maps.delete("web", &Default::default()).await.unwrap();
+    let map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": "web", "labels": {"app.kubernetes.io/managed-by": "Helm"},
+            "annotations": {"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "default"},
+        },
+        "data": {"text": text},
+    });
+    let map = serde_json::from_value(map).unwrap();
+    let parameters = PostParams {
+        field_manager: Some("helm".to_owned()),
+        ..PostParams::default()
+    };
+    maps.create(&parameters, &map).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_record_of_helm_with_our_revision_number_is_upgraded_to_the_spec_and_not_restored() {
+    let harness = Harness::new().await;
+    let spec = json!({"values": {"text": "ours"}});
+    harness.create("web", "config", spec).await;
+    harness.until_ready("web").await;
+    let suspended =
+        |value: Value| json!({"metadata": {"annotations": {"outrigger.dev/suspend": value}}});
+    harness.patch("web", suspended(json!("true"))).await;
+    harness.until_reason("web", "Suspended").await;
+    install_as_helm(&harness, "by helm").await;
+    harness.patch("web", suspended(Value::Null)).await;
+    let plugin = harness
+        .until("web", |plugin| {
+            let status = plugin.status.as_ref();
+            plugin.phase() == Phase::Ready
+                && status.is_some_and(|status| status.revision == Some(2))
+        })
+        .await;
+    assert_eq!(plugin.status.unwrap().version.as_deref(), Some("1.0.0"));
+    assert_eq!(harness.text("web").await.as_deref(), Some("ours"));
+    harness.close().await;
+}

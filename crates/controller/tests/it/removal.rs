@@ -106,6 +106,8 @@ async fn a_required_plugin_is_not_removed() {
     harness.until_ready("base").await;
     harness.delete("base").await;
     harness.until_reason("base", "Required").await;
+    let note = harness.until_event("base", "RemovalBlocked").await;
+    assert!(note.starts_with("plugin is required"), "{note}");
     assert_eq!(harness.text("base").await.as_deref(), Some("hello"));
     harness
         .patch("base", json!({"spec": {"required": false}}))

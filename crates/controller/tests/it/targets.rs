@@ -2,6 +2,8 @@
 
 use kube::Client;
 use kube::api::PostParams;
+use outrigger_api::condition::ConditionStatus;
+use outrigger_api::plugin::Phase;
 use outrigger_apiserver::transport::{Listener, write_kubeconfig};
 use serde_json::json;
 
@@ -60,6 +62,34 @@ async fn a_plugin_is_installed_in_the_cluster_of_its_kubeconfig() {
     assert!(note.contains("Deployment default/web"), "{note}");
     harness.close().await;
     remote.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ready_plugin_whose_cluster_does_not_respond_is_degraded() {
+    let harness = Harness::new().await;
+    let remote = start_server().await;
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), false)
+        .await
+        .unwrap();
+    let address = listener.address();
+    remote.serve(listener).unwrap();
+    let path = harness.charts.path().join("kubeconfig");
+    write_kubeconfig(&path, address, remote.credentials()).unwrap();
+    create_secret(&harness, "remote", &fs_err::read_to_string(&path).unwrap()).await;
+    harness
+        .create("web", "web", json!({"cluster": {"secretName": "remote"}}))
+        .await;
+    harness.until_ready("web").await;
+
+    remote.close().await;
+    let message = harness.until_reason("web", "ClusterUnreachable").await;
+    assert!(message.contains("Secret default/remote"), "{message}");
+    assert!(message.contains(&address.to_string()), "{message}");
+    let plugin = harness.get("web").await;
+    assert_eq!(plugin.phase(), Phase::Degraded);
+    let healthy = plugin.condition("Healthy").unwrap();
+    assert_eq!(healthy.status, ConditionStatus::Unknown);
+    harness.close().await;
 }
 
 #[tokio::test]

@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use outrigger_api::repository::{Repository, RepositorySpec, SecretReference};
 use serde::Serialize;
 
 use super::plugin::connect::ClusterFlags;
+use super::plugin::unreachable;
 use super::runtime;
 use crate::arguments::OutputFlag;
 use crate::printer::{Printer, Row};
@@ -109,6 +111,23 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Explains an error of a request for a repository.
+fn explain(error: &kube::Error, name: &str) -> anyhow::Error {
+    let kube::Error::Api(status) = error else {
+        return unreachable::explain(error);
+    };
+    match status.code {
+        404 if status.message.contains(&format!("\"{name}\"")) => {
+            anyhow!("repository {name} does not exist")
+        }
+        404 => anyhow!("the Repository CRD (repositories.outrigger.dev) is not installed"),
+        409 => anyhow!("repository {name} already exists"),
+        403 => anyhow!("access denied: {}", status.message),
+        422 => anyhow!("repository {name} is invalid: {}", status.message),
+        _ => anyhow!(status.message.clone()),
+    }
+}
+
 async fn api(cluster: &ClusterFlags) -> anyhow::Result<Api<Repository>> {
     Ok(Api::all(cluster.connect().await?.client))
 }
@@ -129,19 +148,19 @@ async fn add(args: &AddArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
         system: args.system,
     };
     let repository = Repository::new(&args.name, spec);
-    api(&args.cluster)
-        .await?
+    let repositories = api(&args.cluster).await?;
+    let created = repositories
         .create(&PostParams::default(), &repository)
-        .await?;
+        .await;
+    created.map_err(|error| explain(&error, &args.name))?;
     printer.line(&format!("repository {} added", args.name))?;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn list(args: &ListArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let found = api(&args.cluster)
-        .await?
-        .list(&ListParams::default())
-        .await?;
+    let found = api(&args.cluster).await?;
+    let found = found.list(&ListParams::default()).await;
+    let found = found.map_err(|error| explain(&error, ""))?;
     let rows: Vec<Listed> = found.items.iter().map(row).collect();
     printer.list(args.output.output, &rows)?;
     Ok(ExitCode::SUCCESS)
@@ -172,7 +191,8 @@ async fn update(args: &NamesArgs, printer: &Printer) -> anyhow::Result<ExitCode>
         let patch =
             serde_json::json!({"metadata": {"annotations": {"outrigger.dev/refresh": now}}});
         api.patch(name, &PatchParams::default(), &Patch::Merge(&patch))
-            .await?;
+            .await
+            .map_err(|error| explain(&error, name))?;
         printer.line(&format!("repository {name} updated"))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -181,8 +201,30 @@ async fn update(args: &NamesArgs, printer: &Printer) -> anyhow::Result<ExitCode>
 async fn remove(args: &NamesArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let api = api(&args.cluster).await?;
     for name in &args.names {
-        api.delete(name, &DeleteParams::default()).await?;
+        let deleted = api.delete(name, &DeleteParams::default()).await;
+        deleted.map_err(|error| explain(&error, name))?;
         printer.line(&format!("repository {name} removed"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_api_server_are_explained_and_not_printed_as_structures() {
+        let text = |code: u16, message: &str| {
+            let status = kube::core::Status::failure(message, "").with_code(code);
+            explain(&kube::Error::Api(Box::new(status)), "bad").to_string()
+        };
+        let message = "Repository.outrigger.dev \"bad\" is invalid: spec.url: Invalid value";
+        assert_eq!(
+            text(422, message),
+            format!("repository bad is invalid: {message}")
+        );
+        let message = "repositories.outrigger.dev \"bad\" not found";
+        assert_eq!(text(404, message), "repository bad does not exist");
+        assert_eq!(text(409, "exists"), "repository bad already exists");
+    }
 }

@@ -54,3 +54,26 @@ fn a_fatal_finding_leaves_the_last_render_as_it_was() {
     assert!(text.contains("fatal: network:"), "{text}");
     assert_eq!(fs_err::read(&index).unwrap(), before);
 }
+
+#[test]
+fn a_plan_of_an_unknown_plugin_is_an_error_with_a_suggestion() {
+    let context = context();
+    context.run(["stack", "new", "demo"]).unwrap();
+    let text = context
+        .run(["stack", "plan", "--plugin", "kube2ima"])
+        .unwrap();
+    assert!(text.starts_with("exit code: 1"), "{text}");
+    assert!(text.contains("plugin kube2ima does not exist"), "{text}");
+    assert!(text.contains("did you mean kube2iam?"), "{text}");
+}
+
+#[test]
+fn new_rejects_a_name_that_is_not_the_name_of_a_stack() {
+    for name in ["Bad_Name", "1demo", "a.b"] {
+        let context = context();
+        let text = context.run(["stack", "new", name]).unwrap();
+        assert!(text.starts_with("exit code: 1"), "{text}");
+        assert!(text.contains("invalid cluster name"), "{text}");
+        assert!(!context.directory().join("cluster.yaml").exists());
+    }
+}

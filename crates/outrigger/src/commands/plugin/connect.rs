@@ -186,6 +186,9 @@ pub(crate) fn explain(error: &kube::Error, plugin: Option<&str>) -> anyhow::Erro
             anyhow!("the cluster rejected the credentials of the kubeconfig"),
             "they may have expired; check --kubeconfig and --context",
         ),
+        (403, _) if status.message.ends_with("because it is being terminated") => {
+            anyhow!("the namespace is being deleted: {}", status.message)
+        }
         (403, _) => anyhow!("access denied: {}", status.message),
         (409, Some(plugin)) if status.reason == "AlreadyExists" => hinted(
             anyhow!("plugin {plugin} already exists"),

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use outrigger_api::plugin::Plugin;
+use outrigger_api::annotation::SUSPEND;
+use outrigger_api::plugin::{Conflicts, Drift, Plugin};
 use outrigger_controller::{Options, preview};
-use outrigger_release::Plan;
+use outrigger_release::{Action, Plan};
 
 use super::change::ensure_valid;
 use super::connect::{ClusterFlags, Connection};
@@ -90,5 +91,80 @@ pub(super) async fn plan(
         fetcher: outrigger_repository::Options::for_user(),
         ..Options::default()
     };
-    Ok(Box::pin(preview(connection.client.clone(), options, &plugin)).await?)
+    let plan = Box::pin(preview(connection.client.clone(), options, &plugin)).await?;
+    if !plan.is_empty()
+        && let Some(reason) = not_applied(&plugin, plan.action)
+    {
+        note(&reason);
+    }
+    Ok(plan)
+}
+
+/// Why the controller would not do what the plan says, if it would not.
+fn not_applied(plugin: &Plugin, action: Action) -> Option<String> {
+    let (name, namespace) = (plugin.name(), plugin.namespace());
+    if plugin.metadata.deletion_timestamp.is_some() {
+        return Some(format!(
+            "plugin {name} is being deleted, so nothing is applied"
+        ));
+    }
+    if plugin.is_annotated(SUSPEND) {
+        return Some(format!(
+            "plugin {name} is suspended, so nothing is applied until `outrigger plugin resume {name} -n {namespace}`"
+        ));
+    }
+    let ready = plugin.condition("Ready");
+    let is_refused = ready.is_some_and(|ready| match ready.reason.as_str() {
+        "ReleaseConflict" => true,
+        "FieldConflict" => plugin.spec.conflicts == Conflicts::Fail,
+        _ => false,
+    });
+    if let Some(ready) = ready.filter(|_| is_refused) {
+        return Some(format!(
+            "the controller refuses to apply it: {}",
+            ready.message
+        ));
+    }
+    let is_drift = action == Action::Repair;
+    (is_drift && plugin.spec.drift != Drift::Correct).then(|| {
+        let policy = format!("{:?}", plugin.spec.drift).to_lowercase();
+        format!("the differences are drift, which is not corrected with `drift: {policy}`")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_will_not_be_applied_is_said() {
+        let note = |annotations: Value, spec: Value, reason: &str, action| {
+            let plugin = json!({
+                "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin",
+                "metadata": {"name": "web", "namespace": "default", "annotations": annotations},
+                "spec": spec,
+                "status": {"conditions": [{
+                    "type": "Ready", "status": "False", "reason": reason, "message": "because",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }]},
+            });
+            let plugin: Plugin = serde_json::from_value(plugin).unwrap();
+            not_applied(&plugin, action).unwrap_or_default()
+        };
+        let suspended = json!({"outrigger.dev/suspend": "true"});
+        let text = note(suspended, json!({}), "Ready", Action::Upgrade);
+        assert!(text.contains("is suspended"), "{text}");
+        let warn = json!({"drift": "warn"});
+        let text = note(json!({}), warn.clone(), "Ready", Action::Repair);
+        assert!(text.contains("`drift: warn`"), "{text}");
+        assert_eq!(note(json!({}), warn, "Ready", Action::Upgrade), "");
+        for reason in ["ReleaseConflict", "FieldConflict"] {
+            let text = note(json!({}), json!({}), reason, Action::Upgrade);
+            assert_eq!(text, "the controller refuses to apply it: because");
+        }
+        let take = json!({"conflicts": "take"});
+        assert_eq!(note(json!({}), take, "FieldConflict", Action::Upgrade), "");
+    }
 }

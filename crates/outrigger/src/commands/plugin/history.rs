@@ -1,5 +1,7 @@
 //! `outrigger plugin history`: lists the revisions of the release of a plugin.
 
+use anyhow::anyhow;
+use outrigger_api::plugin::Plugin;
 use outrigger_release::Revision;
 use serde::Serialize;
 
@@ -50,6 +52,21 @@ fn in_seconds(time: &str) -> String {
     }
 }
 
+/// Why a plugin has no revisions.
+fn no_revisions(plugin: &Plugin) -> String {
+    let name = plugin.name();
+    let status = plugin.status.as_ref();
+    match status.and_then(|status| status.revision) {
+        Some(revision) => {
+            format!("plugin {name} has revision {revision}, but its release record was deleted")
+        }
+        None if !plugin.spec.enabled => {
+            format!("plugin {name} is disabled, which removes the release with its revisions")
+        }
+        None => format!("plugin {name} is not installed yet"),
+    }
+}
+
 pub(crate) async fn run(args: &ReadArgs, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     let plugin = connection.get(&args.name).await?;
@@ -57,11 +74,32 @@ pub(crate) async fn run(args: &ReadArgs, printer: &Printer) -> anyhow::Result<()
     let id = release::id(&plugin);
     let revisions = outrigger_release::list_revisions(&cluster, &id).await?;
     if revisions.is_empty() {
-        return Err(anyhow::anyhow!("plugin {} was never installed", args.name)).hint(format!(
+        return Err(anyhow!("{}", no_revisions(&plugin))).hint(format!(
             "outrigger plugin show {} shows its conditions",
             args.name
         ));
     }
     let rows: Vec<RevisionRow> = revisions.into_iter().map(RevisionRow).collect();
     printer.list(args.output.output, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_plugin_without_revisions_was_not_always_never_installed() {
+        let text = |enabled: bool, revision: Option<i64>| {
+            let plugin = json!({
+                "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": "web"},
+                "spec": {"enabled": enabled}, "status": {"phase": "Ready", "revision": revision},
+            });
+            no_revisions(&serde_json::from_value(plugin).unwrap())
+        };
+        assert_eq!(text(true, None), "plugin web is not installed yet");
+        assert!(text(false, None).contains("is disabled"));
+        assert!(text(true, Some(3)).contains("record was deleted"));
+    }
 }

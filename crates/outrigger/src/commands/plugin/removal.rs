@@ -60,22 +60,27 @@ impl RemovalArgs {
         change
             .finish(&connection, &plugins, outcome, printer)
             .await?;
-        plugins.iter().for_each(note_what_stays);
+        for text in plugins.iter().filter_map(|plugin| stays(plugin, flags)) {
+            note(&text);
+        }
         Ok(())
     }
 }
 
-/// Says what the removal of a plugin leaves in the cluster.
-fn note_what_stays(plugin: &Plugin) {
+/// What the removal of a plugin leaves in the cluster.
+fn stays(plugin: &Plugin, flags: RemovalFlags) -> Option<String> {
     let name = format!("{}/{}", plugin.namespace(), plugin.name());
     if plugin.is_annotated(SUSPEND) {
-        note(&format!(
+        return Some(format!(
             "plugin {name} is suspended: its release stays installed"
         ));
-        return;
     }
+    let ready = plugin.condition("Ready");
+    let is_unreachable = ready.is_some_and(|ready| ready.reason == "ClusterUnreachable");
+    let is_orphaned = flags.force && is_unreachable;
     let inventory = plugin.status.iter().flat_map(|status| &status.inventory);
-    let kept = inventory.filter(|entry| entry.keep).map(|entry| {
+    let kept = inventory.filter(|entry| entry.keep || is_orphaned);
+    let kept = kept.map(|entry| {
         let namespace = entry.namespace.as_deref();
         match namespace {
             Some(namespace) => format!("{} {namespace}/{}", entry.kind, entry.name),
@@ -83,9 +88,12 @@ fn note_what_stays(plugin: &Plugin) {
         }
     });
     let kept: Vec<String> = kept.collect();
-    if !kept.is_empty() {
-        note(&format!("plugin {name} keeps {}", kept.join(", ")));
-    }
+    let kept = Some(kept.join(", ")).filter(|kept| !kept.is_empty())?;
+    Some(if is_orphaned {
+        format!("the cluster of plugin {name} does not respond; possibly left behind: {kept}")
+    } else {
+        format!("plugin {name} keeps {kept}")
+    })
 }
 
 impl RemovalArgs {
@@ -155,4 +163,37 @@ pub(super) fn ensure_not_required(plugin: &Plugin, action: &str) -> anyhow::Resu
         "plugin {namespace}/{name} is required and cannot be {action}"
     ))
     .hint("set spec.required to false first")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_forced_removal_names_what_may_be_left_in_a_cluster_that_does_not_respond() {
+        let plugin = json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin",
+            "metadata": {"name": "web", "namespace": "default"}, "spec": {},
+            "status": {
+                "inventory": [{"apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "a"}],
+                "conditions": [{
+                    "type": "Ready", "status": "False", "reason": "ClusterUnreachable", "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }],
+            },
+        });
+        let plugin: Plugin = serde_json::from_value(plugin).unwrap();
+        let force = RemovalFlags {
+            force: true,
+            ..RemovalFlags::default()
+        };
+        let text = stays(&plugin, force).unwrap();
+        assert!(
+            text.ends_with("possibly left behind: ConfigMap default/a"),
+            "{text}"
+        );
+        assert_eq!(stays(&plugin, RemovalFlags::default()), None);
+    }
 }

@@ -3,9 +3,12 @@
 //! The spec of the plugin is the desired state, so a rollback changes the spec; the controller then installs a new
 //! revision.
 
+use std::path::Path;
+
 use anyhow::{anyhow, ensure};
 use outrigger_api::annotation::ROLLBACK;
 use outrigger_api::plugin::{Plugin, PluginKind};
+use outrigger_controller::{Options, preview};
 use outrigger_release::{Record, Revision, Status};
 use serde_json::{Map, Value};
 
@@ -22,6 +25,9 @@ Examples:
   outrigger plugin rollback monitoring --wait
   outrigger plugin rollback monitoring 3 --dry-run -o yaml";
 
+/// The reason of a preview whose chart or version does not exist.
+const CHART_NOT_FOUND: &str = "ChartNotFound";
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -35,14 +41,33 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.change.cluster.connect().await?;
-    let (plugin, revision) =
+    let rolled_back =
         roll_back(&connection, &args.name, args.revision, args.change.dry_run).await?;
-    let done = format!("rolled back to revision {revision}");
-    let requested = format!("rollback to revision {revision} requested");
+    let RolledBack {
+        plugin, revision, ..
+    } = rolled_back;
+    let (done, requested) = if rolled_back.has_changed {
+        (
+            format!("rolled back to revision {revision}"),
+            format!("rollback to revision {revision} requested"),
+        )
+    } else {
+        let unchanged = format!("unchanged: it has the version and values of revision {revision}");
+        (unchanged.clone(), unchanged)
+    };
     let outcome = Outcome::new(&done, WaitCondition::Ready).requested(&requested);
     args.change
         .finish(&connection, &[plugin], outcome, printer)
         .await
+}
+
+/// A plugin whose spec was set to a revision.
+#[derive(Debug)]
+pub(super) struct RolledBack {
+    pub(super) plugin: Plugin,
+    pub(super) revision: u32,
+    /// Whether that changed the spec.
+    pub(super) has_changed: bool,
 }
 
 /// Sets the version and values of the plugin to those of a revision.
@@ -51,7 +76,7 @@ pub(super) async fn roll_back(
     name: &str,
     revision: Option<u32>,
     dry_run: bool,
-) -> anyhow::Result<(Plugin, u32)> {
+) -> anyhow::Result<RolledBack> {
     let plugin = connection.get(name).await?;
     ensure!(
         matches!(plugin.spec.kind, PluginKind::Helm | PluginKind::Template),
@@ -63,7 +88,7 @@ pub(super) async fn roll_back(
         revision
     } else {
         let history = outrigger_release::list_revisions(&cluster, &id).await?;
-        last_successful(&history)
+        last_successful(&history, is_deployed(&plugin))
             .ok_or_else(|| anyhow!("plugin {name} has no earlier successful revision"))?
     };
     let record = outrigger_release::get_release(&cluster, &id, Some(revision)).await;
@@ -73,20 +98,78 @@ pub(super) async fn roll_back(
     if !plugin.spec.values_from.is_empty() {
         note("values from ConfigMaps and Secrets are not rolled back");
     }
+    let api = connection.plugins();
+    let mut restored = plugin.clone();
+    restore(&mut restored, &record);
+    let has_changed = restored.spec != plugin.spec;
+    if restored.spec.version != plugin.spec.version {
+        ensure_available(connection, &restored, revision).await?;
+    }
     let version = &record.chart.summary().version;
     if let Some(range) = replaced_range(&plugin, version) {
-        note(&format!(
-            "the version is {version} from now on, it was {range}; \
-             `outrigger plugin set {name} --version VERSION` changes it"
-        ));
+        note(&replaced_range_note(name, version, &range));
     }
-    let api = connection.plugins();
     let plugin = edit(&api, name, dry_run, |plugin| {
         restore(plugin, &record);
-        annotate_rollback(plugin, revision);
+        if has_changed {
+            annotate_rollback(plugin, revision);
+        }
         ensure_valid(plugin)
     });
-    Ok((plugin.await?, revision))
+    Ok(RolledBack {
+        plugin: plugin.await?,
+        revision,
+        has_changed,
+    })
+}
+
+/// A record does not tell which repository its chart came from. A version that the current one does not have is refused:
+/// the plugin would fail.
+async fn ensure_available(
+    connection: &Connection,
+    restored: &Plugin,
+    revision: u32,
+) -> anyhow::Result<()> {
+    let repo = restored.spec.repo.as_deref().unwrap_or_default();
+    if let Some(path) = repo.strip_prefix("file://")
+        && !Path::new(path).exists()
+    {
+        return Ok(());
+    }
+    let options = Options {
+        fetcher: outrigger_repository::Options::for_user(),
+        ..Options::default()
+    };
+    let planned = preview(connection.client.clone(), options, restored);
+    match Box::pin(planned).await {
+        Err(error) if error.reason == CHART_NOT_FOUND => {
+            let message = format!(
+                "revision {revision} cannot be restored: its chart is not in the repository of the plugin: {error}"
+            );
+            let (name, version) = (restored.name(), restored.spec.version.as_deref());
+            let version = version.unwrap_or("VERSION");
+            Err(anyhow!(message)).hint(format!(
+                "if it came from another one, use outrigger plugin upgrade {name} --repo REPO --version {version}"
+            ))
+        }
+        // Other errors may be those of this machine, which is not where the controller fetches charts.
+        _ => Ok(()),
+    }
+}
+
+/// What the note about a replaced version range says.
+fn replaced_range_note(name: &str, version: &str, range: &str) -> String {
+    format!(
+        "the version is {version} from now on, it was {range}; \
+         `outrigger plugin upgrade {name} --version VERSION` changes it"
+    )
+}
+
+/// Whether the deployed revision has the version and values of the spec.
+fn is_deployed(plugin: &Plugin) -> bool {
+    let status = plugin.status.as_ref();
+    let installed = status.and_then(|status| status.installed_generation);
+    installed.is_some() && installed == plugin.metadata.generation
 }
 
 /// Makes the controller record the change as a rollback. The change of the spec makes the next generation.
@@ -105,11 +188,15 @@ fn replaced_range(plugin: &Plugin, version: &str) -> Option<String> {
     (installed != Some(version) && range != version).then(|| range.to_owned())
 }
 
-/// The last revision before the current one that was deployed.
-fn last_successful(history: &[Revision]) -> Option<u32> {
-    let (_, earlier) = history.split_last()?;
+/// The last revision before the current one that was deployed. If the spec could not be deployed, and left no revision,
+/// the last one is an earlier one.
+fn last_successful(history: &[Revision], is_deployed: bool) -> Option<u32> {
+    let (last, earlier) = history.split_last()?;
     let is_successful =
         |revision: &&Revision| matches!(revision.status, Status::Superseded | Status::Deployed);
+    if !is_deployed && is_successful(&last) {
+        return Some(last.revision);
+    }
     earlier
         .iter()
         .rev()
@@ -145,6 +232,8 @@ fn restrict(values: &Map<String, Value>, paths: &Map<String, Value>) -> Map<Stri
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+    use outrigger_release::ChartSummary;
     use serde_json::json;
 
     use super::*;
@@ -163,6 +252,34 @@ mod tests {
         assert_eq!(replaced(Some("^1"), "1.2.0").as_deref(), Some("^1"));
         assert_eq!(replaced(None, "1.2.0").as_deref(), Some("latest"));
         assert_eq!(replaced(Some("1.2.0"), "1.2.0"), None);
+    }
+
+    /// The hint named `plugin set --version`, which does not exist.
+    #[test]
+    fn the_note_about_the_version_names_a_command_that_exists() {
+        let note = replaced_range_note("web", "1.2.0", "latest");
+        let command = note.split('`').nth(1).unwrap();
+        let parsed = crate::arguments::Arguments::try_parse_from(command.split(' '));
+        assert!(parsed.is_ok(), "{note}: {parsed:?}");
+    }
+
+    #[test]
+    fn a_rollback_from_a_spec_that_was_never_deployed_returns_to_the_deployed_revision() {
+        let revision = |revision: u32, status: Status| Revision {
+            revision,
+            updated: None,
+            status,
+            chart: ChartSummary::default(),
+            description: String::new(),
+        };
+        let history = [
+            revision(1, Status::Superseded),
+            revision(2, Status::Deployed),
+        ];
+        assert_eq!(last_successful(&history, false), Some(2));
+        assert_eq!(last_successful(&history, true), Some(1));
+        let failed = [revision(1, Status::Deployed), revision(2, Status::Failed)];
+        assert_eq!(last_successful(&failed, false), Some(1));
     }
 
     #[test]

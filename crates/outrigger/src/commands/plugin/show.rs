@@ -161,7 +161,7 @@ fn conditions(plugin: &Plugin) -> String {
         };
         let age = age::since_text(Some(&condition.last_transition_time));
         let line = format!(
-            "  {:<20}{status:<8}{age:<8}{:<20}{}",
+            "  {:<20}{status:<8}{age:<8}{:<19} {}",
             condition.kind,
             condition.reason,
             indented(&condition.message)
@@ -250,4 +250,27 @@ fn event_lines(events: &[Event]) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_long_reason_is_separated_from_its_message() {
+        let plugin = json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": "web"}, "spec": {},
+            "status": {"conditions": [{
+                "type": "Ready", "status": "False", "reason": "DependencyVersionMismatch", "message": "plugin storage",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }]},
+        });
+        let text = conditions(&serde_json::from_value(plugin).unwrap());
+        assert!(
+            text.contains("DependencyVersionMismatch plugin storage"),
+            "{text}"
+        );
+    }
 }

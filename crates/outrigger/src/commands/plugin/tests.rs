@@ -552,10 +552,11 @@ async fn diff_set_rollback_disable_and_uninstall() {
         .unwrap();
     assert_eq!(history.len(), 2);
     // A rollback restores the values, and is recorded as one. The version is the same and is not pinned.
-    let (plugin, revision) = roll_back(connection, "lighthouse", None, false)
+    let rolled_back = roll_back(connection, "lighthouse", None, false)
         .await
         .unwrap();
-    assert_eq!(revision, 1);
+    let plugin = rolled_back.plugin;
+    assert_eq!((rolled_back.revision, rolled_back.has_changed), (1, true));
     assert_eq!(Value::Object(plugin.spec.values.clone()), before);
     assert_eq!(plugin.spec.version, before_version);
     wait_for(cluster, "lighthouse", WaitCondition::Ready).await;
@@ -564,6 +565,11 @@ async fn diff_set_rollback_disable_and_uninstall() {
     let history = outrigger_release::list_revisions(&cluster_of_release, &id);
     let history = history.await.unwrap();
     assert_eq!(history[2].description, "Rollback to 1");
+    // A rollback to what the spec says already changes nothing, and says so.
+    let again = roll_back(connection, "lighthouse", Some(3), false)
+        .await
+        .unwrap();
+    assert!(!again.has_changed);
     // Disabling removes all objects.
     disable(connection, "lighthouse", RemovalFlags::default(), false)
         .await

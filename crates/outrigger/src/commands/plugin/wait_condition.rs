@@ -38,6 +38,9 @@ pub(super) fn evaluate(plugin: Option<&Plugin>, condition: WaitCondition) -> Wai
     if condition == WaitCondition::Deleted {
         return WaitStatus::Pending(describe(plugin));
     }
+    if plugin.metadata.deletion_timestamp.is_some() {
+        return WaitStatus::Failed(being_deleted(plugin));
+    }
     if let Some(status) = suspended(plugin, condition) {
         return status;
     }
@@ -61,8 +64,20 @@ pub(super) fn evaluate(plugin: Option<&Plugin>, condition: WaitCondition) -> Wai
         }
         Phase::Ready if condition == WaitCondition::Ready && plugin.spec.enabled => WaitStatus::Met,
         Phase::Failed => WaitStatus::Failed(describe(plugin)),
-        Phase::Waiting if is_unreachable(plugin) => WaitStatus::Unreachable(describe(plugin)),
+        Phase::Waiting | Phase::Degraded if is_unreachable(plugin) => {
+            WaitStatus::Unreachable(describe(plugin))
+        }
         _ => WaitStatus::Pending(describe(plugin)),
+    }
+}
+
+/// A plugin that is being deleted is neither installed nor changed any more.
+fn being_deleted(plugin: &Plugin) -> String {
+    let blocked = plugin.condition("Removable");
+    let blocked = blocked.map(|removable| removable.message.as_str());
+    match blocked.filter(|message| !message.is_empty()) {
+        Some(message) => format!("being deleted, and changes are not applied: {message}"),
+        None => "being deleted, and changes are not applied".to_owned(),
     }
 }
 
@@ -83,7 +98,7 @@ fn suspended(plugin: &Plugin, condition: WaitCondition) -> Option<WaitStatus> {
 
 fn is_unreachable(plugin: &Plugin) -> bool {
     let ready = plugin.condition("Ready");
-    ready.is_some_and(|ready| ready.reason == "Unreachable")
+    ready.is_some_and(|ready| ["Unreachable", "ClusterUnreachable"].contains(&&*ready.reason))
 }
 
 /// A requested reconcile that the controller has not done yet.
@@ -160,6 +175,20 @@ mod tests {
             evaluate("Failed", true, 1, WaitCondition::Ready),
             WaitStatus::Pending(_)
         ));
+    }
+
+    #[test]
+    fn a_plugin_that_is_being_deleted_does_not_become_ready() {
+        let mut plugin = plugin("Ready", true, 2);
+        let time = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+        plugin.metadata.deletion_timestamp = Some(time);
+        for condition in [WaitCondition::Ready, WaitCondition::Disabled] {
+            let status = evaluate(Some(&plugin), condition);
+            let expected = "being deleted, and changes are not applied".to_owned();
+            assert_eq!(status, WaitStatus::Failed(expected));
+        }
+        let status = evaluate(Some(&plugin), WaitCondition::Deleted);
+        assert!(matches!(status, WaitStatus::Pending(_)), "{status:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::ensure;
 use outrigger_stack::configuration::Configuration;
 
 use crate::printer::Printer;
@@ -30,12 +31,28 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let text = template(args);
+    ensure!(
+        is_stack_name(&args.name),
+        "invalid cluster name {:?}: CloudFormation stacks are named after it, so use letters, digits and hyphens, \
+         starting with a letter",
+        args.name
+    );
     // A name that YAML reads as something else is refused here, not by the next command.
     Configuration::parse(text.as_bytes())?;
     let mut file = fs_err::File::create_new(&args.file)?;
     file.write_all(text.as_bytes())?;
     printer.line(&format!("{} written", args.file.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether CloudFormation accepts it as the name of a stack, with room for a suffix.
+fn is_stack_name(name: &str) -> bool {
+    const MAX_LENGTH: usize = 63;
+    name.len() <= MAX_LENGTH
+        && name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|char| char.is_ascii_alphanumeric() || char == '-')
 }
 
 fn template(args: &Args) -> String {

@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
+use anyhow::anyhow;
+use outrigger_apimachinery::nearest::nearest;
 use outrigger_model::Contribution;
+use outrigger_stack::Plugin;
 use outrigger_stack::check::privileges;
 use outrigger_stack::pipeline::Initialised;
 use serde::Serialize;
@@ -11,6 +14,7 @@ use super::findings::require;
 use super::sources::Sources;
 use crate::arguments::OutputFlag;
 use crate::printer::{Color, Printer, Row};
+use crate::report::HintExt as _;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -79,6 +83,9 @@ impl Row for Permission {
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+    if let Some(name) = &args.plugin {
+        ensure_known(name, &args.sources.catalog()?)?;
+    }
     let pipeline = args.sources.pipeline()?;
     let initialised = require(pipeline.initialise())?;
     // The checks of the stage render find what would stop a deployment.
@@ -94,6 +101,19 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         printer.list(args.output.output, &all)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn ensure_known(name: &str, plugins: &[Plugin]) -> anyhow::Result<()> {
+    let names = plugins.iter().map(|plugin| plugin.metadata.name.as_str());
+    let names: Vec<&str> = names.collect();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let hint = match nearest(name, &names) {
+        Some(similar) => format!("did you mean {similar}?"),
+        None => "outrigger stack plugins lists all plugins".to_owned(),
+    };
+    Err(anyhow!("plugin {name} does not exist")).hint(hint)
 }
 
 fn contributed(contributions: Vec<Contribution>) -> Vec<Contributed> {
