@@ -2,7 +2,7 @@
 # attempts at the task, runs the script in a process group of its own with bounded output, and records how it ended.
 umask 077
 id=$1 script=$2 seconds=$3 verb=$4
-start_of() { { IFS= read -r s <"/proc/$1/stat"; } 2>/dev/null && s=${s##*) } && set -- $s && began=${20}; }
+start_of() { { IFS= read -r stat <"/proc/$1/stat"; } 2>/dev/null && stat=${stat##*) } && set -- $stat && began=${20}; }
 is_alive() { start_of "$1" && [ "$began" = "$2" ]; }
 has_ended() { { read -r o rest <"$1/exit"; } 2>/dev/null && [ "$o" != running ]; }
 has_flock() { command -v flock >/dev/null 2>&1; }
@@ -33,6 +33,15 @@ end() {
 stop() {
   kill -s TERM -- "-$child" 2>/dev/null
   (exec 9>&-; sleep 5; kill -s KILL -- "-$child") 2>/dev/null &
+}
+# Sends a signal to the supervisor after some seconds, unless it is terminated before, perhaps before it sleeps.
+after() {
+  exec 9>&-
+  sleeper=
+  trap '[ -z "$sleeper" ] || kill "$sleeper"; exit' TERM
+  sleep "$1" &
+  sleeper=$!
+  wait "$sleeper" && kill -s "$2" $$
 }
 trap 'end ended' TERM
 trap 'end timeout' USR1
@@ -79,7 +88,7 @@ setsid /bin/sh "./$script" >fifo 2>&1 9>&- </dev/null &
 child=$!
 start_of $child && echo "$child $began" >group
 [ "$outcome" = exited ] || stop
-(exec 9>&-; trap 'kill $s; exit' TERM; sleep "$seconds" & s=$!; wait $s && kill -s USR1 $$) &
+after "$seconds" USR1 &
 timer=$!
 while :; do
   wait $child
@@ -87,7 +96,7 @@ while :; do
   kill -s 0 $child 2>/dev/null || break
 done
 # A process that the script left behind may keep the output open. It is not waited for, and its output is still read.
-(exec 9>&-; trap 'kill $s; exit' TERM; sleep 1 & s=$!; wait $s && kill -s USR2 $$) &
+after 1 USR2 &
 drain=$!
 wait $collector
 kill $drain $timer 2>/dev/null
