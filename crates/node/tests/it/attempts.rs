@@ -218,3 +218,26 @@ async fn a_state_folder_that_cannot_be_written_is_a_clear_error() {
     assert!(matches!(error, RunError::State { .. }), "{error}");
     assert!(error.to_string().contains("/proc/outrigger"), "{error}");
 }
+
+/// The timer once used a variable that still held fields of `/proc/PID/stat`, such as 1 and -1, and signaled all of them.
+#[tokio::test]
+async fn a_timer_that_is_terminated_before_it_sleeps_signals_nobody() -> anyhow::Result<()> {
+    let supervisor = include_str!("../../src/supervisor.sh");
+    let (functions, _) = supervisor
+        .split_once("trap 'end ended'")
+        .expect("the functions precede the traps");
+    let (_, after) = functions.split_once("after() {").expect("the timer");
+    // The signal arrives as soon as the trap is set.
+    let after = after.replace("trap ", "terminated_with ");
+    let script = format!(
+        "kill() {{ echo \"signal $*\"; }}
+terminated_with() {{ eval \"$1\"; }}
+s='S 1 0 -1' stat=$s sleeper=$s
+after() {{{after}
+(after 1 USR1)"
+    );
+    let output = Machine::local().run(&Command::shell(script)).await?;
+    assert_eq!(output.stdout.text(), "");
+    assert_eq!(output.stderr.text(), "");
+    Ok(())
+}
