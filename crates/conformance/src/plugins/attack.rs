@@ -91,7 +91,10 @@ impl Named for Attack {
     }
 
     fn is_short(&self) -> bool {
-        !matches!(self, Self::Edits | Self::Rounds | Self::Fault(_))
+        // The short form runs a debug build, in which `genCA` takes seconds: a render that is paused or canceled keeps its
+        // memory until it ends.
+        let is_for_release = matches!(self, Self::LoopingCharts);
+        !(is_for_release || matches!(self, Self::Edits | Self::Rounds | Self::Fault(_)))
     }
 }
 
