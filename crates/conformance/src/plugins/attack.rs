@@ -91,10 +91,10 @@ impl Named for Attack {
     }
 
     fn is_short(&self) -> bool {
-        // The short form runs a debug build, in which `genCA` takes seconds: a render that is paused or canceled keeps its
-        // memory until it ends.
-        let is_for_release = matches!(self, Self::LoopingCharts);
-        !(is_for_release || matches!(self, Self::Edits | Self::Rounds | Self::Fault(_)))
+        // Known weakness: the controller exceeds its memory limit in this attack, because a render that is canceled keeps
+        // its memory until its current function returns. The long form reports it.
+        let is_known_to_fail = matches!(self, Self::LoopingCharts);
+        !(is_known_to_fail || matches!(self, Self::Edits | Self::Rounds | Self::Fault(_)))
     }
 }
 
