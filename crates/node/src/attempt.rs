@@ -1,8 +1,7 @@
 //! Attempts: commands that run at most once for each id, whatever happens to the connection or to the caller.
 //!
-//! A supervisor (`supervisor.sh`) runs on the machine, detached from the connection, and records how the command ended in
-//! the state folder of the machine. Whoever asks for the same id again gets the record, or waits for the command that
-//! still runs: by a file lock, not by polling.
+//! A supervisor (`attempt.sh`) runs on the machine, in a session of its own, and records how the command ended in the state
+//! folder of the machine. Whoever asks for the same id again gets the record, or waits for the command that still runs.
 
 use std::time::Duration;
 
@@ -11,11 +10,11 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::channel::Event;
 use crate::output::Captured;
-use crate::shell::quote;
+use crate::shell::{Program, quote};
 use crate::{Command, Machine, RunError};
 
-const FRONT: &str = include_str!("attempt.sh");
-const SUPERVISOR: &str = include_str!("supervisor.sh");
+/// Defines the function `attempt`.
+const ATTEMPT: &str = include_str!("attempt.sh");
 /// Where the superuser's records are.
 const STATE: &str = "/var/lib/outrigger";
 /// The attempt begins like a login, not like its supervisor.
@@ -131,7 +130,7 @@ impl Machine {
         command: &Command,
     ) -> Result<AttemptOutcome, RunError> {
         let program = self.attempt_program(verb, attempt, command).await?;
-        let mut shell = self.start(&program).await?;
+        let mut shell = self.start(Program::InSession(&program)).await?;
         shell.input.end().await;
         let mut answer = Answer::default();
         loop {
@@ -159,18 +158,17 @@ impl Machine {
         let default = if is_root { STATE } else { "" };
         let state = self.state().unwrap_or(default);
         Ok(format!(
-            "state={} task={} id={} seconds={} verb={verb}\nscript={}\nsupervisor={}\n{FRONT}",
+            "{ATTEMPT}attempt {} {} {} {} {verb} {}",
             quote(state),
             key(&attempt.task),
             key(&attempt.id),
             command.timeout.as_secs().max(1),
             quote(&format!("{SCRIPT_START}{}", command.program())),
-            quote(SUPERVISOR),
         ))
     }
 }
 
-/// A name of a folder for any text.
+/// A part of the name of a file, for any text.
 fn key(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest
@@ -221,7 +219,11 @@ impl Answer {
             ("lost", _) => Ok(AttemptOutcome::Lost { output }),
             ("state", _) => Err(RunError::State {
                 machine: machine.to_owned(),
-                message: line.strip_prefix("state ").unwrap_or_default().to_owned(),
+                message: format!(
+                    "{}: {}",
+                    line.strip_prefix("state ").unwrap_or_default(),
+                    self.errors.text().trim()
+                ),
             }),
             _ => Err(RunError::UnexpectedAnswer {
                 machine: machine.to_owned(),

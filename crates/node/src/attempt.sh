@@ -1,43 +1,162 @@
-# Runs on a machine, in any POSIX shell. Does the work of an attempt at most once: starts it, or attaches to it.
-# Set before: state (folder), task, id, seconds (timeout), verb (run or cancel), script and supervisor (texts).
-# Prints "outcome code dropped" and the captured output, or "state" and a message.
-umask 077
-fail() { echo "state $*"; exit 0; }
-is_alive() { { IFS= read -r s <"/proc/$1/stat"; } 2>/dev/null && s=${s##*) } && set -- "$2" $s && [ "${21}" = "$1" ]; }
-has_ended() { { read -r outcome code <exit; } 2>/dev/null && [ "$outcome" != running ]; }
-
-[ -n "$state" ] || state=${HOME:-/}/.outrigger
-a=$state/attempts/$task/$id
-[ -d "$a" ] || error=$(mkdir -p "$a" 2>&1) || fail "$error"
-cd "$a" && [ -O . ] || fail "$a belongs to another user"
-if [ ! -s claim ]; then
-  error=$({ printf '%s\n' "$supervisor" >"supervisor.$$" && printf '%s\n' "$script" >"script.$$"; } 2>&1) ||
-    fail "cannot write to $a: $error"
-  setsid /bin/sh "./supervisor.$$" "$id" "script.$$" "$seconds" "$verb" </dev/null >/dev/null 2>"error.$$" &
-  wait $!
-  [ -s claim ] || { error=; IFS= read -r error <"error.$$"; fail "cannot start in $a: $error"; }
-fi
-if ! has_ended; then
-  read -r pid start boot <claim
-  [ "$verb" = cancel ] && is_alive "$pid" "$start" && kill -s TERM "$pid" 2>/dev/null
-  # Waits until the supervisor that another connection started is gone: the kernel unlocks the file.
-  if command -v flock >/dev/null 2>&1; then { flock -s 8; } 8<lock
-  else while ! has_ended && is_alive "$pid" "$start"; do sleep 1; done
-  fi
-fi
-if ! has_ended; then
-  # The supervisor was killed, or the machine rebooted.
-  outcome=lost code=0
+# Runs on a machine, in any POSIX shell. Does the work of an attempt at most once: starts it, or attaches to it. Arguments:
+# the state folder, the task, the id, the timeout in seconds, the verb (run or cancel), the script.
+# Prints "outcome code dropped" and the captured output, or "state" and a message, with details on stderr.
+#
+# The record of an attempt is one file. Whoever creates it has claimed the attempt; its first line is overwritten with
+# the outcome. The other files of the attempt have the same name and an extension.
+attempt() {
+  umask 077
+  state=${1:-${HOME:-/}/.outrigger}/attempts task=$2 f=$2.$3 seconds=$4 verb=$5 script=$6
+  any=????????????????????????????????
+  [ -d "$state" ] || mkdir -p "$state" || fail "cannot create $state"
+  cd "$state" && [ -O . ] || fail "$state belongs to another user"
   read -r now </proc/sys/kernel/random/boot_id
-  read -r pid start boot <claim
-  [ "$boot" = "$now" ] && { read -r group began <group; } 2>/dev/null && is_alive "$group" "$began" &&
+  if [ ! -f "$f" ]; then
+    printf '%s\n' "$script" >"$f.script.$$" || fail "cannot write to $state"
+    (supervise "$f.script.$$") </dev/null >/dev/null &
+    wait $!
+    [ -f "$f" ] || fail "cannot write to $state"
+  fi
+  # Whoever claimed it is about to write the record, or was killed before.
+  [ -s "$f" ] || sleep 1
+  # Another connection started it.
+  while ! has_ended "$f" && [ "$boot" = "$now" ] && is_alive "$pid" "$start"; do
+    [ "$verb" = cancel ] && kill -s TERM "$pid" 2>/dev/null
+    sleep 1
+  done
+  if ! has_ended "$f"; then
+    # The supervisor was killed, or the machine rebooted.
+    outcome=lost code=0
+    kill_group "$f"
+  fi
+  dropped=0; { read -r dropped <"$f.dropped"; } 2>/dev/null
+  last=0; { read -r last <"$f.last"; } 2>/dev/null
+  echo "$outcome $code $dropped"
+  [ -s "$f.out.0" ] || return 0
+  set -- "$f.out.0"
+  [ "$last" -gt 1 ] && set -- "$@" "$f.out.$((last - 1))"
+  [ "$last" -gt 0 ] && set -- "$@" "$f.out.$last"
+  cat "$@"
+}
+fail() { echo "state $*"; exit 0; }
+start_of() { { IFS= read -r stat <"/proc/$1/stat"; } 2>/dev/null && stat=${stat##*) } && set -- $stat && began=${20}; }
+is_alive() { [ -n "$1" ] && start_of "$1" && [ "$began" = "$2" ]; }
+# Reads the record of an attempt.
+has_ended() {
+  outcome=running pid= start= boot=
+  { read -r outcome code && read -r pid start boot; } <"$1" && [ "$outcome" != running ]
+}
+kill_group() {
+  [ "$boot" = "$now" ] && { read -r group since <"$1.group"; } 2>/dev/null && is_alive "$group" "$since" &&
     kill -s KILL -- "-$group" 2>/dev/null
-fi
-dropped=0; { read -r dropped <dropped; } 2>/dev/null
-last=0; { read -r last <last; } 2>/dev/null
-echo "$outcome $code $dropped"
-[ -s out.0 ] || exit 0
-set -- out.0
-[ "$last" -gt 1 ] && set -- "$@" "out.$((last - 1))"
-[ "$last" -gt 0 ] && set -- "$@" "out.$last"
-cat "$@"
+}
+
+# Runs in a process of its own, which does not depend on the connection. Claims the attempt, ends the other attempts at
+# the task, runs the script in a process group of its own with bounded output, and records how it ended.
+supervise() {
+  script=$1
+  { read -r me stat; } </proc/self/stat && start_of "$me" || exit 1
+  set -C
+  true >"$f" || { set +C; true >"$script"; exit 1; }
+  set +C
+  printf '%-15s\n%s\n' running "$me $began $now" 1<>"$f" || { rm -f "$f" "$script"; exit 1; }
+  exec 2>/dev/null
+  [ "$verb" = cancel ] && { record "ended 0"; exit; }
+  ending=exited child=
+  trap 'end ended' TERM
+  trap 'end timeout' USR1
+  trap : USR2
+  end_others
+  open_pipe && [ "$ending" = exited ] || { record "$ending 126"; exit; }
+  collect <&7 &
+  collector=$!
+  setsid /bin/sh "./$script" >&8 2>&1 7<&- 8>&- </dev/null &
+  child=$!
+  exec 7<&- 8>&-
+  start_of $child && echo "$child $began" >"$f.group"
+  [ "$ending" = exited ] || stop
+  after "$seconds" USR1 &
+  timer=$!
+  while :; do
+    wait $child
+    result=$?
+    kill -s 0 $child || break
+  done
+  kill $timer
+  drain
+  record "$ending $result"
+  true >"$script"
+  prune
+}
+# Overwrites in place: a full disk cannot prevent it.
+record() { printf '%-15s\n' "$1" 1<>"$f"; }
+end() {
+  [ "$ending" = exited ] || return
+  ending=$1
+  [ -z "$child" ] || stop
+}
+stop() {
+  kill -s TERM -- "-$child"
+  (sleep 5; kill -s KILL -- "-$child") &
+}
+# Sends a signal to the supervisor after some seconds, unless it is terminated before, perhaps before it sleeps.
+after() {
+  sleeper=
+  trap '[ -z "$sleeper" ] || kill "$sleeper"; exit' TERM
+  sleep "$1" &
+  sleeper=$!
+  wait "$sleeper" && kill -s "$2" "$me"
+}
+# Ends the other attempts at the task, and waits until they are gone.
+end_others() {
+  for other in "$task".$any; do
+    [ "$other" = "$f" ] && continue
+    while ! has_ended "$other" && [ "$boot" = "$now" ] && is_alive "$pid" "$start"; do
+      kill -s TERM "$pid"
+      sleep 1
+    done
+    has_ended "$other" || kill_group "$other"
+  done
+}
+# A pipe from descriptor 8 to 7: that of a here-document, or a named one where the shell uses files for those.
+open_pipe() {
+  exec 7<<E
+E
+  if [ -p /proc/self/fd/7 ]; then exec 8>/proc/self/fd/7
+  else mkfifo "$f.fifo" && exec 6<>"$f.fifo" 7<"$f.fifo" 8>"$f.fifo" 6<&-
+  fi
+}
+# Keeps the first and the last parts of the output.
+collect() {
+  exec 8>&-
+  n=0 dropped=0
+  while dd bs=16384 count=16 2>"$f.records" >>"$f.out.$n"; do
+    # dd reports "full+partial records in". Fewer than asked for: the end of the output.
+    while read -r r rest; do case $r in [0-9]*+[0-9]*) break ;; *) r=0+0 ;; esac; done <"$f.records"
+    [ $((${r%+*} + ${r#*+})) -lt 16 ] && return
+    [ "$(wc -c <"$f.out.$n")" -lt 262144 ] && continue
+    if [ "$n" -gt 1 ]; then
+      dropped=$((dropped + $(wc -c <"$f.out.$((n - 1))")))
+      rm -f "$f.out.$((n - 1))"
+      echo $dropped >"$f.dropped"
+    fi
+    n=$((n + 1))
+    echo $n >"$f.last"
+  done
+  cat >/dev/null
+}
+# A process that the script left behind may keep the output open. It is not waited for, and its output is still read.
+drain() {
+  { read -r stat <"/proc/$collector/stat"; } && stat=${stat##*) } && [ "${stat%% *}" != Z ] || return
+  after 1 USR2 &
+  timer=$!
+  wait $collector
+  kill $timer
+}
+# Keeps the latest attempts at the task, and what is less than a month old.
+prune() {
+  set -- "$task".$any
+  [ $# -le 16 ] || ls -1t "$@" | tail -n +17 | while IFS= read -r c; do has_ended "$c" && rm -f "$c" "$c".*; done
+  set -- $any.$any
+  [ $# -le 512 ] || find . -type f -mtime +30 -exec rm -f {} +
+}

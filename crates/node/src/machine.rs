@@ -8,7 +8,7 @@ use tokio::sync::{OnceCell, SemaphorePermit};
 
 use crate::channel::{Event, Events, Input};
 use crate::privilege::{PROBE, Privilege, unlocked};
-use crate::shell::{LOADER, encode};
+use crate::shell::Program;
 use crate::ssh::{Connection, ExecError};
 use crate::{ConnectError, Connector, HostKey, RunError, Target, local};
 
@@ -108,7 +108,7 @@ impl Machine {
     }
 
     /// Starts a shell that runs a program as root, or as the user if the credentials say so.
-    pub(crate) async fn start(&self, program: &str) -> Result<Shell<'_>, RunError> {
+    pub(crate) async fn start(&self, program: Program<'_>) -> Result<Shell<'_>, RunError> {
         let privilege = self.privilege().await?;
         let channel = match &self.inner.transport {
             Transport::Ssh(connection) => connection.channel().await,
@@ -118,7 +118,7 @@ impl Machine {
     }
 
     /// Like [`Self::start`], although all channels may be taken.
-    pub(crate) async fn start_extra(&self, program: &str) -> Result<Shell<'_>, RunError> {
+    pub(crate) async fn start_extra(&self, program: Program<'_>) -> Result<Shell<'_>, RunError> {
         let privilege = self.privilege().await?;
         self.start_in(None, privilege, program).await
     }
@@ -127,10 +127,10 @@ impl Machine {
         &'a self,
         channel: Option<SemaphorePermit<'a>>,
         privilege: &Privilege,
-        program: &str,
+        program: Program<'_>,
     ) -> Result<Shell<'a>, RunError> {
-        let program = Bytes::from(encode(program)?);
-        let line = privilege.command_line();
+        let line = privilege.command_line(program.loader());
+        let program = Bytes::from(program.encode()?);
         let (input, events) = match privilege.password_line() {
             None => self.exec(&line, program).await?,
             Some(password) => {
@@ -188,8 +188,10 @@ impl Machine {
     }
 
     async fn probe(&self) -> Result<String, RunError> {
-        let probe = Bytes::from(encode(PROBE)?);
-        let (mut input, mut events) = self.exec(&format!("exec {LOADER}"), probe).await?;
+        let probe = Program::WithInput(PROBE);
+        let line = Privilege::Direct { is_root: false }.command_line(probe.loader());
+        let probe = Bytes::from(probe.encode()?);
+        let (mut input, mut events) = self.exec(&line, probe).await?;
         input.end().await;
         let mut answer = Vec::new();
         let mut is_ended = false;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::channel::{Event, Events, Input};
-use crate::shell::{ANNOUNCING_LOADER, LOADER, READY};
+use crate::shell::READY;
 use crate::{ConnectError, RunError, Secret};
 
 /// How a command line runs as the wanted user.
@@ -52,12 +52,14 @@ impl Privilege {
         !matches!(self, Self::Direct { is_root: false })
     }
 
-    /// The command line of a shell that reads its program from the input.
-    pub(crate) fn command_line(&self) -> String {
+    /// The command line of a shell that runs the text of a loader.
+    pub(crate) fn command_line(&self, loader: &str) -> String {
         match self {
-            Self::Direct { .. } => format!("exec {LOADER}"),
-            Self::Sudo => format!("exec sudo -n {LOADER}"),
-            Self::SudoWithPassword(_) => format!("exec sudo -k -S -p '' {ANNOUNCING_LOADER}"),
+            Self::Direct { .. } => format!("exec /bin/sh -c '{loader}'"),
+            Self::Sudo => format!("exec sudo -n /bin/sh -c '{loader}'"),
+            Self::SudoWithPassword(_) => {
+                format!("exec sudo -k -S -p '' /bin/sh -c 'echo {READY}; {loader}'")
+            }
         }
     }
 

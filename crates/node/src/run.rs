@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::channel::Event;
 use crate::machine::Shell;
 use crate::output::Captured;
+use crate::shell::Program;
 use crate::{Command, Machine, Output, RunError, Status};
 
 /// How long output is still read after a command ended, if another process keeps it open.
@@ -50,7 +51,7 @@ impl Machine {
             timeout: command.timeout,
         };
         let program = format!("{PREFIX}{}", command.program());
-        let started = timeout_at(deadline, self.start(&program)).await;
+        let started = timeout_at(deadline, self.start(Program::WithInput(&program))).await;
         let mut shell = started.map_err(|_| timed_out())??;
         let mut running = Running::new(self, command.capture);
         let run = running.finish(&mut shell, &command.input, &mut on_output);
@@ -221,7 +222,7 @@ i=0; while [ $i -lt 20 ] && kill -s 0 -- -{group} 2>/dev/null; do sleep 0.1 2>/d
 kill -s KILL -- -{group} 2>/dev/null"
     );
     let killing = async {
-        let mut shell = machine.start_extra(&program).await?;
+        let mut shell = machine.start_extra(Program::WithInput(&program)).await?;
         shell.input.end().await;
         while !matches!(shell.events.next().await, Event::Closed) {}
         Ok::<_, RunError>(())

@@ -1,18 +1,47 @@
 //! Shell text: quoting, and how a program is sent to a machine.
 //!
 //! A program is POSIX shell text. It is not an argument of any process: the command line of the remote shell is constant,
-//! and the shell reads the program from its input, as one line. So its length is not limited, other users do not
-//! see it, and a connection that breaks in the middle runs nothing. What follows on the input is data for the program.
+//! and the shell reads the program from its input. So its length is not limited, other users do not see it, and a
+//! connection that breaks in the middle runs nothing.
 
-/// Runs the program that the first line of the input encodes. Valid in all login shells, csh and fish included.
-pub(crate) const LOADER: &str = r#"/bin/sh -c 'IFS= read -r p && eval "$(printf %b "$p")"'"#;
+/// How a machine gets a program.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Program<'a> {
+    /// As one line. What follows on the input is data for the program.
+    WithInput(&'a str),
+    /// As the input of a shell that leads a session of its own, so that nothing which ends the connection, or sudo, ends
+    /// the processes that it leaves behind. Reads the input to its end. Shells read it in blocks: that is faster.
+    InSession(&'a str),
+}
 
-/// Printed by [`ANNOUNCING_LOADER`] when it reads the program.
+impl Program<'_> {
+    /// The text of the shell that reads the program. Valid between single quotes in all login shells, csh and fish
+    /// included.
+    pub(crate) const fn loader(self) -> &'static str {
+        match self {
+            Self::WithInput(_) => r#"IFS= read -r p && eval "$(printf %b "$p")""#,
+            Self::InSession(_) => {
+                r#"IFS= read -r s </proc/$$/stat; s=${s##*) }; set -- $s; [ "$4" = $$ ] && exec /bin/sh; exec 3<&0; setsid /bin/sh <&3 3<&- & exec 3<&-; wait"#
+            }
+        }
+    }
+
+    /// What the loader reads.
+    pub(crate) fn encode(self) -> Result<String, NulByte> {
+        let (Self::WithInput(text) | Self::InSession(text)) = self;
+        if text.contains('\0') {
+            return Err(NulByte);
+        }
+        Ok(match self {
+            Self::WithInput(text) => line(text),
+            // A shell runs a compound command only when it has read all of it.
+            Self::InSession(text) => format!("{{\n{text}\nexit\n}}\n"),
+        })
+    }
+}
+
+/// Printed by the shell behind sudo when it reads the program. What is sent earlier may be read by sudo.
 pub(crate) const READY: &str = "outrigger-ready";
-
-/// Like [`LOADER`], but prints a line before it reads the program. What is sent earlier may be read by sudo.
-pub(crate) const ANNOUNCING_LOADER: &str =
-    r#"/bin/sh -c 'echo outrigger-ready; IFS= read -r p && eval "$(printf %b "$p")"'"#;
 
 /// A text cannot be passed to a shell because it contains a NUL byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,10 +49,7 @@ pub(crate) const ANNOUNCING_LOADER: &str =
 pub struct NulByte;
 
 /// The line that the loader decodes to `program`.
-pub(crate) fn encode(program: &str) -> Result<String, NulByte> {
-    if program.contains('\0') {
-        return Err(NulByte);
-    }
+fn line(program: &str) -> String {
     // The command substitution removes trailing newlines, which end no statement.
     let mut line = String::with_capacity(program.len() + program.len() / 16 + 1);
     for c in program.chars() {
@@ -34,7 +60,7 @@ pub(crate) fn encode(program: &str) -> Result<String, NulByte> {
         }
     }
     line.push('\n');
-    Ok(line)
+    line
 }
 
 /// One word of the shell that evaluates to `text`, whatever it contains except NUL bytes.
@@ -57,9 +83,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn encodes_programs_as_one_line() {
-        assert_eq!(encode("a\\n\nb").as_deref(), Ok("a\\\\n\\nb\n"));
-        assert_eq!(encode("a\0"), Err(NulByte));
+    fn encodes_programs_as_a_line_or_a_compound_command() {
+        let text = "a\\n\nb";
+        let line = Program::WithInput(text).encode();
+        assert_eq!(line.as_deref(), Ok("a\\\\n\\nb\n"));
+        let command = Program::InSession(text).encode();
+        assert_eq!(command.as_deref(), Ok("{\na\\n\nb\nexit\n}\n"));
+        assert_eq!(Program::InSession("a\0").encode(), Err(NulByte));
+    }
+
+    #[test]
+    fn loaders_need_no_quoting() {
+        for program in [Program::WithInput(""), Program::InSession("")] {
+            assert!(!program.loader().contains(['\'', '!', '\n', '\\']));
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Answers of machines, and names of folders.
+//! Answers of machines, and names of files.
 
 use super::*;
 
@@ -26,8 +26,11 @@ fn reads_outcome_and_output() -> Result<(), RunError> {
 
 #[test]
 fn other_answers_are_errors() {
+    let mut state = Answer::default();
+    state.push(b"state cannot write\n", 100);
+    state.errors.push(b"no rights\n", 100);
     assert!(
-        matches!(answer(b"state no rights\n"), Err(RunError::State { message, .. }) if message == "no rights")
+        matches!(state.outcome("m"), Err(RunError::State { message, .. }) if message == "cannot write: no rights")
     );
     assert!(matches!(
         answer(b"garbage"),
@@ -40,7 +43,7 @@ fn other_answers_are_errors() {
 }
 
 #[test]
-fn keys_are_names_of_folders() {
+fn keys_are_names_of_files() {
     let hostile = key("../../etc\n");
     assert_eq!(hostile.len(), 32);
     assert!(hostile.chars().all(|c| c.is_ascii_hexdigit()));

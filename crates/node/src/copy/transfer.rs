@@ -14,6 +14,7 @@ use super::{CopyError, CopyReport, archive};
 use crate::channel::{Event, Events, Input};
 use crate::machine::Shell;
 use crate::output::Captured;
+use crate::shell::Program;
 use crate::{Machine, RunError};
 
 /// How long a machine may take to accept a piece of data, or to compare.
@@ -28,7 +29,8 @@ const MAX_ANSWER: usize = 32 * 1024 * 1024;
 impl Machine {
     /// Makes the files of the machine those of the tree. Transfers only what differs; other files are left alone.
     pub async fn copy(&self, tree: &Tree) -> Result<CopyReport, CopyError> {
-        let shell = timeout(STALL, self.start(&program(tree))).await;
+        let compare = program(tree);
+        let shell = timeout(STALL, self.start(Program::WithInput(&compare))).await;
         let mut shell = shell.map_err(|_| self.stalled(STALL))??;
         let mut answers = Answers::new(self, &mut shell.events);
         let comparison = STALL + digest_time(tree.files.values().map(|file| file.size).sum());

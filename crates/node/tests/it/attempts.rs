@@ -193,7 +193,8 @@ async fn an_attempt_whose_supervisor_was_killed_is_lost_and_its_command_ended() 
         fixture.wait_for_runs(1).await;
         let state = fixture.folder.path().join("state");
         let kill = format!(
-            "until read -r g s <{0}/*/*/group; do :; done; read -r p s b <{0}/*/*/claim; kill -9 $p",
+            "until read -r g s <{0}/*.group; do :; done
+f=$(echo {0}/*.group); {{ read -r o; read -r p s b; }} <${{f%.group}}; kill -9 $p",
             state.join("attempts").display()
         );
         let kill = Command::new("bash", ["-c", &kill]);
@@ -222,11 +223,9 @@ async fn a_state_folder_that_cannot_be_written_is_a_clear_error() {
 /// The timer once used a variable that still held fields of `/proc/PID/stat`, such as 1 and -1, and signaled all of them.
 #[tokio::test]
 async fn a_timer_that_is_terminated_before_it_sleeps_signals_nobody() -> anyhow::Result<()> {
-    let supervisor = include_str!("../../src/supervisor.sh");
-    let (functions, _) = supervisor
-        .split_once("trap 'end ended'")
-        .expect("the functions precede the traps");
-    let (_, after) = functions.split_once("after() {").expect("the timer");
+    let functions = include_str!("../../src/attempt.sh");
+    let (_, after) = functions.split_once("\nafter() {").expect("the timer");
+    let (after, _) = after.split_once("\n}\n").expect("its end");
     // The signal arrives as soon as the trap is set.
     let after = after.replace("trap ", "terminated_with ");
     let script = format!(
@@ -234,6 +233,7 @@ async fn a_timer_that_is_terminated_before_it_sleeps_signals_nobody() -> anyhow:
 terminated_with() {{ eval \"$1\"; }}
 s='S 1 0 -1' stat=$s sleeper=$s
 after() {{{after}
+}}
 (after 1 USR1)"
     );
     let output = Machine::local().run(&Command::shell(script)).await?;
