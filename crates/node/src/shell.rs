@@ -9,8 +9,11 @@
 pub(crate) enum Program<'a> {
     /// As one line. What follows on the input is data for the program.
     WithInput(&'a str),
-    /// As the input of a shell that leads a session of its own, so that nothing which ends the connection, or sudo, ends
-    /// the processes that it leaves behind. Reads the input to its end. Shells read it in blocks: that is faster.
+    /// As the input of a shell, which reads it in blocks: that is faster. Data for the program may follow when the program
+    /// has printed something.
+    BeforeInput(&'a str),
+    /// Like [`Self::BeforeInput`], in a shell that leads a session of its own, so that nothing which ends the connection, or
+    /// sudo, ends the processes that it leaves behind.
     InSession(&'a str),
 }
 
@@ -20,6 +23,7 @@ impl Program<'_> {
     pub(crate) const fn loader(self) -> &'static str {
         match self {
             Self::WithInput(_) => r#"IFS= read -r p && eval "$(printf %b "$p")""#,
+            Self::BeforeInput(_) => "exec /bin/sh",
             Self::InSession(_) => {
                 r#"IFS= read -r s </proc/$$/stat; s=${s##*) }; set -- $s; [ "$4" = $$ ] && exec /bin/sh; exec 3<&0; setsid /bin/sh <&3 3<&- & exec 3<&-; wait"#
             }
@@ -28,14 +32,14 @@ impl Program<'_> {
 
     /// What the loader reads.
     pub(crate) fn encode(self) -> Result<String, NulByte> {
-        let (Self::WithInput(text) | Self::InSession(text)) = self;
+        let (Self::WithInput(text) | Self::BeforeInput(text) | Self::InSession(text)) = self;
         if text.contains('\0') {
             return Err(NulByte);
         }
         Ok(match self {
             Self::WithInput(text) => line(text),
             // A shell runs a compound command only when it has read all of it.
-            Self::InSession(text) => format!("{{\n{text}\nexit\n}}\n"),
+            Self::BeforeInput(text) | Self::InSession(text) => format!("{{\n{text}\nexit\n}}\n"),
         })
     }
 }
@@ -94,7 +98,11 @@ mod tests {
 
     #[test]
     fn loaders_need_no_quoting() {
-        for program in [Program::WithInput(""), Program::InSession("")] {
+        for program in [
+            Program::WithInput(""),
+            Program::BeforeInput(""),
+            Program::InSession(""),
+        ] {
             assert!(!program.loader().contains(['\'', '!', '\n', '\\']));
         }
     }

@@ -30,7 +30,7 @@ impl Machine {
     /// Makes the files of the machine those of the tree. Transfers only what differs; other files are left alone.
     pub async fn copy(&self, tree: &Tree) -> Result<CopyReport, CopyError> {
         let compare = program(tree);
-        let shell = timeout(STALL, self.start(Program::WithInput(&compare))).await;
+        let shell = timeout(STALL, self.start(Program::BeforeInput(&compare))).await;
         let mut shell = shell.map_err(|_| self.stalled(STALL))??;
         let mut answers = Answers::new(self, &mut shell.events);
         let comparison = STALL + digest_time(tree.files.values().map(|file| file.size).sum());
