@@ -86,6 +86,14 @@ impl FakeMachines {
         self.changed.notify_waiters();
     }
 
+    /// Lets the hanging hooks of one machine end.
+    pub fn release_machine(&self, address: &str) {
+        self.state()
+            .hanging
+            .retain(|(machine, _)| machine != address);
+        self.changed.notify_waiters();
+    }
+
     pub fn set_offline(&self, address: &str, is_offline: bool) {
         let mut state = self.state();
         if is_offline {

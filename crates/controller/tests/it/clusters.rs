@@ -1,5 +1,6 @@
 //! Clusters and machines: flows, hooks, delegation, conflicts, and what happens when anything changes in the middle.
 
+mod changes;
 mod delegation;
 mod fixture;
 mod hooks;
