@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use outrigger_api::plugin::InventoryEntry;
+use outrigger_release::ActionError;
 use tokio::sync::mpsc::Sender;
 
 use crate::key::Key;
@@ -20,6 +21,16 @@ pub(crate) struct Progress {
 struct State {
     message: Option<String>,
     planned: Option<Vec<InventoryEntry>>,
+    rolled_back: Option<RolledBack>,
+}
+
+/// How a failed action was undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RolledBack {
+    /// The deployed revision was deployed again, as this one.
+    To(u32),
+    /// A failed installation was uninstalled.
+    Uninstalled,
 }
 
 impl Progress {
@@ -44,6 +55,19 @@ impl Progress {
     /// The objects that the action may have applied.
     pub(crate) fn take_planned(&self) -> Vec<InventoryEntry> {
         self.lock().planned.take().unwrap_or_default()
+    }
+
+    /// How the action was undone, if it failed and was rolled back.
+    pub(crate) fn rolled_back(&self) -> Option<RolledBack> {
+        self.lock().rolled_back
+    }
+
+    pub(super) fn set_rolled_back(&self, error: &ActionError) {
+        self.lock().rolled_back = match error {
+            ActionError::RolledBack { revision, .. } => Some(RolledBack::To(*revision)),
+            ActionError::Uninstalled { .. } => Some(RolledBack::Uninstalled),
+            _ => None,
+        };
     }
 
     pub(super) fn set_planned(&self, planned: Vec<InventoryEntry>) {
