@@ -1,11 +1,13 @@
 //! The progress of a running action.
 
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use outrigger_api::plugin::InventoryEntry;
-use outrigger_release::ActionError;
+use outrigger_release::{ActionError, ObjectId};
 use tokio::sync::mpsc::Sender;
 
+use super::inventory::object_id;
 use crate::key::Key;
 use crate::watch_event::WatchEvent;
 
@@ -21,6 +23,7 @@ pub(crate) struct Progress {
 struct State {
     message: Option<String>,
     planned: Option<Vec<InventoryEntry>>,
+    applied: HashSet<ObjectId>,
     rolled_back: Option<RolledBack>,
 }
 
@@ -52,9 +55,12 @@ impl Progress {
         self.lock().planned.as_ref().map(Vec::len)
     }
 
-    /// The objects that the action may have applied.
-    pub(crate) fn take_planned(&self) -> Vec<InventoryEntry> {
-        self.lock().planned.take().unwrap_or_default()
+    /// The planned objects that were applied.
+    pub(crate) fn take_applied(&self) -> Vec<InventoryEntry> {
+        let mut state = self.lock();
+        let mut planned = state.planned.take().unwrap_or_default();
+        planned.retain(|entry| state.applied.contains(&object_id(entry)));
+        planned
     }
 
     /// How the action was undone, if it failed and was rolled back.
@@ -85,7 +91,14 @@ impl Progress {
                 self.free_slot();
                 format!("{event} hook {object} is running")
             }
-            Event::Applied { done, total, .. } => format!("{done} of {total} objects applied"),
+            Event::Applied {
+                object,
+                done,
+                total,
+            } => {
+                self.lock().applied.insert(object);
+                format!("{done} of {total} objects applied")
+            }
             Event::RollingBack { .. } => "rolling back to the previous revision".to_owned(),
             _ => return,
         };

@@ -30,10 +30,10 @@ impl Reconcile {
         let result = self.apply(inputs, Mode::Deploy, &progress).await;
         match progress.rolled_back() {
             None if result.is_err() => {
-                // Some of the planned objects may have been applied.
-                let mut planned = progress.take_planned();
-                self.hide_secret_names(&mut planned);
-                act::merge_inventory(&mut self.pending.status.inventory, planned);
+                // The record lists all objects. The inventory lists those that exist.
+                let mut applied = progress.take_applied();
+                self.hide_secret_names(&mut applied);
+                act::merge_inventory(&mut self.pending.status.inventory, applied);
             }
             None => {}
             Some(RolledBack::To(revision)) => {

@@ -173,6 +173,13 @@ spec: {ports: [{port: {{ .Values.port | default 80 }}}]}
     );
     harness.create("pair", "pair", json!({"retries": 0})).await;
     harness.until_ready("pair").await;
+    // A failed installation lists only what exists.
+    let spec = json!({"retries": 0, "values": {"port": 99_999_999}});
+    harness.create("broken", "pair", spec).await;
+    let broken = harness.until_phase("broken", Phase::Failed).await;
+    let inventory = broken.status.unwrap().inventory.into_iter();
+    let kinds: Vec<String> = inventory.map(|entry| entry.kind).collect();
+    assert_eq!(kinds, ["ConfigMap"]);
     let values = json!({"spec": {"values": {"text": "two", "port": 99_999_999}}});
     harness.patch("pair", values).await;
     harness.until_phase("pair", Phase::Failed).await;
