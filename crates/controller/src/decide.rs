@@ -393,7 +393,7 @@ pub(crate) fn unresolved_inputs(observed: &Observed) -> String {
 /// Whether the first attempt and all retries were used. What was rolled back is retried only if the spec asks for it, as
 /// in Flux: each retry would disturb the revision that works.
 pub(crate) fn are_retries_exhausted(plugin: &Plugin, attempts: u32, is_rolled_back: bool) -> bool {
-    let retries = plugin.spec.retries.or(is_rolled_back.then_some(0));
+    let retries = plugin.spec.retries.or_else(|| is_rolled_back.then_some(0));
     retries.is_some_and(|retries| attempts > retries)
 }
 

@@ -1,5 +1,5 @@
 //! What an uninstall leaves in the cluster, although it belongs to the release: objects that are kept, the volumes of
-//! StatefulSets, the custom resource definitions of the chart's `crds` directory, and the namespace. Helm leaves them too.
+//! stateful sets, the custom resource definitions of the chart's `crds` directory, and the namespace. Helm leaves them too.
 
 use std::collections::BTreeSet;
 
@@ -79,7 +79,7 @@ fn permitted<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// The claims that a StatefulSet created and does not delete.
+/// The claims that a stateful set created and does not delete.
 async fn claims(cluster: &Cluster, target: &Target) -> Result<Vec<KeptObject>, Error> {
     let spec = &target.live["spec"];
     let templates = spec["volumeClaimTemplates"].as_array();

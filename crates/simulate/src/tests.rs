@@ -336,7 +336,7 @@ fn pods_inherit_the_behavior_of_their_workload() {
     assert_eq!(server.status("deployments", "d")["readyReplicas"], 1);
 }
 
-/// The ReplicaSet had a copy of the annotation.
+/// The replica set had a copy of the annotation.
 #[test]
 fn pods_become_ready_when_the_annotation_of_their_workload_is_removed() {
     let mut server = FakeServer::new();
